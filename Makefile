@@ -1,0 +1,36 @@
+# Every target sets up what it needs in .venv, from the project's files alone.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test bench soak lint format clean
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: .venv/ready
+	$(BIN)/fairlead demo
+
+test: .venv/ready
+	$(BIN)/pytest
+
+bench: .venv/ready
+	@for each in tests/benchmarks/bench_*.py; do $(BIN)/python $$each || exit 1; done
+
+soak: .venv/ready
+	$(BIN)/pytest -m soak --timeout=0
+
+lint: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+format: .venv/ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
