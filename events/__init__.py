@@ -1,0 +1,1 @@
+"""What is written down: the values, the records, how they change a group, and the log."""

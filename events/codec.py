@@ -1,0 +1,120 @@
+"""Records as log entries, and back.
+
+An entry names its record by a type number and a version, never by a class. An unknown
+type is skipped and counted by the reader; a later version of a known type refuses to load,
+since half-understood facts are worse than none; an older version is lifted step by step by
+`UPCASTS` before it is read.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from . import convert, records, wire
+from .frame import Entry, NewEntry
+from .keys import Key, commit_key, offset_key, pack_key, unpack_key
+from .records import Record, Tombstone
+
+VERSION = 1
+Upcast = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class CodecError(Exception):
+    """The log holds what this version can not read; nothing in the log was changed."""
+
+
+class NewerRecordError(CodecError):
+    """A later version of fairlead wrote the record: run that version, or restore a backup."""
+
+
+class MalformedRecordError(CodecError):
+    """The bytes are sealed, yet they are no record of their type: the writer was at fault."""
+
+
+TYPES: dict[type, tuple[int, type[msgspec.Struct]]] = {
+    records.GroupMetadata: (3, wire.GroupMetadataWire),
+    records.ConnectorsTasksMetadata: (4, wire.ConnectorsTasksMetadataWire),
+    records.MemberMetadata: (5, wire.MemberMetadataWire),
+    records.TargetAssignment: (6, wire.TargetAssignmentWire),
+    records.CurrentAssignment: (7, wire.CurrentAssignmentWire),
+    records.ConnectorConfig: (16, wire.ConnectorConfigWire),
+    records.TaskConfigs: (17, wire.TaskConfigsWire),
+    records.Offset: (19, wire.OffsetWire),
+    records.TaskStatus: (20, wire.TaskStatusWire),
+    records.ScheduledRebalance: (21, wire.ScheduledRebalanceWire),
+    records.Loss: (23, wire.LossWire),
+    records.Committed: (24, wire.CommittedWire),
+    records.TaskProgress: (25, wire.TaskProgressWire),
+}
+KINDS = {number: kind for kind, (number, _) in TYPES.items()}
+DECODE = {number: msgspec.msgpack.Decoder(shape).decode for number, shape in TYPES.values()}
+SHAPES = dict(TYPES.values())
+UPCASTS: dict[tuple[int, int], Upcast] = {}
+"""By (type, version): a plain map of that version -> one of the next. None is needed yet."""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def encode(record: Record) -> NewEntry:
+    """Return the record as an entry of the current version."""
+    if isinstance(record, Tombstone):
+        return NewEntry(TYPES[record.kind][0], VERSION, pack_key(record.key), None)
+    lowered = convert.lower(record)
+    return NewEntry(TYPES[type(record)][0], VERSION, pack_key(key_of(record)), _encode(lowered))
+
+
+def decode(entry: Entry) -> Record | None:
+    """Return the entry's record, or None where its type is unknown.
+
+    Raises `NewerRecordError` and `MalformedRecordError`.
+    """
+    kind = KINDS.get(entry.type)
+    if kind is None:
+        return None
+    if entry.version > VERSION:
+        raise NewerRecordError(
+            f"offset {entry.offset} holds a {kind.__name__} of version {entry.version}, "
+            f"this fairlead reads up to {VERSION}; the log is intact and was not changed: "
+            "run the version that wrote it"
+        )
+    try:
+        if entry.value is None:
+            return Tombstone(kind, unpack_key(kind, entry.key))
+        return convert.lift(_read(entry))
+    except (ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
+        raise MalformedRecordError(
+            f"offset {entry.offset} holds no readable {kind.__name__} ({error}); "
+            "all before it is intact: restore a backup, or export and repair"
+        ) from error
+
+
+def _read(entry: Entry) -> msgspec.Struct:
+    value = entry.value or b""
+    if entry.version == VERSION:
+        return DECODE[entry.type](value)
+    plain = msgspec.msgpack.decode(value, type=dict[str, Any])
+    for version in range(entry.version, VERSION):
+        plain = UPCASTS[entry.type, version](plain)
+    return msgspec.convert(plain, SHAPES[entry.type])
+
+
+KEYS: dict[type, Callable[[Any], Key]] = {
+    records.MemberMetadata: lambda record: (record.member_id,),
+    records.CurrentAssignment: lambda record: (record.member_id,),
+    records.Loss: lambda record: (record.member_id,),
+    records.ConnectorConfig: lambda record: (record.connector,),
+    records.TaskConfigs: lambda record: (record.connector,),
+    records.TaskStatus: lambda record: tuple(record.resource),
+    records.Offset: lambda record: offset_key(record.connector, record.partition),
+    records.Committed: lambda record: commit_key(record.commit.commit_id),
+    records.TaskProgress: lambda record: (record.last.connector, record.last.task),
+}
+
+
+def key_of(record: Record) -> Key:
+    """Return what tells the record from others of its kind, for compaction."""
+    if isinstance(record, Tombstone):
+        return record.key
+    spell = KEYS.get(type(record))
+    return spell(record) if spell else ()

@@ -1,0 +1,327 @@
+"""Records to their wire values and back; one pair of functions for each that differs."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from . import records, wire
+from .model import (
+    Advance,
+    Assignor,
+    Cause,
+    Commit,
+    CommitId,
+    Grants,
+    Manifest,
+    MemberState,
+    Resource,
+    RunState,
+    TaskConfig,
+    Token,
+    Why,
+)
+
+BY_CONNECTOR = itemgetter(0)
+STATES = {state.value: state for state in MemberState}
+CAUSES = {why.value: why for why in Why}
+RUN_STATES = {state.value: state for state in RunState}
+CONNECTOR_TASK = -1
+
+
+def lower(record: records.Record) -> msgspec.Struct:
+    """Return the record's wire value."""
+    return LOWER[type(record)](record)
+
+
+def lift(value: msgspec.Struct) -> records.Record:
+    """Return the record that a wire value tells of."""
+    return LIFT[type(value)](value)
+
+
+def lower_resources(resources: Iterable[Resource]) -> tuple[wire.ResourceList, list[Resource]]:
+    """Return the wire's struct, and the resources in the order in which it lists them."""
+    connectors: list[str] = []
+    tasks: list[wire.TaskList] = []
+    ordered = sorted(resources)
+    heads: list[Resource] = []
+    rest: list[Resource] = []
+    for name, group in groupby(ordered, BY_CONNECTOR):
+        numbers: list[int] = []
+        for resource in group:
+            if resource.task == CONNECTOR_TASK:
+                connectors.append(name)
+                heads.append(resource)
+            else:
+                numbers.append(resource.task)
+                rest.append(resource)
+        if numbers:
+            tasks.append(wire.TaskList(name, numbers))
+    return wire.ResourceList(connectors, tasks), heads + rest
+
+
+def lift_resources(value: wire.ResourceList) -> list[Resource]:
+    """Return the resources of a wire struct, in its order."""
+    found = [Resource(name) for name in value.connectors]
+    for each in value.tasks:
+        name = each.connector
+        found += [Resource(name, task) for task in each.tasks]
+    return found
+
+
+def _resources(value: Iterable[Resource]) -> wire.ResourceList:
+    return lower_resources(value)[0]
+
+
+def _lower_grants(grants: Grants) -> tuple[wire.ResourceList, list[int]]:
+    listed, ordered = lower_resources(grants)
+    return listed, [grants[resource] for resource in ordered]
+
+
+def _lift_grants(value: wire.ResourceList, epochs: Sequence[int]) -> Grants:
+    found = lift_resources(value)
+    if len(found) != len(epochs):
+        raise ValueError(f"{len(found)} resources with {len(epochs)} grant epochs")
+    return dict(zip(found, epochs, strict=True))
+
+
+def _lower_current(record: records.CurrentAssignment) -> wire.CurrentAssignmentWire:
+    assigned, assigned_epochs = _lower_grants(record.assigned)
+    pending, pending_epochs = _lower_grants(record.pending)
+    return wire.CurrentAssignmentWire(
+        record.member_id,
+        record.member_epoch,
+        record.previous_epoch,
+        int(record.state),
+        assigned,
+        pending,
+        assigned_epochs,
+        pending_epochs,
+        record.assignor_error,
+    )
+
+
+def _lift_current(value: wire.CurrentAssignmentWire) -> records.CurrentAssignment:
+    return records.CurrentAssignment(
+        value.member_id,
+        value.member_epoch,
+        value.previous_epoch,
+        STATES.get(value.state, MemberState.UNKNOWN),
+        _lift_grants(value.assigned, value.assigned_epochs),
+        _lift_grants(value.pending, value.pending_epochs),
+        value.assignor_error,
+    )
+
+
+def _lower_cause(cause: Cause) -> wire.CauseWire:
+    return wire.CauseWire(cause.why.value, cause.subject)
+
+
+def _lift_cause(value: wire.CauseWire) -> Cause:
+    why = CAUSES.get(value.why)
+    return (
+        Cause(Why.UNKNOWN, f"{value.why} {value.subject}")
+        if why is None
+        else Cause(why, value.subject)
+    )
+
+
+def _lower_group(record: records.GroupMetadata) -> wire.GroupMetadataWire:
+    cause = _lower_cause(record.cause)
+    return wire.GroupMetadataWire(record.group_epoch, cause, record.time_ms, record.actor)
+
+
+def _lift_group(value: wire.GroupMetadataWire) -> records.GroupMetadata:
+    cause = _lift_cause(value.cause)
+    return records.GroupMetadata(value.group_epoch, cause, value.time_ms, value.actor)
+
+
+def _lower_member(record: records.MemberMetadata) -> wire.MemberMetadataWire:
+    fields = _fields(record)
+    fields["assignors"] = [wire.AssignorWire(**_fields(each)) for each in record.assignors]
+    return wire.MemberMetadataWire(**fields)
+
+
+def _lift_member(value: wire.MemberMetadataWire) -> records.MemberMetadata:
+    fields = msgspec.structs.asdict(value)
+    assignors = (Assignor(**msgspec.structs.asdict(each)) for each in value.assignors)
+    fields["assignors"] = tuple(assignors)
+    return records.MemberMetadata(**fields)
+
+
+def _lower_target(record: records.TargetAssignment) -> wire.TargetAssignmentWire:
+    fields = _fields(record)
+    fields["members"] = [
+        wire.ShareWire(member_id, _resources(share))
+        for member_id, share in sorted(record.members.items())
+    ]
+    fields["unplaceable"] = [
+        wire.ReasonWire(*resource, reason)
+        for resource, reason in sorted(record.unplaceable.items())
+    ]
+    return wire.TargetAssignmentWire(**fields)
+
+
+def _lift_target(value: wire.TargetAssignmentWire) -> records.TargetAssignment:
+    fields = msgspec.structs.asdict(value)
+    fields["members"] = {
+        share.member_id: frozenset(lift_resources(share.resources)) for share in value.members
+    }
+    fields["unplaceable"] = {
+        Resource(each.connector, each.task): each.reason for each in value.unplaceable
+    }
+    return records.TargetAssignment(**fields)
+
+
+def _lower_task_configs(record: records.TaskConfigs) -> wire.TaskConfigsWire:
+    tasks = [wire.TaskConfigWire(dict(each.config), each.generation) for each in record.tasks]
+    return wire.TaskConfigsWire(record.connector, record.generation, tasks)
+
+
+def _lift_task_configs(value: wire.TaskConfigsWire) -> records.TaskConfigs:
+    tasks = tuple(TaskConfig(each.config, each.generation) for each in value.tasks)
+    return records.TaskConfigs(value.connector, value.generation, tasks)
+
+
+def _lower_status(record: records.TaskStatus) -> wire.TaskStatusWire:
+    return wire.TaskStatusWire(
+        *record.resource,
+        record.state.value,
+        record.worker,
+        *record.token,
+        record.time_ms,
+        record.reason,
+    )
+
+
+def _lift_status(value: wire.TaskStatusWire) -> records.TaskStatus:
+    return records.TaskStatus(
+        Resource(value.connector, value.task),
+        RUN_STATES.get(value.state, RunState.UNASSIGNED),
+        value.worker,
+        Token(value.grant_epoch, value.generation),
+        value.time_ms,
+        value.reason,
+    )
+
+
+def _lower_schedule(record: records.ScheduledRebalance) -> wire.ScheduledRebalanceWire:
+    by_deadline: dict[int, list[Resource]] = {}
+    for resource, deadline_ms in record.parked.items():
+        by_deadline.setdefault(deadline_ms, []).append(resource)
+    parked = [
+        wire.DeadlineWire(deadline_ms, _resources(resources))
+        for deadline_ms, resources in sorted(by_deadline.items())
+    ]
+    return wire.ScheduledRebalanceWire(parked, _resources(record.fired))
+
+
+def _lift_schedule(value: wire.ScheduledRebalanceWire) -> records.ScheduledRebalance:
+    parked = {
+        resource: each.deadline_ms
+        for each in value.parked
+        for resource in lift_resources(each.resources)
+    }
+    return records.ScheduledRebalance(parked, frozenset(lift_resources(value.fired)))
+
+
+def _lower_loss(record: records.Loss) -> wire.LossWire:
+    fields = _fields(record)
+    fields["resources"] = _resources(record.resources)
+    fields["cause"] = _lower_cause(record.cause)
+    return wire.LossWire(**fields)
+
+
+def _lift_loss(value: wire.LossWire) -> records.Loss:
+    fields = msgspec.structs.asdict(value)
+    fields["resources"] = frozenset(lift_resources(value.resources))
+    fields["cause"] = _lift_cause(value.cause)
+    return records.Loss(**fields)
+
+
+def _lower_commit_id(value: CommitId) -> wire.CommitIdWire:
+    return wire.CommitIdWire(value.connector, value.task, *value.token, value.batch)
+
+
+def _lift_commit_id(value: wire.CommitIdWire) -> CommitId:
+    token = Token(value.grant_epoch, value.generation)
+    return CommitId(value.connector, value.task, token, value.batch)
+
+
+def _lower_committed(record: records.Committed) -> wire.CommittedWire:
+    commit = record.commit
+    advances = [
+        wire.AdvanceWire(dict(each.partition), _maybe(each.start), _maybe(each.end))
+        for each in commit.advances
+    ]
+    manifest = wire.ManifestWire(**_fields(commit.manifest))
+    commit_id = _lower_commit_id(commit.commit_id)
+    return wire.CommittedWire(commit_id, advances, manifest, commit.rows_in, record.time_ms)
+
+
+def _lift_committed(value: wire.CommittedWire) -> records.Committed:
+    advances = tuple(Advance(each.partition, each.start, each.end) for each in value.advances)
+    manifest = Manifest(**msgspec.structs.asdict(value.manifest))
+    commit = Commit(_lift_commit_id(value.commit_id), advances, manifest, value.rows_in)
+    return records.Committed(commit, value.time_ms)
+
+
+def _lower_progress(record: records.TaskProgress) -> wire.TaskProgressWire:
+    fields = _fields(record)
+    fields["last"] = _lower_commit_id(record.last)
+    return wire.TaskProgressWire(**fields)
+
+
+def _lift_progress(value: wire.TaskProgressWire) -> records.TaskProgress:
+    fields = msgspec.structs.asdict(value)
+    fields["last"] = _lift_commit_id(value.last)
+    return records.TaskProgress(**fields)
+
+
+def _maybe(document: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if document is None else dict(document)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return a slotted dataclass's own fields, not those of the values in it."""
+    return {name: getattr(value, name) for name in value.__slots__}
+
+
+LOWER: dict[type, Callable[[Any], msgspec.Struct]] = {
+    records.GroupMetadata: _lower_group,
+    records.ConnectorsTasksMetadata: lambda record: wire.ConnectorsTasksMetadataWire(
+        _resources(record.configured)
+    ),
+    records.MemberMetadata: _lower_member,
+    records.TargetAssignment: _lower_target,
+    records.CurrentAssignment: _lower_current,
+    records.ConnectorConfig: lambda record: wire.ConnectorConfigWire(**_fields(record)),
+    records.TaskConfigs: _lower_task_configs,
+    records.TaskStatus: _lower_status,
+    records.ScheduledRebalance: _lower_schedule,
+    records.Loss: _lower_loss,
+    records.Offset: lambda record: wire.OffsetWire(**_fields(record)),
+    records.Committed: _lower_committed,
+    records.TaskProgress: _lower_progress,
+}
+LIFT: dict[type, Callable[[Any], records.Record]] = {
+    wire.GroupMetadataWire: _lift_group,
+    wire.ConnectorsTasksMetadataWire: lambda value: records.ConnectorsTasksMetadata(
+        frozenset(lift_resources(value.configured))
+    ),
+    wire.MemberMetadataWire: _lift_member,
+    wire.TargetAssignmentWire: _lift_target,
+    wire.CurrentAssignmentWire: _lift_current,
+    wire.ConnectorConfigWire: lambda value: records.ConnectorConfig(
+        **msgspec.structs.asdict(value)
+    ),
+    wire.TaskConfigsWire: _lift_task_configs,
+    wire.TaskStatusWire: _lift_status,
+    wire.ScheduledRebalanceWire: _lift_schedule,
+    wire.LossWire: _lift_loss,
+    wire.OffsetWire: lambda value: records.Offset(**msgspec.structs.asdict(value)),
+    wire.CommittedWire: _lift_committed,
+    wire.TaskProgressWire: _lift_progress,
+}

@@ -1,0 +1,224 @@
+"""How a record changes a group. There is no other way to change one.
+
+Replay accepts every sequence that compaction can leave behind: a step of a member whose
+metadata comes later, tombstones of what was never seen, a target with shares of the
+departed. `settle` ends a replay.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from .group import NO_SCHEDULE, NO_TARGET, NOT_STARTED, Group, Member
+from .model import NOTHING, MemberState, Resource
+from .records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    CurrentAssignment,
+    GroupMetadata,
+    Loss,
+    MemberMetadata,
+    Record,
+    ScheduledRebalance,
+    TargetAssignment,
+    TaskConfigs,
+    TaskStatus,
+    Tombstone,
+)
+
+
+def evolve(group: Group, record: Record, offset: int) -> None:
+    """Change the group as the record at this log offset tells."""
+    group.end = offset + 1
+    if type(record) is CurrentAssignment:
+        _step(group, record, offset)
+    else:
+        EVOLVE[type(record)](group, record)
+
+
+def replay(group: Group, records: Iterable[tuple[int, Record]]) -> Group:
+    """Fold records, each with its log offset, into a group, and settle it."""
+    for offset, record in records:
+        evolve(group, record, offset)
+    settle(group)
+    return group
+
+
+def settle(group: Group) -> None:
+    """Forget the target's shares of members that are gone.
+
+    A live fold has none. A compacted log can have them: the tombstone that dropped the
+    share may be trimmed while the target record, which is older, stays.
+    """
+    for member_id in group.shares.keys() - group.members.keys():
+        _drop_share(group, member_id)
+
+
+def _step(group: Group, record: CurrentAssignment, offset: int) -> None:
+    member_id = record.member_id
+    member = group.members.get(member_id)
+    if member is None:
+        metadata, old = MemberMetadata(member_id), NOT_STARTED
+    else:
+        metadata, old = member.metadata, member.current
+        _count_stable(group, old, -1)
+    _hold(group, member_id, old, record)
+    group.members[member_id] = Member(metadata, record, offset)
+    _count_stable(group, record, 1)
+
+
+def _hold(group: Group, member_id: str, old: CurrentAssignment, new: CurrentAssignment) -> None:
+    """Keep up the holder map: first the old entries go, then the new ones come."""
+    holders = group.holders
+    for grants in (old.assigned, old.pending):
+        for resource in grants:
+            if holders.get(resource) == member_id:
+                del holders[resource]
+    for grants in (new.assigned, new.pending):
+        for resource in grants:
+            holders[resource] = member_id
+
+
+def _count_stable(group: Group, current: CurrentAssignment, change: int) -> None:
+    if current.state is not MemberState.STABLE:
+        return
+    count = group.stable_at.get(current.member_epoch, 0) + change
+    if count:
+        group.stable_at[current.member_epoch] = count
+    else:
+        group.stable_at.pop(current.member_epoch, None)
+
+
+def _seat(group: Group, record: MemberMetadata) -> None:
+    member = group.members.get(record.member_id)
+    if member is None:
+        unstarted = replace(NOT_STARTED, member_id=record.member_id)
+        group.members[record.member_id] = Member(record, unstarted)
+        _count_stable(group, NOT_STARTED, 1)
+    else:
+        _count_assignors(group, member.metadata, -1)
+        group.members[record.member_id] = replace(member, metadata=record)
+    _count_assignors(group, record, 1)
+    if record.joined_epoch > group.assignment_epoch:
+        _drop_share(group, record.member_id)
+
+
+def _count_assignors(group: Group, metadata: MemberMetadata, change: int) -> None:
+    for assignor in metadata.assignors:
+        versions = (assignor.minimum_version, assignor.maximum_version, assignor.version)
+        key = (assignor.name, *versions)
+        count = group.assignor_ranges.get(key, 0) + change
+        if count:
+            group.assignor_ranges[key] = count
+        else:
+            del group.assignor_ranges[key]
+
+
+def _aim(group: Group, record: TargetAssignment) -> None:
+    group.target = record
+    group.shares = dict(record.members)
+    group.heirs = {
+        resource: member_id for member_id, share in record.members.items() for resource in share
+    }
+
+
+def _drop_share(group: Group, member_id: str) -> None:
+    for resource in group.shares.pop(member_id, NOTHING):
+        if group.heirs.get(resource) == member_id:
+            del group.heirs[resource]
+
+
+def _schedule(group: Group, record: ScheduledRebalance) -> None:
+    group.schedule = record
+    waiting = [due for resource, due in record.parked.items() if resource not in record.fired]
+    group.next_deadline_ms = min(waiting, default=None)
+
+
+def _bump(group: Group, record: GroupMetadata) -> None:
+    group.group_epoch, group.bump = record.group_epoch, record
+
+
+def _configure(group: Group, record: ConnectorsTasksMetadata) -> None:
+    group.configured = record.configured
+
+
+def _connector(group: Group, record: ConnectorConfig) -> None:
+    group.connectors[record.connector] = record
+
+
+def _split(group: Group, record: TaskConfigs) -> None:
+    group.task_configs[record.connector] = record
+
+
+def _report(group: Group, record: TaskStatus) -> None:
+    group.statuses[record.resource] = record
+
+
+def _lose(group: Group, record: Loss) -> None:
+    group.losses[record.member_id] = record
+
+
+def _bury(group: Group, tombstone: Tombstone) -> None:
+    kind, key = tombstone.kind, tombstone.key
+    first = str(key[0]) if key else ""
+    if kind is CurrentAssignment:
+        _release(group, first)
+    elif kind is MemberMetadata:
+        _unseat(group, first)
+    elif kind is ConnectorConfig:
+        group.connectors.pop(first, None)
+    elif kind is TaskConfigs:
+        group.task_configs.pop(first, None)
+    elif kind is TaskStatus:
+        group.statuses.pop(Resource(first, int(key[1])), None)
+    elif kind is Loss:
+        group.losses.pop(first, None)
+    else:
+        _bury_single(group, kind)
+
+
+def _bury_single(group: Group, kind: type) -> None:
+    """End a fact that a group has but one of; they go when the group is deleted."""
+    if kind is TargetAssignment:
+        _aim(group, NO_TARGET)
+    elif kind is ScheduledRebalance:
+        _schedule(group, NO_SCHEDULE)
+    elif kind is ConnectorsTasksMetadata:
+        group.configured = NOTHING
+    elif kind is GroupMetadata:
+        group.group_epoch, group.bump = 0, None
+
+
+def _release(group: Group, member_id: str) -> None:
+    member = group.members.get(member_id)
+    if member is not None:
+        _count_stable(group, member.current, -1)
+        _hold(group, member_id, member.current, NOT_STARTED)
+        group.members[member_id] = Member(
+            member.metadata, replace(NOT_STARTED, member_id=member_id)
+        )
+        _count_stable(group, NOT_STARTED, 1)
+
+
+def _unseat(group: Group, member_id: str) -> None:
+    _release(group, member_id)
+    member = group.members.pop(member_id, None)
+    if member is not None:
+        _count_stable(group, NOT_STARTED, -1)
+        _count_assignors(group, member.metadata, -1)
+    _drop_share(group, member_id)
+
+
+EVOLVE: dict[type, Callable[[Group, Any], None]] = {
+    GroupMetadata: _bump,
+    ConnectorsTasksMetadata: _configure,
+    MemberMetadata: _seat,
+    TargetAssignment: _aim,
+    ConnectorConfig: _connector,
+    TaskConfigs: _split,
+    TaskStatus: _report,
+    ScheduledRebalance: _schedule,
+    Loss: _lose,
+    Tombstone: _bury,
+}
+"""By kind; a record of the offset log has no place here and raises KeyError."""

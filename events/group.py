@@ -1,0 +1,101 @@
+"""A group as its records tell it, with the indexes that keep one heartbeat cheap.
+
+Only `evolve` writes to a group. The members and records in it are frozen values; the
+group itself changes in place, so that one record costs what it changes, not the size of
+the group.
+"""
+
+from dataclasses import dataclass, field
+
+from .model import NOTHING, GroupState, MemberState, Resource, Resources
+from .records import (
+    ConnectorConfig,
+    CurrentAssignment,
+    GroupMetadata,
+    Loss,
+    MemberMetadata,
+    ScheduledRebalance,
+    TargetAssignment,
+    TaskConfigs,
+    TaskStatus,
+)
+
+NO_TARGET = TargetAssignment(assignment_epoch=0, members={})
+NO_SCHEDULE = ScheduledRebalance()
+NOT_STARTED = CurrentAssignment("", 0, -1, MemberState.STABLE, {}, {})
+"""What a member is at before its first step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A seat in the group: what the member says of itself, and how far it has come.
+
+    `offset` is that of its last current-assignment record; it tags the rebalance timer.
+    """
+
+    metadata: MemberMetadata
+    current: CurrentAssignment
+    offset: int = -1
+
+    @property
+    def member_id(self) -> str:
+        """The name of the seat."""
+        return self.metadata.member_id
+
+
+AssignorRange = tuple[str, int, int, int]
+"""Name, minimum, maximum and written version of an assignor that a member can run."""
+
+
+@dataclass(slots=True)
+class Group:
+    """One group; `end` is the log offset behind the last record that it rests on."""
+
+    group_id: str
+    end: int = 0
+    unknown_records: int = 0
+    """Entries that were skipped because this version does not know their type."""
+    group_epoch: int = 0
+    bump: GroupMetadata | None = None
+    target: TargetAssignment = NO_TARGET
+    shares: dict[str, Resources] = field(default_factory=dict[str, Resources])
+    """The target by member id, without the departed."""
+    configured: Resources = NOTHING
+    connectors: dict[str, ConnectorConfig] = field(default_factory=dict[str, ConnectorConfig])
+    task_configs: dict[str, TaskConfigs] = field(default_factory=dict[str, TaskConfigs])
+    statuses: dict[Resource, TaskStatus] = field(default_factory=dict[Resource, TaskStatus])
+    members: dict[str, Member] = field(default_factory=dict[str, Member])
+    losses: dict[str, Loss] = field(default_factory=dict[str, Loss])
+    schedule: ScheduledRebalance = NO_SCHEDULE
+
+    # Indexes, all derived from the facts above.
+    holders: dict[Resource, str] = field(default_factory=dict[Resource, str])
+    """Who holds a resource, assigned or pending revocation."""
+    heirs: dict[Resource, str] = field(default_factory=dict[Resource, str])
+    """Whom the target gives a resource to."""
+    stable_at: dict[int, int] = field(default_factory=dict[int, int])
+    """How many members are STABLE at an epoch."""
+    assignor_ranges: dict[AssignorRange, int] = field(default_factory=dict[AssignorRange, int])
+    """How many members can run an assignor in these versions."""
+    next_deadline_ms: int | None = None
+    """When the first parked work comes due that has not fired, wall clock."""
+
+    @property
+    def assignment_epoch(self) -> int:
+        """The group epoch that the target was computed from."""
+        return self.target.assignment_epoch
+
+    @property
+    def state(self) -> GroupState:
+        """What the group is doing."""
+        if not self.members:
+            return GroupState.EMPTY
+        if self.group_epoch > self.assignment_epoch:
+            return GroupState.ASSIGNING
+        if self.stable_at.get(self.assignment_epoch, 0) < len(self.members):
+            return GroupState.RECONCILING
+        return GroupState.STABLE
+
+    def share_of(self, member_id: str) -> Resources:
+        """Return what the target gives the member; nothing where it names none."""
+        return self.shares.get(member_id, NOTHING)

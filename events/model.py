@@ -1,0 +1,195 @@
+"""The values a group is made of.
+
+All of them are frozen: a decision can be weighed against a group without any fear that
+the weighing alters it. The words are those of the protocol.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import NamedTuple
+
+CONNECTOR = -1
+"""The task number that stands for the connector itself, as on Connect's wire."""
+
+
+class Resource(NamedTuple):
+    """A connector, or one task of it; tasks count from 0 (int32)."""
+
+    connector: str
+    task: int = CONNECTOR
+
+    def __str__(self) -> str:
+        """Return the short form: `flights` for a connector, `flights-0` for its first task."""
+        return self.connector if self.task == CONNECTOR else f"{self.connector}-{self.task}"
+
+    @property
+    def is_task(self) -> bool:
+        """Tell a task from a connector."""
+        return self.task != CONNECTOR
+
+
+Resources = frozenset[Resource]
+NOTHING: Resources = frozenset()
+
+Grants = Mapping[Resource, int]
+"""Resources, each with its grant epoch: the member epoch at which its holder was granted it."""
+
+
+class MemberState(IntEnum):
+    """How far a member has come on its way to the target; the numbers are those on disk."""
+
+    STABLE = 0
+    """Reconciled: it holds its whole target assignment."""
+
+    UNREVOKED = 1
+    """It was asked to give something up and has not yet said that it did."""
+
+    UNRELEASED = 2
+    """It gave up all it had to, and waits for what others still hold."""
+
+    UNKNOWN = 127
+    """A state that a later version wrote; the member must come back empty."""
+
+
+class GroupState(Enum):
+    """What a group is doing; computed from its epochs and members, never stored."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class Why(Enum):
+    """What made a group epoch rise."""
+
+    MEMBER_JOINED = "member-joined"
+    MEMBER_LEFT = "member-left"
+    SESSION_EXPIRED = "session-expired"
+    REBALANCE_EXPIRED = "rebalance-expired"
+    MEMBER_REMOVED = "member-removed"
+    ASSIGNORS_CHANGED = "assignors-changed"
+    REASON_GIVEN = "reason-given"
+    METADATA_CHANGED = "metadata-changed"
+    CONNECTOR_ADDED = "connector-added"
+    CONNECTOR_DELETED = "connector-deleted"
+    TASKS_CHANGED = "tasks-changed"
+    DELAY_EXPIRED = "delay-expired"
+    ASSIGNOR_RETRY = "assignor-retry"
+    OPERATOR = "operator"
+    UNKNOWN = "unknown"
+    """A cause that a later version wrote."""
+
+
+class Cause(NamedTuple):
+    """Why something happened, and to whom: `session-expired W2`."""
+
+    why: Why
+    subject: str = ""
+
+    def __str__(self) -> str:
+        """Return the form in which causes stand in logs, stories and the CLI."""
+        return f"{self.why.value} {self.subject}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Assignor:
+    """One assignor that a member can run, with the versions it reads and the one it writes.
+
+    `reason` asks for a rebalance when it changes to a non-zero code (0 none, 1 metadata
+    changed, 2 scheduled rebalance due, 3 manual); `metadata` is opaque to the coordinator.
+    """
+
+    name: str
+    minimum_version: int = 0
+    maximum_version: int = 0
+    version: int = 0
+    reason: int = 0
+    metadata: bytes = b""
+
+
+class Token(NamedTuple):
+    """The fencing token of a task's work: it never goes back for one task.
+
+    Tokens are compared as pairs: a later grant beats any generation of an earlier one.
+    """
+
+    grant_epoch: int
+    generation: int
+
+    def __str__(self) -> str:
+        """Return the form that is fit for a folder's name."""
+        return f"{self.grant_epoch}-{self.generation}"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConfig:
+    """The config of one task, and the generation of TaskConfigs that last changed it."""
+
+    config: Mapping[str, str]
+    generation: int
+
+
+class RunState(Enum):
+    """What a connector or a task is doing, in Connect's words."""
+
+    UNASSIGNED = "UNASSIGNED"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+    RESTARTING = "RESTARTING"
+
+
+Scalar = str | int | float | bool | None
+Document = Mapping[str, Scalar]
+"""A source partition or a source offset: a flat JSON object, as in Connect's offsets API."""
+
+
+def identity(partition: Document) -> str:
+    """Return a source partition's one spelling, by which it is known and ordered."""
+    return ",".join(f"{key}={partition[key]!r}" for key in sorted(partition))
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """One source partition's step: from the logged offset (None: none yet) to a new one."""
+
+    partition: Document
+    start: Document | None
+    end: Document | None
+
+
+class CommitId(NamedTuple):
+    """Which batch of which task, under which token; batches count from 0 within a token."""
+
+    connector: str
+    task: int
+    token: Token
+    batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a batch staged: where it lies, and how much it is; not a list of files.
+
+    `staging` is relative to `root`, the sink's own root; a batch without rows has no files.
+    """
+
+    root: str
+    staging: str
+    rows: int
+    bytes: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A batch that is to count: its steps on the source's offsets, and what it staged."""
+
+    commit_id: CommitId
+    advances: tuple[Advance, ...]
+    manifest: Manifest
+    rows_in: int

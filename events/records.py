@@ -1,0 +1,217 @@
+"""The records of the log: one class for each kind of fact that a group keeps.
+
+The names are those of the proposal without the prefix that the folder already speaks.
+`Tombstone` ends the life of a key. Each group has two logs: `OFFSET_RECORDS` go to its
+offset log, all others to its control log.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .model import (
+    NOTHING,
+    Assignor,
+    Cause,
+    Commit,
+    CommitId,
+    Document,
+    Grants,
+    MemberState,
+    Resource,
+    Resources,
+    RunState,
+    TaskConfig,
+    Token,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMetadata:
+    """The group epoch rose (key type 3); `actor` is who asked, where that is known."""
+
+    group_epoch: int
+    cause: Cause
+    time_ms: int
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorsTasksMetadata:
+    """The connectors and tasks that the group is to run (key type 4)."""
+
+    configured: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class MemberMetadata:
+    """A member joined, or changed what it says of itself (key type 5).
+
+    `joined_epoch` is the group epoch that its join led to: no target of an earlier
+    assignment epoch can mean this seat, even where its member id was seen before.
+    """
+
+    member_id: str
+    incarnation: str = ""
+    joined_epoch: int = 0
+    rebalance_timeout_ms: int = -1
+    assignors: tuple[Assignor, ...] = ()
+    server_assignor: str | None = None
+    instance_id: str | None = None
+    rack: str | None = None
+    url: str = ""
+    client_id: str = ""
+    client_host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetAssignment:
+    """A target for the whole group (key type 6).
+
+    After a failed attempt `error` says why, the target is the old one, `failures` counts
+    the attempts in a row, and the next is due at `retry_at_ms` (0: none is due).
+    """
+
+    assignment_epoch: int
+    members: Mapping[str, Resources]
+    assignor: str = ""
+    assignor_version: int = 0
+    assignor_metadata: bytes = b""
+    unplaceable: Mapping[Resource, str] = field(default_factory=dict[Resource, str])
+    computed_by: str = ""
+    time_ms: int = 0
+    error: str = ""
+    failures: int = 0
+    retry_at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentAssignment:
+    """A member took a step towards its target (key type 7)."""
+
+    member_id: str
+    member_epoch: int
+    previous_epoch: int
+    state: MemberState
+    assigned: Grants
+    pending: Grants
+    assignor_error: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorConfig:
+    """What a connector is to do (key type 16); secret values are sealed.
+
+    `version` counts the configs of this connector. `deleting` stands while its work is
+    brought to an end; only then the key gets its tombstone.
+    """
+
+    connector: str
+    config: Mapping[str, str]
+    version: int
+    time_ms: int
+    deleting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConfigs:
+    """The tasks that a connector split its work into (key type 17).
+
+    `generation` counts the splits of this connector; each task keeps the generation that
+    last changed its own config, so that a new split restarts only what it alters.
+    """
+
+    connector: str
+    generation: int
+    tasks: tuple[TaskConfig, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """What a connector or a task does, as the worker that runs it says (key type 20)."""
+
+    resource: Resource
+    state: RunState
+    worker: str
+    token: Token
+    time_ms: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRebalance:
+    """The work that is parked and until when, wall clock (key type 21).
+
+    `fired` is what a past deadline released: it may not be parked again.
+    """
+
+    parked: Grants = field(default_factory=dict[Resource, int])
+    fired: Resources = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A timer removed a member that held work (key type 23).
+
+    The work may be parked until `deadline_ms`, wall clock.
+    """
+
+    member_id: str
+    instance_id: str | None
+    url: str
+    resources: Resources
+    time_ms: int
+    cause: Cause
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """How far one source partition of a connector was read (key type 19)."""
+
+    connector: str
+    partition: Document
+    offset: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A batch counts; it stands until it is known to be published (key type 24)."""
+
+    commit: Commit
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """All that a task ever committed, and its last commit (key type 25)."""
+
+    last: CommitId
+    batches: int
+    rows_in: int
+    rows_out: int
+    bytes_out: int
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """The fact of that kind and key no longer holds; keys are spelled as in `key_of`."""
+
+    kind: type
+    key: tuple[str | int, ...]
+
+
+ControlRecord = (
+    GroupMetadata
+    | ConnectorsTasksMetadata
+    | MemberMetadata
+    | TargetAssignment
+    | CurrentAssignment
+    | ConnectorConfig
+    | TaskConfigs
+    | TaskStatus
+    | ScheduledRebalance
+    | Loss
+)
+OffsetRecord = Offset | Committed | TaskProgress
+Record = ControlRecord | OffsetRecord | Tombstone

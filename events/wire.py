@@ -1,0 +1,242 @@
+"""The values of the log's records as they lie on disk: msgpack maps with the seeds' fields.
+
+Every field that is newer than its record's first version has a default, so that old logs
+load for ever; nothing is ever renamed or given another meaning. States and causes are
+plain numbers and strings here, so that what a later version wrote still loads.
+"""
+# pyright: strict
+
+import msgspec
+
+
+class TaskList(msgspec.Struct, gc=False):
+    """Tasks of one connector."""
+
+    connector: str
+    tasks: list[int]
+
+
+class ResourceList(msgspec.Struct, gc=False):
+    """Connectors and tasks: the one nullable struct of the wire."""
+
+    connectors: list[str] = []
+    tasks: list[TaskList] = []
+
+
+class AssignorWire(msgspec.Struct):
+    """An assignor that a member can run."""
+
+    name: str
+    minimum_version: int = 0
+    maximum_version: int = 0
+    version: int = 0
+    reason: int = 0
+    metadata: bytes = b""
+
+
+class CauseWire(msgspec.Struct):
+    """Why, and to whom."""
+
+    why: str
+    subject: str = ""
+
+
+class GroupMetadataWire(msgspec.Struct):
+    """Key type 3."""
+
+    group_epoch: int
+    cause: CauseWire
+    time_ms: int = 0
+    actor: str | None = None
+
+
+class ConnectorsTasksMetadataWire(msgspec.Struct):
+    """Key type 4."""
+
+    configured: ResourceList
+
+
+class MemberMetadataWire(msgspec.Struct):
+    """Key type 5."""
+
+    member_id: str
+    incarnation: str = ""
+    joined_epoch: int = 0
+    rebalance_timeout_ms: int = -1
+    assignors: list[AssignorWire] = []
+    server_assignor: str | None = None
+    instance_id: str | None = None
+    rack: str | None = None
+    url: str = ""
+    client_id: str = ""
+    client_host: str = ""
+
+
+class ShareWire(msgspec.Struct):
+    """What the target gives one member."""
+
+    member_id: str
+    resources: ResourceList
+
+
+class ReasonWire(msgspec.Struct):
+    """Why a resource has no place."""
+
+    connector: str
+    task: int
+    reason: str
+
+
+class TargetAssignmentWire(msgspec.Struct):
+    """Key type 6."""
+
+    assignment_epoch: int
+    members: list[ShareWire]
+    assignor: str = ""
+    assignor_version: int = 0
+    assignor_metadata: bytes = b""
+    unplaceable: list[ReasonWire] = []
+    computed_by: str = ""
+    time_ms: int = 0
+    error: str = ""
+    failures: int = 0
+    retry_at_ms: int = 0
+
+
+class CurrentAssignmentWire(msgspec.Struct, gc=False):
+    """Key type 7; the epochs lie in the order of the flattened resources."""
+
+    member_id: str
+    member_epoch: int
+    previous_epoch: int
+    state: int
+    assigned: ResourceList
+    pending: ResourceList
+    assigned_epochs: list[int] = []
+    pending_epochs: list[int] = []
+    assignor_error: int = 0
+
+
+class ConnectorConfigWire(msgspec.Struct):
+    """Key type 16."""
+
+    connector: str
+    config: dict[str, str]
+    version: int = 1
+    time_ms: int = 0
+    deleting: bool = False
+
+
+class TaskConfigWire(msgspec.Struct):
+    """One task's config."""
+
+    config: dict[str, str]
+    generation: int
+
+
+class TaskConfigsWire(msgspec.Struct):
+    """Key type 17."""
+
+    connector: str
+    generation: int
+    tasks: list[TaskConfigWire]
+
+
+class TaskStatusWire(msgspec.Struct):
+    """Key type 20."""
+
+    connector: str
+    task: int
+    state: str
+    worker: str
+    grant_epoch: int
+    generation: int
+    time_ms: int = 0
+    reason: str = ""
+
+
+class DeadlineWire(msgspec.Struct):
+    """Resources that come due together."""
+
+    deadline_ms: int
+    resources: ResourceList
+
+
+class ScheduledRebalanceWire(msgspec.Struct):
+    """Key type 21."""
+
+    parked: list[DeadlineWire]
+    fired: ResourceList
+
+
+class LossWire(msgspec.Struct):
+    """Key type 23."""
+
+    member_id: str
+    url: str
+    resources: ResourceList
+    time_ms: int
+    cause: CauseWire
+    deadline_ms: int
+    instance_id: str | None = None
+
+
+ScalarWire = str | int | float | bool | None
+DocumentWire = dict[str, ScalarWire]
+
+
+class OffsetWire(msgspec.Struct):
+    """Key type 19."""
+
+    connector: str
+    partition: DocumentWire
+    offset: DocumentWire
+
+
+class CommitIdWire(msgspec.Struct):
+    """Which batch of which task under which token."""
+
+    connector: str
+    task: int
+    grant_epoch: int
+    generation: int
+    batch: int
+
+
+class AdvanceWire(msgspec.Struct):
+    """A step of one source partition."""
+
+    partition: DocumentWire
+    start: DocumentWire | None
+    end: DocumentWire | None
+
+
+class ManifestWire(msgspec.Struct):
+    """What a batch staged."""
+
+    root: str
+    staging: str
+    rows: int
+    bytes: int
+    files: int
+
+
+class CommittedWire(msgspec.Struct):
+    """Key type 24."""
+
+    commit_id: CommitIdWire
+    advances: list[AdvanceWire]
+    manifest: ManifestWire
+    rows_in: int
+    time_ms: int = 0
+
+
+class TaskProgressWire(msgspec.Struct):
+    """Key type 25."""
+
+    last: CommitIdWire
+    batches: int
+    rows_in: int
+    rows_out: int
+    bytes_out: int
+    time_ms: int = 0
