@@ -1,0 +1,1 @@
+"""Assignors: from a group as it is to who runs what."""

@@ -1,0 +1,1 @@
+"""The group coordinator's rules, pure: what a command leads to."""

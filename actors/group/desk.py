@@ -1,0 +1,77 @@
+"""What the coordinator keeps beside the group, and what a decision is.
+
+The desk is soft: it may be lost at any moment without harm to the group. After a restart
+the computation in flight is forgotten and asked for again.
+"""
+
+from dataclasses import dataclass, replace
+
+from ...events.group import Group
+from ...events.model import Cause, Why
+from ...events.records import GroupMetadata, Record
+from ..messages import CommandReply, Error, Reply, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The group's settings; all times in milliseconds."""
+
+    session_timeout_ms: int = 10_000
+    heartbeat_interval_ms: int = 3_000
+    max_delay_ms: int = 300_000
+    max_size: int = 1 << 31
+    retry_backoff_ms: int = 5_000
+    retry_backoff_max_ms: int = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """The one computation in flight: who was chosen, and how far it has come.
+
+    `told_epoch` is the group epoch for which the member was last told to compute;
+    `snapshot` is what Prepare handed out, None before that.
+    """
+
+    member_id: str
+    assignor: str
+    deadline_ms: int
+    told_epoch: int = -1
+    snapshot: Snapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The coordinator's soft state beside one group."""
+
+    settings: Settings = Settings()
+    computation: Computation | None = None
+    last_chosen: str = ""
+    timed_out: frozenset[str] = frozenset()
+    """Who took too long to compute for this group epoch."""
+
+    def without_computation(self) -> "Desk":
+        """Return the desk with nothing in flight."""
+        return replace(self, computation=None)
+
+
+DONE = CommandReply(Error.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The records to write, all or none, the reply to send once they are, and the desk.
+
+    `news` is for heartbeats: without news the answer may be held (long poll).
+    """
+
+    desk: Desk
+    records: tuple[Record, ...] = ()
+    reply: Reply = DONE
+    news: bool = True
+
+
+def bump(
+    group: Group, why: Why, subject: str, now_ms: int, actor: str | None = None
+) -> GroupMetadata:
+    """Return the record that raises the group epoch by one, with its cause."""
+    return GroupMetadata(group.group_epoch + 1, Cause(why, subject), now_ms, actor)

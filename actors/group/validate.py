@@ -1,0 +1,118 @@
+"""What a heartbeat must be before anybody looks at the group (PROTOCOL §3, Validation)."""
+
+from collections import Counter
+
+from ...events.model import CONNECTOR, Assignor
+from ..messages import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
+
+LONGEST_NAME = 200
+"""Bytes of an id or a connector's name: they are part of the log's keys."""
+
+LARGEST_NUMBER = (1 << 31) - 1
+"""The largest int32."""
+
+
+def flaw(request: Heartbeat) -> str:
+    """Return what makes the request invalid, or nothing; an INVALID_REQUEST's message."""
+    return (
+        _flaw_in_ids(request)
+        or _flaw_in_values(request)
+        or _flaw_in_owned(request)
+        or (_flaw_in_assignors(request) if request.assignors is not None else "")
+    )
+
+
+def flaw_in_name(name: str, what: str) -> str:
+    """Return what makes a name unfit for the log's keys, or nothing."""
+    if not name or not name.strip():
+        return f"{what} is empty"
+    if found := flaw_in_text(name, what):
+        return found
+    if "\0" in name or len(name.encode()) > LONGEST_NAME:
+        return f"{what} is longer than {LONGEST_NAME} bytes or holds a zero byte"
+    return ""
+
+
+def flaw_in_text(text: str, what: str) -> str:
+    """Return what makes a text unfit for the log, or nothing."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return f"{what} holds half a character, which is no Unicode"
+    return ""
+
+
+def _flaw_in_ids(request: Heartbeat) -> str:
+    epoch, member_id, instance_id = request.member_epoch, request.member_id, request.instance_id
+    flaws = (
+        (not request.group_id, "GroupId is empty"),
+        (epoch < TEMPORARY_LEAVE_EPOCH, f"MemberEpoch {epoch} is below -2"),
+        (not member_id and epoch != JOIN_EPOCH, "MemberId is empty, which only a join may leave"),
+        (instance_id == "", "InstanceId must be left out or not be empty"),
+        (request.rack == "", "RackId must be left out or not be empty"),
+        (
+            epoch == TEMPORARY_LEAVE_EPOCH and instance_id is None,
+            "a temporary leave (epoch -2) needs an InstanceId",
+        ),
+    )
+    found = next((message for is_flawed, message in flaws if is_flawed), "")
+    return found or (flaw_in_name(member_id, "MemberId") if member_id else "")
+
+
+def _flaw_in_values(request: Heartbeat) -> str:
+    """Return which field the log could not hold, or nothing; what is not said costs nothing."""
+    if request.rebalance_timeout_ms > LARGEST_NUMBER:
+        return f"RebalanceTimeoutMs is above {LARGEST_NUMBER}"
+    texts = (
+        ("Url", request.url),
+        ("InstanceId", request.instance_id),
+        ("RackId", request.rack),
+        ("ClientId", request.client_id),
+        ("ClientHost", request.client_host),
+    )
+    return next((found for what, text in texts if text and (found := flaw_in_text(text, what))), "")
+
+
+def _flaw_in_owned(request: Heartbeat) -> str:
+    owned = request.owned
+    if request.member_epoch == JOIN_EPOCH and (owned is None or owned):
+        return "a join (epoch 0) must say that it owns nothing: owned present and empty"
+    if not owned:
+        return ""
+    if any(resource.task < CONNECTOR for resource in owned):
+        return "a task number is below 0"
+    if len(set(owned)) != len(owned):
+        return "owned names a resource twice"
+    return ""
+
+
+def _flaw_in_assignors(request: Heartbeat) -> str:
+    assignors = request.assignors or ()
+    if request.server_assignor is not None:
+        return "ServerAssignor and ClientAssignors exclude each other"
+    names = Counter(assignor.name for assignor in assignors)
+    if twice := [name for name, count in names.items() if count > 1]:
+        return f"assignor {twice[0]!r} is named twice"
+    return next((found for each in assignors if (found := _flaw_in_assignor(each))), "")
+
+
+def _flaw_in_assignor(assignor: Assignor) -> str:
+    low, high, version = assignor.minimum_version, assignor.maximum_version, assignor.version
+    if found := flaw_in_name(assignor.name, "an assignor's name"):
+        return found
+    if max(high, assignor.reason) > LARGEST_NUMBER:
+        return f"assignor {assignor.name!r} has a number above {LARGEST_NUMBER}"
+    if low < -1 or high < 0 or high < low:
+        return f"assignor {assignor.name!r} has the impossible range [{low}, {high}]"
+    if not low <= version <= high:
+        return f"assignor {assignor.name!r} writes version {version} outside [{low}, {high}]"
+    return ""
+
+
+def flaw_in_first_join(request: Heartbeat) -> str:
+    """Return what a member that is not known yet left out of its join, or nothing."""
+    if request.rebalance_timeout_ms <= 0:
+        return "a join needs a RebalanceTimeoutMs above 0"
+    if not request.assignors and request.server_assignor is None:
+        return "a join needs an assignor: ClientAssignors or ServerAssignor"
+    return ""

@@ -1,0 +1,187 @@
+"""The group as an actor: it decides, it writes, and only then it speaks.
+
+What arrives is queued and decided together, with one append for all. A write that fails,
+or any error on the way, has an unknown outcome: the process exits, the supervisor starts
+it anew, and it rebuilds from the log. There is no rollback and no recovery in the process.
+"""
+
+import gc
+import logging
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..events.codec import encode
+from ..events.log import GroupLog
+from ..events.log_errors import LogError
+from ..events.restore import restore
+from .actor import Actor, Address, Failure
+from .group.coordinator import Answer, Asked, Coordinator, Now
+from .group.desk import Settings
+from .group.ledger import OffsetLedger
+from .messages import CommitOffsets, GroupCommand, Heartbeat, Reply
+
+LOGGER = logging.getLogger(__name__)
+TICK_SECONDS = 0.1
+EXIT_FAILED = 70
+EXIT_LOG = 74
+OFFSETS_KEPT = 50_000
+"""Entries of the offset log that stay readable one by one; the view keeps the latest of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGroup:
+    """Which group the actor is, and where its logs lie."""
+
+    group_id: str
+    folder: Path
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOpened:
+    """The group is rebuilt from its log, whose end is given, and takes commands."""
+
+    group_id: str
+    end: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostHeartbeats:
+    """The heartbeats of all members of one host; answered with the answers that exist."""
+
+    heartbeats: tuple[Heartbeat, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostReplies:
+    """The answers that exist by now; the others follow when there is news."""
+
+    replies: tuple[Reply, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """The queue is to be decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+Asking = CommitOffsets | GroupCommand | HostHeartbeats
+
+
+class GroupActor(Actor):
+    """One group, whose whole state is the fold of its log."""
+
+    _control: GroupLog
+    _offsets: GroupLog
+    _ledger: OffsetLedger
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._coordinator: Coordinator | None = None
+        self._queue: list[tuple[Asking, Address]] = []
+        self._offsets_low = 0
+
+    def receive(self, message: object, sender: Address) -> None:
+        """Open the group, or queue what is asked of it."""
+        if isinstance(message, OpenGroup):
+            self._open(message, sender)
+        elif self._coordinator is None:
+            self.send(sender, Failure("the group is not open yet: ask again"))
+        elif isinstance(message, Asking):
+            if not self._queue:
+                self.wake_after(0, Flush())
+            self._queue.append((message, sender))
+        else:
+            self.send(sender, Failure(f"a group does not understand {type(message).__name__}"))
+
+    def woken(self, payload: object) -> None:
+        """Decide the queue, or let time pass; both end with what is due being written."""
+        if self._coordinator is None:
+            return
+        now = _now()
+        queue, self._queue = self._queue, []
+        for message, sender in queue:
+            self._take(self._coordinator, message, sender, now)
+        if isinstance(payload, Tick):
+            self.wake_after(TICK_SECONDS, Tick())
+            self._coordinator.pass_time(now)
+        self._coordinator.settle(now)
+        self._write(self._coordinator, now)
+        self._speak(self._coordinator)
+
+    def stopping(self) -> None:
+        """Close the logs."""
+        if self._coordinator is not None:
+            self._control.close()
+            self._offsets.close()
+
+    def failed(self, error: Exception, message: object, sender: Address | None) -> None:
+        """Exit: what became of the group's memory is unknown, its log is not."""
+        LOGGER.critical("the group ends on %s", type(message).__name__, exc_info=error)
+        if sender is not None:
+            self.send(sender, Failure(f"{type(error).__name__}: {error}"))
+        self.die(EXIT_LOG if isinstance(error, LogError) else EXIT_FAILED)
+
+    def _open(self, order: OpenGroup, sender: Address) -> None:
+        if self._coordinator is None:
+            self._control = GroupLog.open_writer(order.folder / "control", order.group_id)
+            self._offsets = GroupLog.open_writer(order.folder / "offsets", order.group_id)
+            self._ledger = OffsetLedger(self._offsets)
+            group = restore(order.group_id, *self._control.load())
+            steady_ms = _now().steady_ms
+            self._coordinator = Coordinator(group, order.settings, self._ledger, steady_ms)
+            self.wake_after(TICK_SECONDS, Tick())
+            gc.collect()
+            gc.freeze()  # the group lives as long as the process: no collection has to walk it
+        self.send(sender, GroupOpened(order.group_id, self._control.end, os.getpid()))
+
+    def _take(self, coordinator: Coordinator, message: Asking, sender: Address, now: Now) -> None:
+        match message:
+            case HostHeartbeats(heartbeats):
+                for heartbeat in heartbeats:
+                    coordinator.beat(Asked(heartbeat, sender, by_host=True), now)
+            case CommitOffsets():
+                coordinator.commit(message, sender, now)
+            case _:
+                coordinator.take(message, sender, now)
+
+    def _write(self, coordinator: Coordinator, now: Now) -> None:
+        """Make durable what was decided: first the commits, then what could end their token."""
+        if coordinator.offset_records:
+            entries = [encode(record) for record in coordinator.offset_records]
+            self._offsets.append(self._offsets.end, entries, now.wall_ms)
+            coordinator.offset_records.clear()
+            self._ledger.clear()
+            self._trim()
+        if coordinator.records:
+            entries = [encode(record) for record in coordinator.records]
+            self._control.append(self._control.end, entries, now.wall_ms)
+            coordinator.records.clear()
+
+    def _trim(self) -> None:
+        keep_from = self._offsets.end - OFFSETS_KEPT
+        if keep_from - self._offsets_low >= OFFSETS_KEPT // 10:
+            self._offsets_low = self._offsets.trim(keep_from)
+
+    def _speak(self, coordinator: Coordinator) -> None:
+        """Release the answers; those to one host go in one message."""
+        outbox, coordinator.outbox = coordinator.outbox, []
+        hosts: dict[str, list[Answer]] = {}
+        for answer in outbox:
+            if answer.by_host:
+                hosts.setdefault(str(answer.to), []).append(answer)
+            else:
+                self.send(answer.to, answer.reply)
+        for answers in hosts.values():
+            self.send(answers[0].to, HostReplies(tuple(each.reply for each in answers)))
+
+
+def _now() -> Now:
+    return Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)

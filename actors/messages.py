@@ -1,0 +1,348 @@
+"""What the actors say to one another.
+
+Messages cross process borders, so they are frozen, hold only values of `events.model`, and
+are found by name on the other side. Commands change a group, if anything does. None of
+them carries the time: the coordinator's own clock is handed to the rules with each.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ..events.model import (
+    Assignor,
+    Commit,
+    CommitId,
+    Grants,
+    Resource,
+    Resources,
+    RunState,
+    Token,
+)
+
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
+TEMPORARY_LEAVE_EPOCH = -2
+
+
+class Error(Enum):
+    """What a reply may report; spelled as on the wire."""
+
+    NONE = "NONE"
+    COMPUTE_ASSIGNMENT = "COMPUTE_ASSIGNMENT"
+    UNKNOWN_MEMBER_ID = "UNKNOWN_MEMBER_ID"
+    INVALID_REQUEST = "INVALID_REQUEST"
+    GROUP_ID_NOT_FOUND = "GROUP_ID_NOT_FOUND"
+    GROUP_MAX_SIZE_REACHED = "GROUP_MAX_SIZE_REACHED"
+    FENCED_MEMBER_EPOCH = "FENCED_MEMBER_EPOCH"
+    UNRELEASED_INSTANCE_ID = "UNRELEASED_INSTANCE_ID"
+    UNSUPPORTED_ASSIGNOR = "UNSUPPORTED_ASSIGNOR"
+    INVALID_ASSIGNMENT = "INVALID_ASSIGNMENT"
+    NON_EMPTY_GROUP = "NON_EMPTY_GROUP"
+    FENCED = "FENCED"
+    """A commit or a task split came with a token that is not the current one."""
+    INVALID_CONFIG = "INVALID_CONFIG"
+    ALREADY_EXISTS = "ALREADY_EXISTS"
+    UNKNOWN_CONNECTOR = "UNKNOWN_CONNECTOR"
+
+
+SUCCESS = frozenset({Error.NONE, Error.COMPUTE_ASSIGNMENT})
+"""The answers that refresh a session: COMPUTE_ASSIGNMENT is success plus a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """ConnectGroupHeartbeat: a member is alive, joins (epoch 0), or leaves (-1).
+
+    None and -1 stand for "unchanged since the last heartbeat". `incarnation` is one
+    process; `sequence` counts its requests.
+    """
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    incarnation: str = ""
+    sequence: int = 0
+    instance_id: str | None = None
+    rack: str | None = None
+    url: str | None = None
+    client_id: str | None = None
+    client_host: str | None = None
+    rebalance_timeout_ms: int = -1
+    assignors: tuple[Assignor, ...] | None = None
+    server_assignor: str | None = None
+    owned: tuple[Resource, ...] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the request says everything, so that its answer must as well."""
+        if self.member_epoch == JOIN_EPOCH:
+            return True
+        said = self.assignors is not None and self.owned is not None
+        return said and self.rebalance_timeout_ms != -1
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatReply:
+    """The answer; `assignment` is None where nothing changed for the member.
+
+    `log_offset` is the end of the log that the answer rests on.
+    """
+
+    error: Error
+    member_id: str
+    member_epoch: int
+    incarnation: str = ""
+    sequence: int = 0
+    message: str = ""
+    heartbeat_interval_ms: int = 0
+    throttle_time_ms: int = 0
+    log_offset: int = 0
+    assignment: Resources | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireSession:
+    """A member was not heard of for a session timeout; the group says so to itself.
+
+    `acknowledged` tells whether the member ever answered for an assignment.
+    """
+
+    member_id: str
+    acknowledged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireRebalance:
+    """A member did not give up in time what the record at `offset` asked it to."""
+
+    member_id: str
+    offset: int
+    acknowledged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseParked:
+    """The deadline of parked work has come; the group says so to itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAssignor:
+    """The back-off after a failed computation is over; the group says so to itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOutAssignor:
+    """The chosen member took too long to compute; the group says so to itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """The chosen member asks for what it needs to compute an assignment."""
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """One member as an assignor sees it."""
+
+    member_id: str
+    member_epoch: int
+    instance_id: str | None
+    url: str
+    rack: str | None
+    version: int
+    reason: int
+    metadata: bytes
+    owned: Resources
+    target: Resources
+    joined_epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LossView:
+    """Work that a member lost and that may be parked until the deadline, wall clock."""
+
+    member_id: str
+    instance_id: str | None
+    url: str
+    resources: Resources
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The group as an assignor sees it: all that an assignment is computed from."""
+
+    group_epoch: int
+    assignment_epoch: int
+    assignor: str
+    assignor_metadata: bytes
+    configured: Resources
+    members: Mapping[str, MemberView]
+    losses: tuple[LossView, ...]
+    parked: Grants
+    fired: Resources
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareReply:
+    """The snapshot to compute from, or why there is none."""
+
+    error: Error
+    message: str = ""
+    snapshot: Snapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What an assignor made of a snapshot."""
+
+    members: Mapping[str, Resources]
+    parked: Grants = field(default_factory=dict[Resource, int])
+    """Work left out on purpose, each with its deadline, wall clock."""
+    unplaceable: Mapping[Resource, str] = field(default_factory=dict[Resource, str])
+    """Work that no member can take, each with the reason."""
+    version: int = 0
+    metadata: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """The chosen member hands in what it computed, or says why it could not."""
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    group_epoch: int
+    assignment: Assignment | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallReply:
+    """Whether the computed assignment is the group's target now."""
+
+    error: Error
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PutConnector:
+    """Create a connector, or change its config; secret values come sealed.
+
+    With `create_only` an existing connector is left as it is (ALREADY_EXISTS).
+    """
+
+    group_id: str
+    connector: str
+    config: Mapping[str, str]
+    create_only: bool = False
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteConnector:
+    """Stop a connector for good; its offsets stay, as in Kafka Connect."""
+
+    group_id: str
+    connector: str
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinishDeletion:
+    """Nothing of a deleted connector runs or waits to be published any more."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutTaskConfigs:
+    """A connector split its work; only the holder of the connector may say so."""
+
+    group_id: str
+    member_id: str
+    connector: str
+    token: Token
+    configs: tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusUpdate:
+    """What one resource does at its worker, and since when by the worker's wall clock."""
+
+    resource: Resource
+    token: Token
+    state: RunState
+    at_ms: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStatus:
+    """What became of resources at a worker; an older token never overwrites a newer one."""
+
+    group_id: str
+    member_id: str
+    updates: tuple[StatusUpdate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandReply:
+    """How a command ended; `log_offset` is the end of the log that holds its effect."""
+
+    error: Error
+    message: str = ""
+    log_offset: int = 0
+    created: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOffsets:
+    """The batches of a member's tasks that are to count, and those since published."""
+
+    group_id: str
+    member_id: str
+    commits: tuple[Commit, ...]
+    published: tuple[CommitId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitVerdict:
+    """Whether one batch counts now; FENCED says that its task must end."""
+
+    commit_id: CommitId
+    error: Error
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReply:
+    """The verdicts, in the order of the commits."""
+
+    verdicts: tuple[CommitVerdict, ...]
+    error: Error = Error.NONE
+    message: str = ""
+
+
+GroupCommand = (
+    Heartbeat
+    | ExpireSession
+    | ExpireRebalance
+    | ReleaseParked
+    | RetryAssignor
+    | TimeOutAssignor
+    | Prepare
+    | Install
+    | PutConnector
+    | DeleteConnector
+    | FinishDeletion
+    | PutTaskConfigs
+    | ReportStatus
+)
+Reply = HeartbeatReply | PrepareReply | InstallReply | CommandReply | CommitReply

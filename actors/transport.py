@@ -1,0 +1,500 @@
+"""Thespian's TCP base made safe: it takes Thespian's place inside Thespian.
+
+Stock, every process listens on every interface and unpickles whatever it is sent. Here
+
+* a frame is `length | tag(length) | mac(body) | body`, keyed with the cluster's secret. Nothing
+  reaches pickle, and nothing longer than a header is held, before its tag has been checked;
+* every socket is bound to the loopback address that it tells others;
+* a child dies with its parent, the admin with the process that started it, and none keeps a
+  socket that it inherited;
+* there is no logging process: actors write to the log file like any other Python program.
+
+The key lives in memory only: children get it by fork, never by environment or arguments. It
+proves who speaks; it does not hide what is said, nor does it stop a replay by one who can read
+loopback traffic. A process speaks to one cluster at a time.
+"""
+# pyright: basic
+
+import ctypes
+import hmac
+import logging
+import multiprocessing
+import os
+import pickle
+import resource
+import signal
+import socket
+import stat
+import struct
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from hashlib import blake2b
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
+from typing import Any
+
+from setproctitle import setproctitle
+from thespian.actors import ActorSystemFailure, ActorSystemMessage, PoisonMessage
+from thespian.system import multiprocCommon, transport, utilis
+from thespian.system.messages.multiproc import EndpointConnected
+from thespian.system.systemBase import BaseContext, ExternalOpsToActors, systemBase
+from thespian.system.timing import ExpirationTimer
+from thespian.system.transport import (
+    ExternalInterfaceTransportInit,
+    ReceiveEnvelope,
+    SendStatus,
+    TCPTransport,
+    TransmitIntent,
+    asyncTransportBase,
+)
+from thespian.system.transport.IPBase import TCPv4ActorAddress
+
+FORK = multiprocessing.get_context("fork")
+FRAME_LIMIT = 64 << 20  # bytes of one pickled message
+STRANGER_SECONDS = 10.0  # how long a connection may take to prove that it holds the key
+STRANGERS_LIMIT = 256  # connections of one process that have not proved it yet
+COMPLAINT_SECONDS = 10.0  # between log lines about strangers
+SEND_SECONDS = 10  # after which a message without acknowledgement is given up
+
+_LENGTH = struct.Struct(">I")
+_TAG = 16
+_MAC = 32
+_HEADER = _LENGTH.size + _TAG
+_PR_SET_PDEATHSIG = 1
+_PLAIN_LOGGING = logging.root, logging.Logger.manager
+
+LOGGER = logging.getLogger(__name__)
+
+
+class HostileFrameError(Exception):
+    """Bytes that nobody with the cluster's key has sent."""
+
+
+class FrameTooLargeError(ValueError):
+    """A message whose pickle exceeds `FRAME_LIMIT` bytes."""
+
+
+class Seal:
+    """Makes and checks frames with one key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._lengths = blake2b(key=key, digest_size=_TAG, person=b"length")
+        self._bodies = blake2b(key=key, digest_size=_MAC, person=b"body")
+        self.ack = self.frame(TCPTransport.ackPacket)
+        self.refusal = self.frame("ACK+DATAERR")
+
+    def frame(self, message: object) -> bytes:
+        """Pickle and seal one message.
+
+        Raises `FrameTooLargeError`, and what pickle raises for a message it cannot take.
+        """
+        body = pickle.dumps(message, 5)
+        if len(body) > FRAME_LIMIT:
+            raise FrameTooLargeError(
+                f"a message of {len(body)} bytes exceeds the limit of {FRAME_LIMIT}: "
+                "send it in parts, or write it down and send where it lies"
+            )
+        length = _LENGTH.pack(len(body))
+        return b"".join((length, _digest(self._lengths, length), _digest(self._bodies, body), body))
+
+    def length(self, header: bytes) -> int:
+        """Return the length in bytes of the body that a header announces."""
+        length, tag = header[: _LENGTH.size], header[_LENGTH.size : _HEADER]
+        if not hmac.compare_digest(_digest(self._lengths, length), tag):
+            raise HostileFrameError("a header without this cluster's key")
+        return int(_LENGTH.unpack(length)[0])
+
+    def check(self, mac: bytes, body: memoryview) -> None:
+        """Raise `HostileFrameError` unless the body was sealed with this key."""
+        if not hmac.compare_digest(_digest(self._bodies, body), mac):
+            raise HostileFrameError("a body without this cluster's key")
+
+
+def _digest(keyed: Any, data: bytes | memoryview) -> bytes:
+    digest = keyed.copy()
+    digest.update(data)
+    return bytes(digest.digest())
+
+
+_seal: Seal = Seal(os.urandom(32))  # until `arm` is called nobody is believed
+_log_file: Path | None = None
+_system_name = ""
+
+
+def arm(host: str, key: bytes) -> None:
+    """Speak from now on from `host`, and only with those who hold `key`."""
+    global _seal  # noqa: PLW0603  (Thespian's transport knows no instance to keep it in)
+    _seal = Seal(key)
+    TCPTransport.ackMsg, TCPTransport.ackDataErrMsg = _seal.ack, _seal.refusal
+    LoopbackAddress.host = host
+
+
+class FrameBuffer:
+    """What has arrived of one frame."""
+
+    def __init__(self, _loads: Callable[[bytes], object] | None = None) -> None:
+        self._bytes = bytearray()
+        self._end = 0  # of the whole frame; 0 until the header has been checked
+        self._message: tuple[object] | None = None
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the sender has shown that it holds the key."""
+        return self._end > 0
+
+    def addMore(self, data: bytes) -> None:
+        """Take more bytes; raises `HostileFrameError`."""
+        done = self.isDone()
+        self._bytes += data
+        if not self._end and len(self._bytes) >= _HEADER:
+            self._end = _HEADER + _MAC + _seal.length(bytes(self._bytes[:_HEADER]))
+        if not done and self.isDone():
+            with memoryview(self._bytes) as frame:
+                _seal.check(
+                    bytes(frame[_HEADER : _HEADER + _MAC]), frame[_HEADER + _MAC : self._end]
+                )
+
+    def remainingAmount(self) -> int:
+        """Return how many bytes may be read without reading into the next frame."""
+        # No frame is shorter than an acknowledgement, which so arrives in one piece.
+        return (self._end or len(_seal.ack)) - len(self._bytes)
+
+    def isDone(self) -> bool:
+        """Return whether the frame is complete."""
+        return 0 < self._end <= len(self._bytes)
+
+    def completed(self) -> tuple[object, bytes] | None:
+        """Return the message and what came after it, once the frame is complete."""
+        if not self.isDone():
+            return None
+        if self._message is None:
+            with memoryview(self._bytes) as frame:
+                self._message = (pickle.loads(frame[_HEADER + _MAC : self._end]),)  # noqa: S301
+        return self._message[0], bytes(self._bytes[self._end :])
+
+    def removeExtra(self) -> None:
+        """Forget what came after the message."""
+        del self._bytes[self._end :]
+
+
+class LoopbackAddress(TCPv4ActorAddress):
+    """An address that is bound as it is told to others."""
+
+    host = "127.0.0.1"
+
+    def __init__(self, host: str | None = None, port: int = 0, external: object = None) -> None:
+        del external  # what others can reach is what is bound
+        super().__init__(host or self.host, int(port))
+
+
+class Transport(TCPTransport.TCPTransport):
+    """Sockets that speak in sealed frames only."""
+
+    _silent_until = 0.0
+
+    def serializer(self, intent: Any) -> bytes:
+        """Return the frame of a message about to be sent."""
+        return _seal.frame((self.myAddress, intent.message))
+
+    def external_transport_clone(self) -> "Transport":
+        """Return one more endpoint for this process."""
+        return Transport(TCPTransport.ExternalTransportCopy(), self._adminAddr, self.txOnly, False)  # noqa: FBT003
+
+    def close(self) -> None:
+        """Close every socket; stock leaves them to the garbage collector."""
+        holders = [
+            *getattr(self, "_openSockets", {}).values(),
+            *getattr(self, "_transmitIntents", {}).values(),
+        ]
+        sockets = [*(each.socket for each in holders), *filter(None, [getattr(self, "socket", 0)])]
+        super().close()
+        self._openSockets: dict[object, Any] = {}
+        for each in sockets:
+            each.close()
+
+    def interrupt_wait(
+        self, *, signal_shutdown: bool = False, check_children: bool = False
+    ) -> None:
+        """Wake the main loop, from any thread or signal handler."""
+        self._shutdownSignalled |= signal_shutdown
+        self._checkChildren |= check_children
+        with socket.socket() as knock:
+            # Closed with a reset: a wait state per knock would use up the ports.
+            knock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            knock.settimeout(0)
+            with suppress(OSError):
+                knock.connect(*self.myAddress.addressDetails.connectArgs)
+
+    def _acceptNewIncoming(self) -> None:
+        before = set(self._incomingSockets)
+        super()._acceptNewIncoming()
+        for number in set(self._incomingSockets) - before:
+            newcomer = self._incomingSockets[number]
+            newcomer._expires = ExpirationTimer(timedelta(seconds=STRANGER_SECONDS))
+        strangers = [
+            number
+            for number, each in self._incomingSockets.items()
+            if each.fromAddress.addressDetails is None and not each._rData.trusted
+        ]
+        for number in strangers[: max(0, len(strangers) - STRANGERS_LIMIT)]:
+            self._incomingSockets.pop(number).close()
+
+    def _handlePossibleIncoming(
+        self,
+        incoming: Any,
+        number: int,
+        closed: bool = False,  # noqa: FBT001, FBT002
+        has_exclusive_flag: bool = False,  # noqa: FBT001, FBT002
+    ) -> Any:
+        late = not incoming._rData.trusted and incoming._expires.view().expired()
+        return super()._handlePossibleIncoming(
+            incoming, number, closed or late, has_exclusive_flag=has_exclusive_flag
+        )
+
+    def _handleReadableIncoming(self, incoming: Any, has_exclusive_flag: bool = False) -> Any:  # noqa: FBT001, FBT002
+        try:
+            while not incoming.receivedAllData():
+                data = incoming.socket.recv(min(1 << 20, incoming.remainingSize()))
+                if not data:
+                    break
+                incoming.addData(data)
+            else:
+                return self._addedDataToIncoming(incoming, has_exclusive_flag=has_exclusive_flag)
+        except BlockingIOError:
+            return incoming
+        except HostileFrameError as error:
+            self._complain(error)
+        except OSError:
+            pass  # the other end died, or was only knocking
+        incoming.close()  # without an answer: a refusal would hand out a sealed frame
+        return None
+
+    def _complain(self, error: Exception) -> None:
+        if time.monotonic() >= self._silent_until:  # or strangers could fill the disk
+            self._silent_until = time.monotonic() + COMPLAINT_SECONDS
+            LOGGER.warning("closed a connection: %s", error)
+
+    def _next_XMIT_4(self, intent: Any) -> bool:
+        try:
+            return bool(super()._next_XMIT_4(intent))
+        except HostileFrameError:
+            dead: Any = SendStatus.DeadTarget
+            return bool(self._finishIntent(intent, dead))
+
+    def _realizeWakeups(self) -> bool:
+        none_left = not self._activeWakeups
+        found = super()._realizeWakeups()
+        if none_left:
+            self._activeWakeups.reverse()  # they are taken from the end: first due, first out
+        return bool(found)
+
+
+class WhoIs(ActorSystemMessage):
+    """Asks the admin for the address of a named actor; answered by a `Named`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Named:
+    """The address of a named actor, or None."""
+
+    def __init__(self, address: Any) -> None:
+        self.address = address
+
+
+class Admin(multiprocCommon.MultiProcAdmin):
+    """The root of a system: a plain child of the process that started it."""
+
+    def h_WhoIs(self, envelope: Any) -> bool:
+        """Look a name up without creating anything."""
+        named = Named(self._globalNames.get(envelope.message.name))
+        self._send_intent(TransmitIntent(envelope.sender, named))
+        return True
+
+    def _cleanupAdmin(self, finish_cleanup: Callable[[], None]) -> None:
+        finish_cleanup()  # no logger to stop
+
+
+class Manager(multiprocCommon.MultiProcManager):
+    """What stands between one actor and its process."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        _log_to_file()
+        super().__init__(*args, **options)
+
+    def run(self) -> None:
+        """Run the actor, then end its process whatever threads it has left behind."""
+        kind = str(self._actorClass).rpartition(".")[-1].removesuffix("Actor") or "Actor"
+        _set_title(kind, (self._childReqs or {}).get("name") or "")
+        code = 0
+        try:
+            super().run()
+        except SystemExit as wish:
+            code = wish.code if isinstance(wish.code, int) else 1
+        except BaseException:
+            LOGGER.exception("%s broke down", kind)
+            code = 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+    def post(self, message: object) -> None:
+        """Put a message into the actor's own mailbox, from any thread."""
+        self.transport._incomingEnvelopes.append(ReceiveEnvelope(self.myAddress, message))
+        self.transport.interrupt_wait()
+
+    def actor_send_fail(self, result: Any, intent: Any) -> None:
+        """Tell the sender, which stock does only for what it never tried to send."""
+        if any(
+            isinstance(each.message, PoisonMessage) and each.message.poisonMessage is intent.message
+            for each in self._receiveQueue
+        ):
+            return
+        why = "no one is there" if result == SendStatus.DeadTarget else "not acknowledged"
+        self.transport._incomingEnvelopes.append(
+            ReceiveEnvelope(intent.targetAddr, PoisonMessage(intent.message, why))
+        )
+
+    def childDied(self) -> bool:
+        """Notice the exit of children, also of those that never got as far as to report."""
+        unborn = [
+            each.childAddr.addressDetails.addressInstanceNum
+            for each in getattr(self, "_child_procs", [])
+            if not hasattr(each, "childRealAddr") and not each.childProc.is_alive()
+        ]
+        for instance in unborn:
+            self._retryPendingChildOperations(instance, None)
+        return bool(super().childDied())
+
+
+class Context(BaseContext):
+    """One endpoint of a process that is no actor."""
+
+    def tell(self, to: Any, message: object) -> None:
+        """Send a message and wait for its arrival; stock returns whether it arrives or not."""
+        sent = self._tx_to_actor(to, message)
+        patience = timedelta(seconds=SEND_SECONDS + 1)
+        while not sent.failed and self._run_transport(patience, txonly=True):
+            pass  # it returns whenever one of several messages is through
+        if sent.failed:
+            raise ActorSystemFailure(f"{type(message).__name__} was not delivered to {to}")
+
+
+class Outside(systemBase):
+    """A system seen from a process that is no actor; stock starts one where it finds none."""
+
+    def __init__(self, port: int) -> None:
+        self.capabilities = {"Admin Port": port, "Process Startup Method": "fork"}
+        self.transport = Transport(ExternalInterfaceTransportInit(), self.capabilities, None, FORK)
+        ExternalOpsToActors.__init__(self, Transport.getAdminAddr(self.capabilities))
+
+    def external_clone(self) -> Context:
+        """Return one more endpoint."""
+        return Context(self.adminAddr, self.transport)
+
+    def port_is_taken(self) -> bool:
+        """Return whether the admin's port is in use."""
+        return bool(self.transport.probeAdmin(self.adminAddr))
+
+    def start_admin(self, seconds: float) -> Any:
+        """Fork the admin and return its process, or None if it does not report in time."""
+        starter, address = self.transport.myAddress, self.adminAddr
+        endpoint = self.transport.prepEndpoint(address, self.capabilities)
+        admin = FORK.Process(
+            target=run_admin, args=(starter, endpoint, address, self.capabilities), daemon=True
+        )
+        admin.start()
+        deadline = time.monotonic() + seconds
+        while admin.is_alive() and time.monotonic() < deadline:
+            heard = self.transport.run(None, timedelta(seconds=0.1))
+            if isinstance(heard, ReceiveEnvelope) and isinstance(heard.message, EndpointConnected):
+                return admin
+        admin.kill()
+        return None
+
+
+def run_admin(starter: Any, endpoint: Any, address: Any, capabilities: dict[str, object]) -> None:
+    """Run the admin in the process just forked, until the system is shut down."""
+    _leave_parent()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the key is in memory
+    os.setsid()  # Ctrl-C is for the process that started the system
+    _log_to_file()
+    _set_title("admin", _system_name)
+    admin = Admin(Transport(endpoint), address, capabilities, None, FORK)
+    admin.asLogger = admin.transport.myAddress  # nobody writes to it, but there must be one
+    signal.signal(signal.SIGCHLD, admin.signalChildDied)
+    admin.transport.scheduleTransmit(None, TransmitIntent(starter, EndpointConnected(0)))
+    admin._activate()
+    admin.transport.enableRXPauseFlowControl(False)  # noqa: FBT003
+    admin.run()
+
+
+def name_system(name: str, log_file: Path | None) -> None:
+    """Say what the processes forked from here are called and where they log.
+
+    Without a log file nothing is written.
+    """
+    global _log_file, _system_name
+    _log_file, _system_name = log_file, name
+    if log_file is None:
+        utilis._thesplog_control_settings = (logging.CRITICAL + 1, False, 0)
+        return
+    utilis._thesplog_control_settings = (logging.WARNING, False, 1 << 20)
+    utilis._thesplog_file = str(log_file.with_name("thespian.log"))
+    utilis._thesplog_old_file = f"{utilis._thesplog_file}.old"
+
+
+def _start_actor(*args: Any) -> None:
+    _leave_parent()
+    _stock_start_child(*args)
+
+
+def _leave_parent() -> None:
+    """Die with the parent process, and keep none of its sockets."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() != parent.pid:
+        os._exit(1)  # it was faster
+    for number in sorted(int(each) for each in os.listdir("/proc/self/fd")):  # noqa: PTH208
+        with suppress(OSError):
+            if number > 2 and stat.S_ISSOCK(os.fstat(number).st_mode):  # noqa: PLR2004
+                os.close(number)
+
+
+def _log_to_file() -> None:
+    # Thespian has put its own root in place, which sends every record as a message.
+    logging.root, logging.Logger.manager = _PLAIN_LOGGING
+    logging.Logger.root = logging.root
+    logging.raiseExceptions = False  # a full disk is no reason to write to the terminal
+    handler = WatchedFileHandler(_log_file, delay=True) if _log_file else logging.NullHandler()
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
+    )
+    logging.root.handlers[:] = [handler]
+    logging.root.setLevel(logging.INFO)
+
+
+def _set_title(kind: str, name: str) -> None:
+    setproctitle(f"fairlead: {kind.lower()} {name}".rstrip())
+
+
+def _identify(self: Any) -> str:
+    return type(self.message).__name__
+
+
+_stock_start_child = multiprocCommon.startChild
+multiprocCommon.startChild = _start_actor
+multiprocCommon.MultiProcManager = Manager
+TCPTransport.ReceiveBuffer = FrameBuffer
+TCPTransport.TCPv4ActorAddress = LoopbackAddress
+# Stock writes out every message for a debug log that is off, and secrets into one that is on.
+TransmitIntent.identify = _identify
+ReceiveEnvelope.identify = _identify
+# Twenty unanswered messages to hung peers would block all that an actor sends, for minutes.
+asyncTransportBase.MAX_PENDING_TRANSMITS = 200
+transport.DEFAULT_MAX_TRANSMIT_PERIOD = timedelta(seconds=SEND_SECONDS)
+name_system("", None)
