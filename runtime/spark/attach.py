@@ -1,0 +1,104 @@
+# pyright: basic
+"""PySpark in this process, tied to one JVM at a time.
+
+PySpark keeps its JVM in class attributes and looks for a running one in the environment.
+Both are its private ways (pyspark 4.3): they are touched here and nowhere else.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import py4j.java_gateway
+from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER
+from pyspark import SparkContext, SparkFiles
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from .jvm import Gateway
+
+_LOUD = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""Loggers that come with a handler for the terminal."""
+
+_LEFT = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
+"""What a context leaves in the environment, for the sockets to its JVM."""
+
+
+def attach(gateway: Gateway) -> SparkSession:
+    """Make a session in the JVM behind a gateway; raises what PySpark raises."""
+    _hush()
+    with _announced(gateway):
+        java = launch_gateway()  # type: ignore[no-untyped-call]
+    context = SparkContext(gateway=java)
+    context.pythonExec = sys.executable
+    context._accumulatorServer.handle_error = _ignore  # type: ignore[assignment,method-assign]  # noqa: SLF001
+    sys.path.remove(SparkFiles.getRootDirectory())  # what is added there is for executors
+    return SparkSession(context)
+
+
+def detach() -> None:
+    """Forget the JVM that this process was tied to; it must be gone, and nothing asks it."""
+    context = SparkContext._active_spark_context  # noqa: SLF001
+    if context is not None:
+        context._jsc = None  # noqa: SLF001  # else stop() asks the JVM
+        context.stop()
+    gateway = SparkContext._gateway  # noqa: SLF001
+    if gateway is not None:
+        client = gateway._gateway_client  # noqa: SLF001
+        client.is_connected = False  # its port may soon be another's
+        client.close()
+        client.finalizer_deque.appendleft(SHUTDOWN_FINALIZER_WORKER)
+        gateway.shutdown_callback_server()
+    for name in _LEFT:
+        os.environ.pop(name, None)
+    SparkContext._gateway = None  # noqa: SLF001
+    SparkContext._jvm = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
+    SparkSession._activeSession = None  # noqa: SLF001
+
+
+@contextmanager
+def tagged(session: SparkSession, tag: str) -> Iterator[None]:
+    """Tag the Spark jobs that this thread starts meanwhile."""
+    context = session.sparkContext
+    context.addJobTag(tag)
+    try:
+        yield
+    finally:
+        with suppress(Exception):  # the JVM is gone, and with it the tag
+            context.removeJobTag(tag)
+
+
+def cancel_tagged(session: SparkSession, tag: str) -> None:
+    """Cancel the Spark jobs that run now under a tag."""
+    with suppress(Exception):  # the JVM is gone, and with it the jobs
+        session.sparkContext.cancelJobsWithTag(tag)
+
+
+def _hush() -> None:
+    """Keep PySpark and py4j from printing to the terminal whatever they raise anyway."""
+    for name in _LOUD:
+        PySparkLogger.getLogger(name).disabled = True
+    # It calls logging.exception() on a lost JVM, which configures the root logger.
+    py4j.java_gateway.logging = py4j.java_gateway.logger
+
+
+def _ignore(_request: object, _client: object) -> None:
+    """Say nothing of a JVM that hung up: its watcher tells, and not on the terminal."""
+
+
+@contextmanager
+def _announced(gateway: Gateway) -> Iterator[None]:
+    names = {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(names)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

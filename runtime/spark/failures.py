@@ -1,0 +1,70 @@
+# pyright: basic
+"""What went wrong inside Spark, in the words of whoever failed."""
+
+import re
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+_LONGEST = 2000
+_JAVA_CLASS = re.compile(r"^(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable): ")
+_ABORTED = re.compile(r"Lost task .*?: (.*?)(?:\n\tat |\n\nDriver stacktrace|\Z)", re.DOTALL)
+
+_NOISE = ("\n\nJVM stacktrace:", "\n\tat ", ";\n'", "\n SQLSTATE: 38000")
+"""Where stack traces, unresolved plans and the state of every Python error begin."""
+
+
+def lost_touch(error: Exception, text: str | None) -> bool:
+    """Tell whether an error may come from a JVM that is going or gone."""
+    if isinstance(error, Py4JJavaError | PySparkException):
+        return "SparkContext was shut down" in (text or "")
+    return isinstance(error, Py4JError | ConnectionError | EOFError)
+
+
+def failure_text(error: Exception) -> str | None:
+    """Return why Spark failed, without stack traces; None if the error is not Spark's."""
+    if isinstance(error, Py4JJavaError):
+        text = _innermost(error)
+    elif isinstance(error, PySparkException):
+        text = _with_cause(error)
+    elif isinstance(error, Py4JError):
+        text = str(error)
+    else:
+        return None
+    return _plain(text)[:_LONGEST]
+
+
+def _innermost(error: Py4JJavaError) -> str:
+    thrown = error.java_exception
+    try:
+        while thrown.getCause() is not None:
+            thrown = thrown.getCause()
+        return str(thrown.getMessage() or thrown.toString())
+    except Py4JError:
+        return str(error.errmsg)
+
+
+def _with_cause(error: PySparkException) -> str:
+    text, cause = getattr(error, "_desc", None) or str(error), error
+    while isinstance(inner := getattr(cause, "_cause", None), PySparkException):
+        cause = inner
+    root = getattr(cause, "_desc", None) or ""
+    return text if root in text else f"{text.rstrip(':')}: {root}"
+
+
+def _plain(text: str) -> str:
+    """Cut what surrounds the reason: traces of Python workers, of Java, of the scheduler."""
+    if aborted := _ABORTED.search(text):
+        text = aborted[1]
+    if "Traceback (most recent call last)" in text:
+        text = _last_raised(text)
+    for noise in _NOISE:
+        text = text.split(noise)[0]
+    return _JAVA_CLASS.sub("", text.strip())
+
+
+def _last_raised(text: str) -> str:
+    """Return the end of a Python traceback: `ValueError: bad row` and what it adds below."""
+    lines = text.rstrip().splitlines()
+    frames = [n for n, line in enumerate(lines) if line.startswith("  ")]
+    return "\n".join(lines[frames[-1] + 1 :]) if frames and lines[frames[-1] + 1 :] else lines[-1]

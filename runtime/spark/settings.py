@@ -1,0 +1,89 @@
+"""Spark's settings: ours, the user's over them, and the few that are not the user's to set."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+_LOOPBACK = "a driver that jobs can be sent to listens on loopback only"
+_ONE_DRIVER = "the embedded engine is one driver inside its worker"
+_CANCEL = "the Python code of a cancelled job must end within 0.2 s"
+_INTERPRETER = "Python code must run where fairlead itself is installed"
+
+REFUSED: Mapping[str, str] = {
+    "spark.driver.bindAddress": _LOOPBACK,
+    "spark.driver.host": _LOOPBACK,
+    "spark.api.mode": _ONE_DRIVER,
+    "spark.master": _ONE_DRIVER,
+    "spark.remote": _ONE_DRIVER,
+    "spark.submit.deployMode": _ONE_DRIVER,
+    "spark.python.task.killTimeout": _CANCEL,
+    "spark.python.use.daemon": _CANCEL,
+    "spark.pyspark.driver.python": _INTERPRETER,
+    "spark.pyspark.python": _INTERPRETER,
+    "spark.local.dir": "it lies in the worker's folder, which is removed when the engine closes",
+}
+"""Settings that safety rests on, each with the reason why a user cannot have them."""
+
+LOG4J = """\
+status = error
+rootLogger.level = warn
+rootLogger.appenderRef.err.ref = err
+appender.err.type = Console
+appender.err.name = err
+appender.err.target = SYSTEM_ERR
+appender.err.layout.type = PatternLayout
+appender.err.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+"""Logging of the JVM: warnings and worse, to its error output."""
+
+
+class SettingRefused(ValueError):  # noqa: N818  # says what happened to it
+    """A `spark.conf.*` setting that the embedded engine cannot grant."""
+
+
+def refuse_unsafe(conf: Mapping[str, str]) -> None:
+    """Raise `SettingRefused` for the first setting that is not the user's to set."""
+    for name in conf:
+        if reason := REFUSED.get(name):
+            raise SettingRefused(f"{name} cannot be set: {reason}; remove spark.conf.{name}")
+        if not name.startswith("spark."):
+            raise SettingRefused(f"{name} is not a setting of Spark: their names begin with spark.")
+
+
+def settings(folder: Path, cores: int, conf: Mapping[str, str]) -> dict[str, str]:
+    """Return all settings of a driver that keeps its files in a folder."""
+    return {
+        "spark.app.name": "fairlead",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # The driver remembers what it ran even without a page to show it on.
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "1000",
+        "spark.sql.ui.retainedExecutions": "50",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        # Above it, rows sent from the worker travel as files instead of inside the plan.
+        "spark.sql.execution.arrow.localRelationThreshold": "100KB",
+        # Pickled rows unless asked otherwise: Arrow ones need pandas, and complain without.
+        "spark.sql.execution.pythonUDF.arrow.enabled": "false",
+        **conf,
+        "spark.master": f"local[{cores}]",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.python.use.daemon": "true",
+        "spark.python.task.killTimeout": "100ms",
+    }
+
+
+def properties(conf: Mapping[str, str]) -> str:
+    """Write settings as a file of Java properties, which keeps them out of `ps`."""
+    return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in conf.items())
+
+
+def _escaped(text: str) -> str:
+    marks = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", " ": "\\ "}
+    marks |= {mark: "\\" + mark for mark in "=:#!"}
+    return "".join(marks.get(letter, letter) for letter in text)

