@@ -1,0 +1,196 @@
+"""Lands the flights as one file per day, as another system would drop them into a directory.
+
+A file is written under a name that begins with a dot, then renamed in place: whoever lists the
+directory sees a whole file or none. It is not fsynced: that covers every death of a process,
+not a loss of power; a file that such a loss cut short is refused by its size.
+
+Run as `python -m fairlead.runtime.demo.feeder --out DIR --seconds 30` it ends by itself after
+the last file, on SIGINT, SIGTERM or SIGHUP after the file in hand, and with the process that
+started it. Its progress is the files. Exit codes: 0 all files are there, 1 failed, 2 usage,
+128 + n stopped by signal n.
+"""
+
+import argparse
+import ctypes
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from .flights import PACKAGE, FlightsError, find_flights, read_flights
+
+DEFAULT_SECONDS = 30.0
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PR_SET_PDEATHSIG = 1
+_HIDDEN = ".{name}.part"
+
+
+class FeedError(Exception):
+    """The files cannot be landed; those that were are whole."""
+
+
+def split_by_day(csv: bytes) -> dict[str, bytes]:
+    """Return the files to land, oldest day first: `2013-01-01.csv` and its content.
+
+    Each has the header of `csv`, whose first three columns must be year, month and day.
+    """
+    header, *rows = csv.splitlines(keepends=True)
+    days: defaultdict[tuple[bytes, ...], list[bytes]] = defaultdict(list)
+    for row in rows:
+        days[tuple(row.split(b",", 3)[:3])].append(row)
+    files = {_file_name(day): header + b"".join(lines) for day, lines in days.items()}
+    return dict(sorted(files.items()))
+
+
+def feed(
+    files: Mapping[str, bytes], out: Path, *, seconds: float, wait: Callable[[float], bool]
+) -> int:
+    """Land the files that are not in `out` yet, one every `seconds / len(files)`.
+
+    `wait(seconds)` pauses and tells whether to stop (`threading.Event().wait` does); it is asked
+    before every file, so that a stop never leaves a file behind half-way. Returns how many of
+    `files` are there now: fewer than all means that it was stopped.
+
+    Raises FeedError if `out` is no directory or cannot be written to, the disk is full, another
+    feeder is at work there, or a file of the same name has another size.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with _claimed(out):
+            missing = _missing(files, out)
+            interval = seconds / max(1, len(files))
+            start = time.monotonic()
+            for done, name in enumerate(missing):
+                if wait(max(0.0, start + done * interval - time.monotonic())):
+                    return len(files) - len(missing) + done
+                _land(out, name, files[name])
+    except OSError as error:
+        raise FeedError(
+            f"Cannot land the flights in {out}: {error.strerror or error}. The files that are "
+            "there are whole; started again, the feeder goes on after them."
+        ) from error
+    return len(files)
+
+
+def start_feeder(out: Path, *, seconds: float = DEFAULT_SECONDS) -> "subprocess.Popen[str]":
+    """Start the feeder as a child process; what went wrong is one line in its `stderr`.
+
+    The child ends with the calling *thread*, as the kernel counts it: call from one that lives
+    as long as the feeder should.
+    """
+    command = [sys.executable, "-P", "-m", __name__, "--out", str(out), "--seconds", str(seconds)]
+    return subprocess.Popen(  # noqa: S603
+        [*command, "--parent", str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def main() -> int:
+    """Run the feeder as a process of its own and return its exit code."""
+    # Blocked and asked for, not handled: a stop is noticed between two files and nowhere else.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    options = _options()
+    _die_with_parent(options.parent)
+    stopped_by: list[int] = []
+
+    def wait(seconds: float) -> bool:
+        told = signal.sigtimedwait(_STOPS, seconds)
+        if told is not None:
+            stopped_by.append(told.si_signo)
+        return told is not None
+
+    try:
+        feed(_flights_by_day(), options.out, seconds=options.seconds, wait=wait)
+    except (FeedError, FlightsError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 128 + stopped_by[0] if stopped_by else 0
+
+
+def _flights_by_day() -> dict[str, bytes]:
+    archive = find_flights()
+    if archive is None:
+        raise FlightsError(f"{PACKAGE} is not installed: `fairlead demo` does that.")
+    return split_by_day(read_flights(archive))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Lands the flights as one CSV file per day.")
+    parser.add_argument("--out", type=Path, required=True, help="directory to land the files in")
+    parser.add_argument("--seconds", type=_duration, default=DEFAULT_SECONDS, help="to spread over")
+    parser.add_argument("--parent", type=int, default=os.getppid(), help="process to end with")
+    return parser.parse_args()
+
+
+def _duration(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= 86_400:  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 86400 seconds")
+    return seconds
+
+
+def _die_with_parent(parent: int) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != parent:  # it died before the kernel knew that we care
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextmanager
+def _claimed(out: Path) -> Generator[None]:
+    # Hidden names are the same in every run, so that a run can sweep what a killed one left;
+    # hence only one feeder may be at work.
+    claim = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise FeedError(f"Another feeder is at work in {out}: stop it first.") from error
+        yield
+    finally:
+        os.close(claim)
+
+
+def _missing(files: Mapping[str, bytes], out: Path) -> list[str]:
+    missing: list[str] = []
+    for name, content in files.items():
+        (out / _HIDDEN.format(name=name)).unlink(missing_ok=True)
+        try:
+            size = (out / name).stat().st_size
+        except FileNotFoundError:
+            missing.append(name)
+            continue
+        if size != len(content):
+            raise FeedError(
+                f"{out / name} has {size} bytes instead of {len(content)}: it is not the file of "
+                "that day, or was cut short. Remove it or choose another directory."
+            )
+    return missing
+
+
+def _land(out: Path, name: str, content: bytes) -> None:
+    hidden = out / _HIDDEN.format(name=name)
+    try:
+        hidden.write_bytes(content)
+        hidden.rename(out / name)
+    except OSError:
+        hidden.unlink(missing_ok=True)
+        raise
+
+
+def _file_name(day: tuple[bytes, ...]) -> str:
+    year, month, day_of_month = (int(part) for part in day)
+    return f"{year:04}-{month:02}-{day_of_month:02}.csv"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+"""Reads what Spark wrote, without Spark: directories of files, `column=value` in their paths.
+
+Names that begin with `_` or `.` are no output, as in Spark: staging, markers, checksums. All
+other files must be whole; those that are not are named, never skipped in silence.
+"""
+# pyright: basic
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyarrow import csv, json, parquet
+
+Format = Literal["parquet", "csv", "json"]
+
+_NULL_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
+_LINES = "the last line has no end: the file was cut short"
+
+
+class UnreadableOutputError(Exception):
+    """A visible file of an output cannot be read, is not whole, or is not of its format."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """The rows of all files that could be read, and what is wrong with each of the others."""
+
+    rows: pa.Table
+    files: int
+    unreadable: tuple[str, ...]
+
+
+def visible_files(root: Path) -> Iterator[Path]:
+    """Yield every file below `root` that a reader such as Spark would take for output."""
+    for directory, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if not _hidden(name))
+        yield from (Path(directory, name) for name in sorted(files) if not _hidden(name))
+
+
+def read_output(root: Path, schema: pa.Schema, file_format: Format = "parquet") -> Output:
+    """Return the columns of `schema` from all visible files below `root`, cast to its types.
+
+    A column may be in the files or in their paths. CSV needs a header; empty and `NA` are null.
+    """
+    paths = list(visible_files(root))
+    empty = schema.empty_table()
+    read = [_attempt(root, path, schema, file_format) for path in paths]
+    return Output(
+        pa.concat_tables([empty, *(part for part in read if isinstance(part, pa.Table))]),
+        files=len(paths),
+        unreadable=tuple(part for part in read if isinstance(part, str)),
+    )
+
+
+def count_rows(root: Path, file_format: Format = "parquet") -> int:
+    """Return how many rows the visible files below `root` hold; CSV needs a header.
+
+    Raises UnreadableOutputError, naming the file, if one is not whole or not of the format.
+    """
+    return sum(_count(path, file_format) for path in visible_files(root))
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _count(path: Path, file_format: Format) -> int:
+    try:
+        _refuse_foreign(path, file_format)
+        if file_format == "parquet":
+            return int(parquet.read_metadata(path).num_rows)
+        _refuse_cut(path)
+        if path.stat().st_size == 0:
+            return 0
+        read = csv.read_csv if file_format == "csv" else json.read_json
+        return int(read(path).num_rows)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise UnreadableOutputError(f"{path}: {_reason(error)}") from error
+
+
+def _attempt(root: Path, path: Path, schema: pa.Schema, file_format: Format) -> pa.Table | str:
+    within = path.relative_to(root)
+    try:
+        _refuse_foreign(path, file_format)
+        return _read(path, _partition(within), schema, file_format)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        return f"{within}: {_reason(error)}"
+
+
+def _read(
+    path: Path, partition: dict[str, str | None], schema: pa.Schema, file_format: Format
+) -> pa.Table:
+    inside = pa.schema([field for field in schema if field.name not in partition])
+    table = _READERS[file_format](path, inside)
+    for name, value in partition.items():
+        if name in schema.names:
+            column = pa.repeat(pa.scalar(value, pa.string()), table.num_rows)
+            table = table.append_column(name, column)
+    table = table.select(schema.names)
+    return table if table.schema.types == schema.types else table.cast(schema)
+
+
+def _read_parquet(path: Path, schema: pa.Schema) -> pa.Table:
+    # An output is thousands of small files: threads and read-ahead cost more than they bring.
+    with path.open("rb") as opened, parquet.ParquetFile(opened, pre_buffer=False) as file:
+        _refuse_lack(schema, file.schema_arrow.names)
+        return file.read(schema.names, use_threads=False)
+
+
+def _read_csv(path: Path, schema: pa.Schema) -> pa.Table:
+    _refuse_cut(path)
+    texts = {field.name: field.type for field in schema if pa.types.is_string(field.type)}
+    options = csv.ConvertOptions(
+        column_types=texts, null_values=["", "NA"], strings_can_be_null=True
+    )
+    table = csv.read_csv(path, convert_options=options)
+    _refuse_lack(schema, table.column_names)
+    return table.select(schema.names)
+
+
+def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
+    _refuse_cut(path)
+    if path.stat().st_size == 0:
+        return schema.empty_table()
+    # The types are given: a field that is null in all rows of a file is not in that file.
+    options = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    return json.read_json(path, parse_options=options)
+
+
+_READERS: Final[dict[Format, Callable[[Path, pa.Schema], pa.Table]]] = {
+    "parquet": _read_parquet,
+    "csv": _read_csv,
+    "json": _read_json,
+}
+
+
+def _partition(within: Path) -> dict[str, str | None]:
+    pairs = (part.split("=", 1) for part in within.parts[:-1] if "=" in part)
+    return {
+        unquote(name): None if value == _NULL_PARTITION else unquote(value) for name, value in pairs
+    }
+
+
+def _refuse_foreign(path: Path, file_format: Format) -> None:
+    if path.suffix != f".{file_format}":
+        raise ValueError(f"a visible file that is not named as {file_format}")
+
+
+def _refuse_lack(schema: pa.Schema, names: list[str]) -> None:
+    lacking = [name for name in schema.names if name not in names]
+    if lacking:
+        raise ValueError(f"has no column {', '.join(lacking)}")
+
+
+def _refuse_cut(path: Path) -> None:
+    with path.open("rb") as file:
+        if file.seek(0, os.SEEK_END) == 0:
+            return
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            raise ValueError(_LINES)
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

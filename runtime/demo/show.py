@@ -1,0 +1,203 @@
+"""The demo: a crew of workers runs a pipeline on Spark, and survives a join and a kill -9.
+
+It ends with a verdict that is computed from the output itself. The exit code rests on the
+data alone: 0 if every row is there once, 1 if not.
+"""
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from ...projections.moves import Move
+from . import scenario
+from .flights import ROWS, FlightsError, ensure_flights
+from .screen import Screen
+from .stage import DemoFailedError, Stage, staged
+from .verdict import Expected, Verdict, expect_flights, judge
+from .watch import Seen, Watcher, short
+
+OK, FAILED, INTERRUPTED = 0, 1, 130
+LOOK_SECONDS = 0.2
+
+
+def demo(seconds: float = scenario.FEED_SECONDS, workers: int = 2, keep: Path | None = None) -> int:
+    """Show the demo, feeding for so many seconds; keep its files in `keep` if it is given.
+
+    Returns the exit code: 0 or 1 on the data alone, 130 after Ctrl-C.
+    """
+    console = Console(highlight=False)
+    folder = keep.absolute() if keep else Path(tempfile.mkdtemp(prefix="fairlead-demo-"))
+    try:
+        if keep and folder.exists() and any(folder.iterdir()):
+            console.print(f"{folder} is not empty: name another folder to keep the demo's files in")
+            return FAILED
+        ensure_flights()
+        with staged(folder) as stage:
+            show = Show(stage, Screen(console, ROWS), seconds, workers)
+            expected = show.run()
+        return _tell(console, expected, stage, show)
+    except (DemoFailedError, FlightsError) as error:
+        console.print(f"the demo could not be shown: {error}")
+        return FAILED
+    except KeyboardInterrupt:
+        console.print("\nstopped: nothing of the demo runs any more")
+        return INTERRUPTED
+    finally:
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class Show:
+    """One run of the demo; afterwards it knows the moves, and when the kill came."""
+
+    def __init__(self, stage: Stage, screen: Screen, seconds: float, workers: int) -> None:
+        self._stage = stage
+        self._screen = screen
+        self._seconds = seconds
+        self._workers = workers
+        self._began = time.monotonic()
+        self.moves: list[Move] = []
+        self.lost: list[str] = []
+        self.killed_ms = 0
+        self.is_complete = False
+
+    def run(self) -> Expected:
+        """Play all acts, until every row is published or time is up."""
+        screen, stage = self._screen, self._stage
+        screen.tell(f"starting a node with {self._workers} workers, a Spark each")
+        node = stage.start_node(self._workers)
+        screen.tell(f"the node is up: REST on {node.rest}")
+        expected = expect_flights()
+        watcher = Watcher(stage.data_dir / "groups" / scenario.GROUP)
+        try:
+            with screen:
+                self._warm_up(watcher)
+                self._play(watcher)
+        finally:
+            watcher.close()
+        screen.tell("every row is published: stopping the node")
+        return expected
+
+    def _warm_up(self, watcher: Watcher) -> None:
+        while self._look(watcher).warm < self._workers:
+            self._rest()
+        self._screen.tell("the crew is warm: creating the connector, feeding 365 days of flights")
+        self._stage.create_connector()
+        self._stage.start_feeder(self._seconds)
+
+    def _play(self, watcher: Watcher) -> None:
+        join_at = time.monotonic() + scenario.JOIN_AFTER_SECONDS
+        kill_at: float | None = None
+        newcomer = f"w{self._workers + 1}"
+        has_joined = False
+        while not self._is_done(watcher):
+            now = time.monotonic()
+            if not has_joined and now >= join_at:
+                has_joined = True
+                self._stage.start_worker()
+                self._screen.tell(f"{newcomer} is started: `fairlead worker`")
+            if has_joined and kill_at is None and watcher.runs_batches(newcomer):
+                kill_at = now + scenario.KILL_AFTER_SECONDS
+            if kill_at is not None and not self.killed_ms and now >= kill_at:
+                self._kill(watcher)
+            self._rest()
+
+    def _kill(self, watcher: Watcher) -> None:
+        self.lost = watcher.held_by(scenario.VICTIM)
+        pid = self._stage.kill(scenario.VICTIM)
+        self.killed_ms = time.time_ns() // 1_000_000
+        what = ", ".join(self.lost) or "no task"
+        self._screen.tell(f"kill -9 {pid}: {scenario.VICTIM} is gone, and with it {what}")
+
+    def _is_done(self, watcher: Watcher) -> bool:
+        seen = self._look(watcher)
+        self.is_complete = seen.rows >= ROWS and not seen.unpublished
+        return self.is_complete and self._has_recovered()
+
+    def _has_recovered(self) -> bool:
+        """Tell whether the kill has come, and all that it took runs again."""
+        back = {str(move.resource) for move in self.moves if move.began_ms > self.killed_ms}
+        return bool(self.killed_ms) and back.issuperset(self.lost)
+
+    def _look(self, watcher: Watcher) -> Seen:
+        if time.monotonic() - self._began > scenario.LONGEST_SECONDS:
+            raise DemoFailedError(f"it was not done in {scenario.LONGEST_SECONDS:.0f} s")
+        seen, completed = watcher.look()
+        for move in completed:
+            self.moves.append(move)
+            self._screen.tell(_story(move))
+        self._screen.show(seen)
+        return seen
+
+    def _rest(self) -> None:
+        time.sleep(LOOK_SECONDS)
+
+
+def _story(move: Move) -> str:
+    why = ", ".join(f"{cause.why.value} {short(cause.subject)}" for cause in move.causes)
+    down = move.downtime_ms
+    gap = f"down {down} ms" if down is not None else "its worker died with it"
+    return f"{move.resource} moved {short(move.giver)} -> {short(move.taker)} ({why}), {gap}"
+
+
+def _tell(console: Console, expected: Expected, stage: Stage, show: Show) -> int:
+    """Print the verdict and the moves; return the exit code, on the data alone."""
+    verdict = judge(expected, stage.sink)
+    console.print(_verdict_table(verdict))
+    console.print(_moves_table(show))
+    planned = [move.downtime_ms for move in show.moves if move.downtime_ms is not None]
+    if planned:
+        console.print(f"planned moves: down {statistics.median(planned):.0f} ms at the median")
+    if recovered := _recovery_ms(show):
+        console.print(f"after kill -9: every lost task ran again within {recovered / 1000:.1f} s")
+    console.print("PASSED" if verdict.passed else "FAILED")
+    return OK if verdict.passed else FAILED
+
+
+def _recovery_ms(show: Show) -> int:
+    back = [
+        move.began_ms - show.killed_ms
+        for move in show.moves
+        if str(move.resource) in show.lost and move.began_ms > show.killed_ms
+    ]
+    return max(back, default=0)
+
+
+def _verdict_table(verdict: Verdict) -> Table:
+    rows = [
+        (check.name, str(check.expected), str(check.found), "ok" if check.ok else "WRONG")
+        for check in verdict.checks
+    ]
+    return _table("verdict, from the output itself", ("check", "expected", "found", ""), rows)
+
+
+def _moves_table(show: Show) -> Table:
+    rows = [
+        (
+            str(move.resource),
+            f"{short(move.giver)} -> {short(move.taker)}",
+            ", ".join(str(cause.why.value) for cause in move.causes),
+            f"{move.downtime_ms} ms" if move.downtime_ms is not None else _since_kill(move, show),
+        )
+        for move in show.moves
+    ]
+    return _table("moves", ("task", "from -> to", "cause", "downtime"), rows)
+
+
+def _since_kill(move: Move, show: Show) -> str:
+    return f"{(move.began_ms - show.killed_ms) / 1000:.1f} s after the kill"
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,149 @@
+"""The demo's processes: a node, one more worker, the feeder; all end with the demo."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from ...actors.actor import System, connect
+from ..node import DescribeNode, NodeView
+from ..run_folder import NodeFile, NoNodeError, RunFolder
+from ..spark import tether
+from . import scenario
+from .feeder import start_feeder
+
+UP_SECONDS = 60.0
+STOP_SECONDS = 40.0
+ASK_SECONDS = 10.0
+
+
+class DemoFailedError(Exception):
+    """The demo could not be shown."""
+
+
+class Stage:
+    """A node in a folder, and what the demo does to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.source = folder / "landing"
+        self.sink = folder / "flights"
+        self.data_dir = folder / "data"
+        self._processes: list[subprocess.Popen[str]] = []
+        self._node: NodeFile | None = None
+        self._system: System | None = None
+
+    def start_node(self, workers: int) -> NodeFile:
+        """Start `fairlead up`, and wait until its REST interface answers."""
+        self.source.mkdir(parents=True)
+        process = self._start("up", [f"workers={workers}"])
+        folder, deadline = RunFolder(self.data_dir), time.monotonic() + UP_SECONDS
+        while time.monotonic() < deadline:
+            if process.poll() is not None:
+                raise DemoFailedError(f"the node did not start: {self._log('up').read_text()}")
+            try:
+                self._node = folder.node()
+                httpx.get(f"{self._node.rest}/health", timeout=2).raise_for_status()
+            except (NoNodeError, httpx.HTTPError):
+                time.sleep(0.1)
+            else:
+                self._system = connect(folder.door())
+                return self._node
+        raise DemoFailedError(f"the node was not up in {UP_SECONDS:.0f} s")
+
+    def start_feeder(self, seconds: float) -> None:
+        """Begin to land the flights, day by day."""
+        self._processes.append(start_feeder(self.source, seconds=seconds))
+
+    def start_worker(self) -> None:
+        """Start `fairlead worker`: one more worker for as long as that command lives."""
+        self._start("worker", [])
+
+    def create_connector(self) -> None:
+        """Create the connector as anybody would: through the REST interface."""
+        config = scenario.connector(self.source, self.sink)
+        body = {"name": scenario.CONNECTOR, "config": config}
+        reply = httpx.post(f"{self._rest}/connectors", json=body, timeout=ASK_SECONDS)
+        if reply.is_error:
+            raise DemoFailedError(f"the connector was refused: {reply.text}")
+
+    def kill(self, worker: str) -> int:
+        """Kill a worker's process with -9; return its process id."""
+        pid = next(each.pid for each in self.processes().workers if each.name == worker)
+        if pid is None:
+            raise DemoFailedError(f"worker {worker} has no process to kill")
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def processes(self) -> NodeView:
+        """Return the node's processes, as its supervisor sees them."""
+        if self._system is None:
+            raise DemoFailedError("the node is not up")
+        supervisor = self._system.named("supervisor")
+        view = self._system.ask(supervisor, DescribeNode(), ASK_SECONDS) if supervisor else None
+        if not isinstance(view, NodeView):
+            raise DemoFailedError("the node's supervisor does not answer")
+        return view
+
+    def stop(self) -> None:
+        """End everything: the last started first, each in good order if it can."""
+        if self._system is not None:
+            self._system.close()
+            self._system = None
+        for process in reversed(self._processes):
+            if process.poll() is None:
+                process.terminate()
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in reversed(self._processes):
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stderr is not None:
+                process.stderr.close()
+        self._processes.clear()
+
+    @property
+    def _rest(self) -> str:
+        if self._node is None:
+            raise DemoFailedError("the node is not up")
+        return self._node.rest
+
+    def _start(self, verb: str, settings: Sequence[str]) -> subprocess.Popen[str]:
+        """Start a verb of `fairlead` as a process that dies with this one."""
+        given = [f"{key}={value}" for key, value in scenario.SETTINGS.items()]
+        given += [f"data.dir={self.data_dir}", *settings]
+        options = [part for each in given for part in ("--set", each)]
+        program = [sys.executable, "-m", "fairlead.runtime", verb, *options]
+        tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid()), *program]
+        with self._log(verb).open("w") as log:
+            process = subprocess.Popen(  # noqa: S603 - our own module, no shell
+                tied, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, text=True
+            )
+        self._processes.append(process)
+        return process
+
+    def _log(self, verb: str) -> Path:
+        return self.folder / f"{verb}.log"
+
+
+@contextmanager
+def staged(folder: Path) -> Generator[Stage]:
+    """Give a stage, and leave nothing of it running behind, whatever happens."""
+    stage = Stage(folder)
+    try:
+        yield stage
+    finally:
+        # A second Ctrl-C must not leave half of it behind.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            stage.stop()
+        finally:
+            signal.signal(signal.SIGINT, before)
