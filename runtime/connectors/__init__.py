@@ -1,0 +1,1 @@
+"""Connectors: sources, transforms and sinks that a pipeline is made of."""

@@ -1,0 +1,179 @@
+"""The built-in connector: any folder of files, through SQL, into any other."""
+
+from collections.abc import Mapping, Sequence
+from os.path import normpath
+from pathlib import Path, PurePath
+from typing import ClassVar
+
+from . import pipeline_keys as keys
+from .common_keys import TRANSFORMS
+from .config import ConfigDef, ConfigInvalid, Settings, Validation, refuse
+from .file_sink import FileSink, WriteFormat
+from .file_source import FileSource, Folder
+from .formats import ReadFormat
+from .inference import CsvStyle, infer
+from .listing import walk
+from .shares import BUCKETS, Share, deal, read_share, spell
+from .spi import Connector, Context, Delivery, Limit, NotReady, Pace, Pipeline, Transform
+from .transforms import Sql, select
+
+_EVERYTHING: Share = frozenset(range(BUCKETS))
+
+
+class SparkPipeline(Connector):
+    """Files of one format, transformed by Spark, appended to a folder as files of another."""
+
+    version: ClassVar[str] = "1.0"
+    delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
+
+    def __init__(self) -> None:
+        self._config: Mapping[str, str] = {}
+        self._settings = Settings({})
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definitions; those of transforms come with the config that names them."""
+        return keys.KEYS
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> Validation:
+        """Check each key, each transform, and that the output is not read as input."""
+        definitions = _with_transforms(keys.KEYS, config)
+        return definitions.check(config).plus(_complaints(config))
+
+    def start(self, context: Context, config: Mapping[str, str]) -> None:
+        """Take up a config, and tell what is strange about it."""
+        validation = self.validate(config)
+        refuse(validation)
+        for warning in validation.warnings:
+            context.warn(warning)
+        self._config = dict(config)
+        self._settings = _with_transforms(keys.KEYS, config).parse(config)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Deal the files to tasks, and tell each the schema that all of them have."""
+        settings = self._settings
+        root = Path(settings.text(keys.SOURCE_PATH))
+        paths = sorted(found.path for found in walk(root, settings.text(keys.SOURCE_GLOB)))
+        schema = settings.text(keys.SOURCE_SCHEMA) or self._inferred(root, paths)
+        return [
+            {**self._config, keys.TASK_SCHEMA: schema, keys.TASK_BUCKETS: spell(share)}
+            for share in deal(paths, max_tasks)
+        ]
+
+    def pipeline(self, context: Context, task_config: Mapping[str, str]) -> Pipeline:
+        """Make the pipeline that a task config describes."""
+        settings = _with_transforms(keys.TASK_KEYS, task_config).parse(task_config)
+        return Pipeline(
+            FileSource(_folder(settings), _read_format(settings, task_config), context),
+            tuple(_transform(settings, alias) for alias in settings.items(TRANSFORMS)),
+            FileSink(
+                Path(settings.text(keys.SINK_PATH)),
+                WriteFormat(
+                    settings.text(keys.SINK_FORMAT),
+                    settings.items(keys.SINK_PARTITION_BY),
+                    _write_options(settings, task_config),
+                ),
+            ),
+            Pace(
+                Limit(
+                    settings.number(keys.SOURCE_MAX_FILES), settings.number(keys.SOURCE_MAX_BYTES)
+                ),
+                settings.number(keys.POLL_MS) / 1000,
+            ),
+        )
+
+    def _inferred(self, root: Path, paths: Sequence[str]) -> str:
+        settings = self._settings
+        if not paths:
+            raise NotReady(
+                f"no file in {root} to infer a schema from; put one there, or give "
+                f"`{keys.SOURCE_SCHEMA}`"
+            )
+        return infer(
+            settings.text(keys.SOURCE_FORMAT),
+            [root / path for path in paths],
+            CsvStyle(
+                settings.flag(keys.SOURCE_HEADER),
+                _letter(settings, keys.SOURCE_SEPARATOR),
+                _letter(settings, keys.SOURCE_QUOTE),
+                settings.items(keys.SOURCE_NULLS),
+            ),
+            settings.number(keys.SOURCE_SAMPLE_BYTES),
+        )
+
+
+def _with_transforms(base: ConfigDef, config: Mapping[str, str]) -> ConfigDef:
+    aliases = dict.fromkeys(each.strip() for each in config.get(TRANSFORMS, "").split(","))
+    return base.plus(each for alias in aliases if alias for each in keys.transform_keys(alias))
+
+
+def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what is wrong with a config as a whole, under the key to change."""
+    complaints: dict[str, str] = {}
+    source, sink = config.get(keys.SOURCE_PATH, ""), config.get(keys.SINK_PATH, "")
+    if source and sink and _normal(sink).is_relative_to(_normal(source)):
+        complaints[keys.SINK_PATH] = f"lies in {keys.SOURCE_PATH}: its output would be its input"
+    aliases = [each.strip() for each in config.get(TRANSFORMS, "").split(",") if each.strip()]
+    if len(set(aliases)) < len(aliases):
+        complaints[TRANSFORMS] = "a transform is named twice"
+    for alias in aliases:
+        kind = config.get(keys.transform_key(alias, "type"))
+        needed = {"sql": "query", "select": "columns"}.get(kind or "")
+        if needed and not config.get(keys.transform_key(alias, needed), "").strip():
+            complaints[keys.transform_key(alias, needed)] = f"a {kind} transform needs it"
+    return complaints
+
+
+def _normal(path: str) -> PurePath:
+    return PurePath(normpath(path))
+
+
+def _folder(settings: Settings) -> Folder:
+    share = settings.text(keys.TASK_BUCKETS)
+    try:
+        buckets = read_share(share) if share else _EVERYTHING
+    except ValueError as error:
+        raise ConfigInvalid(f"{keys.TASK_BUCKETS}: {error}") from None
+    return Folder(
+        Path(settings.text(keys.SOURCE_PATH)),
+        settings.text(keys.SOURCE_GLOB),
+        buckets,
+        settings.number(keys.SOURCE_MIN_AGE_MS),
+    )
+
+
+def _read_format(settings: Settings, config: Mapping[str, str]) -> ReadFormat:
+    schema = settings.text(keys.TASK_SCHEMA) or settings.text(keys.SOURCE_SCHEMA)
+    if not schema:
+        raise ConfigInvalid(f"{keys.TASK_SCHEMA}: the connector gave this task no schema")
+    name = settings.text(keys.SOURCE_FORMAT)
+    options = _under(keys.SOURCE_OPTION, config)
+    if name == "csv":
+        options = {
+            "header": str(settings.flag(keys.SOURCE_HEADER)).lower(),
+            "sep": _letter(settings, keys.SOURCE_SEPARATOR),
+            "quote": _letter(settings, keys.SOURCE_QUOTE),
+            **options,
+        }
+    tolerant = settings.text(keys.TOLERANCE) == "all"
+    return ReadFormat(name, schema, settings.items(keys.SOURCE_NULLS), tolerant, options)
+
+
+def _write_options(settings: Settings, config: Mapping[str, str]) -> Mapping[str, str]:
+    base = {"header": "true"} if settings.text(keys.SINK_FORMAT) == "csv" else {}
+    return {**base, **_under(keys.SINK_OPTION, config)}
+
+
+def _transform(settings: Settings, alias: str) -> Transform:
+    if settings.text(keys.transform_key(alias, "type")) == "sql":
+        return Sql(settings.text(keys.transform_key(alias, "query")))
+    return select(settings.text(keys.transform_key(alias, "columns")))
+
+
+def _letter(settings: Settings, key: str) -> str:
+    return settings.text(key).replace("\\t", "\t")
+
+
+def _under(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
+    return {key[len(prefix) :]: config[key] for key in config if key.startswith(prefix)}

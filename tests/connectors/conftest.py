@@ -1,0 +1,84 @@
+"""One Spark for all tests of connectors, and the way from a config to files."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from tasks.book import Book
+from tasks.numbers import Reports
+
+from fairlead.events.model import Resource, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.connectors.plugins import find_plugins
+from fairlead.runtime.reports import TaskConfigsChanged
+from fairlead.runtime.runner import Runner
+from fairlead.runtime.spark.embedded import Embedded
+
+WARM_S = 120.0
+Run = Callable[[Mapping[str, str]], Reports]
+
+
+@pytest.fixture(scope="session")
+def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
+    """A warm engine."""
+    engine = Embedded(tmp_path_factory.mktemp("spark"), cores=2)
+    engine.open()
+    assert engine.wait_warm(WARM_S), engine.detail
+    yield engine
+    engine.close(10)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> dict[str, str]:
+    """The part of a config that says where from and where to."""
+    (tmp_path / "in").mkdir()
+    return {
+        "name": "c",
+        "connector.class": "SparkPipeline",
+        "source.path": str(tmp_path / "in"),
+        "sink.path": str(tmp_path / "out"),
+        "task.restart.budget": "0",
+    }
+
+
+@pytest.fixture
+def book() -> Book:
+    return Book()
+
+
+@pytest.fixture
+def run(spark_engine: Embedded, book: Book) -> Run:
+    """Run a connector with all its tasks until every file is read, or one has failed."""
+
+    def run(config: Mapping[str, str]) -> Reports:
+        reports = Reports()
+        runner = Runner(spark_engine, book, find_plugins(), reports)
+        token = Token(len(book.accepted) + 1, 0)
+        runner.start(Launch(Resource("c"), token, config, config))
+        try:
+            made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged) or _failed(each))
+            if isinstance(made, TaskConfigsChanged):
+                for task, task_config in enumerate(made.configs):
+                    runner.start(Launch(Resource("c", task), token, config, task_config))
+                files = sum(each.is_file() for each in Path(config["source.path"]).rglob("*"))
+                _wait(reports, lambda: len(book.offsets("c")) >= files)
+        finally:
+            assert runner.close(60) == frozenset()
+        return reports
+
+    return run
+
+
+def _wait(reports: Reports, done: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    for _ in range(600):
+        if done() or any(map(_failed, reports.told)):
+            return
+        pause.wait(0.1)
+    raise AssertionError(reports.told)
+
+
+def _failed(report: object) -> bool:
+    state = getattr(report, "state", None)
+    return state is not None and state.value == "FAILED"

@@ -1,0 +1,117 @@
+"""A config is checked as Connect checks it, and told in the shape of Connect's reply."""
+
+import pytest
+
+from fairlead.runtime.connectors.config import (
+    ConfigDef,
+    ConfigInvalid,
+    Definition,
+    Importance,
+    Kind,
+)
+from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.connectors.validators import at_least
+
+DEFINITIONS = ConfigDef(
+    (
+        Definition("size", Kind.INT, Importance.HIGH, "How many.", 3, validator=at_least(1)),
+        Definition("secret", Kind.PASSWORD, Importance.HIGH, "Whisper it.", required=True),
+    ),
+    prefixes=("option.",),
+)
+GOOD = {
+    "name": "c",
+    "connector.class": "SparkPipeline",
+    "source.format": "csv",
+    "source.path": "/in",
+    "sink.format": "parquet",
+    "sink.path": "/out",
+}
+
+
+def test_the_reply_has_the_shape_of_connects() -> None:
+    config = {"size": "0", "secret": "hush", "option.any": "x", "sizes": "1"}
+    validation = DEFINITIONS.check(config)
+    assert validation.warnings == ("unknown key sizes: it has no effect",)
+    reply = validation.to_json("c")
+    assert (reply["name"], reply["error_count"], reply["groups"]) == ("c", 1, ["Common"])
+    assert isinstance(reply["configs"], list)
+    assert reply["configs"][0] == {
+        "definition": {
+            "name": "size",
+            "type": "INT",
+            "required": False,
+            "default_value": "3",
+            "importance": "HIGH",
+            "documentation": "How many.",
+            "group": "Common",
+            "order_in_group": 0,
+            "width": "MEDIUM",
+            "display_name": "size",
+            "dependents": (),
+        },
+        "value": {
+            "name": "size",
+            "value": "0",
+            "recommended_values": (),
+            "errors": ("must be at least 1",),
+            "visible": True,
+        },
+    }
+    assert "hush" not in str(reply)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x", "not a whole number: 'x'"),
+        ("99999999999", "does not fit into 32 bits: 99999999999"),
+        ("0", "must be at least 1"),
+    ],
+)
+def test_everything_that_is_wrong_is_told_at_once(text: str, told: str) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        DEFINITIONS.parse({"size": text})
+    missing = "secret: a value is required, and there is no default"
+    assert str(caught.value) == f"size: {told}; {missing}"
+
+
+def test_a_value_that_the_worker_resolves_is_not_judged_before() -> None:
+    config = {"size": "${env:SIZE}", "secret": "x"}
+    assert DEFINITIONS.check(config).errors == {}
+    with pytest.raises(ConfigInvalid, match="size: not a whole number"):
+        DEFINITIONS.parse(config)
+
+
+def test_a_pipeline_needs_a_source_and_a_sink() -> None:
+    assert SparkPipeline.validate(GOOD).errors == {}
+    assert set(SparkPipeline.validate({}).errors) == {*GOOD}
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"sink.path": "/in/out"}, "sink.path"),
+        ({"sink.path": "/out/../in"}, "sink.path"),
+        ({"sink.path": "s3://bucket"}, "sink.path"),
+        ({"source.format": "xls"}, "source.format"),
+        ({"sink.mode": "overwrite"}, "sink.mode"),
+        ({"tasks.max": "0"}, "tasks.max"),
+        ({"poll.interval.ms": "1001"}, "poll.interval.ms"),
+        (
+            {"transforms": "a,a", "transforms.a.type": "sql", "transforms.a.query": "x"},
+            "transforms",
+        ),
+        ({"transforms": "a", "transforms.a.type": "sql"}, "transforms.a.query"),
+        ({"transforms": "a", "transforms.a.type": "drop"}, "transforms.a.type"),
+        ({"transforms": "a", "transforms.a.type": "select"}, "transforms.a.columns"),
+    ],
+)
+def test_each_error_stands_under_the_key_to_change(changes: dict[str, str], key: str) -> None:
+    assert set(SparkPipeline.validate(GOOD | changes).errors) == {key}
+
+
+def test_every_key_says_what_it_means() -> None:
+    assert [
+        each.name for each in SparkPipeline.config().definitions if not each.documentation
+    ] == []

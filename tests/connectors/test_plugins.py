@@ -1,0 +1,53 @@
+"""Connector classes are found by their names, and a broken one hurts nobody else."""
+
+from importlib.metadata import EntryPoint, EntryPoints
+
+import pytest
+
+from fairlead.runtime.connectors import plugins
+from fairlead.runtime.connectors.plugins import Plugin, PluginUnknown, find_plugins
+from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
+
+FULL = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
+
+
+@pytest.mark.parametrize("name", ["SparkPipeline", FULL])
+def test_a_class_is_found_by_its_short_and_its_full_name(name: str) -> None:
+    assert find_plugins().find(name) == Plugin(SparkPipeline)
+
+
+def test_its_entry_tells_what_it_promises() -> None:
+    assert Plugin(SparkPipeline).to_json() == {
+        "class": FULL,
+        "type": "source",
+        "version": "1.0",
+        "delivery": "exactly-once",
+    }
+
+
+def test_a_name_that_nothing_has_is_refused_with_the_nearest() -> None:
+    with pytest.raises(
+        PluginUnknown, match=r"no .* SparkPipelin is .*did you mean SparkPipeline\?"
+    ):
+        find_plugins().find("SparkPipelin")
+
+
+def test_what_cannot_be_loaded_is_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = EntryPoints(
+        [
+            EntryPoint("gone", "no.such.module:Thing", plugins.GROUP),
+            EntryPoint("odd", "pathlib:Path", plugins.GROUP),
+            EntryPoint("numbers", "tasks.numbers:Numbers", plugins.GROUP),
+        ]
+    )
+
+    def installed(*, group: str) -> EntryPoints:
+        return points.select(group=group)
+
+    monkeypatch.setattr(plugins, "entry_points", installed)
+    found = find_plugins()
+    assert [each.short_name for each in found.plugins] == ["SparkPipeline", "Numbers"]
+    assert found.broken == {
+        "gone": "ModuleNotFoundError: No module named 'no'",
+        "odd": "TypeError: pathlib:Path is no subclass of Connector",
+    }

@@ -1,0 +1,268 @@
+# pyright: basic
+"""From files to files, through Spark: every row once, of the right type, in the right place."""
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as papq
+import pytest
+from connectors.conftest import Run
+from tasks.book import Book
+from tasks.numbers import Reports
+
+from fairlead.events.model import Document, Resource, RunState, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.connectors.plugins import find_plugins
+from fairlead.runtime.reports import Ending, StatusChanged, Stopped
+from fairlead.runtime.runner import Runner
+from fairlead.runtime.spark.embedded import Embedded
+
+pytestmark = pytest.mark.spark
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """Return what a reader of the folder sees, as pyarrow reads it, in a fixed order."""
+    found: list[dict[str, Any]] = []
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        if not file.is_file() or parts[0].startswith("_"):
+            continue
+        values = dict(part.split("=") for part in parts[:-1])
+        found += [{**row, **values} for row in read(file)]
+    return sorted(found, key=repr)
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]]
+    if file.suffix == ".parquet":
+        found = papq.ParquetFile(file).read().to_pylist()
+        return found
+    if file.suffix == ".csv":
+        found = pacsv.read_csv(file).to_pylist()
+        return found
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def staging_is_empty(folder: Path) -> bool:
+    return not [each for each in (folder / "_fairlead").rglob("*") if each.is_file()]
+
+
+def active_jobs(spark: Any) -> list[int]:
+    return list(spark.sparkContext.statusTracker().getActiveJobsIds())
+
+
+def failure(reports: Any) -> str:
+    (failed,) = (each for each in reports.statuses if each.state is RunState.FAILED)
+    assert isinstance(failed, StatusChanged)
+    return failed.trace
+
+
+def test_csv_with_an_inferred_schema_becomes_partitioned_parquet(
+    folders: dict[str, str], run: Run, book: Book, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "day").mkdir()
+    (tmp_path / "in" / "day" / "1.csv").write_text("origin,delay,at\nJFK,2,2013-01-01T05:00:00Z\n")
+    (tmp_path / "in" / "2.csv").write_text(
+        "origin,delay,at\nLGA,NA,NA\nJFK,,2013-01-02T05:00:00Z\n"
+    )
+    (tmp_path / "in" / "3.csv").write_text('origin,delay,at\n"EWR",-7,NA\n')
+    reports = run(
+        folders
+        | {
+            "source.format": "csv",
+            "source.null.values": "NA",
+            "tasks.max": "2",
+            "transforms": "t",
+            "transforms.t.type": "select",
+            "transforms.t.columns": "origin, delay, year(at) AS year",
+            "sink.format": "parquet",
+            "sink.partition.by": "origin",
+        }
+    )
+    out = tmp_path / "out"
+    assert rows(out) == [
+        {"delay": -7, "year": None, "origin": "EWR"},
+        {"delay": 2, "year": 2013, "origin": "JFK"},
+        {"delay": None, "year": 2013, "origin": "JFK"},
+        {"delay": None, "year": None, "origin": "LGA"},
+    ]
+    schemas = {papq.read_schema(file).field("delay").type for file in out.rglob("*.parquet")}
+    assert schemas == {pa.int64()}
+    assert (staging_is_empty(out), book.to_publish) == (True, [])
+    assert sum(each.rows_in for each in reports.batches) == 4
+    assert sum(each.rows_out for each in reports.batches) == 4
+
+
+def test_json_through_a_query_becomes_csv(
+    folders: dict[str, str], run: Run, tmp_path: Path
+) -> None:
+    lines = [{"carrier": "AA", "delay": 1}, {"carrier": "UA", "delay": 5}, {"carrier": "AA"}]
+    (tmp_path / "in" / "a.json").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    reports = run(
+        folders
+        | {
+            "source.format": "json",
+            "transforms": "t",
+            "transforms.t.type": "sql",
+            "transforms.t.query": (
+                "WITH late AS (SELECT * FROM input WHERE delay > 0)\n"
+                "SELECT carrier, 'input' AS word, delay FROM late; -- nobody else"
+            ).replace("; --", " --"),
+            "sink.format": "csv",
+        }
+    )
+    assert rows(tmp_path / "out") == [
+        {"carrier": "AA", "word": "input", "delay": 1},
+        {"carrier": "UA", "word": "input", "delay": 5},
+    ]
+    assert [(each.rows_in, each.rows_out) for each in reports.batches] == [(3, 2)]
+
+
+def test_parquet_becomes_json(folders: dict[str, str], run: Run, tmp_path: Path) -> None:
+    table = pa.table({"id": pa.array([1, 2], pa.int32()), "tags": [["a"], []]})
+    papq.write_table(table, tmp_path / "in" / "a.parquet")
+    papq.write_table(table.drop(["tags"]), tmp_path / "in" / "b.parquet")
+    reports = run(folders | {"source.format": "parquet", "sink.format": "json"})
+    assert rows(tmp_path / "out") == [
+        {"id": 1, "tags": ["a"]},
+        {"id": 1},
+        {"id": 2, "tags": []},
+        {"id": 2},
+    ]
+    assert [(each.rows_in, each.rows_out) for each in reports.batches] == [(4, 4)]
+
+
+def test_any_file_name_is_read_as_it_is(
+    folders: dict[str, str], run: Run, book: Book, tmp_path: Path
+) -> None:
+    names = ["a b.csv", "[1].csv", "a*?.csv", "a%20b#c.csv", "{x,y}.csv", "näh.csv", "a\\b.csv"]
+    for number, name in enumerate(names):
+        (tmp_path / "in" / name).write_text(f"{number}\n")
+    reports = run(
+        folders
+        | {
+            "source.format": "csv",
+            "source.header": "false",
+            "source.schema": "n INT",
+            "sink.format": "parquet",
+        }
+    )
+    assert [each.trace for each in reports.statuses if each.trace] == []
+    assert rows(tmp_path / "out") == [{"n": number} for number in range(len(names))]
+    assert len(book.offsets("c")) == len(names)
+
+
+def test_more_than_one_spelling_of_null(folders: dict[str, str], run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n,`\n1,x\nNA,-\n-,NA\n,y\n")
+    run(folders | {"source.format": "csv", "source.null.values": "NA,-", "sink.format": "parquet"})
+    assert rows(tmp_path / "out") == [
+        {"n": 1, "`": "x"},
+        {"n": None, "`": "y"},
+        {"n": None, "`": None},
+        {"n": None, "`": None},
+    ]
+
+
+def test_a_batch_without_rows_moves_the_offsets_and_writes_nothing(
+    folders: dict[str, str], run: Run, book: Book, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n\n1\n")
+    reports = run(
+        folders
+        | {
+            "source.format": "csv",
+            "transforms": "t",
+            "transforms.t.type": "sql",
+            "transforms.t.query": "SELECT * FROM input WHERE n > 1",
+            "sink.format": "csv",
+        }
+    )
+    assert (rows(tmp_path / "out"), staging_is_empty(tmp_path / "out")) == ([], True)
+    assert [(each.rows_out, each.files_out) for each in reports.batches] == [(0, 0)]
+    assert len(book.offsets("c")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("n,s\n1,x\nfoo,y\n", 'For input string: "foo"'),
+        ("n,s\n1\n", "Malformed CSV record: 1"),
+        ("s,n\nx,1\n", "CSV header does not conform to the schema. Header: s, n Schema: n, s"),
+    ],
+    ids=["value", "columns", "header"],
+)
+def test_a_malformed_file_is_named_with_the_reason(
+    folders: dict[str, str], run: Run, book: Book, tmp_path: Path, text: str, reason: str
+) -> None:
+    bad = tmp_path / "in" / "bad one.csv"
+    bad.write_text(text)
+    config = {"source.format": "csv", "source.schema": "n INT, s STRING", "sink.format": "json"}
+    told = failure(run(folders | config))
+    assert (told[: len(str(bad)) + 2], reason in told) == (f"{bad}: ", True)
+    assert "\tat " not in told
+    assert (rows(tmp_path / "out"), staging_is_empty(tmp_path / "out")) == ([], True)
+    assert book.offsets("c") == {}
+
+
+def test_rows_that_do_not_fit_are_dropped_where_that_is_wanted(
+    folders: dict[str, str], run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "bad.csv").write_text("n\n1\nfoo\n2\n")
+    run(
+        folders
+        | {
+            "source.format": "csv",
+            "source.schema": "n INT",
+            "errors.tolerance": "all",
+            "sink.format": "parquet",
+        }
+    )
+    assert rows(tmp_path / "out") == [{"n": 1}, {"n": 2}]
+
+
+def test_another_number_of_tasks_moves_files_but_not_progress(
+    folders: dict[str, str], run: Run, book: Book, tmp_path: Path
+) -> None:
+    config = folders | {"source.format": "csv", "source.schema": "n INT", "sink.format": "parquet"}
+    for number in range(6):
+        (tmp_path / "in" / f"{number}.csv").write_text(f"n\n{number}\n")
+    run(config | {"tasks.max": "3"})
+    before: dict[str, Document] = dict(book.offsets("c"))
+    for number in range(6, 9):
+        (tmp_path / "in" / f"{number}.csv").write_text(f"n\n{number}\n")
+    run(config | {"tasks.max": "2"})
+    assert rows(tmp_path / "out") == [{"n": number} for number in range(9)]
+    assert dict(book.offsets("c")) | before == dict(book.offsets("c"))
+    assert len(book.offsets("c")) == 9
+
+
+def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
+    folders: dict[str, str], spark_engine: Embedded, book: Book, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.csv").write_text("n\n1\n")
+    config = folders | {
+        "source.format": "csv",
+        "task.schema": "n INT",
+        "transforms": "t",
+        "transforms.t.type": "sql",
+        "transforms.t.query": (
+            "SELECT sum(sqrt(a.id * b.id) + n) AS s FROM input "
+            "CROSS JOIN range(1000000) AS a CROSS JOIN range(1000000) AS b"
+        ),
+        "sink.format": "parquet",
+    }
+    task, token = Resource("c", 0), Token(1, 0)
+    reports = Reports()
+    runner = Runner(spark_engine, book, find_plugins(), reports, grace_ms=1500, hung_ms=60_000)
+    runner.start(Launch(task, token, config, config))
+    reports.wait(lambda each: isinstance(each, StatusChanged) and each.state is RunState.RUNNING)
+    while not spark_engine.run("probe", active_jobs):
+        threading.Event().wait(0.05)
+    runner.stop(task)
+    assert reports.wait_stopped(token) == Stopped(task, token, Ending.CANCELLED)
+    assert runner.close(10) == frozenset()
+    assert (book.accepted, rows(tmp_path / "out")) == ({}, [])

@@ -1,0 +1,49 @@
+"""What the tests of tasks may ask for."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tasks.book import Book
+from tasks.numbers import PATIENCE_S, Hooks, LocalEngine, Numbers, Reports, numbers_plugins
+
+from fairlead.runtime.runner import Runner
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The sink's folder."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def hooks(monkeypatch: pytest.MonkeyPatch) -> Hooks:
+    """The points at which a test reaches into the counting connector."""
+    hooks = Hooks()
+    monkeypatch.setattr(Numbers, "hooks", hooks)
+    return hooks
+
+
+@pytest.fixture
+def book() -> Book:
+    return Book()
+
+
+@pytest.fixture
+def engine() -> LocalEngine:
+    return LocalEngine()
+
+
+@pytest.fixture
+def reports() -> Reports:
+    return Reports()
+
+
+@pytest.fixture
+def runner(engine: LocalEngine, book: Book, reports: Reports) -> Iterator[Runner]:
+    """A runner that must have nothing left to run when the test is over."""
+    runner = Runner(engine, book, numbers_plugins(), reports, grace_ms=10_000)
+    yield runner
+    assert runner.close(PATIENCE_S) == frozenset()

@@ -1,0 +1,169 @@
+"""What runs, from before its start begins until after its stop has completed."""
+
+from pathlib import Path
+
+from tasks.book import Book
+from tasks.numbers import (
+    Gate,
+    Hooks,
+    LocalEngine,
+    Reports,
+    numbers_launch,
+    numbers_plugins,
+    staged,
+    written,
+)
+
+from fairlead.events.model import CONNECTOR, Resource, RunState, Token
+from fairlead.runtime.connectors.spi import NotReady
+from fairlead.runtime.reports import (
+    BatchDone,
+    Ending,
+    Hung,
+    Started,
+    StatusChanged,
+    Stopped,
+    TaskConfigsChanged,
+)
+from fairlead.runtime.runner import Runner
+
+OLD, NEW = Token(1, 0), Token(2, 0)
+TASK = Resource("n", 0)
+IT = Resource("n", CONNECTOR)
+
+
+def test_a_drain_commits_the_batch_in_flight_and_no_other(
+    root: Path, runner: Runner, hooks: Hooks, reports: Reports
+) -> None:
+    gate = hooks.at["stage"] = Gate()
+    runner.start(numbers_launch(root, OLD))
+    assert gate.reached.wait(10)
+    runner.stop(TASK)
+    assert runner.running() == frozenset({TASK})
+    gate.opened.set()
+    assert reports.wait_stopped(OLD) == Stopped(TASK, OLD, Ending.STOPPED)
+    assert (runner.running(), written(root), staged(root)) == (frozenset(), [0, 1, 2], [])
+
+
+def test_past_its_grace_a_task_is_cancelled_and_its_batch_does_not_count(
+    root: Path, engine: LocalEngine, book: Book, hooks: Hooks, reports: Reports
+) -> None:
+    runner = Runner(engine, book, numbers_plugins(), reports, grace_ms=50)
+    gate = Gate()
+
+    def cut_short() -> None:
+        gate.reached.set()
+        engine.wait_cut()
+
+    hooks.at["stage"] = cut_short
+    runner.start(numbers_launch(root, OLD))
+    assert gate.reached.wait(10)
+    runner.stop(TASK)
+    assert reports.wait_stopped(OLD) == Stopped(TASK, OLD, Ending.CANCELLED)
+    assert (written(root), staged(root), book.accepted) == ([], [], {})
+    assert set(engine.cancelled) == {"fairlead-n-0-1-0"}
+    runner.close(5)
+
+
+def test_abandoning_cancels_without_grace(
+    root: Path, runner: Runner, engine: LocalEngine, book: Book, hooks: Hooks, reports: Reports
+) -> None:
+    gate = Gate()
+
+    def cut_short() -> None:
+        gate.reached.set()
+        engine.wait_cut()
+
+    hooks.at["stage"] = cut_short
+    runner.start(numbers_launch(root, OLD))
+    assert gate.reached.wait(10)
+    runner.abandon()
+    assert reports.wait_stopped(OLD).ending is Ending.CANCELLED
+    assert (written(root), book.accepted, runner.running()) == ([], {}, frozenset())
+
+
+def test_a_launch_with_another_token_stops_the_old_one_first(
+    root: Path, runner: Runner, hooks: Hooks, reports: Reports
+) -> None:
+    gate = hooks.at["stage"] = Gate()
+    runner.start(numbers_launch(root, OLD))
+    assert gate.reached.wait(10)
+    runner.start(numbers_launch(root, NEW))
+    hooks.at.clear()
+    assert runner.running() == frozenset({TASK})
+    gate.opened.set()
+    reports.wait_batches(3)
+    turns = [each for each in reports.told if isinstance(each, Started | Stopped)]
+    assert turns == [Started(TASK, OLD), Stopped(TASK, OLD, Ending.STOPPED), Started(TASK, NEW)]
+    assert written(root) == list(range(9))
+
+
+def test_the_same_launch_again_changes_nothing(
+    root: Path, runner: Runner, reports: Reports
+) -> None:
+    for _ in range(3):
+        runner.start(numbers_launch(root, OLD))
+    reports.wait_batches(3)
+    assert [each for each in reports.told if isinstance(each, Started)] == [Started(TASK, OLD)]
+
+
+def test_batch_numbers_go_on_when_a_task_is_started_again_under_its_token(
+    root: Path, runner: Runner, reports: Reports, book: Book
+) -> None:
+    runner.start(numbers_launch(root, OLD, last=3))
+    reports.wait_batches(1)
+    runner.stop(TASK)
+    reports.wait_stopped(OLD)
+    runner.start(numbers_launch(root, OLD, last=9))
+    reports.wait_batches(3)
+    assert [each.batch for each in book.accepted] == [0, 1, 2]
+    assert written(root) == list(range(9))
+
+
+def test_a_hung_task_is_told_and_blocks_nobody(
+    root: Path, engine: LocalEngine, book: Book, hooks: Hooks, reports: Reports
+) -> None:
+    runner = Runner(engine, book, numbers_plugins(), reports, grace_ms=50, hung_ms=50)
+    gate = hooks.at["plan"] = Gate()
+    runner.start(numbers_launch(root, OLD))
+    assert gate.reached.wait(10)
+    del hooks.at["plan"]
+    runner.stop(TASK)
+    assert reports.wait(lambda each: isinstance(each, Hung)) == Hung(TASK, OLD)
+    other = numbers_launch(root, OLD, task=1)
+    runner.start(other)
+    reports.wait(lambda each: isinstance(each, BatchDone) and each.commit_id.task == 1)
+    assert runner.running() == frozenset({TASK, other.resource})
+    gate.opened.set()
+    assert runner.close(10) == frozenset()
+
+
+def test_a_connector_reports_its_task_configs_once_while_they_stay_the_same(
+    root: Path, runner: Runner, reports: Reports
+) -> None:
+    launch = numbers_launch(root, OLD, task=CONNECTOR, more={"tasks.max": "2"})
+    runner.start(launch)
+    configs = tuple({**launch.config, "share": share} for share in ("0", "1"))
+    found = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
+    assert found == TaskConfigsChanged("n", OLD, configs)
+    reports.wait(lambda each: isinstance(each, StatusChanged))
+    runner.stop(IT)
+    assert reports.wait_stopped(OLD) == Stopped(IT, OLD, Ending.STOPPED)
+    assert [each for each in reports.told if isinstance(each, TaskConfigsChanged)] == [found]
+
+
+def test_a_connector_that_cannot_split_its_work_yet_says_why_and_tries_again(
+    root: Path, runner: Runner, hooks: Hooks, reports: Reports
+) -> None:
+    def not_yet() -> None:
+        hooks.at.clear()
+        raise NotReady("no file to infer a schema from")
+
+    hooks.at["task_configs"] = not_yet
+    runner.start(numbers_launch(root, OLD, task=CONNECTOR))
+    reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
+    reports.wait(lambda each: isinstance(each, StatusChanged) and not each.reason)
+    assert [(each.state, each.reason) for each in reports.statuses] == [
+        (RunState.RUNNING, "waiting: no file to infer a schema from"),
+        (RunState.RUNNING, ""),
+    ]

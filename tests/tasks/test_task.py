@@ -1,0 +1,295 @@
+"""A batch counts once, whatever happens before, at and after its commit."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from tasks.book import Book
+from tasks.numbers import (
+    Gate,
+    Hooks,
+    LocalEngine,
+    Numbers,
+    Reports,
+    numbers_launch,
+    staged,
+    written,
+)
+
+from fairlead.events.model import Resource, RunState, Token
+from fairlead.runtime.reports import Ending, StatusChanged, Stopped
+from fairlead.runtime.runner import Runner
+from fairlead.runtime.spark.engine import EngineState
+from fairlead.runtime.task import Memory, Task
+
+OLD, NEW = Token(1, 0), Token(2, 0)
+TASK = Resource("n", 0)
+ALL = list(range(9))
+
+
+class Crash(BaseException):
+    """The end of a process: nothing of the task runs after it."""
+
+
+def crash() -> None:
+    raise Crash
+
+
+def task(
+    root: Path,
+    token: Token,
+    engine: LocalEngine,
+    book: Book,
+    reports: Reports,
+    memory: Memory | None = None,
+) -> Task:
+    launch = numbers_launch(root, token)
+    made = Numbers()
+    return Task(
+        launch,
+        lambda context: made.pipeline(context, launch.config),
+        engine,
+        book,
+        reports,
+        memory,
+    )
+
+
+def run_to_end(successor: Task, reports: Reports, batches: int) -> Ending:
+    """Run a task until so many batches in all were reported, then drain it."""
+
+    def drain() -> None:
+        reports.wait_batches(batches)
+        successor.halt.drain()
+
+    thread = threading.Thread(target=drain)
+    thread.start()
+    ending = successor.run()
+    thread.join()
+    return ending
+
+
+@pytest.mark.parametrize("point", ["plan", "read", "stage", "commit", "publish"])
+def test_a_crash_anywhere_loses_and_doubles_nothing(
+    point: str, root: Path, hooks: Hooks, engine: LocalEngine, book: Book
+) -> None:
+    hooks.at[point] = crash
+    if point == "commit":
+        book.before_commit = crash
+    with pytest.raises(Crash):
+        task(root, OLD, engine, book, Reports()).run()
+    hooks.at.clear()
+    book.before_commit = lambda: None
+    reports = Reports()
+    book.grant(TASK, NEW)
+    left = 2 if point == "publish" else 3
+    assert run_to_end(task(root, NEW, engine, book, reports), reports, left) is Ending.STOPPED
+    assert (written(root), staged(root), book.to_publish) == (ALL, [], [])
+
+
+def test_a_lost_answer_does_not_double_a_batch(
+    root: Path, engine: LocalEngine, book: Book, reports: Reports
+) -> None:
+    book.faults.extend(["lost", "away", "away", "", "lost"])
+    assert run_to_end(task(root, OLD, engine, book, reports), reports, 3) is Ending.STOPPED
+    assert (written(root), len(book.accepted)) == (ALL, 3)
+
+
+def test_a_cancelled_task_leaves_a_batch_of_unknown_outcome_to_its_successor(
+    root: Path, engine: LocalEngine, book: Book, reports: Reports
+) -> None:
+    book.faults.extend(["lost", *["away"] * 1000])
+    old = task(root, OLD, engine, book, reports)
+
+    def cancel() -> None:
+        reports.wait(lambda each: isinstance(each, StatusChanged) and "no answer" in each.reason)
+        old.cancel()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    assert old.run() is Ending.CANCELLED
+    thread.join()
+    assert (written(root), len(staged(root))) == ([], 1)
+    book.faults.clear()
+    book.grant(TASK, NEW)
+    assert run_to_end(task(root, NEW, engine, book, reports), reports, 2) is Ending.STOPPED
+    assert (written(root), staged(root)) == (ALL, [])
+
+
+def test_a_commit_of_unknown_outcome_is_settled_before_the_next_batch_of_the_same_token(
+    root: Path, engine: LocalEngine, book: Book, reports: Reports
+) -> None:
+    book.faults.extend(["away"] * 1000)
+    memory = Memory()
+    first = task(root, OLD, engine, book, reports, memory)
+
+    def cancel() -> None:
+        reports.wait(lambda each: isinstance(each, StatusChanged) and "no answer" in each.reason)
+        first.cancel()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    first.run()
+    thread.join()
+    book.faults.clear()
+    assert memory.unsettled is not None
+    again = task(root, OLD, engine, book, reports, memory)
+    assert run_to_end(again, reports, 2) is Ending.STOPPED
+    assert (written(root), [each.batch for each in book.accepted]) == (ALL, [0, 1, 2])
+
+
+def test_a_zombie_is_fenced_and_leaves_nothing_behind(
+    root: Path, engine: LocalEngine, book: Book, reports: Reports
+) -> None:
+    gate = book.before_commit = Gate()
+    zombie = task(root, OLD, engine, book, reports)
+    endings: list[Ending] = []
+    thread = threading.Thread(target=lambda: endings.append(zombie.run()))
+    thread.start()
+    assert gate.reached.wait(10)
+    assert len(staged(root)) == 1
+    book.before_commit = lambda: None
+    book.grant(TASK, NEW)
+    successor = Reports()
+    run_to_end(task(root, NEW, LocalEngine(), book, successor), successor, 3)
+    assert staged(root) == []
+    gate.opened.set()
+    thread.join()
+    assert (endings, written(root), staged(root)) == ([Ending.FENCED], ALL, [])
+
+
+def test_a_refused_commit_ends_the_task_as_fenced(
+    root: Path, engine: LocalEngine, book: Book, reports: Reports
+) -> None:
+    book.grant(TASK, NEW)
+    assert task(root, OLD, engine, book, reports).run() is Ending.FENCED
+    assert (written(root), staged(root)) == ([], [])
+    assert reports.statuses[-1] == StatusChanged(
+        TASK, OLD, RunState.UNASSIGNED, "fenced: token 1-0 is not current: 2-0 is"
+    )
+
+
+def test_a_lost_engine_is_waited_for_and_the_batch_is_redone_under_the_same_token(
+    root: Path, hooks: Hooks, engine: LocalEngine, book: Book, reports: Reports
+) -> None:
+    def lose() -> None:
+        hooks.at.clear()
+        engine.lose()
+
+    hooks.at["stage"] = lose
+    worker = task(root, OLD, engine, book, reports)
+
+    def reopen() -> None:
+        reports.wait(lambda each: isinstance(each, StatusChanged) and "waiting" in each.reason)
+        engine.open()
+
+    thread = threading.Thread(target=reopen)
+    thread.start()
+    run_to_end(worker, reports, 3)
+    thread.join()
+    assert (written(root), [each.batch for each in book.accepted]) == (ALL, [1, 2, 3])
+    assert [(each.state, each.reason) for each in reports.statuses] == [
+        (RunState.RUNNING, ""),
+        (RunState.RESTARTING, "the engine is down: the driver is gone"),
+        (RunState.RESTARTING, "waiting for the engine: a driver of the tests"),
+        (RunState.RUNNING, ""),
+    ]
+
+
+def test_a_task_that_comes_before_the_engine_is_warm_waits_with_a_reason(
+    root: Path, book: Book, reports: Reports
+) -> None:
+    engine = LocalEngine(EngineState.WARMING)
+    worker = task(root, OLD, engine, book, reports)
+
+    def warm() -> None:
+        reports.wait(lambda each: isinstance(each, StatusChanged))
+        engine.open()
+
+    thread = threading.Thread(target=warm)
+    thread.start()
+    run_to_end(worker, reports, 3)
+    thread.join()
+    assert reports.statuses[0].state is RunState.UNASSIGNED
+    assert reports.statuses[0].reason == "waiting for the engine: a driver of the tests"
+
+
+def test_a_failed_task_restarts_and_says_why(
+    root: Path, hooks: Hooks, engine: LocalEngine, book: Book, reports: Reports
+) -> None:
+    def fail_once() -> None:
+        hooks.at.clear()
+        raise OSError(28, "No space left on device")
+
+    hooks.at["stage"] = fail_once
+    run_to_end(task(root, OLD, engine, book, reports), reports, 3)
+    states = [each.state for each in reports.statuses]
+    assert states == [RunState.RUNNING, RunState.FAILED, RunState.RESTARTING, RunState.RUNNING]
+    assert reports.statuses[1].trace == "[Errno 28] No space left on device"
+    assert (written(root), staged(root)) == (ALL, [])
+
+
+def test_a_crash_loop_ends_failed_with_its_history(
+    root: Path, runner: Runner, hooks: Hooks, reports: Reports
+) -> None:
+    def fail() -> None:
+        raise ValueError("no such thing")
+
+    hooks.at["read"] = fail
+    launch = numbers_launch(root, OLD, more={"task.restart.budget": "2"})
+    runner.start(launch)
+    last = reports.wait(
+        lambda each: isinstance(each, StatusChanged) and "stayed FAILED" in each.trace
+    )
+    assert isinstance(last, StatusChanged)
+    assert (last.state, last.reason) == (RunState.FAILED, "ValueError: no such thing")
+    assert last.trace.count("ValueError: no such thing") == 4  # once raised, thrice in its history
+    assert runner.running() == frozenset({TASK})
+    runner.stop(TASK)
+    assert reports.wait_stopped(OLD) == Stopped(TASK, OLD, Ending.STOPPED)
+
+
+def test_a_config_that_is_not_fit_for_use_fails_without_restarts(
+    root: Path, runner: Runner, reports: Reports
+) -> None:
+    launch = numbers_launch(root, OLD, more={"connector.class": "Numbr"})
+    runner.start(launch)
+    first = reports.wait(lambda each: isinstance(each, StatusChanged))
+    assert first == StatusChanged(
+        TASK,
+        OLD,
+        RunState.FAILED,
+        "no connector class Numbr is installed here: did you mean Numbers?",
+        "no connector class Numbr is installed here: did you mean Numbers?",
+    )
+    runner.stop(TASK)
+
+
+def test_a_batch_is_measured_in_all_its_phases(
+    root: Path, engine: LocalEngine, book: Book, reports: Reports
+) -> None:
+    run_to_end(task(root, OLD, engine, book, reports), reports, 3)
+    told = [
+        (each.commit_id.batch, each.first, each.rows_in, each.rows_out, each.bytes_in, each.backlog)
+        for each in reports.batches
+    ]
+    assert told == [
+        (0, True, 3, 3, 24, True),
+        (1, False, 3, 3, 24, True),
+        (2, False, 3, 3, 24, False),
+    ]
+    assert all(
+        min(each.plan_s, each.run_s, each.commit_s, each.publish_s) > 0 for each in reports.batches
+    )
+
+
+def test_a_task_waits_for_the_offsets_without_failing(
+    root: Path, engine: LocalEngine, book: Book, reports: Reports
+) -> None:
+    book.away_for = 1
+    run_to_end(task(root, OLD, engine, book, reports), reports, 3)
+    assert [(each.state, each.reason) for each in reports.statuses] == [
+        (RunState.UNASSIGNED, "waiting for the offsets: the coordinator is away"),
+        (RunState.RUNNING, ""),
+    ]
+    assert written(root) == ALL
