@@ -1,7 +1,7 @@
 """What the log grants one member: the resources it may run, with config and fencing token."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..events.group import Group
 from ..events.model import Resource, Resources, Token
@@ -13,14 +13,16 @@ class Launch:
     """One resource that a member may run.
 
     `connector_config` is the connector's own config, `config` what this resource runs with:
-    for a task its task config, for a connector the connector's. Two launches with one token
-    and one config are the same launch.
+    for a task its task config, for a connector the connector's own. `split` is how a connector
+    split its work last, by task, so that it need not be split anew; it tells no two launches
+    apart.
     """
 
     resource: Resource
     token: Token
     connector_config: Mapping[str, str]
     config: Mapping[str, str]
+    split: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
 
 
 def launches(group: Group, member_id: str, resources: Resources) -> dict[Resource, Launch]:
@@ -31,11 +33,16 @@ def launches(group: Group, member_id: str, resources: Resources) -> dict[Resourc
     found: dict[Resource, Launch] = {}
     for resource in resources:
         token = token_of(group, member_id, resource)
-        connector = group.connectors.get(resource.connector)
-        if token is None or connector is None:
+        if token is None or resource.connector not in group.connectors:
             continue
-        config = connector.config
-        if resource.is_task:
-            config = group.task_configs[resource.connector].tasks[resource.task].config
-        found[resource] = Launch(resource, token, connector.config, config)
+        found[resource] = _launch(group, resource, token)
     return found
+
+
+def _launch(group: Group, resource: Resource, token: Token) -> Launch:
+    connector = group.connectors[resource.connector].config
+    split = group.task_configs.get(resource.connector)
+    tasks = split.tasks if split else ()
+    if resource.is_task:
+        return Launch(resource, token, connector, tasks[resource.task].config)
+    return Launch(resource, token, connector, connector, tuple(task.config for task in tasks))

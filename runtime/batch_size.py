@@ -5,7 +5,8 @@ A revocation waits for the batch in flight, so its length bounds how long a move
 
 from .connectors.spi import Limit
 
-_FIRST = Limit(4, 4 << 20)
+_SMALL = Limit(8, 4 << 20)
+"""Never less: below this a batch's fixed cost outweighs what a smaller one would save."""
 _QUICK_S = 1.0
 _SLOW_S = 2.0
 
@@ -15,13 +16,14 @@ class BatchSize:
 
     def __init__(self, ceiling: Limit) -> None:
         self._ceiling = ceiling
-        self.limit = _within(_FIRST, ceiling)
+        self.limit = _within(_SMALL, ceiling)
 
     def learn(self, seconds: float, *, backlog: bool) -> None:
         """Double after a quick batch with more behind it; halve after a slow one."""
         files, size = self.limit
         if seconds > _SLOW_S:
-            self.limit = _within(Limit(files // 2, size // 2), self._ceiling)
+            halved = Limit(max(files // 2, _SMALL.files), max(size // 2, _SMALL.bytes))
+            self.limit = _within(halved, self._ceiling)
         elif backlog and seconds < _QUICK_S:
             self.limit = _within(Limit(files * 2, size * 2), self._ceiling)
 

@@ -43,7 +43,8 @@ class ConnectorLoop:
     def _attempt(self) -> None:
         config = self._launch.connector_config
         connector = self._make()
-        connector.start(Context(self._launch.resource, self._warn), config)
+        context = Context(self._launch.resource, self._warn, self._launch.split)
+        connector.start(context, config)
         try:
             max_tasks = keys.COMMON.parse(config).number(keys.TASKS_MAX)
             due = True

@@ -1,6 +1,6 @@
 """The built-in connector: any folder of files, through SQL, into any other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os.path import normpath
 from pathlib import Path, PurePath
 from typing import ClassVar
@@ -29,6 +29,7 @@ class SparkPipeline(Connector):
     def __init__(self) -> None:
         self._config: Mapping[str, str] = {}
         self._settings = Settings({})
+        self._split: Sequence[Mapping[str, str]] = ()
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -48,18 +49,42 @@ class SparkPipeline(Connector):
         for warning in validation.warnings:
             context.warn(warning)
         self._config = dict(config)
+        self._split = context.split
         self._settings = _with_transforms(keys.KEYS, config).parse(config)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Deal the files to tasks, and tell each the schema that all of them have."""
+        """Deal the files to tasks, and tell each the schema that all of them have.
+
+        A split that is in force is kept as far as it fits the config: neither files that came
+        since nor another worker are a reason to restart tasks.
+        """
         settings = self._settings
         root = Path(settings.text(keys.SOURCE_PATH))
         paths = sorted(found.path for found in walk(root, settings.text(keys.SOURCE_GLOB)))
-        schema = settings.text(keys.SOURCE_SCHEMA) or self._inferred(root, paths)
+        given = settings.text(keys.SOURCE_SCHEMA)
+        schema = given or self._kept_schema() or self._inferred(root, paths)
+        shares = self._kept_shares(max_tasks) or [spell(share) for share in deal(paths, max_tasks)]
         return [
-            {**self._config, keys.TASK_SCHEMA: schema, keys.TASK_BUCKETS: spell(share)}
-            for share in deal(paths, max_tasks)
+            {**self._config, keys.TASK_SCHEMA: schema, keys.TASK_BUCKETS: share} for share in shares
         ]
+
+    def _kept_shares(self, max_tasks: int) -> Sequence[str]:
+        """Return the shares in force if they are of as many tasks, over the same files."""
+        is_same = self._source_is_same((keys.SOURCE_PATH, keys.SOURCE_GLOB))
+        if not is_same or len(self._split) != min(max_tasks, BUCKETS):
+            return ()
+        return [config.get(keys.TASK_BUCKETS, "") for config in self._split]
+
+    def _kept_schema(self) -> str:
+        """Return the schema in force if nothing that it was inferred from has changed."""
+        source = {key for key in self._config if key.startswith("source.")}
+        return self._split[0].get(keys.TASK_SCHEMA, "") if self._source_is_same(source) else ""
+
+    def _source_is_same(self, source: Iterable[str]) -> bool:
+        if not self._split:
+            return False
+        before = self._split[0]
+        return all(self._config.get(key) == before.get(key) for key in source)
 
     def pipeline(self, context: Context, task_config: Mapping[str, str]) -> Pipeline:
         """Make the pipeline that a task config describes."""

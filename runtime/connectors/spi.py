@@ -68,10 +68,15 @@ class Plan(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a connector or a task gets from the worker that runs it; `warn` is never silent."""
+    """What a connector or a task gets from the worker that runs it; `warn` is never silent.
+
+    `split` holds the task configs that are in force, wherever the connector ran when it made
+    them: what still fits is best given back as it is, since each change restarts tasks.
+    """
 
     resource: Resource
     warn: Callable[[str], None]
+    split: Sequence[Mapping[str, str]] = ()
 
 
 class Source(ABC, Generic[R]):

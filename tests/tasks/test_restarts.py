@@ -57,16 +57,22 @@ def test_the_policy_comes_from_the_connectors_config() -> None:
 
 
 def test_batches_grow_while_they_are_quick_and_shrink_when_they_are_slow() -> None:
-    size = BatchSize(Limit(12, 64 * MB))
+    size = BatchSize(Limit(24, 64 * MB))
     seen = [size.limit]
     for seconds, backlog in ((0.1, True), (0.1, True), (0.1, False), (1.5, True), (2.5, True)):
         size.learn(seconds, backlog=backlog)
         seen.append(size.limit)
-    grown = Limit(12, 16 * MB)
-    assert seen == [Limit(4, 4 * MB), Limit(8, 8 * MB), grown, grown, grown, Limit(6, 8 * MB)]
+    grown = Limit(24, 16 * MB)
+    assert seen == [Limit(8, 4 * MB), Limit(16, 8 * MB), grown, grown, grown, Limit(12, 8 * MB)]
 
 
-def test_a_batch_never_shrinks_to_nothing() -> None:
+def test_a_slow_batch_shrinks_none_below_what_a_batch_costs_anyway() -> None:
+    size = BatchSize(Limit(24, 64 * MB))
+    size.learn(60, backlog=True)
+    assert size.limit == Limit(8, 4 * MB)
+
+
+def test_a_batch_keeps_to_its_ceiling_and_never_shrinks_to_nothing() -> None:
     size = BatchSize(Limit(1, 1))
     size.learn(60, backlog=True)
     assert size.limit == Limit(1, 1)

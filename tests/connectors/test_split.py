@@ -1,0 +1,73 @@
+"""How a connector splits its work again: as before, as far as that still fits."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fairlead.events.model import Resource
+from fairlead.runtime.connectors import pipeline_keys as keys
+from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.connectors.spi import Context
+
+Split = Sequence[Mapping[str, str]]
+
+
+def split(config: Mapping[str, str], tasks: int, before: Split = ()) -> Split:
+    connector = SparkPipeline()
+    connector.start(Context(Resource("c"), print, before), config)
+    return connector.task_configs(tasks)
+
+
+def land(folder: Path, *names: str, rows: str = "1") -> None:
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        (folder / f"{name}.csv").write_text(f"n\n{rows}\n")
+
+
+def config(tmp_path: Path, **more: str) -> dict[str, str]:
+    plain = {
+        "name": "c",
+        "connector.class": "SparkPipeline",
+        "source.format": "csv",
+        "source.path": str(tmp_path / "in"),
+        "sink.format": "json",
+        "sink.path": str(tmp_path / "out"),
+    }
+    return {**plain, **{key.replace("_", "."): value for key, value in more.items()}}
+
+
+def test_a_connector_that_moves_in_a_growing_folder_keeps_its_split(tmp_path: Path) -> None:
+    land(tmp_path / "in", "a", "b")
+    before = split(config(tmp_path), 3)
+    land(tmp_path / "in", *(f"late{number}" for number in range(40)), rows="1.5")
+    assert split(config(tmp_path), 3, before) == before
+
+
+def test_another_number_of_tasks_deals_anew_and_keeps_the_schema(tmp_path: Path) -> None:
+    land(tmp_path / "in", "a")
+    before = split(config(tmp_path), 2)
+    land(tmp_path / "in", "b", rows="1.5")
+    after = split(config(tmp_path), 3, before)
+    assert [each[keys.TASK_SCHEMA] for each in after] == [before[0][keys.TASK_SCHEMA]] * 3
+
+
+def test_another_folder_is_split_and_inferred_anew(tmp_path: Path) -> None:
+    land(tmp_path / "in", "a")
+    before = split(config(tmp_path), 2)
+    land(tmp_path / "other", "a", rows="x")
+    moved = config(tmp_path, source_path=str(tmp_path / "other"))
+    assert split(moved, 2, before) == split(moved, 2)
+
+
+def test_a_changed_transform_changes_no_share_and_no_schema(tmp_path: Path) -> None:
+    land(tmp_path / "in", "a", "b")
+    before = split(config(tmp_path), 2)
+    land(tmp_path / "in", "c", rows="x")
+    changed = {
+        **config(tmp_path),
+        "transforms": "t",
+        "transforms.t.type": "select",
+        "transforms.t.columns": "n",
+    }
+    after = split(changed, 2, before)
+    for key in (keys.TASK_SCHEMA, keys.TASK_BUCKETS):
+        assert [each[key] for each in after] == [each[key] for each in before]
