@@ -20,7 +20,8 @@ from .actor import Actor, Address, Failure
 from .group.coordinator import Answer, Asked, Coordinator, Now
 from .group.desk import Settings
 from .group.ledger import OffsetLedger
-from .messages import CommitOffsets, GroupCommand, Heartbeat, Reply
+from .host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
+from .messages import CommitOffsets, GroupCommand, Heartbeat, HeartbeatReply
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.1
@@ -49,20 +50,6 @@ class GroupOpened:
 
 
 @dataclass(frozen=True, slots=True)
-class HostHeartbeats:
-    """The heartbeats of all members of one host; answered with the answers that exist."""
-
-    heartbeats: tuple[Heartbeat, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HostReplies:
-    """The answers that exist by now; the others follow when there is news."""
-
-    replies: tuple[Reply, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Flush:
     """The queue is to be decided."""
 
@@ -72,7 +59,7 @@ class Tick:
     """Time has passed."""
 
 
-Asking = CommitOffsets | GroupCommand | HostHeartbeats
+Asking = CommitOffsets | GroupCommand | tuple[Heartbeat, ...]
 
 
 class GroupActor(Actor):
@@ -94,10 +81,10 @@ class GroupActor(Actor):
             self._open(message, sender)
         elif self._coordinator is None:
             self.send(sender, Failure("the group is not open yet: ask again"))
-        elif isinstance(message, Asking):
-            if not self._queue:
-                self.wake_after(0, Flush())
-            self._queue.append((message, sender))
+        elif isinstance(message, HostHeartbeats):
+            self._unpack(message, sender)
+        elif isinstance(message, CommitOffsets | GroupCommand):
+            self._enqueue(message, sender)
         else:
             self.send(sender, Failure(f"a group does not understand {type(message).__name__}"))
 
@@ -142,10 +129,23 @@ class GroupActor(Actor):
             gc.freeze()  # the group lives as long as the process: no collection has to walk it
         self.send(sender, GroupOpened(order.group_id, self._control.end, os.getpid()))
 
+    def _unpack(self, message: HostHeartbeats, sender: Address) -> None:
+        try:
+            heartbeats = message.unpack()
+        except MalformedHostMessageError as error:
+            self.send(sender, Failure(str(error)))
+        else:
+            self._enqueue(heartbeats, sender)
+
+    def _enqueue(self, asking: Asking, sender: Address) -> None:
+        if not self._queue:
+            self.wake_after(0, Flush())
+        self._queue.append((asking, sender))
+
     def _take(self, coordinator: Coordinator, message: Asking, sender: Address, now: Now) -> None:
         match message:
-            case HostHeartbeats(heartbeats):
-                for heartbeat in heartbeats:
+            case tuple():
+                for heartbeat in message:
                     coordinator.beat(Asked(heartbeat, sender, by_host=True), now)
             case CommitOffsets():
                 coordinator.commit(message, sender, now)
@@ -180,7 +180,8 @@ class GroupActor(Actor):
             else:
                 self.send(answer.to, answer.reply)
         for answers in hosts.values():
-            self.send(answers[0].to, HostReplies(tuple(each.reply for each in answers)))
+            replies = (each.reply for each in answers if isinstance(each.reply, HeartbeatReply))
+            self.send(answers[0].to, HostReplies.of(replies))
 
 
 def _now() -> Now:

@@ -82,7 +82,7 @@ def decode(entry: Entry) -> Record | None:
         if entry.value is None:
             return Tombstone(kind, unpack_key(kind, entry.key))
         return convert.lift(_read(entry))
-    except (ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError, msgspec.MsgspecError) as error:
         raise MalformedRecordError(
             f"offset {entry.offset} holds no readable {kind.__name__} ({error}); "
             "all before it is intact: restore a backup, or export and repair"

@@ -9,6 +9,19 @@ LONGEST_PARTITION = 200
 """Bytes of a source partition that stand in a key; the rest is told by a digest."""
 
 Key = tuple[str | int, ...]
+PARTS = {
+    records.MemberMetadata: 1,
+    records.CurrentAssignment: 1,
+    records.ConnectorConfig: 1,
+    records.TaskConfigs: 1,
+    records.Loss: 1,
+    records.TaskStatus: 2,
+    records.Offset: 2,
+    records.TaskProgress: 2,
+    records.Committed: 5,
+}
+"""How many parts a kind's key has; a group has but one of the other kinds, and they no key."""
+
 NUMBERS_FROM = {records.TaskStatus: 1, records.Committed: 1, records.TaskProgress: 1}
 """From which part on a kind's key is numbers; other keys are text."""
 
@@ -20,9 +33,12 @@ def pack_key(key: Key) -> bytes:
 
 def unpack_key(kind: type, packed: bytes) -> Key:
     """Return the key of that kind; raises ValueError where it is none."""
-    parts = packed.decode().split("\0")[:-1]
+    *parts, rest = packed.decode().split("\0")
     first_number = NUMBERS_FROM.get(kind, len(parts))
-    return (*parts[:first_number], *map(int, parts[first_number:]))
+    key: Key = (*parts[:first_number], *map(int, parts[first_number:]))
+    if rest or len(key) != PARTS.get(kind, 0) or pack_key(key) != packed:
+        raise ValueError(f"{packed!r} is no key of a {kind.__name__}")
+    return key
 
 
 def offset_key(connector: str, partition: Document) -> Key:

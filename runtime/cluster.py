@@ -2,11 +2,10 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Sequence
 from types import FrameType
-
-from rich.console import Console
 
 from ..actors.actor import Address, System, UnreachableError, connect
 from .config_keys import Config
@@ -28,8 +27,6 @@ DOWN_SECONDS = 60.0
 WATCH_SECONDS = 0.5
 ANSWER_SECONDS = 10.0
 SUPERVISOR = "supervisor"
-
-SAY = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def node_spec(config: Config, rest_port: int) -> NodeSpec:
@@ -59,7 +56,7 @@ def up(config: Config) -> int:
     try:
         folder.claim()
     except (NodeRunsError, OSError) as error:
-        SAY.print(f"not started: {error}")
+        _say(f"not started: {error}")
         return FAILED
     try:
         return _run(config, folder)
@@ -71,40 +68,30 @@ def _run(config: Config, folder: RunFolder) -> int:
     listener = config.listener
     port = listener.port or free_port()
     url = f"http://{listener.host}:{port}"
-    rest = _rest_command(config, port)
+    rest = _rest_command(config, url)
     launcher = Launcher(node_spec(config, port), folder, config.actor_port, rest)
     try:
         launcher.start(url)
-        SAY.print(
+        _say(
             f"group {config.group_id} is up with {config.workers} workers; REST on {url}, "
             f"data in {config.data_path}; Ctrl-C ends it"
         )
         number = launcher.watch()
     except NodeFailedError as error:
-        SAY.print(f"the node ends: {error}")
+        _say(f"the node ends: {error}")
         return FAILED
     except KeyboardInterrupt:
         number = signal.SIGINT
     finally:
         launcher.stop()
-    SAY.print(f"the node is down ({signal.Signals(number).name})")
+    _say(f"the node is down ({signal.Signals(number).name})")
     return OK
 
 
-def _rest_command(config: Config, port: int) -> Sequence[str]:
-    host = config.listener.host
-    return (
-        "-m",
-        "fairlead.runtime.rest",
-        "--data-dir",
-        str(config.data_path),
-        "--group",
-        config.group_id,
-        "--host",
-        host,
-        "--port",
-        str(port),
-    )
+def _rest_command(config: Config, url: str) -> Sequence[str]:
+    folder, group = str(config.data_path), config.group_id
+    options = ("--data-dir", folder, "--group", group, "--listener", url)
+    return ("-m", "fairlead.runtime.rest", *options)
 
 
 def down(config: Config) -> int:
@@ -112,16 +99,16 @@ def down(config: Config) -> int:
     try:
         node = RunFolder(config.data_path).node()
     except NoNodeError as error:
-        SAY.print(str(error))
+        _say(str(error))
         return UNREACHABLE
     os.kill(node.pid, signal.SIGTERM)
     deadline = time.monotonic() + DOWN_SECONDS
     while node.is_alive():
         if time.monotonic() > deadline:
-            SAY.print(f"the node (pid {node.pid}) did not end within {DOWN_SECONDS:.0f} s")
+            _say(f"the node (pid {node.pid}) did not end within {DOWN_SECONDS:.0f} s")
             return FAILED
         time.sleep(0.05)
-    SAY.print("the node is down")
+    _say("the node is down")
     return OK
 
 
@@ -130,12 +117,12 @@ def run_worker(config: Config, name: str | None = None) -> int:
     try:
         system = connect(RunFolder(config.data_path).door())
     except (NoNodeError, UnreachableError) as error:
-        SAY.print(str(error))
+        _say(str(error))
         return UNREACHABLE
     try:
         return _accompany(system, name)
     except UnreachableError as error:
-        SAY.print(f"the node is gone, and the worker with it: {error}")
+        _say(f"the node is gone, and the worker with it: {error}")
         return UNREACHABLE
     finally:
         system.close()
@@ -161,14 +148,14 @@ def _accompany(system: System, name: str | None) -> int:
     if not isinstance(added, WorkerAdded):
         raise UnreachableError("the supervisor does not answer")
     if added.error:
-        SAY.print(added.error)
+        _say(added.error)
         return FAILED
-    SAY.print(f"worker {added.name} runs; Ctrl-C lets it leave")
+    _say(f"worker {added.name} runs; Ctrl-C lets it leave")
     while (worker := _look(system, supervisor, added.name)) is not None:
         if signals.told and worker.state != "leaving":
             system.ask(supervisor, RemoveWorker(added.name), ANSWER_SECONDS)
         time.sleep(WATCH_SECONDS)
-    SAY.print(f"worker {added.name} has " + ("left" if signals.told else "ended"))
+    _say(f"worker {added.name} has " + ("left" if signals.told else "ended"))
     return OK if signals.told else FAILED
 
 
@@ -184,3 +171,8 @@ def _look(system: System, supervisor: Address, name: str) -> ProcessView | None:
     if not isinstance(view, NodeView):
         raise UnreachableError("the supervisor does not answer")
     return next((worker for worker in view.workers if worker.name == name), None)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -17,7 +17,7 @@ from contextlib import suppress
 import psutil
 
 from ..actors.actor import Address, CannotStartError, Door, System, UnreachableError, start_system
-from .node import AllLeft, Begin, Begun, NodeSpec, ShutDown
+from .node import AllLeft, Begin, Begun, DescribeNode, NodeSpec, NodeView, ShutDown
 from .run_folder import NodeFile, RunFolder
 from .spark import tether
 from .supervisor import Supervisor
@@ -27,8 +27,11 @@ HOST = "127.0.0.1"
 SUPERVISOR = "supervisor"
 WATCH_SECONDS = 1.0
 BEGIN_SECONDS = 60.0
+LOOK_SECONDS = 5.0
+"""How long the supervisor may take to answer while signals have to wait."""
 LEAVE_SECONDS = 30.0
 REST_STOP_SECONDS = 5.0
+REST_HEALTHY_SECONDS = 60.0
 
 
 class NodeFailedError(Exception):
@@ -53,8 +56,7 @@ class Launcher:
         self._node = node
         self._folder = folder
         self._door = Door(HOST, port or free_port(), folder.key())
-        self._rest_command = tuple(rest)
-        self._rest: subprocess.Popen[bytes] | None = None
+        self._rest = _RestProcess(rest, node.backoff_ms, node.backoff_max_ms) if rest else None
         self._system: System | None = None
         self._stop_signal = 0
 
@@ -66,6 +68,8 @@ class Launcher:
     def start(self, rest_url: str) -> None:
         """Start everything; raises `NodeFailedError` if the group can not be opened."""
         self._start_actors()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._note_signal)
         me = psutil.Process()
         self._folder.announce(
             NodeFile(
@@ -77,12 +81,11 @@ class Launcher:
                 self._node.group_id,
             )
         )
-        self._start_rest()
+        if self._rest is not None:
+            self._rest.start()
 
     def watch(self) -> int:
         """Keep the node running until a signal says stop; return the signal's number."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._note_signal)
         while not self._stop_signal:
             self._look_after()
             time.sleep(WATCH_SECONDS)
@@ -90,9 +93,10 @@ class Launcher:
 
     def stop(self) -> None:
         """Let the workers leave in good order, then end everything."""
-        with suppress(UnreachableError):
+        with suppress(UnreachableError, CannotStartError):
             self._ask_supervisor(ShutDown(), LEAVE_SECONDS, AllLeft)
-        self._stop_rest()
+        if self._rest is not None:
+            self._rest.stop()
         if self._system is not None:
             self._system.shutdown()
             self._system = None
@@ -120,13 +124,15 @@ class Launcher:
             self._start_actors()
         else:
             self._supervisor_is_there()
-        if self._rest is not None and self._rest.poll() is not None:
-            LOGGER.error("the REST process ended (%s): starting it again", self._rest.returncode)
-            self._start_rest()
+        if self._rest is not None:
+            self._rest.look_after()
 
     def _supervisor_is_there(self) -> None:
-        with suppress(UnreachableError):
-            self._ask_supervisor(Begin(self._node), BEGIN_SECONDS, Begun)
+        """Tell the supervisor what to run if it is a new one, in place of one that ended."""
+        with suppress(UnreachableError, CannotStartError):
+            view = self._ask_supervisor(DescribeNode(), LOOK_SECONDS, NodeView)
+            if isinstance(view, NodeView) and not view.groups:
+                self._ask_supervisor(Begin(self._node), LOOK_SECONDS, Begun)
 
     def _supervisor(self) -> Address:
         if self._system is None:
@@ -141,18 +147,49 @@ class Launcher:
             raise UnreachableError("the supervisor did not answer in time")
         return found
 
-    def _start_rest(self) -> None:
-        if self._rest_command:
-            tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
-            command = [*tied, sys.executable, *self._rest_command]
-            self._rest = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - no shell
 
-    def _stop_rest(self) -> None:
-        if self._rest is None:
+class _RestProcess:
+    """The REST process, started again under back-off when it ends; it dies with this one."""
+
+    def __init__(self, command: Sequence[str], backoff_ms: int, backoff_max_ms: int) -> None:
+        tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
+        self._command = [*tied, sys.executable, *command]
+        self._backoff_ms, self._backoff_max_ms = backoff_ms, backoff_max_ms
+        self._process: subprocess.Popen[bytes] | None = None
+        self._failures = 0
+        self._started_at = 0.0
+        self._start_at: float | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        self._started_at, self._start_at = time.monotonic(), None
+        self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL)  # noqa: S603 - no shell
+
+    def look_after(self) -> None:
+        """Start it again, if it ended and has rested."""
+        now = time.monotonic()
+        if self._start_at is not None:
+            if now >= self._start_at:
+                self.start()
+        elif self._process is not None and self._process.poll() is not None:
+            if now - self._started_at > REST_HEALTHY_SECONDS:
+                self._failures = 0
+            rest_ms = min(self._backoff_ms << min(self._failures, 16), self._backoff_max_ms)
+            self._failures += 1
+            self._start_at = now + rest_ms / 1000
+            LOGGER.error(
+                "the REST process ended (%s): it starts again in %g s",
+                self._process.returncode,
+                rest_ms / 1000,
+            )
+
+    def stop(self) -> None:
+        """End it, in good order if it can."""
+        if self._process is None:
             return
-        self._rest.terminate()
+        self._process.terminate()
         try:
-            self._rest.wait(REST_STOP_SECONDS)
+            self._process.wait(REST_STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self._rest.kill()
-            self._rest.wait()
+            self._process.kill()
+            self._process.wait()

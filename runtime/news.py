@@ -11,6 +11,7 @@ from ..actors.messages import PutTaskConfigs, ReportStatus, StatusUpdate
 from ..events.group import Group
 from ..events.model import Resource, RunState, Token
 from ..events.tokens import token_of
+from ..projections.moves import BATCHES_RUN
 from .reports import StatusChanged, Stopped, TaskConfigsChanged
 
 AGAIN_MS = 1_000
@@ -48,7 +49,7 @@ class News:
 
     def began(self, resource: Resource, token: Token, at_ms: int) -> None:
         """Take when the first batch of a task began: the end of its downtime."""
-        self._take(StatusUpdate(resource, token, RunState.RUNNING, at_ms, "batches run"))
+        self._take(StatusUpdate(resource, token, RunState.RUNNING, at_ms, BATCHES_RUN))
 
     def split(self, report: TaskConfigsChanged) -> None:
         """Take how a connector splits its work."""

@@ -1,11 +1,16 @@
-"""A runner that runs nothing: for groups whose protocol is to be seen without any work."""
+"""A runner that runs nothing: for groups whose protocol is to be seen without any work.
 
+What counts as running stands in the node's log, line by line.
+"""
+
+import logging
 from collections.abc import Callable
 
 from ..events.model import Resource, Resources, RunState
 from ..projections.launches import Launch
 from .reports import Ending, Report, Started, StatusChanged, Stopped, TaskConfigsChanged
 
+LOGGER = logging.getLogger(__name__)
 TASKS_MAX = "tasks.max"
 
 
@@ -23,6 +28,7 @@ class NoopRunner:
         if old == launch:
             return
         self._launches[resource] = launch
+        LOGGER.info("runs %s under %s", resource, token)
         self._report(Started(resource, token))
         if not resource.is_task:
             self._split(launch)
@@ -32,6 +38,7 @@ class NoopRunner:
         """Count a resource as stopped."""
         launch = self._launches.pop(resource, None)
         if launch is not None:
+            LOGGER.info("ends %s under %s", resource, launch.token)
             self._report(Stopped(resource, launch.token, Ending.STOPPED))
 
     def abandon(self) -> None:

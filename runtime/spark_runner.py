@@ -6,9 +6,12 @@ from .connectors.plugins import find_plugins
 from .ledger import Ledger
 from .node import NodeSpec
 from .reports import Report
+from .run_folder import RunFolder
 from .runner import Runner
+from .secrets import Vault
 from .spark.embedded import Embedded
 from .spark.engine import Engine
+from .unsealing import UnsealingRunner
 
 
 def make_engine(node: NodeSpec, worker: str) -> Engine:
@@ -20,6 +23,11 @@ def make_engine(node: NodeSpec, worker: str) -> Engine:
 
 def make_runner(
     engine: Engine, ledger: Ledger, node: NodeSpec, report: Callable[[Report], None]
-) -> Runner:
+) -> UnsealingRunner:
     """Return what runs a worker's connectors and tasks."""
-    return Runner(engine, ledger, find_plugins(), report, grace_ms=node.engine.grace_ms)
+
+    def runner(tell: Callable[[Report], None]) -> Runner:
+        return Runner(engine, ledger, find_plugins(), tell, grace_ms=node.engine.grace_ms)
+
+    vault = Vault(RunFolder(node.data_dir).key())
+    return UnsealingRunner(vault, report, runner)

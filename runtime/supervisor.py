@@ -74,6 +74,7 @@ class Supervisor(Actor):
     def __init__(self) -> None:
         super().__init__()
         self._node: NodeSpec | None = None
+        self._has_begun = False
         self._charges: dict[tuple[str, str], Charge] = {}
         self._waiting_for_begin: list[Address] = []
         self._waiting_for_end: list[Address] = []
@@ -164,15 +165,20 @@ class Supervisor(Actor):
 
     def _group_opened(self, opened: GroupOpened, sender: Address) -> None:
         charge = self._charges["group", opened.group_id]
-        is_first = not charge.restarts and charge.state == "starting" and charge.pid is None
         self._running(charge, opened.pid)
         for worker in self._workers():
             self.send(worker.address, GroupAt(sender))
-        if is_first and self._node is not None:
-            for name in self._node.workers:
-                if ("worker", name) not in self._charges:
-                    self._start(self._charge("worker", name))
+        self._start_workers()
         self._answer_begin(Begun())
+
+    def _start_workers(self) -> None:
+        """Start the node's own workers, once: those that were let go later stay away."""
+        if self._node is None or self._has_begun:
+            return
+        self._has_begun = True
+        for name in self._node.workers:
+            if ("worker", name) not in self._charges:
+                self._start(self._charge("worker", name))
 
     def _answer_begin(self, begun: Begun) -> None:
         for asker in self._waiting_for_begin:

@@ -59,7 +59,7 @@ ANSWER_MS = 4_000
 REST_MS = 1_000
 """How long a resource rests that ended though it may run."""
 CLOSE_SECONDS = 5.0
-EXIT_KILLED = 75
+EXIT_FAILED, EXIT_KILLED = 70, 75
 
 
 class Runs(Protocol):
@@ -164,6 +164,13 @@ class WorkerActor(Actor):
                 self._engine.close(CLOSE_SECONDS)
             self._ledger.close()
             self._follower.close()
+
+    def failed(self, error: Exception, message: object, sender: Address | None) -> None:
+        """Exit: what runs here may not be what the membership takes to run."""
+        LOGGER.critical("the worker ends on %s", type(message).__name__, exc_info=error)
+        if sender is not None and isinstance(message, StartWorker):
+            self.send(sender, Failure(f"{type(error).__name__}: {error}"))
+        self.die(EXIT_FAILED)
 
     def _answered(self, reply: HeartbeatReply, now_ms: int) -> None:
         self._obey(self._membership.answered(reply, now_ms))
@@ -363,15 +370,18 @@ class WorkerActor(Actor):
     def _look_after_tie(self, now_ms: int) -> None:
         """Leave when the command that this worker is tied to is gone."""
         tied_to = self._order.tied_to
-        if tied_to is not None and _started_at(tied_to) != self._tied_since:
+        if tied_to is None:
+            return
+        started = _started_at(tied_to)
+        if not started or started != self._tied_since:
             self._obey(self._membership.leave(now_ms))
 
     def _to_group(self, message: object | None) -> None:
-        if message is not None:
+        if message is not None and self._group is not None:
             self.send(self._group, message)
 
     def _to_assignor(self, message: object | None) -> None:
-        if message is not None:
+        if message is not None and self._assignor is not None:
             self.send(self._assignor, message)
 
 
@@ -389,9 +399,11 @@ def _assignors(is_warm: bool) -> tuple[Assignor, ...]:  # noqa: FBT001 - one que
 
 
 def _started_at(pid: int) -> float:
-    """Return when a process started, 0 if there is none."""
+    """Return when a process started, 0 if it runs no more."""
     with suppress(psutil.Error):
-        return psutil.Process(pid).create_time()
+        process = psutil.Process(pid)
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return process.create_time()
     return 0.0
 
 

@@ -4,11 +4,12 @@ A commit is accepted iff its sender holds the task, its token is the current one
 of its steps starts at the logged offset. Repeating an accepted commit is accepted.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from ...events.group import Group
-from ...events.keys import commit_key
+from ...events.keys import Key, commit_key, offset_key
 from ...events.model import Commit, CommitId, Document, Resource
 from ...events.records import Committed, Offset, Record, TaskProgress, Tombstone
 from ...events.tokens import token_of
@@ -49,19 +50,45 @@ def commit_offsets(
         if logged.is_unpublished(done)
     ]
     verdicts: list[CommitVerdict] = []
+    ahead = _Ahead(logged)
     for commit in command.commits:
-        known = logged.progress(commit.commit_id.connector, commit.commit_id.task)
+        known = ahead.progress(commit.commit_id.connector, commit.commit_id.task)
         if known is not None and known.last == commit.commit_id:
             verdicts.append(CommitVerdict(commit.commit_id, Error.NONE))
-        elif found := _flaw(group, logged, command.member_id, commit):
+        elif found := _flaw(group, ahead, command.member_id, commit):
             verdicts.append(CommitVerdict(commit.commit_id, Error.FENCED, found))
         else:
             verdicts.append(CommitVerdict(commit.commit_id, Error.NONE))
-            records += _accept(commit, known, now_ms)
+            accepted = _accept(commit, known, now_ms)
+            ahead.lay(accepted)
+            records += accepted
     return CommitDecision(tuple(records), CommitReply(tuple(verdicts)))
 
 
-def _flaw(group: Group, logged: Logged, member_id: str, commit: Commit) -> str:
+class _Ahead:
+    """The log, and on top of it what the commits before in the same message led to."""
+
+    def __init__(self, logged: Logged) -> None:
+        self._logged = logged
+        self._offsets: dict[Key, Document] = {}
+        self._progress: dict[Key, TaskProgress] = {}
+
+    def lay(self, accepted: Iterable[Record]) -> None:
+        for record in accepted:
+            if isinstance(record, Offset):
+                self._offsets[offset_key(record.connector, record.partition)] = record.offset
+            elif isinstance(record, TaskProgress):
+                self._progress[record.last.connector, record.last.task] = record
+
+    def offset(self, connector: str, partition: Document) -> Document | None:
+        found = self._offsets.get(offset_key(connector, partition))
+        return self._logged.offset(connector, partition) if found is None else found
+
+    def progress(self, connector: str, task: int) -> TaskProgress | None:
+        return self._progress.get((connector, task)) or self._logged.progress(connector, task)
+
+
+def _flaw(group: Group, logged: _Ahead, member_id: str, commit: Commit) -> str:
     connector, task, token, batch = commit.commit_id
     current = token_of(group, member_id, Resource(connector, task))
     if current is None:

@@ -25,14 +25,14 @@ from ..messages import (
     StatusUpdate,
 )
 from .desk import Decision, Desk, bump
-from .validate import flaw_in_name
+from .validate import flaw_in_name, flaw_in_text
 
 
 def put_connector(group: Group, desk: Desk, command: PutConnector, now_ms: int) -> Decision:
     """Create a connector, or change its config; only a new one needs a new target."""
     name = command.connector
     old = group.connectors.get(name)
-    if found := flaw_in_name(name, "the connector's name"):
+    if found := flaw_in_name(name, "the connector's name") or _flaw_in_config(command.config):
         return _refuse(desk, Error.INVALID_CONFIG, found)
     if old is not None and old.deleting:
         message = f"connector {name} is being deleted: its last batches are brought to an end"
@@ -49,6 +49,11 @@ def put_connector(group: Group, desk: Desk, command: PutConnector, now_ms: int) 
             records.append(bump(group, Why.CONNECTOR_ADDED, name, now_ms, command.actor))
     reply = CommandReply(Error.NONE, "", group.end + len(records), created=old is None)
     return Decision(desk, tuple(records), reply)
+
+
+def _flaw_in_config(config: Mapping[str, str]) -> str:
+    found = (flaw_in_text(key + value, f"the config's {key!a}") for key, value in config.items())
+    return next((flaw for flaw in found if flaw), "")
 
 
 def delete_connector(group: Group, desk: Desk, command: DeleteConnector, now_ms: int) -> Decision:
@@ -69,7 +74,7 @@ def finish_deletion(group: Group, desk: Desk, command: FinishDeletion, _: int) -
     """Bury a deleted connector once nobody holds any of it; its offsets stay."""
     name = command.connector
     old = group.connectors.get(name)
-    if old is None or not old.deleting or any(held.connector == name for held in group.holders):
+    if old is None or not old.deleting or _is_wanted(group, name):
         return Decision(desk)
     statuses = sorted(each for each in group.statuses if each.connector == name)
     records: list[Record] = [Tombstone(TaskStatus, tuple(each)) for each in statuses]
@@ -79,12 +84,19 @@ def finish_deletion(group: Group, desk: Desk, command: FinishDeletion, _: int) -
     return Decision(desk, tuple(records))
 
 
+def _is_wanted(group: Group, name: str) -> bool:
+    """Tell whether anybody holds any of a connector, or is still to get it."""
+    return any(each.connector == name for each in (*group.holders, *group.heirs))
+
+
 def put_task_configs(group: Group, desk: Desk, command: PutTaskConfigs, now_ms: int) -> Decision:
     """Take a connector's split of its work; another number of tasks needs a new target."""
     name = command.connector
     if token_of(group, command.member_id, Resource(name)) != command.token:
         message = f"{command.member_id} does not run connector {name} under {command.token}"
         return _refuse(desk, Error.FENCED, message)
+    if group.connectors[name].deleting:
+        return _refuse(desk, Error.FENCED, f"connector {name} is being deleted")
     old = group.task_configs.get(name)
     split = _split(old, command)
     if old is not None and split.tasks == old.tasks:

@@ -67,8 +67,9 @@ def time_out_assignor(group: Group, desk: Desk, _: TimeOutAssignor, now_ms: int)
         return Decision(desk)
     timed_out = desk.timed_out | {computation.member_id}
     desk = replace(desk, timed_out=timed_out).without_computation()
-    if group.members.keys() <= timed_out:
+    members = group.members.values()
+    chosen = choose(desk, lambda: (member.metadata for member in members), now_ms)
+    if chosen.computation is None or chosen.computation.member_id in timed_out:
         epoch = computation.snapshot.group_epoch if computation.snapshot else group.group_epoch
         return fail(group, desk, epoch, "no member computed an assignment in time", now_ms)
-    members = group.members.values()
-    return Decision(choose(desk, lambda: (member.metadata for member in members), now_ms))
+    return Decision(chosen)

@@ -234,6 +234,8 @@ class Membership:
         self._log_offset = max(self._log_offset, reply.log_offset)
         self._remember(sent.request)
         self._acknowledged(sent.request)
+        if overdue := self._overdue(now_ms):  # an answer that lay unread while time went by
+            return self._fence(overdue, now_ms)
         instructions: list[Instruction] = []
         if reply.error is Error.COMPUTE_ASSIGNMENT and not self.computing:
             self.computing = True

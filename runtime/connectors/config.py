@@ -96,7 +96,7 @@ class Definition:
             "importance": self.importance.value,
             "documentation": self.documentation,
             "group": self.group,
-            "order_in_group": self.order,
+            "order": self.order,
             "width": self.width.value,
             "display_name": self.display_name or self.name,
             "dependents": self.dependents,

@@ -65,6 +65,9 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str]) -> dict[str, str
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        # Its peer with checksums writes two files for each, and forks twice for their modes: that
+        # doubles what a small batch costs. What counts is fsynced, and its commit is checked.
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         # Above it, rows sent from the worker travel as files instead of inside the plan.
         "spark.sql.execution.arrow.localRelationThreshold": "100KB",
         # Pickled rows unless asked otherwise: Arrow ones need pandas, and complain without.

@@ -45,7 +45,7 @@ def test_the_reply_has_the_shape_of_connects() -> None:
             "importance": "HIGH",
             "documentation": "How many.",
             "group": "Common",
-            "order_in_group": 0,
+            "order": 0,
             "width": "MEDIUM",
             "display_name": "size",
             "dependents": (),

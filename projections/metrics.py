@@ -1,0 +1,256 @@
+"""The groups as Prometheus sees them: the one file that knows its client.
+
+What the logs tell is taken from the projections when it is asked for. Nothing counts along
+on the way, so no number can drift from the log, and a counter survives every restart. Only
+what no log tells, the requests that this process answers, is counted here.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from ..events.group import Group
+from ..events.model import GroupState, MemberState, Resource, Resources, Why
+from .progress import Progress
+from .views import assigned, connector_names, parked, run_states
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # as many series again, for nobody
+
+_MS = 1000
+_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFigures:
+    """The end of a log, and what it takes on the disk."""
+
+    end: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """What is measured of one group; `logs` by name, `progress` by connector."""
+
+    group: Group
+    rebalances: Mapping[Why, int]
+    logs: Mapping[str, LogFigures]
+    progress: Mapping[str, Progress]
+
+
+class RequestMetrics:
+    """Counts the requests that this process answers."""
+
+    def __init__(self) -> None:
+        self.total = Counter(
+            "fairlead_rest_requests",
+            "Requests answered by this REST process.",
+            ["method", "route", "code"],
+            registry=None,
+        )
+        self.duration = Histogram(
+            "fairlead_rest_request_duration_seconds",
+            "Time from a request's head to the end of its answer.",
+            ["method", "route"],
+            registry=None,
+            buckets=_BUCKETS,
+        )
+
+    def observe(self, method: str, route: str, code: int, seconds: float) -> None:
+        """Count a request; `route` is a template, so that no client can make up series."""
+        method = method if method in _METHODS else "other"
+        self.total.labels(method, route, str(code)).inc()
+        self.duration.labels(method, route).observe(seconds)
+
+
+class Exposition:
+    """Writes all metrics of a scrape."""
+
+    def __init__(self, version: str, requests: RequestMetrics) -> None:
+        self._version = version
+        self._requests = requests
+        self._process = ProcessCollector(registry=None)
+
+    def write(self, accept: str, groups: Iterable[GroupFigures]) -> tuple[bytes, str]:
+        """Return the metrics and their content type, in a format that the scraper accepts."""
+        encode, content_type = choose_encoder(accept)
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_Scrape(self._version, tuple(groups)))
+        registry.register(self._requests.total)
+        registry.register(self._requests.duration)
+        registry.register(self._process)
+        return encode(registry), content_type
+
+
+class _Scrape(Collector):
+    """The groups at the moment of one scrape."""
+
+    def __init__(self, version: str, groups: tuple[GroupFigures, ...]) -> None:
+        self._version = version
+        self._groups = groups
+
+    def collect(self) -> Iterator[Metric]:
+        build = _gauge("build_info", "The version of fairlead, as a label.", "version")
+        build.add_metric([self._version], 1)
+        yield build
+        families = (_epochs, _states, _resources, _rebalances, _logs, _runs, _progress)
+        for family in families:
+            yield from family(self._groups)
+
+
+_Groups = tuple[GroupFigures, ...]
+
+
+def _epochs(groups: _Groups) -> Iterator[Metric]:
+    epoch = _gauge("group_epoch", "Version of the group's metadata.", "group")
+    assignment = _gauge(
+        "group_assignment_epoch", "Group epoch that the target was computed from.", "group"
+    )
+    failures = _gauge(
+        "group_assignment_failures", "Failed computations of the target in a row.", "group"
+    )
+    for each in groups:
+        labels = [each.group.group_id]
+        epoch.add_metric(labels, each.group.group_epoch)
+        assignment.add_metric(labels, each.group.assignment_epoch)
+        failures.add_metric(labels, each.group.target.failures)
+    yield from (epoch, assignment, failures)
+
+
+def _states(groups: _Groups) -> Iterator[Metric]:
+    state = _gauge("group_state", "1 for the state that the group is in.", "group", "state")
+    members = _gauge("group_members", "Members of the group by state.", "group", "state")
+    for each in groups:
+        group_id = each.group.group_id
+        now = each.group.state
+        for known in GroupState:
+            state.add_metric([group_id, known.value.lower()], float(known is now))
+        seats = [member.current.state for member in each.group.members.values()]
+        for seat in MemberState:
+            members.add_metric([group_id, seat.name.lower()], seats.count(seat))
+    yield from (state, members)
+
+
+def _resources(groups: _Groups) -> Iterator[Metric]:
+    """Tell in families of their own what overlaps: a sum over them would mean nothing."""
+    told = {
+        "configured": "Connectors and tasks that the group is to run.",
+        "assigned": "Configured connectors and tasks that a member holds.",
+        "parked": "Connectors and tasks left unassigned on purpose until a deadline.",
+        "unplaceable": "Connectors and tasks that no member can take.",
+    }
+    for name, text in told.items():
+        family = _gauge(f"group_{name}_resources", text, "group", "kind")
+        for each in groups:
+            for kind, count in _by_kind(_selected(each.group, name)):
+                family.add_metric([each.group.group_id, kind], count)
+        yield family
+    deadline = _gauge(
+        "group_next_deadline_timestamp_seconds", "When the first parked work is due.", "group"
+    )
+    for each in groups:
+        if each.group.next_deadline_ms is not None:
+            deadline.add_metric([each.group.group_id], each.group.next_deadline_ms / _MS)
+    yield deadline
+
+
+def _selected(group: Group, name: str) -> Resources:
+    match name:
+        case "configured":
+            return group.configured
+        case "assigned":
+            return assigned(group)
+        case "parked":
+            return parked(group)
+        case _:
+            return frozenset(group.target.unplaceable) & group.configured
+
+
+def _by_kind(resources: Iterable[Resource]) -> tuple[tuple[str, int], tuple[str, int]]:
+    tasks = [each.is_task for each in resources]
+    return ("connector", tasks.count(False)), ("task", tasks.count(True))
+
+
+def _rebalances(groups: _Groups) -> Iterator[Metric]:
+    total = _counter(
+        "group_rebalances", "Rises of the group epoch in the whole log.", "group", "cause"
+    )
+    last = _gauge(
+        "group_last_rebalance_timestamp_seconds", "When the group epoch rose last.", "group"
+    )
+    for each in groups:
+        group_id = each.group.group_id
+        for why, count in sorted(each.rebalances.items(), key=lambda item: item[0].value):
+            total.add_metric([group_id, why.value], count)
+        if each.group.bump is not None:
+            last.add_metric([group_id], each.group.bump.time_ms / _MS)
+    yield from (total, last)
+
+
+def _logs(groups: _Groups) -> Iterator[Metric]:
+    end = _gauge("log_end_offset", "Offset behind the last entry.", "group", "log")
+    size = _gauge("log_size_bytes", "What the log takes on the disk.", "group", "log")
+    unknown = _gauge("log_unknown_records", "Entries skipped: a later version wrote them.", "group")
+    for each in groups:
+        group_id = each.group.group_id
+        for name, log in each.logs.items():
+            end.add_metric([group_id, name], log.end)
+            size.add_metric([group_id, name], log.bytes)
+        unknown.add_metric([group_id], each.group.unknown_records)
+    yield from (end, size, unknown)
+
+
+def _runs(groups: _Groups) -> Iterator[Metric]:
+    tasks = _gauge(
+        "connector_tasks", "Tasks of the connector by run state.", "group", "connector", "state"
+    )
+    for each in groups:
+        for name in connector_names(each.group):
+            for state, count in run_states(each.group, name).items():
+                tasks.add_metric([each.group.group_id, name, state.value.lower()], count)
+    yield tasks
+
+
+def _progress(groups: _Groups) -> Iterator[Metric]:
+    labels = ("group", "connector")
+    rows_in = _counter("connector_rows_in", "Rows read in batches that count.", *labels)
+    rows_out = _counter("connector_rows_out", "Rows written in batches that count.", *labels)
+    out = _counter("connector_out_bytes", "Bytes written in batches that count.", *labels)
+    batches = _counter("connector_batches", "Batches that count.", *labels)
+    waiting = _gauge(
+        "connector_unpublished_batches", "Batches that count and are not in place yet.", *labels
+    )
+    last = _gauge(
+        "connector_last_commit_timestamp_seconds", "When a batch was committed last.", *labels
+    )
+    for each in groups:
+        for connector, progress in each.progress.items():
+            values = [each.group.group_id, connector]
+            rows_in.add_metric(values, progress.rows_in)
+            rows_out.add_metric(values, progress.rows_out)
+            out.add_metric(values, progress.bytes_out)
+            batches.add_metric(values, progress.batches)
+            waiting.add_metric(values, progress.unpublished)
+            if progress.last_commit_ms:
+                last.add_metric(values, progress.last_commit_ms / _MS)
+    yield from (rows_in, rows_out, out, batches, waiting, last)
+
+
+def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"fairlead_{name}", text, labels=labels)
+
+
+def _counter(name: str, text: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"fairlead_{name}", text, labels=labels)

@@ -1,0 +1,227 @@
+"""A group and what it runs in plain words, for whoever asks from outside.
+
+Everything here is a pure function of a group, and returns plain data that JSON can hold.
+Connectors are told in the shapes of Kafka Connect's REST API, groups in our own. Configs go
+in as they may be shown: what is secret in them is not known here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..events.group import Group, Member
+from ..events.model import Cause, Grants, Resource, Resources, RunState
+from ..events.records import ConnectorConfig, GroupMetadata, Loss, TaskStatus
+from ..events.tokens import token_of
+
+Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+Document = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What a resource does, and at which worker; `trace` says at length why it failed."""
+
+    state: RunState
+    worker: str
+    trace: str = ""
+
+    def to_json(self) -> Document:
+        """Return Connect's members; `trace` only where there is one."""
+        told: Document = {"state": self.state.value, "worker_id": self.worker}
+        return {**told, "trace": self.trace} if self.trace else told
+
+
+def connector_named(group: Group, name: str) -> ConnectorConfig | None:
+    """Return a connector that is not being deleted."""
+    found = group.connectors.get(name)
+    return None if found is None or found.deleting else found
+
+
+def connector_names(group: Group) -> list[str]:
+    """Return the connectors that are not being deleted, in order."""
+    return sorted(name for name, found in group.connectors.items() if not found.deleting)
+
+
+def task_numbers(group: Group, name: str) -> range:
+    """Return the tasks that a connector split its work into."""
+    split = group.task_configs.get(name)
+    return range(len(split.tasks) if split else 0)
+
+
+def doing(group: Group, resource: Resource) -> Doing:
+    """Return what a resource does, as far as the group may believe what it was told.
+
+    A status whose token is not the current one is of the past: the resource is UNASSIGNED.
+    """
+    status = group.statuses.get(resource)
+    holder = group.holders.get(resource)
+    if holder is None:
+        return Doing(RunState.UNASSIGNED, status.worker if status else "")
+    if status is not None and status.token == token_of(group, holder, resource):
+        return Doing(status.state, status.worker, _trace(status))
+    return Doing(RunState.UNASSIGNED, worker_of(group.members[holder]))
+
+
+def _trace(status: TaskStatus) -> str:
+    return status.reason if status.state is RunState.FAILED else ""
+
+
+def worker_of(member: Member) -> str:
+    """Return the url by which the worker behind a member is known."""
+    return member.metadata.url or member.member_id
+
+
+def connector_info(group: Group, name: str, kind: str, config: Mapping[str, str]) -> Document:
+    """Return Connect's `ConnectorInfo`; `kind` is source, sink or unknown."""
+    tasks: list[Json] = [
+        {"connector": name, "task": number} for number in task_numbers(group, name)
+    ]
+    return {"name": name, "config": dict(config), "tasks": tasks, "type": kind}
+
+
+def connector_status(group: Group, name: str, kind: str) -> Document:
+    """Return Connect's `ConnectorStateInfo`, the tasks in order."""
+    return {
+        "name": name,
+        "connector": doing(group, Resource(name)).to_json(),
+        "tasks": [task_status(group, name, number) for number in task_numbers(group, name)],
+        "type": kind,
+    }
+
+
+def task_status(group: Group, name: str, number: int) -> Document:
+    """Return Connect's `TaskState` of one task."""
+    return {"id": number, **doing(group, Resource(name, number)).to_json()}
+
+
+def run_states(group: Group, name: str) -> dict[RunState, int]:
+    """Return how many tasks of a connector are in each state, the empty ones included."""
+    counts = dict.fromkeys(RunState, 0)
+    for number in task_numbers(group, name):
+        counts[doing(group, Resource(name, number)).state] += 1
+    return counts
+
+
+def group_summary(group: Group) -> Document:
+    """Return one line of the list of groups."""
+    return {
+        "group_id": group.group_id,
+        "state": group.state.value,
+        "group_epoch": group.group_epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "members": len(group.members),
+        "connectors": len(connector_names(group)),
+        "configured": len(group.configured),
+        "assigned": len(assigned(group)),
+    }
+
+
+def group_view(group: Group) -> Document:
+    """Return all that the log says of a group; times are wall clock, in milliseconds."""
+    return {
+        "group_id": group.group_id,
+        "state": group.state.value,
+        "group_epoch": group.group_epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "last_rebalance": _bump(group.bump) if group.bump else None,
+        "members": [member_view(group, each) for each in members(group)],
+        "target": _target(group),
+        "configured": _resources(group.configured),
+        "unassigned": _resources(group.configured - group.holders.keys()),
+        "parked": [
+            {**_resource(each), "deadline_ms": due, "fired": each in group.schedule.fired}
+            for each, due in sorted(group.schedule.parked.items())
+        ],
+        "losses": [_loss(group.losses[member_id]) for member_id in sorted(group.losses)],
+        "log_end": group.end,
+        "unknown_records": group.unknown_records,
+    }
+
+
+def members(group: Group) -> list[Member]:
+    """Return the members of a group, ordered by worker."""
+    return sorted(group.members.values(), key=lambda each: (worker_of(each), each.member_id))
+
+
+def member_view(group: Group, member: Member) -> Document:
+    """Return where one member stands, and what it holds."""
+    metadata, current = member.metadata, member.current
+    return {
+        "member_id": member.member_id,
+        "worker_id": worker_of(member),
+        "instance_id": metadata.instance_id,
+        "rack": metadata.rack,
+        "state": current.state.name,
+        "member_epoch": current.member_epoch,
+        "assigned": _grants(current.assigned),
+        "pending_revocation": _grants(current.pending),
+        "target": _resources(group.share_of(member.member_id)),
+        "assignors": [each.name for each in metadata.assignors],
+        "rebalance_timeout_ms": metadata.rebalance_timeout_ms,
+    }
+
+
+def assigned(group: Group) -> Resources:
+    """Return the configured resources that some member holds and is not asked to give up."""
+    held = (each.current.assigned for each in group.members.values())
+    return frozenset(resource for grants in held for resource in grants) & group.configured
+
+
+def parked(group: Group) -> Resources:
+    """Return what is left out on purpose until a deadline that has not come yet."""
+    return frozenset(group.schedule.parked) - group.schedule.fired
+
+
+def _target(group: Group) -> Document:
+    target = group.target
+    return {
+        "assignment_epoch": target.assignment_epoch,
+        "assignor": target.assignor,
+        "computed_by": target.computed_by,
+        "time_ms": target.time_ms,
+        "members": {each: _resources(group.shares[each]) for each in sorted(group.shares)},
+        "unplaceable": [
+            {**_resource(each), "reason": reason}
+            for each, reason in sorted(target.unplaceable.items())
+        ],
+        "error": target.error,
+        "failures": target.failures,
+        "retry_at_ms": target.retry_at_ms,
+    }
+
+
+def _bump(bump: GroupMetadata) -> Document:
+    return {**_cause(bump.cause), "time_ms": bump.time_ms, "actor": bump.actor}
+
+
+def _loss(loss: Loss) -> Document:
+    return {
+        "member_id": loss.member_id,
+        "instance_id": loss.instance_id,
+        "worker_id": loss.url,
+        "resources": _resources(loss.resources),
+        **_cause(loss.cause),
+        "time_ms": loss.time_ms,
+        "deadline_ms": loss.deadline_ms,
+    }
+
+
+def _cause(cause: Cause) -> Document:
+    return {"cause": cause.why.value, "subject": cause.subject}
+
+
+def _grants(grants: Grants) -> list[Json]:
+    return [{**_resource(each), "grant_epoch": grants[each]} for each in sorted(grants)]
+
+
+def _resources(resources: Iterable[Resource]) -> list[Json]:
+    return [_resource(each) for each in sorted(resources)]
+
+
+def _resource(resource: Resource) -> Document:
+    """Return a resource beyond doubt: a connector's name may look like a task's."""
+    return {
+        "id": str(resource),
+        "connector": resource.connector,
+        "task": resource.task if resource.is_task else None,
+    }

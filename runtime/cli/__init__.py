@@ -1,0 +1,1 @@
+"""The command line: words of kubectl for a cluster of connectors."""

@@ -1,0 +1,189 @@
+"""The records of a group's log, each told in one line with the words of the protocol."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from ...events import records
+from ...events.model import Cause, Document, Grants, Resource, Resources, Why, identity
+from ...events.records import Record
+from .moments import moment
+from .words import named, worker_name
+
+SHORT_ID: Final = 8
+"""Letters of a member id that are enough to tell members of one worker apart."""
+
+ABOUT_WORKERS: Final = frozenset(
+    {
+        Why.MEMBER_JOINED,
+        Why.MEMBER_LEFT,
+        Why.SESSION_EXPIRED,
+        Why.REBALANCE_EXPIRED,
+        Why.MEMBER_REMOVED,
+        Why.ASSIGNORS_CHANGED,
+        Why.REASON_GIVEN,
+        Why.METADATA_CHANGED,
+    }
+)
+"""The causes whose subject is a worker's URL."""
+
+
+class Narrator:
+    """Tells records; it remembers the worker behind each member it has heard of."""
+
+    def __init__(self, seen: Iterable[Record | None] = ()) -> None:
+        self._workers: dict[str, str] = {}
+        for record in seen:
+            self._note(record)
+
+    def tell(self, record: Record) -> str:
+        """Return what a record says, without its offset, time and kind."""
+        self._note(record)
+        return TELL[type(record)](self, record)
+
+    def who(self, member_id: str) -> str:
+        """Return `w1(1b9d6bcd)`: a member by its worker's name and the start of its id."""
+        short = member_id[:SHORT_ID]
+        name = self._workers.get(member_id)
+        return f"{name}({short})" if name else short
+
+    def _note(self, record: Record | None) -> None:
+        if isinstance(record, records.MemberMetadata) and record.url:
+            self._workers[record.member_id] = worker_name(record.url)
+
+
+def _bump(_: Narrator, record: records.GroupMetadata) -> str:
+    asked = f" (asked by {record.actor})" if record.actor else ""
+    return f"group epoch {record.group_epoch}: {_cause(record.cause)}{asked}"
+
+
+def _configured(_: Narrator, record: records.ConnectorsTasksMetadata) -> str:
+    return f"configured: {_listed(record.configured)}"
+
+
+def _member(narrator: Narrator, record: records.MemberMetadata) -> str:
+    assignors = ", ".join(each.name for each in record.assignors)
+    facts = (
+        f"joined for epoch {record.joined_epoch}",
+        record.url and f"at {record.url}",
+        assignors and f"assignors {assignors}",
+        f"rebalance timeout {record.rebalance_timeout_ms} ms",
+    )
+    return f"{narrator.who(record.member_id)} {', '.join(filter(None, facts))}"
+
+
+def _target(narrator: Narrator, record: records.TargetAssignment) -> str:
+    shares = "; ".join(
+        f"{narrator.who(member_id)} = {_listed(record.members[member_id])}"
+        for member_id in sorted(record.members)
+    )
+    if record.error:
+        return (
+            f"assignment epoch {record.assignment_epoch} keeps the old target: attempt"
+            f" {record.failures} failed, {record.error}"
+        )
+    left_out = f"; unplaceable: {_listed(record.unplaceable)}" if record.unplaceable else ""
+    by = f" by {record.assignor}" if record.assignor else ""
+    return f"assignment epoch {record.assignment_epoch}{by}: {shares or 'nobody'}{left_out}"
+
+
+def _step(narrator: Narrator, record: records.CurrentAssignment) -> str:
+    gives_up = f", gives up {_listed(record.pending)}" if record.pending else ""
+    return (
+        f"{narrator.who(record.member_id)} epoch {record.previous_epoch} -> {record.member_epoch}"
+        f" {record.state.name}: holds {_listed(record.assigned)}{gives_up}"
+    )
+
+
+def _connector(_: Narrator, record: records.ConnectorConfig) -> str:
+    made_by = record.config.get("connector.class", "").rpartition(".")[2]
+    facts = f"version {record.version}, {made_by or 'no class'}, {len(record.config)} keys"
+    return f"{record.connector} {facts}{', is being deleted' if record.deleting else ''}"
+
+
+def _split(_: Narrator, record: records.TaskConfigs) -> str:
+    return f"{record.connector} generation {record.generation}: {len(record.tasks)} tasks"
+
+
+def _status(_: Narrator, record: records.TaskStatus) -> str:
+    why = f": {record.reason.strip().partition(chr(10))[0]}" if record.reason else ""
+    return (
+        f"{record.resource} {record.state.value} at {worker_name(record.worker)},"
+        f" token {record.token}{why}"
+    )
+
+
+def _schedule(_: Narrator, record: records.ScheduledRebalance) -> str:
+    waiting = {each: due for each, due in record.parked.items() if each not in record.fired}
+    if not waiting:
+        return f"nothing is parked{f', fired: {_listed(record.fired)}' if record.fired else ''}"
+    until = moment(min(waiting.values()))
+    fired = f", fired: {_listed(record.fired)}" if record.fired else ""
+    return f"parked: {_listed(waiting)}, the first until {until}{fired}"
+
+
+def _loss(narrator: Narrator, record: records.Loss) -> str:
+    return (
+        f"{narrator.who(record.member_id)} lost {_listed(record.resources)}:"
+        f" {_cause(record.cause)}, parked at most until {moment(record.deadline_ms)}"
+    )
+
+
+def _offset(_: Narrator, record: records.Offset) -> str:
+    return f"{record.connector} {identity(record.partition)}: {_flat(record.offset)}"
+
+
+def _committed(_: Narrator, record: records.Committed) -> str:
+    commit_id, manifest = record.commit.commit_id, record.commit.manifest
+    return (
+        f"{Resource(commit_id.connector, commit_id.task)} batch {commit_id.batch},"
+        f" token {commit_id.token}: {record.commit.rows_in} rows in, {manifest.rows} rows out,"
+        f" {manifest.bytes} bytes in {manifest.files} files"
+    )
+
+
+def _progress(_: Narrator, record: records.TaskProgress) -> str:
+    return (
+        f"{Resource(record.last.connector, record.last.task)} in all: {record.batches} batches,"
+        f" {record.rows_in} rows in, {record.rows_out} rows out, {record.bytes_out} bytes"
+    )
+
+
+def _tombstone(narrator: Narrator, record: records.Tombstone) -> str:
+    by_member = {records.MemberMetadata, records.CurrentAssignment, records.Loss}
+    if record.kind in by_member and record.key:
+        return f"gone: {narrator.who(str(record.key[0]))}"
+    return f"gone: {' '.join(map(str, record.key)) or 'it'}"
+
+
+def _cause(cause: Cause) -> str:
+    if cause.why in ABOUT_WORKERS:
+        return str(cause._replace(subject=worker_name(cause.subject)))
+    return str(cause)
+
+
+def _listed(resources: Resources | Grants | Iterable[Resource]) -> str:
+    return named((each.connector, each.task if each.is_task else None) for each in resources) or (
+        "nothing"
+    )
+
+
+def _flat(document: Document) -> str:
+    return ", ".join(f"{key}={document[key]!r}" for key in sorted(document))
+
+
+TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
+    records.GroupMetadata: _bump,
+    records.ConnectorsTasksMetadata: _configured,
+    records.MemberMetadata: _member,
+    records.TargetAssignment: _target,
+    records.CurrentAssignment: _step,
+    records.ConnectorConfig: _connector,
+    records.TaskConfigs: _split,
+    records.TaskStatus: _status,
+    records.ScheduledRebalance: _schedule,
+    records.Loss: _loss,
+    records.Offset: _offset,
+    records.Committed: _committed,
+    records.TaskProgress: _progress,
+    records.Tombstone: _tombstone,
+}

@@ -1,0 +1,156 @@
+"""Printing what a verb found: as tables for people, as JSON or YAML for programs.
+
+What comes from a cluster or a log may hold anything, so control characters are spelled out
+before a terminal can act on them.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from .options import Output
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH: Final = 100
+"""Columns of a table where there is no terminal to ask."""
+
+STYLES: Final = {
+    "RUNNING": "green",
+    "Stable": "green",
+    "STABLE": "green",
+    "running": "green",
+    "healthy": "green",
+    "unhealthy": "bold red",
+    "sound": "green",
+    "FAILED": "bold red",
+    "unsound": "bold red",
+    "missing": "bold red",
+    "backing-off": "red",
+    "UNASSIGNED": "yellow",
+    "RESTARTING": "yellow",
+    "starting": "yellow",
+    "leaving": "yellow",
+    "UNREVOKED": "yellow",
+    "UNRELEASED": "yellow",
+    "Assigning": "yellow",
+    "Reconciling": "yellow",
+}
+"""How the words of states look in a terminal."""
+
+_SPELLED_OUT: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+_SPELLED_IN_JSON: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under headings; nothing at all is said by `empty`.
+
+    Cells are folded where the terminal is too narrow, those of a `rigid` first column last.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    empty: str = "none"
+    title: str = ""
+    rigid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and what they are; those without a value are left out."""
+
+    pairs: Sequence[tuple[str, str]]
+    title: str = ""
+
+
+Section = Table | Facts
+
+
+def show(output: Output, found: object, sections: Sequence[Section]) -> None:
+    """Print `found` for a program, or its sections for a person."""
+    if output is Output.TABLE:
+        show_sections(sections)
+    elif output is Output.JSON:
+        sys.stdout.write(as_json(found, indent=2) + "\n")
+    else:
+        sys.stdout.write(as_yaml(found))
+
+
+def say(line: str) -> None:
+    """Print one line as it is, except for what a terminal would act on."""
+    sys.stdout.write(plain(line) + "\n")
+
+
+def as_json(found: object, indent: int | None = None) -> str:
+    """Return JSON that a terminal can be trusted with."""
+    return json.dumps(found, indent=indent, ensure_ascii=False).translate(_SPELLED_IN_JSON)
+
+
+def as_yaml(found: object) -> str:
+    """Return YAML, members in the order in which they came."""
+    import yaml  # noqa: PLC0415  # seldom wanted
+
+    return yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=WIDTH)
+
+
+def plain(line: str) -> str:
+    """Return a text with its control characters spelled out."""
+    return line.translate(_SPELLED_OUT)
+
+
+def show_sections(sections: Sequence[Section]) -> None:
+    """Print sections with an empty line between them."""
+    console = _console()
+    with console.capture() as capture:
+        for number, section in enumerate(sections):
+            if number:
+                console.print()
+            if section.title:
+                console.print(plain(section.title), style="bold", markup=False, highlight=False)
+            if isinstance(section, Table):
+                _print_table(console, section)
+            else:
+                _print_facts(console, section)
+    # Rich fills cells up to their column's width, the last ones too.
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+
+def _console() -> "Console":
+    from rich.console import Console  # noqa: PLC0415  # --help and programs need none
+
+    asked = "COLUMNS" in os.environ or sys.stdout.isatty()
+    return Console(file=sys.stdout, width=None if asked else WIDTH, highlight=False, emoji=False)
+
+
+def _print_table(console: "Console", section: Table) -> None:
+    from rich.table import Table as RichTable  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    if not section.rows:
+        console.print(section.empty, markup=False)
+        return
+    table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for number, column in enumerate(section.columns):
+        table.add_column(column, overflow="fold", no_wrap=section.rigid and number == 0)
+    for row in section.rows:
+        table.add_row(*(Text(plain(cell), style=STYLES.get(cell, "")) for cell in row))
+    console.print(table)
+
+
+def _print_facts(console: "Console", section: Facts) -> None:
+    from rich.table import Table as RichTable  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = RichTable.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, said in section.pairs:
+        if said:
+            told = "\n".join(plain(line) for line in said.expandtabs(4).splitlines())
+            table.add_row(f"{plain(name)}:", Text(told, style=STYLES.get(said, "")))
+    console.print(table)

@@ -1,0 +1,186 @@
+"""The kinds of values that settings have: what is allowed, in which unit, and how it is checked.
+
+Each kind says in words what its checks let through; an error shows these words.
+"""
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+INT32_MAX: Final = (1 << 31) - 1
+PORT_MAX: Final = 65_535
+FOLDER_BYTES_MAX: Final = 255
+HEAP_MIN_MIB: Final = 450
+"""Below it, Spark refuses to start."""
+
+LOOPBACK: Final = "127.0.0.1"
+REST_PORT: Final = 8083
+
+_HEAP = re.compile(r"([1-9]\d{0,8})([kmg]?)", re.IGNORECASE)
+_HEAP_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_MASTER = re.compile(r"local(?:\[(\*|[1-9]\d{0,3})\])?")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What values of a setting are: what is allowed, and their unit (none: a plain word)."""
+
+    allowed: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InConnect:
+    """The name that the setting has in Kafka Connect, or in Kafka's broker."""
+
+    name: str
+
+
+class Listener(NamedTuple):
+    """Where the REST interface listens; port 0 stands for any that is free."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The base URL; an IPv6 address stands in brackets."""
+        return f"http://{bracketed(self.host)}:{self.port}"
+
+
+def bracketed(host: str) -> str:
+    """Return a host as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
+def parse_listener(text: str) -> Listener:
+    """Return the address that a listener names; raises `ValueError` with what is wrong.
+
+    As in Kafka Connect the host may be left out; it is loopback then, not every interface.
+    """
+    if "," in text:
+        raise ValueError("only one listener is possible for now")
+    parts = urlsplit(text)
+    if parts.scheme != "http":
+        raise ValueError("only http is spoken for now")
+    if parts.path not in {"", "/"} or parts.query or parts.fragment or "@" in parts.netloc:
+        raise ValueError("nothing may stand around the host and the port")
+    host = parts.hostname or LOOPBACK
+    if not _is_loopback(host):
+        raise ValueError(
+            f"{host} is no loopback address, and the REST interface asks nobody who they are:"
+            " listen on loopback and put a proxy in front of it"
+        )
+    return Listener(host, REST_PORT if parts.port is None else parts.port)
+
+
+def cores_of(master: str, available: int) -> int:
+    """Return the cores that a Spark master such as `local[2]` asks for."""
+    found = _MASTER.fullmatch(master)
+    cores = found[1] if found else None
+    return available if cores == "*" else int(cores or 1)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check_listener(text: str) -> str:
+    parse_listener(text)
+    return text
+
+
+def _check_group_id(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is blank")
+    if text in {".", ".."} or len(quote(text, safe="")) > FOLDER_BYTES_MAX:
+        raise ValueError("it cannot be a folder's name, and the group's logs lie in one")
+    return text
+
+
+def _check_host(text: str) -> str:
+    if text and not _HOST.fullmatch(text):
+        raise ValueError("it is no host")
+    return text
+
+
+def _check_path(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is blank")
+    return text
+
+
+def _check_master(text: str) -> str:
+    if text and not _MASTER.fullmatch(text):
+        raise ValueError("workers run an engine of their own, not on a cluster's")
+    return text
+
+
+def _check_heap(text: str) -> str:
+    found = _HEAP.fullmatch(text)
+    if not found:
+        raise ValueError("it is no size")
+    if int(found[1]) * _HEAP_BYTES[found[2].lower()] < HEAP_MIN_MIB << 20:
+        raise ValueError("Spark does not start with so little")
+    return text
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
+
+
+Milliseconds = Annotated[
+    int,
+    Field(ge=1, le=INT32_MAX),
+    Kind(f"a whole number of milliseconds, from 1 to {INT32_MAX}", "ms"),
+]
+MillisecondsOrNone = Annotated[
+    int,
+    Field(ge=0, le=INT32_MAX),
+    Kind(f"a whole number of milliseconds, from 0 to {INT32_MAX}", "ms"),
+]
+Count = Annotated[
+    int, Field(ge=1, le=INT32_MAX), Kind(f"a whole number, from 1 to {INT32_MAX}", "members")
+]
+Workers = Annotated[int, Field(ge=0, le=1000), Kind("a whole number, from 0 to 1000", "processes")]
+Port = Annotated[int, Field(ge=0, le=PORT_MAX), Kind(f"a port, from 0 to {PORT_MAX}", "port")]
+GroupId = Annotated[
+    str,
+    AfterValidator(_check_group_id),
+    Kind(f"a name that makes a folder's name of at most {FOLDER_BYTES_MAX} bytes"),
+]
+ListenerUrl = Annotated[
+    str, AfterValidator(_check_listener), Kind(f"one URL such as http://{LOOPBACK}:{REST_PORT}")
+]
+Host = Annotated[str, AfterValidator(_check_host), Kind("a host's name or address, or nothing")]
+Folder = Annotated[str, AfterValidator(_check_path), Kind("a folder")]
+SparkMaster = Annotated[
+    str,
+    AfterValidator(_check_master),
+    Kind("local, local[N] or local[*], or nothing: this machine's cores shared by the workers"),
+]
+Heap = Annotated[
+    str,
+    AfterValidator(_check_heap),
+    Kind(f"a size as Java spells it, such as 1g; at least {HEAP_MIN_MIB}m", "bytes"),
+]
+EngineKind = Annotated[Literal["spark", "noop"], Kind("spark or noop")]
+LogLevel = Annotated[
+    Literal["DEBUG", "INFO", "WARNING", "ERROR"],
+    BeforeValidator(_upper),
+    Kind("DEBUG, INFO, WARNING or ERROR"),
+]
+ConnectProtocol = Annotated[
+    Literal["eager", "compatible", "sessioned"], Kind("eager, compatible or sessioned")
+]
+GroupProtocol = Annotated[Literal["connect"], Kind("connect, and nothing else yet")]

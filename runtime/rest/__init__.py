@@ -1,0 +1,1 @@
+"""The REST interface: Kafka Connect's, and what it can not say."""

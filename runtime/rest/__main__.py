@@ -1,0 +1,153 @@
+"""The REST process: `python -m fairlead.runtime.rest --data-dir DIR`.
+
+It lives as long as the process that started it, which also handles Ctrl-C if it has it ignored
+here. What happens is told in `logs/rest.log` of the data folder; why it can not start, on stderr.
+"""
+
+import argparse
+import ctypes
+import logging
+import os
+import signal
+import socket
+import sys
+from base64 import urlsafe_b64encode
+from hashlib import blake2b
+from importlib.metadata import version
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+import uvicorn
+from setproctitle import setproctitle
+
+from ...actors.actor import KEY_BYTES
+from ...projections.metrics import Exposition, RequestMetrics
+from ..connectors.plugins import find_plugins
+from ..secrets import Vault
+from .app import make_app
+from .gateway import Gateway
+from .listeners import DEFAULT, CannotListen, listen, parse, where
+from .logs import Logs
+from .service import Service
+
+LOGGER = logging.getLogger(__name__)
+LOG_BYTES = 10 << 20
+EXIT_FAILED = 1
+GRACE_SECONDS = 1
+_PR_SET_PDEATHSIG = 1
+_CLUSTER_ID_BYTES = 16  # as long as Kafka's
+
+
+class CannotServe(Exception):  # noqa: N818  # says what happened
+    """Something that the REST process needs is not there."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until SIGTERM, SIGINT or the parent's end; return the exit code."""
+    options = _options().parse_args(arguments)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the server would take it up again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
+    _die_with(options.parent)
+    setproctitle(f"fairlead: rest {options.group}")
+    try:
+        key = _read_key(options.data_dir)
+        sockets = listen([parse(each) for each in options.listener or [DEFAULT]])
+        _log_to(options.data_dir / "logs")
+    except (CannotServe, CannotListen) as error:
+        sys.stderr.write(f"the REST process can not start: {error}\n")
+        return EXIT_FAILED
+    gateway = Gateway(options.data_dir)
+    try:
+        _serve(_service(options.data_dir, options.group, gateway, key), sockets)
+    finally:
+        gateway.close()
+    return 0
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m fairlead.runtime.rest", description=__doc__)
+    parser.add_argument("--data-dir", type=Path, required=True, help="the node's data folder")
+    parser.add_argument("--group", default="connect", help="group that Connect's paths mean")
+    parser.add_argument(
+        "--listener", action="append", metavar="URL", help=f"where to listen, {DEFAULT} if none"
+    )
+    parser.add_argument(
+        "--parent", type=int, default=os.getppid(), metavar="PID", help="process to die with"
+    )
+    return parser
+
+
+def _service(data_dir: Path, group_id: str, gateway: Gateway, key: bytes) -> Service:
+    release = version("fairlead")
+    requests = RequestMetrics()
+    digest = blake2b(digest_size=_CLUSTER_ID_BYTES, key=key, person=b"fairlead id 1").digest()
+    return Service(
+        group_id=group_id,
+        cluster_id=urlsafe_b64encode(digest).decode().rstrip("="),
+        version=release,
+        logs=Logs(data_dir),
+        commands=gateway,
+        plugins=find_plugins(),
+        vault=Vault(key),
+        requests=requests,
+        exposition=Exposition(release, requests),
+    )
+
+
+def _read_key(data_dir: Path) -> bytes:
+    path = data_dir / "run" / "key"
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise CannotServe(
+            f"the cluster's key can not be read from {path} ({error.strerror}): it is made when"
+            " the node is first started, by `fairlead up`"
+        ) from None
+    if len(key) != KEY_BYTES:
+        raise CannotServe(f"{path} holds {len(key)} bytes, a cluster's key has {KEY_BYTES}")
+    return key
+
+
+def _log_to(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handler = RotatingFileHandler(folder / "rest.log", maxBytes=LOG_BYTES, backupCount=1)
+    except OSError as error:
+        raise CannotServe(f"{folder} can not be written to: {error.strerror}") from None
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler]
+    )
+
+
+def _serve(service: Service, sockets: list[socket.socket]) -> None:
+    config = uvicorn.Config(
+        make_app(service),
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    for each in sockets:
+        LOGGER.info("listening at %s", where(each))
+    uvicorn.Server(config).run(sockets)
+
+
+def _die_with(parent: int) -> None:
+    """Be killed when the parent's starting thread ends; there is nothing here to clean up."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        raise SystemExit(EXIT_FAILED)  # it died before the signal was asked for
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""What requests carry: JSON, and configs whose values are text."""
+
+import json
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import Body, Depends
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+from starlette.requests import Request
+
+from .errors import ApiError
+
+
+def _text(value: object) -> object:
+    """Return a number or a boolean as the text that JSON has for it, as Connect does."""
+    return json.dumps(value) if isinstance(value, bool | int | float) else value
+
+
+def _given(value: object) -> object:
+    """Leave out the keys without a value."""
+    if not isinstance(value, dict):
+        return value
+    return {key: each for key, each in value.items() if each is not None}  # pyright: ignore
+
+
+Config = Annotated[
+    dict[str, Annotated[str, BeforeValidator(_text)]],
+    BeforeValidator(_given),
+]
+ConfigBody = Annotated[Config, Body(description="The config: each key with its value as text.")]
+
+
+class NewConnector(BaseModel):
+    """Connect's `CreateConnectorRequest`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = ""
+    config: Config
+    initial_state: str | None = None
+
+
+def _require_json(request: Request) -> None:
+    """Refuse what is not sent as JSON, above all what a page of another site can send unasked."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise ApiError(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            f"the body is sent as {kind or 'nothing in particular'}; send Content-Type:"
+            " application/json",
+        )
+
+
+RequiresJson = Depends(_require_json)

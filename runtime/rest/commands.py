@@ -1,0 +1,153 @@
+"""What is ordered of connectors: create, change, delete, in Connect's shapes and codes.
+
+Nothing here is refused because of a rebalance. A config is examined before it is sent, and a
+command that had to be repeated is answered for by what the log says of its first sending.
+"""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from urllib.parse import quote
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ...actors.messages import CommandReply, DeleteConnector, Error, PutConnector
+from ...events.log_errors import NoLogError
+from ...events.records import ConnectorConfig
+from ...projections import views
+from .bodies import ConfigBody, NewConnector, RequiresJson
+from .configs import check_name, named, prepare
+from .connectors import existing, info
+from .errors import ApiError, not_found
+from .gateway import Outcome
+from .service import Served, Service
+
+router = APIRouter(tags=["connectors"])
+_STATUS = {
+    Error.ALREADY_EXISTS: HTTPStatus.CONFLICT,
+    Error.UNKNOWN_CONNECTOR: HTTPStatus.NOT_FOUND,
+    Error.INVALID_CONFIG: HTTPStatus.BAD_REQUEST,
+}
+
+
+@router.post("/connectors", status_code=HTTPStatus.CREATED, dependencies=[RequiresJson])
+async def create_connector(
+    service: Served, request: Request, connector: NewConnector
+) -> JSONResponse:
+    """Create a connector."""
+    if connector.initial_state not in {None, "RUNNING"}:
+        raise ApiError(HTTPStatus.BAD_REQUEST, "initial_state can only be RUNNING in this version")
+    name = connector.name.strip()
+    check_name(name)
+    before = await run_in_threadpool(_known, service, name)
+    if before is not None:
+        raise ApiError(HTTPStatus.CONFLICT, _taken(before))
+    config = await run_in_threadpool(_prepared, service, name, connector.config, before)
+    outcome = await _put(service, request, name, config, create_only=True)
+    mine = outcome.repeated and outcome.reply.error is Error.ALREADY_EXISTS
+    if mine:
+        after = await run_in_threadpool(_known, service, name)
+        mine = after is not None and after.config == config and not after.deleting
+    if not mine:
+        _refuse(outcome.reply)
+    return await _told(service, name, outcome.reply, HTTPStatus.CREATED)
+
+
+@router.put("/connectors/{connector}/config", dependencies=[RequiresJson])
+async def put_config(
+    service: Served, request: Request, connector: str, config: ConfigBody
+) -> JSONResponse:
+    """Create a connector (201), or give one a new config (200)."""
+    check_name(connector)
+    before = await run_in_threadpool(_known, service, connector)
+    if before is not None and before.deleting:
+        raise ApiError(HTTPStatus.CONFLICT, _taken(before))
+    sealed = await run_in_threadpool(_prepared, service, connector, config, before)
+    outcome = await _put(service, request, connector, sealed, create_only=False)
+    _refuse(outcome.reply)
+    created = outcome.reply.created or (outcome.repeated and before is None)
+    status = HTTPStatus.CREATED if created else HTTPStatus.OK
+    return await _told(service, connector, outcome.reply, status)
+
+
+@router.delete("/connectors/{connector}", status_code=HTTPStatus.NO_CONTENT)
+async def delete_connector(service: Served, request: Request, connector: str) -> Response:
+    """Delete a connector; its last batches are brought to an end, its offsets stay."""
+    before = await run_in_threadpool(_known, service, connector)
+    if before is None or before.deleting:
+        raise not_found(_gone(connector, before))
+    command = DeleteConnector(service.group_id, connector, _actor(request))
+    outcome = await service.commands.carry_out(command)
+    if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):
+        _refuse(outcome.reply)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+async def _put(
+    service: Service, request: Request, name: str, config: Mapping[str, str], *, create_only: bool
+) -> Outcome:
+    command = PutConnector(
+        service.group_id, name, config, create_only=create_only, actor=_actor(request)
+    )
+    return await service.commands.carry_out(command)
+
+
+def _known(service: Service, name: str) -> ConnectorConfig | None:
+    """Return what the log says of a connector; a group without a log has none."""
+    try:
+        with service.logs.reading(service.group_id) as logs:
+            return logs.group.connectors.get(name)
+    except NoLogError:
+        return None
+
+
+def _prepared(
+    service: Service, name: str, config: Mapping[str, str], before: ConnectorConfig | None
+) -> dict[str, str]:
+    stored = dict(before.config) if before else dict[str, str]()
+    return prepare(service.plugins, service.vault, named(name, config), stored)
+
+
+async def _told(
+    service: Service, name: str, reply: CommandReply, status: HTTPStatus
+) -> JSONResponse:
+    """Answer with the connector as the log has it, which is at least as far as the command."""
+
+    def read() -> views.Document:
+        with service.logs.reading(service.group_id) as logs:
+            if logs.group.end < reply.log_offset:
+                raise ApiError(
+                    HTTPStatus.SERVICE_UNAVAILABLE,
+                    f"the command was carried out, but the log here ends at {logs.group.end}, not"
+                    f" yet at {reply.log_offset}: read the connector again",
+                )
+            existing(logs.group, name)
+            return info(service, logs.group, name)
+
+    told = JSONResponse(await run_in_threadpool(read), status)
+    if status is HTTPStatus.CREATED:
+        told.headers["Location"] = f"/connectors/{quote(name, safe='')}"
+    return told
+
+
+def _refuse(reply: CommandReply) -> None:
+    if reply.error is not Error.NONE:
+        status = _STATUS.get(reply.error, HTTPStatus.INTERNAL_SERVER_ERROR)
+        raise ApiError(status, reply.message or f"the group answered {reply.error.value}")
+
+
+def _actor(request: Request) -> str:
+    return f"rest {request.client.host}" if request.client else "rest"
+
+
+def _taken(found: ConnectorConfig) -> str:
+    if found.deleting:
+        return f"connector {found.connector} is being deleted: create it once it is gone"
+    return f"Connector {found.connector} already exists"
+
+
+def _gone(name: str, found: ConnectorConfig | None) -> str:
+    return f"connector {name} is being deleted" if found else f"there is no connector {name}"

@@ -1,0 +1,160 @@
+"""A connector's config on its way in: examined with its plugin, then sealed for the log.
+
+What people read shows `********` for a secret. Where they send that back, it stands for the
+value that the connector has already.
+"""
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from traceback import format_tb
+
+from ..connectors.common_keys import CONNECTOR_CLASS, NAME
+from ..connectors.config import HIDDEN, Kind, Validation
+from ..connectors.plugins import Plugin, Plugins, PluginUnknown
+from ..secrets import PREFIX, CannotUnseal, Vault, is_sealed, sounds_secret
+from .errors import ApiError
+
+LOGGER = logging.getLogger(__name__)
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A config with its secrets open, and all that is wrong with it, told without a secret.
+
+    `flaws` are complaints about keys that no definition stands for.
+    """
+
+    plain: Mapping[str, str]
+    secret_keys: frozenset[str]
+    validation: Validation
+    flaws: tuple[str, ...]
+
+    @property
+    def errors(self) -> list[str]:
+        """All that is wrong, one line each."""
+        told = self.validation.errors.items()
+        return [*(f"{key}: {error}" for key, errors in told for error in errors), *self.flaws]
+
+
+def examine(
+    plugin: Plugin, vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]
+) -> Examined:
+    """Find all that is wrong with a config; `stored` is the connector's present one, if any.
+
+    Raises `ApiError` if the plugin itself fails, or a secret that is to be kept is lost.
+    """
+    plain = _opened(vault, config, stored)
+    validation = _validate(plugin, plain)
+    defined = {each.definition.name: each.definition.kind for each in validation.checked}
+    secret_keys = frozenset(
+        key
+        for key in plain
+        if defined.get(key) is Kind.PASSWORD or (key not in defined and sounds_secret(key))
+    )
+    flaws = dict(_flaws(plain, secret_keys))
+    validation = _hushed(validation, {plain[key] for key in secret_keys} - {"", HIDDEN})
+    undefined = tuple(f"{key}: {flaws[key]}" for key in flaws if key not in defined)
+    return Examined(plain, secret_keys, validation.plus(flaws), undefined)
+
+
+def prepare(
+    plugins: Plugins, vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]
+) -> dict[str, str]:
+    """Return a config as it goes to the log, its secrets sealed.
+
+    Raises `ApiError` in Connect's words with all that is wrong.
+    """
+    try:
+        plugin = plugins.find(config.get(CONNECTOR_CLASS, ""))
+    except PluginUnknown as error:
+        given = CONNECTOR_CLASS in config
+        what = str(error) if given else "a value is required, and there is no default"
+        raise _invalid([f"{CONNECTOR_CLASS}: {what}"], "{connectorType}") from None
+    examined = examine(plugin, vault, config, stored)
+    if examined.errors:
+        raise _invalid(examined.errors, plugin.short_name)
+    return vault.seal_keys(config[NAME], examined.plain, examined.secret_keys)
+
+
+def named(name: str, config: Mapping[str, str]) -> dict[str, str]:
+    """Return a config that says its connector's name; raises `ApiError` if it says another."""
+    included = config.get(NAME, name)
+    if included != name:
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST,
+            f"Connector name configuration ({included}) doesn't match the connector name ({name})",
+        )
+    return {**config, NAME: name}
+
+
+def check_name(name: str) -> None:
+    """Raise `ApiError` for a name that no path could lead to, or no log could hold."""
+    if not name.strip():
+        flaw = "is blank"
+    elif name in {".", ".."} or any(char == "/" or not char.isprintable() for char in name):
+        flaw = "must be printable and without slashes, and not . or .."
+    elif len(name.encode(errors="replace")) > LONGEST_NAME:
+        flaw = f"is longer than {LONGEST_NAME} bytes"
+    else:
+        return
+    raise ApiError(HTTPStatus.BAD_REQUEST, f"the connector's name {flaw}")
+
+
+def _opened(vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
+    kept = {key for key, value in stored.items() if is_sealed(value)}
+    name = config.get(NAME, "")
+    try:
+        return {
+            key: vault.unseal(name, stored[key]) if value == HIDDEN and key in kept else value
+            for key, value in config.items()
+        }
+    except CannotUnseal as error:
+        raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
+
+
+def _flaws(plain: Mapping[str, str], secret_keys: frozenset[str]) -> Iterator[tuple[str, str]]:
+    for key, value in plain.items():
+        if PREFIX in value:
+            yield key, f"{PREFIX}...}} is how the cluster stores a secret: give the secret itself"
+        elif value == HIDDEN and key in secret_keys:
+            yield key, f"{HIDDEN} stands for a value that is kept, and there is none"
+
+
+def _hushed(validation: Validation, secrets: Collection[str]) -> Validation:
+    """Return a validation whose complaints, which a plugin worded, do not quote a secret."""
+
+    def hushed(error: str) -> str:
+        for secret in secrets:
+            error = error.replace(secret, HIDDEN)
+        return error
+
+    checked = (replace(each, errors=tuple(map(hushed, each.errors))) for each in validation.checked)
+    return replace(validation, checked=tuple(checked))
+
+
+def _validate(plugin: Plugin, plain: Mapping[str, str]) -> Validation:
+    try:
+        return plugin.made_by.validate(plain)
+    except Exception as error:  # noqa: BLE001  # what others install may fail in any way
+        frames = "".join(format_tb(error.__traceback__))  # the error's words may hold a secret
+        kind = type(error).__name__
+        LOGGER.error("%s failed on a config: %s\n%s", plugin.name, kind, frames)  # noqa: TRY400
+        raise ApiError(
+            HTTPStatus.INTERNAL_SERVER_ERROR,
+            f"connector class {plugin.name} failed to examine the config"
+            f" ({kind}): nothing was changed; this is a fault of that class,"
+            " logs/rest.log of the data folder says where",
+        ) from None
+
+
+def _invalid(errors: list[str], plugin: str) -> ApiError:
+    lines = "\n".join(errors)
+    return ApiError(
+        HTTPStatus.BAD_REQUEST,
+        "Connector configuration is invalid and contains the following"
+        f" {len(errors)} error(s):\n{lines}\nYou can also find the above list of errors at the"
+        f" endpoint `/connector-plugins/{plugin}/config/validate`",
+    )

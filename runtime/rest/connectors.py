@@ -1,0 +1,103 @@
+"""What is read of connectors, in Connect's shapes."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+
+from ...events.group import Group
+from ...events.model import Resource
+from ...events.records import ConnectorConfig
+from ...projections import views
+from ..secrets import shown
+from .errors import ApiError, not_found
+from .service import Served, Service
+
+router = APIRouter(tags=["connectors"])
+
+
+@router.get("/connectors")
+def list_connectors(service: Served, expand: Annotated[list[str], Query()] = []) -> JSONResponse:  # noqa: B006  # never changed
+    """List the connectors; `expand=status` and `expand=info` tell more of each."""
+    with service.logs.reading(service.group_id) as logs:
+        group = logs.group
+        names = views.connector_names(group)
+        if not expand:
+            return JSONResponse(names)
+        return JSONResponse({name: _expanded(service, group, name, expand) for name in names})
+
+
+@router.get("/connectors/{connector}")
+def get_connector(service: Served, connector: str) -> JSONResponse:
+    """Tell a connector's config and tasks."""
+    with service.logs.reading(service.group_id) as logs:
+        existing(logs.group, connector)
+        return JSONResponse(info(service, logs.group, connector))
+
+
+@router.get("/connectors/{connector}/config")
+def get_config(service: Served, connector: str) -> JSONResponse:
+    """Tell a connector's config; secret values are not shown."""
+    with service.logs.reading(service.group_id) as logs:
+        return JSONResponse(shown(existing(logs.group, connector).config))
+
+
+@router.get("/connectors/{connector}/status")
+def get_status(service: Served, connector: str) -> JSONResponse:
+    """Tell what a connector and its tasks do, and where."""
+    with service.logs.reading(service.group_id) as logs:
+        kind = service.kind_of(existing(logs.group, connector).config)
+        return JSONResponse(views.connector_status(logs.group, connector, kind))
+
+
+@router.get("/connectors/{connector}/tasks")
+def list_tasks(service: Served, connector: str) -> JSONResponse:
+    """List a connector's tasks with their configs; secret values are not shown."""
+    with service.logs.reading(service.group_id) as logs:
+        existing(logs.group, connector)
+        split = logs.group.task_configs.get(connector)
+        tasks = [
+            {"id": {"connector": connector, "task": number}, "config": shown(task.config)}
+            for number, task in enumerate(split.tasks if split else ())
+        ]
+        return JSONResponse(tasks)
+
+
+@router.get("/connectors/{connector}/tasks/{task}/status")
+def get_task_status(service: Served, connector: str, task: int) -> JSONResponse:
+    """Tell what one task does, and where."""
+    with service.logs.reading(service.group_id) as logs:
+        existing(logs.group, connector)
+        if task not in views.task_numbers(logs.group, connector):
+            raise not_found(f"there is no task {Resource(connector, task)}")
+        return JSONResponse(views.task_status(logs.group, connector, task))
+
+
+def existing(group: Group, name: str) -> ConnectorConfig:
+    """Return a connector; raises `ApiError` if there is none, or no longer."""
+    found = group.connectors.get(name)
+    if found is None:
+        raise not_found(f"there is no connector {name}")
+    if found.deleting:
+        raise _being_deleted(name)
+    return found
+
+
+def info(service: Service, group: Group, name: str) -> views.Document:
+    """Return Connect's `ConnectorInfo` of an existing connector, without its secrets."""
+    config = group.connectors[name].config
+    return views.connector_info(group, name, service.kind_of(config), shown(config))
+
+
+def _expanded(service: Service, group: Group, name: str, expand: list[str]) -> views.Document:
+    told: views.Document = {}
+    if "status" in expand:
+        kind = service.kind_of(group.connectors[name].config)
+        told["status"] = views.connector_status(group, name, kind)
+    if "info" in expand:
+        told["info"] = info(service, group, name)
+    return told
+
+
+def _being_deleted(name: str) -> ApiError:
+    return not_found(f"connector {name} is being deleted: its last batches are brought to an end")

@@ -1,0 +1,87 @@
+"""Groups, their members, and the worker processes of this node."""
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from ...events.group import Group, Member
+from ...projections import views
+from ..node import ProcessView
+from .errors import Unanswered, not_found
+from .service import Served, Service
+
+router = APIRouter(tags=["groups"])
+
+
+@router.get("/groups")
+def list_groups(service: Served) -> JSONResponse:
+    """List the groups of this node, a line each."""
+    told: list[views.Document] = []
+    for group_id in service.logs.group_ids():
+        with service.logs.reading(group_id) as logs:
+            told.append(views.group_summary(logs.group))
+    return JSONResponse(told)
+
+
+@router.get("/groups/{group}")
+def get_group(service: Served, group: str) -> JSONResponse:
+    """Tell all that the log says of a group: epochs, members, target, parked work, losses."""
+    if group not in service.logs.group_ids():
+        raise not_found(f"there is no group {group}")
+    with service.logs.reading(group) as logs:
+        return JSONResponse(views.group_view(logs.group))
+
+
+@router.get("/workers")
+async def list_workers(service: Served) -> JSONResponse:
+    """List the members of all groups, and the worker processes of this node.
+
+    A worker is both once it has joined. Without the supervisor `processes_known` is false, and
+    only the members are told.
+    """
+    try:
+        node = await service.commands.describe_node()
+        processes, known = {each.url: each for each in node.workers}, True
+    except Unanswered:
+        processes, known = {}, False
+    workers = await run_in_threadpool(_workers, service, processes)
+    return JSONResponse({"processes_known": known, "workers": workers})
+
+
+def _workers(service: Service, processes: Mapping[str, ProcessView]) -> list[views.Document]:
+    told: list[views.Document] = []
+    joined: set[str] = set()
+    for group_id in service.logs.group_ids():
+        with service.logs.reading(group_id) as logs:
+            for member in views.members(logs.group):
+                url = views.worker_of(member)
+                joined.add(url)
+                told.append(_worker(url, processes.get(url), logs.group, member))
+    told += [_worker(url, processes[url]) for url in sorted(processes.keys() - joined)]
+    return told
+
+
+def _worker(
+    url: str,
+    process: ProcessView | None,
+    group: Group | None = None,
+    member: Member | None = None,
+) -> views.Document:
+    return {
+        "name": url.rpartition("/")[2],
+        "worker_id": url,
+        "group_id": group.group_id if group else None,
+        "member": views.member_view(group, member) if group and member else None,
+        "process": _process(process) if process else None,
+    }
+
+
+def _process(process: ProcessView) -> views.Document:
+    return {
+        "pid": process.pid,
+        "state": process.state,
+        "restarts": process.restarts,
+        "detail": process.detail,
+    }

@@ -1,0 +1,68 @@
+"""The connector classes that can be run here, and what they say of a config."""
+
+from http import HTTPStatus
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from ...events.log_errors import NoLogError
+from ..connectors.common_keys import CONNECTOR_CLASS, NAME
+from ..connectors.plugins import Plugin, PluginUnknown
+from .bodies import ConfigBody, RequiresJson
+from .configs import examine
+from .errors import ApiError, not_found
+from .service import Served, Service
+
+router = APIRouter(tags=["connector plugins"])
+
+
+@router.get("/connector-plugins")
+def list_plugins(
+    service: Served,
+    connectorsOnly: bool = True,  # noqa: ARG001, FBT001, FBT002, N803  # Connect's parameter
+) -> JSONResponse:
+    """List the connector classes; there are no plugins of other kinds yet."""
+    return JSONResponse([plugin.to_json() for plugin in service.plugins.plugins])
+
+
+@router.get("/connector-plugins/{plugin}/config")
+def get_plugin_config(service: Served, plugin: str) -> JSONResponse:
+    """List the keys of a connector class: type, default, meaning."""
+    definitions = _found(service, plugin).made_by.config().definitions
+    return JSONResponse([each.to_json() for each in definitions])
+
+
+@router.put("/connector-plugins/{plugin}/config/validate", dependencies=[RequiresJson])
+def validate_config(service: Served, plugin: str, config: ConfigBody) -> JSONResponse:
+    """Examine a config without putting it to use."""
+    found = _found(service, plugin)
+    given = config.get(CONNECTOR_CLASS, plugin)
+    try:
+        matches = service.plugins.find(given) == found
+    except PluginUnknown:
+        matches = False
+    if not matches:
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST,
+            f"Included connector type {given} does not match request type {plugin}",
+        )
+    stored = _stored(service, config.get(NAME, ""))
+    examined = examine(found, service.vault, {CONNECTOR_CLASS: plugin, **config}, stored)
+    return JSONResponse(examined.validation.to_json(found.name))
+
+
+def _found(service: Service, name: str) -> Plugin:
+    try:
+        return service.plugins.find(name)
+    except PluginUnknown as error:
+        raise not_found(str(error)) from None
+
+
+def _stored(service: Service, name: str) -> dict[str, str]:
+    """Return the config of a connector that exists already: it keeps its secrets."""
+    try:
+        with service.logs.reading(service.group_id) as logs:
+            found = logs.group.connectors.get(name)
+            return dict(found.config) if found else {}
+    except NoLogError:
+        return {}

@@ -1,0 +1,52 @@
+"""Who is here, is it well, and what is measured."""
+
+from http import HTTPStatus
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from starlette.requests import Request
+from starlette.responses import Response
+
+from .errors import Unanswered
+from .service import Served
+
+router = APIRouter(tags=["this process"])
+COMMIT = "unknown"
+"""The root document of Connect names the commit it was built from; wheels do not know theirs."""
+
+
+@router.get("/")
+def get_root(service: Served) -> JSONResponse:
+    """Tell the version, and which cluster this is."""
+    return JSONResponse(
+        {"version": service.version, "commit": COMMIT, "kafka_cluster_id": service.cluster_id}
+    )
+
+
+@router.get("/health")
+async def get_health(service: Served) -> JSONResponse:
+    """Tell whether commands would be taken now."""
+    try:
+        where = await service.commands.locate(service.group_id)
+    except Unanswered as error:
+        return _unwell(str(error))
+    if where.address is None:
+        return _unwell(f"group {service.group_id} is not served yet, or being restarted")
+    message = f"group {service.group_id} takes commands"
+    return JSONResponse({"status": "healthy", "message": message})
+
+
+@router.get("/metrics")
+def get_metrics(service: Served, request: Request) -> Response:
+    """Tell what is measured, for Prometheus."""
+    accept = request.headers.get("accept", "")
+    with service.logs.measuring() as groups:
+        text, content_type = service.exposition.write(accept, groups)
+    return Response(text, media_type=content_type)
+
+
+def _unwell(message: str) -> JSONResponse:
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    return JSONResponse(
+        {"status": "unhealthy", "error_code": status, "message": message}, status_code=status
+    )

@@ -1,0 +1,48 @@
+"""What every route works with, and how it gets hold of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends
+from starlette.requests import Request
+
+from ...projections.metrics import Exposition, RequestMetrics
+from ..connectors.common_keys import CONNECTOR_CLASS
+from ..connectors.plugins import Plugins, PluginUnknown
+from ..secrets import Vault
+from .gateway import Commands
+from .logs import Logs
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One REST process: what it reads, whom it asks, and what it knows by itself.
+
+    `group_id` is the default group, which the paths of Connect's API mean.
+    """
+
+    group_id: str
+    cluster_id: str
+    version: str
+    logs: Logs
+    commands: Commands
+    plugins: Plugins
+    vault: Vault
+    requests: RequestMetrics
+    exposition: Exposition
+
+    def kind_of(self, config: Mapping[str, str]) -> str:
+        """Return Connect's word for the direction of a connector: source, sink or unknown."""
+        try:
+            return self.plugins.find(config.get(CONNECTOR_CLASS, "")).made_by.kind
+        except PluginUnknown:
+            return "unknown"
+
+
+def _service(request: Request) -> Service:
+    return cast(Service, request.app.state.service)
+
+
+Served = Annotated[Service, Depends(_service)]
+"""The service, as a parameter of a route."""

@@ -1,0 +1,215 @@
+"""What an actor can do through the door, and how it fails."""
+
+import contextlib
+import os
+import signal
+from typing import cast
+
+import pytest
+from actor_system import InProcess, Running, eventually, log_of
+from actors_door.cast import (
+    Break,
+    Create,
+    Diary,
+    Echo,
+    Greet,
+    Kill,
+    Late,
+    Parent,
+    Quarrel,
+    Silent,
+    Stop,
+    Tell,
+    Threads,
+    Timers,
+)
+from thespian.actors import DeadEnvelope, PoisonMessage
+
+from fairlead.actors.actor import CannotStartError, Failure, UnreachableError, address_key
+
+ASK = 5.0
+pytestmark = pytest.mark.cluster
+
+
+def test_a_handler_that_raises_runs_once_and_the_sender_is_told(actor_system: Running) -> None:
+    system = actor_system.system
+    echo = system.create(Echo)
+    assert system.ask(echo, Break("lost it"), ASK) == Failure("ValueError: lost it")
+    assert system.ask(echo, "how often broken", ASK) == 1
+
+
+def test_a_handler_that_raises_runs_once_in_process(in_process: InProcess) -> None:
+    echo = in_process.create(Echo)
+    assert in_process.ask(echo, Break("lost it")) == Failure("ValueError: lost it")
+    assert in_process.ask(echo, "how often broken") == 1
+
+
+def test_a_failure_to_fail_ends_there(actor_system: Running) -> None:
+    system = actor_system.system
+    silent = system.create(Silent)
+    system.tell(silent, Break())
+    assert system.ask(silent, "how often broken", ASK) == 1
+    assert "cannot even fail" in log_of(actor_system.folder)
+
+
+def test_a_failure_is_not_answered_with_a_failure(in_process: InProcess) -> None:
+    first, second = in_process.create(Quarrel), in_process.create(Quarrel)
+    in_process.tell(first, Tell(second, "nonsense"))
+    assert (in_process.ask(first, "how many"), in_process.ask(second, "how many")) == (2, 1)
+
+
+def test_dying_in_process_spares_the_process(in_process: InProcess) -> None:
+    echo = in_process.create(Echo)
+    with pytest.raises(SystemExit, match=r"^7$"):
+        in_process.ask(echo, Kill(7))
+
+
+def test_what_is_said_is_never_logged(actor_system: Running) -> None:
+    system = actor_system.system
+    parent, echo = system.create(Parent), system.create(Echo)
+    pid = system.ask(echo, "pid", ASK)
+    system.tell(parent, Tell(echo, "the secret"))
+    assert isinstance(pid, int)
+    os.kill(pid, signal.SIGKILL)
+    system.tell(parent, Tell(echo, "the secret"))
+    system.ask(parent, "story", ASK)
+    assert "the secret" not in log_of(actor_system.folder)
+
+
+def test_a_child_killed_or_stopped_is_lost_once(actor_system: Running) -> None:
+    system = actor_system.system
+    parent = system.create(Parent)
+    pids = [system.ask(system.ask(parent, Create(name), ASK), "pid", ASK) for name in "abcd"]
+    story = [f"created child {number}" for number in range(4)]
+    assert system.ask(parent, "story", ASK) == story
+
+    os.kill(pids[0], signal.SIGKILL)  # type: ignore[arg-type]
+    eventually(lambda: len(_story(actor_system, parent)) == 5, "the first is lost")
+    os.kill(pids[1], signal.SIGTERM)  # type: ignore[arg-type]
+    eventually(lambda: len(_story(actor_system, parent)) == 6, "the second is lost")
+    system.tell(parent, Stop("child 2"))
+    eventually(lambda: len(_story(actor_system, parent)) == 7, "the third is lost")
+    child = actor_system.titled("fairlead: echo d")[0]
+    child.kill()
+    eventually(lambda: len(_story(actor_system, parent)) == 8, "the fourth is lost")
+    assert _story(actor_system, parent) == story + [f"lost child {n}" for n in range(4)]
+
+
+def _story(running: Running, parent: object) -> list[str]:
+    return cast("list[str]", running.system.ask(parent, "story", ASK))
+
+
+@pytest.mark.parametrize("name", ["stillborn", "deaf"])
+def test_a_child_that_cannot_begin_is_lost_too(actor_system: Running, name: str) -> None:
+    parent = actor_system.system.create(Parent)
+    actor_system.system.ask(parent, Create(name), ASK)
+    actor_system.system.tell(parent, Greet("child 0"))
+    eventually(lambda: "lost child 0" in _story(actor_system, parent), "it is lost")
+    eventually(lambda: "undelivered str" in _story(actor_system, parent), "the greeting is back")
+    assert sorted(_story(actor_system, parent)) == [
+        "created child 0",
+        "lost child 0",
+        "undelivered str",
+    ]
+
+
+def test_a_child_has_one_key(actor_system: Running) -> None:
+    parent = actor_system.system.create(Parent)
+    actor_system.system.ask(parent, Create("a"), ASK)
+    actor_system.system.tell(parent, Greet("child 0"))
+    told = ["created child 0", "hello from child 0"]
+    eventually(lambda: _story(actor_system, parent) == told, "the child answers")
+
+
+def test_a_message_to_the_dead_comes_back(actor_system: Running) -> None:
+    system = actor_system.system
+    parent, echo = system.create(Parent), system.create(Echo)
+    assert system.ask(echo, Kill(1), 0.2) is None
+    eventually(lambda: actor_system.titled("fairlead: echo") == [], "it is dead")
+    system.tell(parent, Tell(echo, b"anyone?"))
+    eventually(lambda: _story(actor_system, parent) == ["undelivered bytes"], "it comes back")
+    with pytest.raises(UnreachableError):
+        system.tell(echo, "anyone?")
+    system.stop(echo)
+
+
+def test_what_others_could_not_deliver_is_heard_of(in_process: InProcess) -> None:
+    parent = in_process.create(Parent)
+    in_process.tell(parent, PoisonMessage("poisoned"))
+    in_process.tell(parent, DeadEnvelope(parent, 1))
+    assert in_process.ask(parent, "story") == ["undelivered str", "undelivered int"]
+
+
+def test_a_message_that_cannot_be_pickled_comes_back(actor_system: Running) -> None:
+    parent = actor_system.system.create(Parent)
+    actor_system.system.tell(parent, "send nonsense")
+    eventually(lambda: _story(actor_system, parent) == ["undelivered lock"], "it comes back")
+
+
+def test_timers_due_together_come_in_order(actor_system: Running) -> None:
+    timers = actor_system.system.create(Timers)
+    actor_system.system.tell(timers, "go")
+    eventually(
+        lambda: actor_system.system.ask(timers, "order", ASK) == [0, 1, 2, 3, 4, 5],
+        "all are due, in order",
+    )
+
+
+def test_threads_post_to_their_actor(actor_system: Running) -> None:
+    actor = actor_system.system.create(Threads)
+    actor_system.system.tell(actor, "post")
+
+    def posted() -> list[tuple[int, int]]:
+        answer = actor_system.system.ask(actor, "posted", ASK)
+        return cast("list[tuple[int, int]]", answer)
+
+    eventually(lambda: len(posted()) == 4 * Threads.COUNT, "all have arrived")
+    everything = [(thread, n) for thread in range(4) for n in range(Threads.COUNT)]
+    assert sorted(posted()) == everything
+    by_thread = [[n for thread, n in posted() if thread == each] for each in range(4)]
+    assert by_thread == [list(range(Threads.COUNT))] * 4
+
+
+def test_threads_send_to_others(actor_system: Running) -> None:
+    parent = actor_system.system.create(Parent)
+    speaker = actor_system.system.create(Threads)
+    actor_system.system.tell(speaker, Tell(parent, "hello"))
+    told = [f"hello from {address_key(speaker)}"]
+    eventually(lambda: _story(actor_system, parent) == told, "it arrives")
+
+
+def test_a_thread_left_behind_does_not_keep_the_process(actor_system: Running) -> None:
+    actor = actor_system.system.create(Threads)
+    actor_system.system.tell(actor, "linger")
+    actor_system.system.ask(actor, "posted", ASK)
+    actor_system.system.stop(actor)
+    eventually(lambda: actor_system.titled("fairlead: threads") == [], "it ends")
+
+
+@pytest.mark.parametrize("how", ["stop", "terminate", "both", "shut down"])
+def test_an_actor_is_told_once_that_it_stops(actor_system: Running, how: str) -> None:
+    diary = actor_system.system.create(Diary)
+    written = actor_system.folder / "diary"
+    assert actor_system.system.ask(diary, str(written), ASK) == "noted"
+    (process,) = actor_system.titled("fairlead: diary")
+    if how in {"terminate", "both"}:
+        process.send_signal(signal.SIGTERM)
+    if how in {"stop", "both"}:
+        with contextlib.suppress(UnreachableError):
+            actor_system.system.stop(diary)
+    if how == "shut down":
+        actor_system.shut_down()
+    eventually(lambda: not process.is_running() or process.status() == "zombie", "it ends")
+    assert written.read_text() == "stopping\n"
+
+
+def test_a_late_answer_is_not_taken_for_the_next(actor_system: Running) -> None:
+    late = actor_system.system.create(Late)
+    assert actor_system.system.ask(late, 0.2, 0.05) is None
+    assert actor_system.system.ask(late, 0.3, ASK) == 0.3
+
+
+def test_an_actor_of_no_module_cannot_start(actor_system: Running) -> None:
+    nowhere = type("Nowhere", (Echo,), {"__module__": "no.such.module"})
+    with pytest.raises(CannotStartError, match=r"no\.such\.module"):
+        actor_system.system.create(nowhere)

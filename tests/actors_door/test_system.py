@@ -1,0 +1,243 @@
+"""Systems seen from outside: starting, reaching and naming them, and what their deaths leave."""
+
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+from actor_system import Running, eventually, free_door, isolated, listeners, log_of, runs, title_of
+from actors_door.cast import Create, Echo, Litterbug, Parent
+
+from fairlead.actors.actor import CannotStartError, Door, UnreachableError, connect, start_system
+
+ASK = 5.0
+pytestmark = pytest.mark.cluster
+GOOD = bytes(32)
+
+
+def test_importing_the_door_starts_nothing() -> None:
+    probe = (
+        "import os, threading, psutil, fairlead.actors.actor; me = psutil.Process();"
+        "print(me.children(), me.net_connections(), threading.active_count())"
+    )
+    ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[] [] 1\n"
+
+
+def test_a_door_does_not_show_its_key() -> None:
+    door = free_door()
+    assert repr(door) == f"Door(host='127.0.0.1', port={door.port})"
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "key"),
+    [
+        ("0.0.0.0", 1, GOOD),
+        ("10.0.0.1", 1, GOOD),
+        ("localhost", 1, GOOD),
+        ("127.0.0.1", 0, GOOD),
+        ("127.0.0.1", 1, b"short"),
+    ],
+)
+def test_a_door_is_on_loopback_and_locked(host: str, port: int, key: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        Door(host, port, key)
+
+
+def test_connecting_starts_nothing() -> None:
+    door = free_door()
+    with pytest.raises(UnreachableError, match=f"no cluster runs on port {door.port}"):
+        connect(door)
+    assert psutil.Process().children() == []
+
+
+def test_another_key_does_not_connect(actor_system: Running) -> None:
+    door = actor_system.door
+    with pytest.raises(UnreachableError, match="does not answer to this cluster's key"):
+        connect(Door(door.host, door.port, secrets.token_bytes(32)))
+    actor_system.system.close()
+    actor_system.system = connect(door)
+    assert actor_system.system.alive()
+
+
+def test_a_port_that_is_taken_is_no_place_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.actors.actor.PORT_SECONDS", 0)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        door = Door("127.0.0.1", other.getsockname()[1], secrets.token_bytes(32))
+        with pytest.raises(CannotStartError, match=f"port {door.port} .* is taken"):
+            start_system(door, log_file=tmp_path / "log", name="test")
+
+
+def test_a_system_starts_on_the_main_thread_only(tmp_path: Path) -> None:
+    refused = list[str]()
+
+    def start() -> None:
+        try:
+            start_system(free_door(), log_file=tmp_path / "log", name="test")
+        except CannotStartError as error:
+            refused.append(str(error))
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert refused == ["a system dies with the thread that started it: use the main thread"]
+
+
+def test_a_name_is_found_and_not_made(actor_system: Running) -> None:
+    system = actor_system.system
+    assert system.named("supervisor") is None
+    created = system.create(Echo, "supervisor")
+    assert system.named("supervisor") == created
+    assert system.create(Echo, "supervisor") == created
+    assert len(actor_system.titled("fairlead: echo supervisor")) == 1
+    system.stop(created)
+    eventually(lambda: system.named("supervisor") is None, "the name is free again")
+
+
+def test_every_process_has_a_title(actor_system: Running) -> None:
+    parent = actor_system.system.create(Parent, "supervisor")
+    actor_system.system.ask(actor_system.system.ask(parent, Create("W1"), ASK), "hello", ASK)
+    titles = [title_of(each) for each in actor_system.processes()[1:]]
+    assert titles == ["fairlead: admin test", "fairlead: parent supervisor", "fairlead: echo W1"]
+
+
+def test_the_key_is_in_no_argument_and_no_environment(actor_system: Running) -> None:
+    actor_system.system.create(Echo)
+    key = actor_system.door.key
+    for process in actor_system.processes():
+        for name in ("cmdline", "environ"):
+            content = Path(f"/proc/{process.pid}/{name}").read_bytes()
+            assert key not in content
+            assert key.hex().encode() not in content.lower()
+
+
+def test_every_socket_listens_on_loopback_only(actor_system: Running) -> None:
+    parent = actor_system.system.create(Parent)
+    actor_system.system.ask(actor_system.system.ask(parent, Create("a"), ASK), "hello", ASK)
+    family = [*actor_system.processes(), psutil.Process()]
+    for process in family:
+        assert {host for host, _ in listeners([process])} == {"127.0.0.1"}
+    everything = [listeners([process]) for process in family]
+    assert sum(map(len, everything)) == len(set[tuple[str, int]]().union(*everything))
+
+
+def test_each_thread_has_its_own_answers(actor_system: Running) -> None:
+    echo = actor_system.system.create(Echo)
+    wrong = list[object]()
+
+    def converse(name: str) -> None:
+        with actor_system.system.private() as line:
+            for number in range(25):
+                answer = line.ask(echo, (name, number), ASK)
+                if answer != (name, number):
+                    wrong.append(answer)
+
+    threads = [threading.Thread(target=converse, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_private_lines_leave_no_socket(actor_system: Running) -> None:
+    echo = actor_system.system.create(Echo)
+    before = psutil.Process().num_fds()
+    for _ in range(5):
+        with actor_system.system.private() as line:
+            assert line.ask(echo, "hello", ASK) == "hello"
+    assert psutil.Process().num_fds() == before
+
+
+def test_the_children_of_a_killed_actor_are_gone(actor_system: Running) -> None:
+    parent = actor_system.system.create(Parent, "supervisor")
+    for name in "ab":
+        child = actor_system.system.ask(parent, Create(name), ASK)
+        actor_system.system.ask(child, "hello", ASK)
+    children = [*actor_system.titled("fairlead: echo a"), *actor_system.titled("fairlead: echo b")]
+    (supervisor,) = actor_system.titled("fairlead: parent supervisor")
+    supervisor.kill()
+    eventually(lambda: not any(map(runs, children)), "its children are gone")
+    eventually(lambda: actor_system.system.named("supervisor") is None, "its name is free")
+    assert actor_system.system.alive()
+
+
+def test_a_killed_admin_takes_all_along_and_the_port_is_free(tmp_path: Path) -> None:
+    door = free_door()
+    with isolated(tmp_path / "first", door) as first:
+        parent = first.system.create(Parent)
+        first.system.ask(first.system.ask(parent, Create("a"), ASK), "hello", ASK)
+        below = first.processes()[1:]
+        first.titled("fairlead: admin test")[0].kill()
+        eventually(lambda: not any(map(runs, below)), "all are gone")
+        assert not first.system.alive()
+        assert first.end() == 0
+        with isolated(tmp_path / "second", door) as second:
+            assert second.system.ask(second.system.create(Echo), "hello", ASK) == "hello"
+
+
+def test_a_killed_launcher_takes_all_along(actor_system: Running) -> None:
+    parent = actor_system.system.create(Parent)
+    child = actor_system.system.ask(parent, Create("a"), ASK)
+    actor_system.system.ask(child, "hello", ASK)
+    family = actor_system.processes()
+    assert len(family) == 4
+    actor_system.launcher.send_signal(signal.SIGKILL)
+    eventually(lambda: not any(map(runs, family)), "all are gone")
+
+
+def test_a_hung_actor_does_not_keep_the_system(actor_system: Running) -> None:
+    actor_system.system.create(Echo)
+    family = actor_system.processes()
+    actor_system.titled("fairlead: echo")[0].send_signal(signal.SIGSTOP)
+    actor_system.shut_down()
+    assert not any(map(runs, family))
+
+
+def test_shutdown_leaves_nothing(actor_system: Running) -> None:
+    parent = actor_system.system.create(Parent)
+    actor_system.system.ask(actor_system.system.ask(parent, Create("a"), ASK), "hello", ASK)
+    family = actor_system.processes()
+    actor_system.shut_down()
+    assert [each for each in family if runs(each)] == []
+    with pytest.raises(UnreachableError):
+        connect(actor_system.door)
+    files = {path.name for path in (actor_system.folder / "logs").iterdir()}
+    assert files <= {"actors.log", "thespian.log"}
+    assert "Traceback" not in log_of(actor_system.folder)
+
+
+def test_shutdown_ends_what_actors_left_behind(actor_system: Running) -> None:
+    actor_system.system.ask(actor_system.system.create(Litterbug), 1, ASK)
+    family = actor_system.processes()
+    assert [each.name() for each in family].count("sleep") == 1
+    actor_system.shut_down()
+    assert not any(map(runs, family))
+
+
+def test_a_file_left_outside_is_noticed(tmp_path: Path) -> None:
+    litter = str(tmp_path / "litter")
+    with (
+        pytest.raises(pytest.fail.Exception, match=f"left behind: open {litter}$"),
+        isolated(tmp_path / "system") as running,
+    ):
+        running.system.ask(running.system.create(Litterbug), litter, ASK)
+
+
+def test_a_process_left_behind_is_noticed(tmp_path: Path) -> None:
+    def litter() -> None:
+        with isolated(tmp_path / "system") as running:
+            running.system.ask(running.system.create(Litterbug), 1, ASK)
+            running.launcher.kill()
+            running.launcher.wait()
+
+    with pytest.raises(pytest.fail.Exception, match=r"left behind: process .*name='sleep'"):
+        litter()
+    assert psutil.Process().children() == []

@@ -1,0 +1,157 @@
+"""What a cluster answers, in Kafka Connect's shapes and in ours."""
+
+from typing import Any
+
+URL_1, URL_2 = "127.0.0.1:8083/w1", "127.0.0.1:8083/w2"
+CLASS = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
+CONFIG = {"connector.class": CLASS, "name": "flights", "tasks.max": "2"}
+FAILED_TASK = {
+    "id": 1,
+    "state": "FAILED",
+    "worker_id": URL_2,
+    "trace": "no such column: carrier\n  at line 3",
+}
+STATUS = {
+    "name": "flights",
+    "connector": {"state": "RUNNING", "worker_id": URL_1},
+    "tasks": [{"id": 0, "state": "RUNNING", "worker_id": URL_1}, FAILED_TASK],
+    "type": "source",
+}
+INFO = {
+    "name": "flights",
+    "config": CONFIG,
+    "tasks": [{"connector": "flights", "task": 0}, {"connector": "flights", "task": 1}],
+    "type": "source",
+}
+CONNECTORS = {"flights": {"status": STATUS, "info": INFO}}
+TASKS = [
+    {"connector": "flights", "task": 0, "state": "RUNNING", "worker_id": URL_1},
+    {
+        "connector": "flights",
+        "task": 1,
+        "state": "FAILED",
+        "worker_id": URL_2,
+        "trace": FAILED_TASK["trace"],
+    },
+]
+
+
+def resource(connector: str, task: int | None = None, **more: object) -> dict[str, object]:
+    name = connector if task is None else f"{connector}-{task}"
+    return {"id": name, "connector": connector, "task": task, **more}
+
+
+def member(member_id: str, url: str, held: list[dict[str, object]]) -> dict[str, Any]:
+    return {
+        "member_id": member_id,
+        "worker_id": url,
+        "instance_id": None,
+        "rack": None,
+        "state": "STABLE",
+        "member_epoch": 4,
+        "assigned": held,
+        "pending_revocation": [],
+        "target": held,
+        "assignors": ["cooperative"],
+        "rebalance_timeout_ms": 60_000,
+    }
+
+
+MEMBER_1 = member(
+    "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed",
+    URL_1,
+    [resource("flights", grant_epoch=2), resource("flights", 0, grant_epoch=2)],
+)
+MEMBER_2 = member(
+    "9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d", URL_2, [resource("flights", 1, grant_epoch=4)]
+)
+WORKERS: dict[str, Any] = {
+    "processes_known": True,
+    "workers": [
+        {
+            "name": "w1",
+            "worker_id": URL_1,
+            "group_id": "connect",
+            "member": MEMBER_1,
+            "process": {"pid": 4711, "state": "running", "restarts": 0, "detail": ""},
+        },
+        {
+            "name": "w2",
+            "worker_id": URL_2,
+            "group_id": "connect",
+            "member": MEMBER_2,
+            "process": None,
+        },
+        {
+            "name": "w3",
+            "worker_id": "127.0.0.1:8083/w3",
+            "group_id": None,
+            "member": None,
+            "process": {"pid": None, "state": "backing-off", "restarts": 3, "detail": "killed"},
+        },
+    ],
+}
+GROUPS = [
+    {
+        "group_id": "connect",
+        "state": "Stable",
+        "group_epoch": 4,
+        "assignment_epoch": 4,
+        "members": 2,
+        "connectors": 1,
+        "configured": 3,
+        "assigned": 3,
+    }
+]
+GROUP = {
+    "group_id": "connect",
+    "state": "Stable",
+    "group_epoch": 4,
+    "assignment_epoch": 4,
+    "last_rebalance": {
+        "cause": "member-joined",
+        "subject": URL_2,
+        "time_ms": 1_357_000_000_000,
+        "actor": None,
+    },
+    "members": [MEMBER_1, MEMBER_2],
+    "target": {"assignor": "cooperative", "error": ""},
+    "configured": [resource("flights"), resource("flights", 0), resource("flights", 1)],
+    "unassigned": [],
+    "parked": [],
+    "losses": [],
+    "log_end": 42,
+    "unknown_records": 0,
+}
+PLUGINS = [{"class": CLASS, "type": "source", "version": "1.0", "delivery": "exactly-once"}]
+KEYS = [
+    {
+        "name": "source.path",
+        "type": "STRING",
+        "required": True,
+        "default_value": None,
+        "documentation": "The folder that files land in.",
+    },
+    {
+        "name": "tasks.max",
+        "type": "INT",
+        "required": False,
+        "default_value": "1",
+        "documentation": "How many tasks at most share the work.",
+    },
+]
+ROOT = {"version": "0.1.0", "commit": "unknown", "kafka_cluster_id": "abc"}
+HEALTH = {"status": "healthy", "message": "group connect takes commands"}
+
+ANSWERS: dict[str, object] = {
+    "/": ROOT,
+    "/health": HEALTH,
+    "/connectors?expand=status&expand=info": CONNECTORS,
+    "/connectors/flights": INFO,
+    "/connectors/flights/status": STATUS,
+    "/workers": WORKERS,
+    "/groups": GROUPS,
+    "/groups/connect": GROUP,
+    "/connector-plugins": PLUGINS,
+    f"/connector-plugins/{CLASS}/config": KEYS,
+}

@@ -1,0 +1,107 @@
+"""The command line in this process, and a small HTTP server that answers as a cluster would."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from cli import answered, written
+
+from fairlead.runtime.cli.main import main
+
+
+class Ended(NamedTuple):
+    """How a command ended: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run commands in an empty folder of their own, as if in a terminal of 100 columns."""
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(tmp_path)
+
+    def ran(*arguments: str | Path) -> Ended:
+        code = main([str(each) for each in arguments])
+        told = capsys.readouterr()
+        return Ended(code, told.out, told.err)
+
+    return ran
+
+
+class Asked(NamedTuple):
+    """A request that the server had."""
+
+    method: str
+    path: str
+    body: object
+
+
+@dataclass
+class Cluster:
+    """A server and what it answers: by method and path, a status and a document."""
+
+    url: str = ""
+    answers: dict[tuple[str, str], tuple[int, object]] = field(
+        default_factory=dict[tuple[str, str], tuple[int, object]]
+    )
+    asked: list[Asked] = field(default_factory=list[Asked])
+
+    def answer(self, method: str, path: str, found: object, status: int = 200) -> None:
+        self.answers[method, path] = (status, found)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """A cluster with one connector at work, another one that failed, and two workers."""
+    told = Cluster()
+    for path, found in answered.ANSWERS.items():
+        told.answer("GET", path, found)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(told))
+    told.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield told
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def handler_of(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def handle_any(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            cluster.asked.append(Asked(self.command, self.path, json.loads(body or b"null")))
+            missing = {"error_code": 404, "message": f"there is no {self.path}"}
+            status, found = cluster.answers.get((self.command, self.path), (404, missing))
+            told = found if isinstance(found, bytes) else json.dumps(found).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(0 if status == 204 else len(told)))
+            self.end_headers()
+            if status != 204:
+                self.wfile.write(told)
+
+        do_GET = do_POST = do_DELETE = handle_any  # noqa: N815  # the names of http.server
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    return Handler
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """A data folder with both logs of the group `connect`."""
+    written.write_both(tmp_path / "data")
+    return tmp_path / "data"

@@ -1,0 +1,128 @@
+"""`create` and `delete`: what is sent, and what is refused before it is."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from cli.conftest import Asked, Cluster, Run
+
+CONFIG = {"connector.class": "SparkPipeline", "tasks.max": "4", "header": "true", "rate": "0.5"}
+SENT = {"name": "flights", "config": CONFIG}
+YAML = """
+name: flights
+config:
+  connector.class: SparkPipeline
+  tasks.max: 4
+  header: true
+  rate: 0.5
+"""
+
+
+@pytest.mark.parametrize("content", [json.dumps(SENT), YAML], ids=["json", "yaml"])
+def test_create_sends_name_and_config_as_texts(content: str, run: Run, cluster: Cluster) -> None:
+    Path("c").write_text(content)
+    cluster.answer("POST", "/connectors", {}, 201)
+    assert run("create", "-f", "c", "--url", cluster.url) == (
+        0,
+        "connector flights created\n",
+        "",
+    )
+    assert cluster.asked == [Asked("POST", "/connectors", SENT)]
+
+
+def test_a_plain_config_names_its_connector_itself(run: Run, cluster: Cluster) -> None:
+    plain = {"name": "flights", "tasks.max": 4}
+    Path("c.json").write_text(json.dumps(plain))
+    cluster.answer("POST", "/connectors", {}, 201)
+    run("create", "--filename", "c.json", "--url", cluster.url)
+    config = {"name": "flights", "tasks.max": "4"}
+    sent = {"name": "flights", "config": config}
+    assert cluster.asked == [Asked("POST", "/connectors", sent)]
+
+
+def test_a_hyphen_reads_standard_input(
+    run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(YAML.encode())))
+    cluster.answer("POST", "/connectors", {}, 201)
+    assert run("create", "-f", "-", "--url", cluster.url).code == 0
+    assert cluster.asked == [Asked("POST", "/connectors", SENT)]
+
+
+def test_a_refusal_is_told_in_the_cluster_s_words(run: Run, cluster: Cluster) -> None:
+    Path("c").write_text(YAML)
+    refusal = {"error_code": 409, "message": "Connector flights already exists"}
+    cluster.answer("POST", "/connectors", refusal, 409)
+    assert run("create", "-f", "c", "--url", cluster.url) == (
+        1,
+        "",
+        "fairlead: Connector flights already exists (HTTP 409)\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "c holds no connector: name and config are expected"),
+        ("[1]", "c holds no connector: name and config are expected"),
+        ("tasks.max: 1", "c gives the connector no name: add one"),
+        ("name: ' '", "c gives the connector no name: add one"),
+        ("name: x\nconfig: 3", "config in c holds no keys and values"),
+        ("name: x\nconfig: {}\nmore: 1", "c has more beside name and config: move it into config"),
+        ("name: x\nkey: [1]", "key in c is no text, number, true or false: put it in quotes"),
+        ("name: x\nkey: null", "key in c is no text, number, true or false: put it in quotes"),
+        (
+            "name: x\nday: 2013-01-01",
+            "day in c is no text, number, true or false: put it in quotes",
+        ),
+        (
+            "name: x\n key: [",
+            "c is neither JSON nor YAML: mapping values are not allowed here in line 2",
+        ),
+        (
+            "---\nname: x\n---\nname: y",
+            "c is neither JSON nor YAML: but found another document in line 3",
+        ),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_not_sent(
+    content: str, said: str, run: Run, cluster: Cluster
+) -> None:
+    Path("c").write_text(content)
+    assert run("create", "-f", "c", "--url", cluster.url) == (2, "", f"fairlead: {said}\n")
+    assert cluster.asked == []
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"[" * 100_000, b"\x00", b"a: *b"])
+def test_hostile_bytes_are_a_misuse(content: bytes, run: Run, cluster: Cluster) -> None:
+    Path("c").write_bytes(content)
+    ended = run("create", "-f", "c", "--url", cluster.url)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith("fairlead: c is neither JSON nor YAML: ")
+
+
+def test_a_file_that_is_not_there_fails(run: Run) -> None:
+    assert run("create", "-f", "absent") == (
+        1,
+        "",
+        "fairlead: absent cannot be read: No such file or directory\n",
+    )
+
+
+def test_delete_deletes_by_name(run: Run, cluster: Cluster) -> None:
+    cluster.answer("DELETE", "/connectors/a%2Fb%20c", None, 204)
+    assert run("delete", "connector", "a/b c", "--url", cluster.url) == (
+        0,
+        "connector a/b c deleted\n",
+        "",
+    )
+    assert cluster.asked == [Asked("DELETE", "/connectors/a%2Fb%20c", None)]
+
+
+def test_delete_of_what_is_not_there_fails(run: Run, cluster: Cluster) -> None:
+    assert run("delete", "connector", "x", "--url", cluster.url) == (
+        1,
+        "",
+        "fairlead: there is no /connectors/x (HTTP 404)\n",
+    )

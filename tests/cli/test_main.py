@@ -1,0 +1,139 @@
+"""The command line as a whole: help, exit codes, and that nobody sees a traceback."""
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from cli.conftest import Cluster, Run
+
+VERBS = {
+    "": ["up", "down", "worker", "demo", "status", "get", "describe", "config", "log", "create"],
+    "up": ["--config", "--set", "--data-dir"],
+    "down": ["--config", "--set", "--data-dir"],
+    "worker": ["--name", "--config", "--set", "--data-dir"],
+    "demo": ["--seconds", "--workers", "--keep"],
+    "status": ["--config", "--set", "--data-dir", "--url", "--output", "-o"],
+    "get": ["KIND", "connectors", "tasks", "workers", "groups", "plugins", "--url", "-o", "--set"],
+    "describe": ["KIND", "NAME", "connector, worker, group or plugin", "--url", "-o", "--set"],
+    "config": ["--config", "--set", "--data-dir", "-o"],
+    "create": ["--filename", "-f", "--url", "--set"],
+    "delete": ["KIND", "NAME", "--url", "--set"],
+    "log": ["show", "verify", "backup", "replay"],
+    "log show": ["--from", "--limit", "--offsets", "--follow", "--data-dir", "-o"],
+    "log verify": ["--data-dir", "-o"],
+    "log backup": ["DEST", "--data-dir"],
+    "log replay": ["--until", "--data-dir", "-o"],
+}
+HEAVY = ["pyspark", "pyarrow", "thespian", "py4j", "fastapi", "uvicorn", "psutil"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_that_fits_the_terminal(verb: str, run: Run) -> None:
+    ended = run(*verb.split(), "--help")
+    assert (ended.code, ended.err) == (0, "")
+    assert [word for word in VERBS[verb] if word not in ended.out] == []
+    assert max(map(len, ended.out.splitlines())) <= 100
+    assert run(*verb.split(), "-h") == ended
+
+
+def test_no_verb_at_all_shows_the_help(run: Run) -> None:
+    assert run() == run("--help")
+
+
+def test_the_version_is_that_of_the_distribution(run: Run) -> None:
+    assert run("--version") == (0, f"fairlead {version('fairlead')}\n", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "frob",
+        "get",
+        "get frob",
+        "get connectors --frob",
+        "get connectors -o xml",
+        "describe connector",
+        "delete worker w1",
+        "create",
+        "log",
+        "log frob",
+        "log show --from x",
+        "log show --from -1",
+        "log show --limit 0",
+        "worker --name a/b",
+        "worker --name ..",
+        "demo --seconds soon",
+        "demo --workers 0",
+        "up --set nonsense",
+        "down --set data.dir=",
+        "up --config absent.toml",
+        "worker --data-dir a --set session.timeout.ms=1",
+    ],
+)
+def test_a_misuse_has_an_exit_code_of_its_own(words: str, run: Run, tmp_path: Path) -> None:
+    ended = run(*words.split())
+    assert ended.code == 2
+    assert ended.err or words == "log"
+    assert "Traceback" not in ended.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_last_door_turns_any_fault_into_one_line(
+    run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = {"groups": [{"members": [{"assigned": [{"connector": "a", "task": 1 << 70}]}]}]}
+    cluster.answer("GET", "/groups/g", broken)
+    monkeypatch.setenv("FAIRLEAD_DEBUG", "0")
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    ended = run("describe", "group", "g", "--url", cluster.url, "-o", "yaml")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert ended.err.startswith("fairlead: a fault of fairlead itself: ModuleNotFoundError: ")
+    assert ended.err.endswith("FAIRLEAD_DEBUG=1 shows where it comes from\n")
+    monkeypatch.setenv("FAIRLEAD_DEBUG", "1")
+    with pytest.raises(ModuleNotFoundError):
+        run("describe", "group", "g", "--url", cluster.url, "-o", "yaml")
+
+
+def test_reading_verbs_load_no_engine_and_no_actors(cluster: Cluster, data_dir: Path) -> None:
+    program = (
+        "import sys; from fairlead.runtime.cli.main import main; code = main(sys.argv[1:]);"
+        f" print(code, *sorted(sys.modules.keys() & set({HEAVY})))"
+    )
+    logs = ["--data-dir", str(data_dir)]
+    reading = [["get", "tasks", "--url", cluster.url], ["log", "replay", *logs]]
+    for arguments in (*reading, ["--help"], ["config"]):
+        ended = subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ended.stdout.splitlines()[-1] == "0"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_what_the_terminal_can_not_show_is_spelled_out(encoding: str, cluster: Cluster) -> None:
+    cluster.answer("GET", "/connector-plugins", [{"class": "a.\udcff\u2603"}])
+    ended = subprocess.run(
+        [sys.executable, "-m", "fairlead.runtime", "get", "plugins", "--url", cluster.url],
+        env={**os.environ, "PYTHONIOENCODING": encoding, "NO_COLOR": "1"},
+        capture_output=True,
+        check=True,
+    )
+    snowman = "\u2603" if encoding == "utf-8" else "\\u2603"
+    assert f"\\udcff{snowman}".encode(encoding) in ended.stdout
+
+
+def test_there_is_no_colour_without_a_terminal(cluster: Cluster) -> None:
+    plain = {key: each for key, each in os.environ.items() if key not in {"FORCE_COLOR", "COLUMNS"}}
+    ended = subprocess.run(
+        [sys.executable, "-m", "fairlead.runtime", "status", "--url", cluster.url],
+        env=plain,
+        capture_output=True,
+        check=True,
+    )
+    assert b"RUNNING" in ended.stdout
+    assert b"\x1b" not in ended.stdout

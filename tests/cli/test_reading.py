@@ -1,0 +1,255 @@
+"""`status`, `get` and `describe` against a server that answers as a cluster does."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cli import answered
+from cli.conftest import Asked, Cluster, Run
+
+STATUS = """\
+Cluster:  {url}
+Version:  0.1.0
+Health:   healthy
+Detail:   group connect takes commands
+Tasks:    1 FAILED, 1 RUNNING
+
+GROUP    STATE   EPOCH  ASSIGNMENT  MEMBERS  CONNECTORS  ASSIGNED
+connect  Stable  4      4           2        1           3/3
+
+NAME  PROCESS      MEMBER  EPOCH  CONNECTORS  TASKS  PID   RESTARTS
+w1    running      STABLE  4      1           1      4711  0
+w2                 STABLE  4      0           1
+w3    backing-off                                          3
+
+NAME     TYPE    STATE    WORKER  TASKS  CLASS
+flights  source  RUNNING  w1      1/2    SparkPipeline
+"""
+LISTED = {
+    "connectors": """\
+NAME     TYPE    STATE    WORKER  TASKS  CLASS
+flights  source  RUNNING  w1      1/2    SparkPipeline
+""",
+    "tasks": """\
+TASK       STATE    WORKER  REASON
+flights-0  RUNNING  w1
+flights-1  FAILED   w2      no such column: carrier
+""",
+    "workers": """\
+NAME  PROCESS      MEMBER  EPOCH  CONNECTORS  TASKS  PID   RESTARTS
+w1    running      STABLE  4      1           1      4711  0
+w2                 STABLE  4      0           1
+w3    backing-off                                          3
+""",
+    "groups": """\
+GROUP    STATE   EPOCH  ASSIGNMENT  MEMBERS  CONNECTORS  ASSIGNED
+connect  Stable  4      4           2        1           3/3
+""",
+    "plugins": """\
+NAME           TYPE    VERSION  DELIVERY      MODULE
+SparkPipeline  source  1.0      exactly-once  fairlead.runtime.connectors.spark_pipeline
+""",
+}
+DESCRIBED = {
+    "connector flights": """\
+Name:    flights
+Type:    source
+State:   RUNNING
+Worker:  w1
+
+Config
+connector.class:  fairlead.runtime.connectors.spark_pipeline.SparkPipeline
+name:             flights
+tasks.max:        2
+
+TASK       STATE    WORKER  REASON
+flights-0  RUNNING  w1
+flights-1  FAILED   w2      no such column: carrier
+
+Failures
+flights-1:  no such column: carrier
+              at line 3
+""",
+    "worker w1": """\
+Name:        w1
+Worker:      127.0.0.1:8083/w1
+Group:       connect
+Process:     running
+Process id:  4711
+Restarts:    0
+
+Member
+State:      STABLE
+Epoch:      4
+Holds:      flights flights-0
+Target:     flights flights-0
+Member id:  1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed
+""",
+    "worker 127.0.0.1:8083/w3": """\
+Name:      w3
+Worker:    127.0.0.1:8083/w3
+Process:   backing-off
+Restarts:  3
+Detail:    killed
+""",
+    "group connect": """\
+Group:             connect
+State:             Stable
+Group epoch:       4
+Assignment epoch:  4
+Last rebalance:    member-joined w2, 2013-01-01T00:26:40.000Z
+Assignor:          cooperative
+Configured:        flights flights-0..1
+Log end:           42
+
+MEMBER  STATE   EPOCH  HOLDS              GIVES UP  MEMBER ID
+w1      STABLE  4      flights flights-0            1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed
+w2      STABLE  4      flights-1                    9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d
+""",
+    "plugin SparkPipeline": """\
+Class:     fairlead.runtime.connectors.spark_pipeline.SparkPipeline
+Type:      source
+Version:   1.0
+Delivery:  exactly-once
+
+KEY          TYPE    DEFAULT   MEANING
+source.path  string  required  The folder that files land in.
+tasks.max    int     1         How many tasks at most share the work.
+""",
+}
+DOCUMENTS: dict[str, Any] = {
+    "get connectors": answered.CONNECTORS,
+    "get tasks": answered.TASKS,
+    "get workers": answered.WORKERS,
+    "get groups": answered.GROUPS,
+    "get plugins": answered.PLUGINS,
+    "describe connector flights": {**answered.INFO, "status": answered.STATUS},
+    "describe worker w1": answered.WORKERS["workers"][0],
+    "describe group connect": answered.GROUP,
+    "describe plugin SparkPipeline": {**answered.PLUGINS[0], "configs": answered.KEYS},
+}
+
+
+def test_status_is_the_cluster_at_a_glance(run: Run, cluster: Cluster) -> None:
+    assert run("status", "--url", cluster.url) == (0, STATUS.format(url=cluster.url), "")
+
+
+@pytest.mark.parametrize("kind", LISTED)
+def test_get_lists_a_kind(kind: str, run: Run, cluster: Cluster) -> None:
+    assert run("get", kind, "--url", cluster.url) == (0, LISTED[kind], "")
+
+
+@pytest.mark.parametrize("what", DESCRIBED)
+def test_describe_tells_one_in_full(what: str, run: Run, cluster: Cluster) -> None:
+    assert run("describe", *what.split(), "--url", cluster.url) == (0, DESCRIBED[what], "")
+
+
+@pytest.mark.parametrize("verb", DOCUMENTS)
+def test_programs_get_the_documents_as_the_cluster_told_them(
+    verb: str, run: Run, cluster: Cluster
+) -> None:
+    as_json = run(*verb.split(), "--url", cluster.url, "-o", "json")
+    as_yaml = run(*verb.split(), "--url", cluster.url, "-o", "yaml")
+    assert (as_json.code, as_json.err, json.loads(as_json.out)) == (0, "", DOCUMENTS[verb])
+    assert (as_yaml.code, as_yaml.err, yaml.safe_load(as_yaml.out)) == (0, "", DOCUMENTS[verb])
+
+
+def test_status_for_programs_holds_all_that_was_asked(run: Run, cluster: Cluster) -> None:
+    assert json.loads(run("status", "--url", cluster.url, "-o", "json").out) == {
+        "url": cluster.url,
+        "version": "0.1.0",
+        "cluster_id": "abc",
+        "health": answered.HEALTH,
+        "groups": answered.GROUPS,
+        "workers": answered.WORKERS,
+        "connectors": answered.CONNECTORS,
+        "tasks": answered.TASKS,
+    }
+
+
+def test_a_cluster_that_is_not_well_is_still_told_about(run: Run, cluster: Cluster) -> None:
+    unwell = {"status": "unhealthy", "error_code": 503, "message": "group connect is restarted"}
+    cluster.answer("GET", "/health", unwell, 503)
+    ended = run("status", "--url", cluster.url)
+    assert (ended.code, ended.out.splitlines()[2:4]) == (
+        0,
+        ["Health:   unhealthy", "Detail:   group connect is restarted (HTTP 503)"],
+    )
+
+
+def test_an_empty_cluster_says_what_to_do(run: Run, cluster: Cluster) -> None:
+    cluster.answer("GET", "/connectors?expand=status&expand=info", {})
+    assert run("get", "connectors", "--url", cluster.url) == (
+        0,
+        "no connectors: add one with `fairlead create -f FILE`\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("connector x", "there is no /connectors/x (HTTP 404)"),
+        ("group x/y", "there is no /groups/x%2Fy (HTTP 404)"),
+        ("worker w9", "there is no worker w9; there is: w1, w2, w3"),
+        ("plugin X", "there is no plugin X; there is: SparkPipeline"),
+    ],
+)
+def test_what_is_not_there_fails(what: str, said: str, run: Run, cluster: Cluster) -> None:
+    ended = run("describe", *what.split(), "--url", cluster.url)
+    assert ended == (1, "", f"fairlead: {said}\n")
+
+
+def test_what_a_terminal_would_act_on_is_spelled_out(run: Run, cluster: Cluster) -> None:
+    hostile = [{"class": "a.\x1b[31mB\x9b", "type": "[red]x[/red]", "version": "\x07"}]
+    cluster.answer("GET", "/connector-plugins", hostile)
+    table = run("get", "plugins", "--url", cluster.url)
+    as_json = run("get", "plugins", "--url", cluster.url, "-o", "json")
+    assert table.out == (
+        "NAME           TYPE          VERSION  DELIVERY  MODULE\n"
+        "\\x1b[31mB\\x9b  [red]x[/red]  \\x07               a\n"
+    )
+    assert json.loads(as_json.out) == hostile
+    assert not set(as_json.out) & {"\x1b", "\x9b", "\x07"}
+
+
+@pytest.mark.parametrize(
+    "found", [None, 7, [], {}, [1], {"a": 1}, {"workers": 3}, {"members": [2]}]
+)
+@pytest.mark.parametrize(
+    "verb", ["status", *(f"get {kind}" for kind in LISTED), "describe group x"]
+)
+def test_misshapen_answers_read_as_empty(
+    verb: str, found: object, run: Run, cluster: Cluster
+) -> None:
+    for path in (*answered.ANSWERS, "/groups/x"):
+        cluster.answer("GET", path, found)
+    ended = run(*verb.split(), "--url", cluster.url)
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_tables_stay_within_the_terminal(run: Run, cluster: Cluster) -> None:
+    long = {"class": "package." * 30 + "Name" * 30, "type": "source" * 9, "version": "1" * 50}
+    cluster.answer("GET", "/connector-plugins", [long])
+    ended = run("get", "plugins", "--url", cluster.url)
+    assert max(map(len, ended.out.splitlines())) <= 100
+    assert "…" not in ended.out
+
+
+def test_the_cluster_of_the_data_folder_is_the_one_that_its_node_noted(
+    run: Run, cluster: Cluster
+) -> None:
+    answer = run("get", "groups", "--data-dir", "data")
+    assert answer.code == 3
+    Path("data/run").mkdir(parents=True)
+    Path("data/run/node.json").write_text(json.dumps({"pid": 1, "rest": cluster.url}))
+    assert run("get", "groups", "--data-dir", "data") == (0, LISTED["groups"], "")
+
+
+def test_without_a_running_node_the_configured_listener_is_asked(
+    run: Run, cluster: Cluster
+) -> None:
+    assert run("get", "groups", "--set", f"listeners={cluster.url}") == (0, LISTED["groups"], "")
+    assert cluster.asked == [Asked("GET", "/groups", None)]

@@ -1,0 +1,78 @@
+"""`config`: every setting, and where its value comes from."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+
+from fairlead.runtime.config_keys import KEYS
+
+
+def test_every_setting_is_told_with_value_default_unit_meaning_and_source(
+    run: Run,
+) -> None:
+    Path("node.toml").write_text("workers = 3\n")
+    ended = run("config", "--config", "node.toml", "--set", "spark.conf.spark.x=1", "-o", "json")
+    told = {each["key"]: each for each in json.loads(ended.out)}
+    assert told.keys() == {*KEYS, "spark.conf.spark.x"} - {"spark.conf"}
+    assert told["workers"] == {
+        "key": "workers",
+        "value": "3",
+        "default": "2",
+        "unit": "processes",
+        "allowed": "a whole number, from 0 to 1000",
+        "meaning": "How many workers `fairlead up` runs and keeps running.",
+        "kafka": "",
+        "source": "file node.toml",
+    }
+    assert told["session.timeout.ms"] == {
+        "key": "session.timeout.ms",
+        "value": "10000",
+        "default": "10000",
+        "unit": "ms",
+        "allowed": "a whole number of milliseconds, from 1 to 2147483647",
+        "meaning": "A worker that is silent for so long has lost its work to others.",
+        "kafka": "session.timeout.ms",
+        "source": "default",
+    }
+    assert told["spark.conf.spark.x"]["value"] == "1"
+
+
+def test_the_table_fits_the_terminal_and_names_every_setting_twice(run: Run) -> None:
+    ended = run("config", "--data-dir", "here")
+    assert (ended.code, ended.err) == (0, "")
+    assert max(map(len, ended.out.splitlines())) <= 100
+    values, meanings = ended.out.split("\n\n")
+    assert [line.split()[0] for line in values.splitlines()[1:]] == [
+        key for key in KEYS if key != "spark.conf"
+    ]
+    assert "data.dir                           here                   " in values
+    assert "The group that the workers join. Default: connect.\n" in meanings
+
+
+def test_secrets_among_spark_s_settings_are_not_shown(run: Run) -> None:
+    secret = "spark.conf.spark.hadoop.fs.s3a.secret.key=hunter2"
+    for output in ("table", "json", "yaml"):
+        ended = run("config", "--set", secret, "-o", output)
+        assert (ended.code, "hunter2" in ended.out, "********" in ended.out) == (0, False, True)
+
+
+def test_a_configuration_that_is_refused_is_a_misuse_with_a_line_for_each_problem(
+    run: Run,
+) -> None:
+    assert run("config", "--set", "workerz=1", "--set", "engine") == (
+        2,
+        "",
+        "fairlead: unknown setting 'workerz' (from the command line): did you mean workers?\n"
+        "fairlead: 'engine' (from the command line) is not of the form key=value\n",
+    )
+
+
+def test_the_environment_counts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLEAD_WORKERS", "7")
+    told = {each["key"]: each for each in json.loads(run("config", "-o", "json").out)}
+    assert (told["workers"]["value"], told["workers"]["source"]) == (
+        "7",
+        "environment variable FAIRLEAD_WORKERS",
+    )

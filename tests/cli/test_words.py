@@ -1,0 +1,49 @@
+"""Names and moments as people see them."""
+
+import pytest
+
+from fairlead.events.codec import TYPES
+from fairlead.events.records import Tombstone
+from fairlead.runtime.cli.log_words import TELL
+from fairlead.runtime.cli.moments import moment
+from fairlead.runtime.cli.words import named, worker_name
+
+
+@pytest.mark.parametrize(
+    ("resources", "said"),
+    [
+        ([], ""),
+        ([("a", None)], "a"),
+        ([("a", 0)], "a-0"),
+        ([("a", 2), ("a", None), ("a", 0), ("a", 1)], "a a-0..2"),
+        ([("a", 0), ("a", 2), ("a", 3), ("b", 1)], "a-0 a-2..3 b-1"),
+        (
+            [(f"c{n:02}", None) for n in range(14)],
+            "c00 c01 c02 c03 c04 c05 c06 c07 c08 c09 c10 c11 and 2 more",
+        ),
+    ],
+)
+def test_resources_have_a_short_form(resources: list[tuple[str, int | None]], said: str) -> None:
+    assert named(resources) == said
+
+
+def test_a_worker_is_known_by_the_end_of_its_url() -> None:
+    assert [worker_name(url) for url in ("127.0.0.1:8083/w1", "w1", "", "a/")] == [
+        "w1",
+        "w1",
+        "",
+        "a/",
+    ]
+
+
+def test_a_moment_is_told_in_utc() -> None:
+    assert [moment(each) for each in (1_357_000_000_123, 0, None, 1 << 62)] == [
+        "2013-01-01T00:26:40.123Z",
+        "",
+        "",
+        "4611686018427387904 ms",
+    ]
+
+
+def test_there_are_words_for_every_kind_of_record() -> None:
+    assert TELL.keys() == {*TYPES, Tombstone}

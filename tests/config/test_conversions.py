@@ -1,0 +1,25 @@
+"""What the coordinator and the members go by is what was configured."""
+
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.worker.membership import Timing
+from fairlead.runtime.config import load_config
+
+
+def test_defaults_are_those_of_the_protocol() -> None:
+    config = load_config(None, {}, ())
+    assert config.timing() == Timing()
+    assert config.settings() == Settings(max_size=(1 << 31) - 1)
+
+
+def test_what_is_configured_reaches_both_sides() -> None:
+    overrides = (
+        "session.timeout.ms=6000",
+        "heartbeat.interval.ms=500",
+        "rebalance.timeout.ms=7000",
+        "fence.margin.ms=800",
+        "scheduled.rebalance.max.delay.ms=0",
+        "group.max.size=9",
+    )
+    config = load_config(None, {}, overrides)
+    assert config.timing() == Timing(500, 6_000, 7_000, 800)
+    assert config.settings() == Settings(6_000, 500, 0, 9)

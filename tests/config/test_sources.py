@@ -1,0 +1,174 @@
+"""Where settings come from, and what is refused on the way."""
+
+from pathlib import Path
+
+import pytest
+from config.conftest import Refused
+
+from fairlead.runtime.config import load_config, load_with_sources
+
+TOML = """
+workers = 3
+"group.id" = "quoted"
+listeners = ["http://127.0.0.1:1"]
+[session.timeout]
+ms = 20000
+[spark.conf]
+"spark.sql.ansi.enabled" = true
+spark.sql.shuffle.partitions = 8
+"""
+
+
+@pytest.fixture
+def toml(tmp_path: Path) -> Path:
+    file = tmp_path / "node.toml"
+    file.write_text(TOML)
+    return file
+
+
+def test_nothing_given_is_all_defaults() -> None:
+    loaded = load_with_sources(None, {}, ())
+    assert loaded.sources == {}
+    assert loaded.config.model_dump(by_alias=True) == {
+        "group.id": "connect",
+        "listeners": "http://127.0.0.1:8083",
+        "rest.advertised.host.name": "",
+        "rest.advertised.port": 0,
+        "session.timeout.ms": 10_000,
+        "heartbeat.interval.ms": 3_000,
+        "rebalance.timeout.ms": 60_000,
+        "fence.margin.ms": 1_000,
+        "scheduled.rebalance.max.delay.ms": 300_000,
+        "task.shutdown.graceful.timeout.ms": 5_000,
+        "group.max.size": 2_147_483_647,
+        "data.dir": "./fairlead-data",
+        "workers": 2,
+        "worker.restart.backoff.ms": 1_000,
+        "worker.restart.backoff.max.ms": 30_000,
+        "actor.port": 0,
+        "engine": "spark",
+        "spark.master": "",
+        "spark.heap": "1g",
+        "spark.conf": {},
+        "log.level": "INFO",
+        "connect.protocol": "sessioned",
+        "group.protocol": "connect",
+        "offset.flush.interval.ms": 60_000,
+        "offset.flush.timeout.ms": 5_000,
+    }
+
+
+def test_a_toml_file_may_nest_dot_or_quote_its_keys(toml: Path) -> None:
+    config = load_config(toml, {}, ())
+    assert (config.workers, config.group_id, config.session_timeout_ms, config.listeners) == (
+        3,
+        "quoted",
+        20_000,
+        "http://127.0.0.1:1",
+    )
+    assert config.spark_conf == {
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.shuffle.partitions": "8",
+    }
+
+
+def test_a_properties_file_is_read_as_java_does(tmp_path: Path) -> None:
+    file = tmp_path / "node.properties"
+    file.write_bytes(b"# a comment\ngroup.id = fl\\u00fcge\nworkers: 1\n")
+    config = load_config(file, {}, ())
+    assert (config.group_id, config.workers) == ("flüge", 1)
+
+
+def test_later_sources_win(toml: Path) -> None:
+    environ = {"FAIRLEAD_GROUP_ID": "env", "FAIRLEAD_WORKERS": "4", "PATH": "/bin"}
+    loaded = load_with_sources(toml, environ, ["workers=5", "workers = 6"])
+    assert (loaded.config.session_timeout_ms, loaded.config.group_id, loaded.config.workers) == (
+        20_000,
+        "env",
+        6,
+    )
+    assert loaded.sources == {
+        "workers": "the command line",
+        "group.id": "environment variable FAIRLEAD_GROUP_ID",
+        "listeners": f"file {toml}",
+        "session.timeout.ms": f"file {toml}",
+        "spark.conf.spark.sql.ansi.enabled": f"file {toml}",
+        "spark.conf.spark.sql.shuffle.partitions": f"file {toml}",
+    }
+
+
+def test_what_a_value_may_hold_is_kept_behind_the_first_equals_sign() -> None:
+    config = load_config(None, {}, ["spark.conf.spark.x=a=b"])
+    assert config.spark_conf == {"spark.x": "a=b"}
+
+
+def test_every_unknown_key_is_named_with_its_source_and_the_nearest_known_one(
+    tmp_path: Path, refused: Refused
+) -> None:
+    file = tmp_path / "node.toml"
+    file.write_text("[sesion.timeout]\nms = 1")
+    environ = {"FAIRLEAD_GROUPID": "x", "FAIRLEAD_DEBUG": "1"}
+    assert refused("work=1", "qqqq=1", file=file, environ=environ) == (
+        f"unknown setting 'sesion.timeout.ms' (from file {file}): did you mean session.timeout.ms?",
+        "unknown setting in environment variable FAIRLEAD_GROUPID: did you mean FAIRLEAD_GROUP_ID?",
+        "unknown setting 'work' (from the command line): did you mean workers?",
+        "unknown setting 'qqqq' (from the command line): `fairlead config` lists all settings",
+    )
+
+
+def test_a_worker_key_of_connect_without_a_meaning_here_is_told_so(refused: Refused) -> None:
+    assert refused("bootstrap.servers=a:9092", "offset.storage.topic=t") == (
+        "bootstrap.servers (from the command line) is Kafka Connect's and means nothing here:"
+        " drop it",
+        "offset.storage.topic (from the command line) is Kafka Connect's and means nothing here:"
+        " drop it",
+    )
+
+
+def test_settings_of_spark_do_not_come_from_the_environment(refused: Refused) -> None:
+    assert refused(environ={"FAIRLEAD_SPARK_CONF_SPARK_X": "1"}) == (
+        "FAIRLEAD_SPARK_CONF_SPARK_X: settings of Spark cannot come from the environment, where"
+        " their names lose dots and cases: use a file or --set spark.conf.NAME=VALUE",
+    )
+
+
+def test_an_override_is_key_and_value(refused: Refused) -> None:
+    assert refused("workers") == ("'workers' (from the command line) is not of the form key=value",)
+
+
+def test_control_characters_are_refused(refused: Refused) -> None:
+    assert refused("data.dir=a\x00b") == (
+        "data.dir (from the command line) has control characters in its value: take them out",
+    )
+
+
+def test_a_key_that_stands_twice_in_a_file_is_refused(tmp_path: Path, refused: Refused) -> None:
+    file = tmp_path / "node.toml"
+    file.write_text('"group.id" = "a"\n[group]\nid = "b"')
+    assert refused(file=file) == (f"group.id stands twice in file {file}: keep one of them",)
+
+
+def test_a_value_of_a_strange_type_is_refused(tmp_path: Path, refused: Refused) -> None:
+    file = tmp_path / "node.toml"
+    file.write_text("workers = 2013-01-01")
+    assert refused(file=file) == (
+        f"workers (from file {file}) is neither a text, a number, true or false, nor a list of"
+        " texts",
+    )
+
+
+def test_a_file_that_is_none_is_refused_by_name(tmp_path: Path, refused: Refused) -> None:
+    absent, other = tmp_path / "absent.toml", tmp_path / "node.ini"
+    broken, hostile = tmp_path / "broken.toml", tmp_path / "hostile.toml"
+    escaped = tmp_path / "escaped.properties"
+    broken.write_text("workers =")
+    hostile.write_bytes(b"\xff\xfe\x00")
+    escaped.write_bytes(b"group.id=\\u00g1")
+    assert refused(file=absent) == (f"{absent} cannot be read: No such file or directory",)
+    assert refused(file=tmp_path / "x.toml" / "y.toml") == (
+        f"{tmp_path / 'x.toml' / 'y.toml'} cannot be read: No such file or directory",
+    )
+    assert refused(file=other) == (f"{other} is neither a .toml nor a .properties file: rename it",)
+    for file in (broken, hostile, escaped):
+        (problem,) = refused(file=file)
+        assert problem.startswith(f"{file} is no sound {file.suffix} file: ")

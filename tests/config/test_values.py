@@ -1,0 +1,173 @@
+"""Which values are let through, and what is said about others."""
+
+import os
+
+import pytest
+from config.conftest import Refused
+
+from fairlead.runtime.config import load_config
+from fairlead.runtime.config_keys import KEYS, Config, kind_of
+
+WHOLE = "a whole number of milliseconds, from 1 to 2147483647"
+LISTENER = "allowed is one URL such as http://127.0.0.1:8083"
+HEAP = "allowed is a size as Java spells it, such as 1g; at least 450m"
+
+
+def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
+    for key, name in KEYS.items():
+        assert Config.model_fields[name].description, key
+        assert kind_of(key).allowed, key
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("session.timeout.ms=ten", f"allowed is {WHOLE}"),
+        ("session.timeout.ms=", f"allowed is {WHOLE}"),
+        ("heartbeat.interval.ms=0", f"allowed is {WHOLE}"),
+        ("rebalance.timeout.ms=2147483648", f"allowed is {WHOLE}"),
+        (
+            "scheduled.rebalance.max.delay.ms=-1",
+            "allowed is a whole number of milliseconds, from 0 to 2147483647",
+        ),
+        ("workers=-1", "allowed is a whole number, from 0 to 1000"),
+        ("group.max.size=0", "allowed is a whole number, from 1 to 2147483647"),
+        ("actor.port=65536", "allowed is a port, from 0 to 65535"),
+        ("engine=flink", "allowed is spark or noop"),
+        ("log.level=loud", "allowed is DEBUG, INFO, WARNING or ERROR"),
+        ("connect.protocol=v9", "allowed is eager, compatible or sessioned"),
+        ("group.protocol=classic", "allowed is connect, and nothing else yet"),
+        ("data.dir=", "it is blank; allowed is a folder"),
+        (
+            "group.id= ",
+            "it is blank; allowed is a name that makes a folder's name of at most 255 bytes",
+        ),
+        (
+            "group.id=..",
+            "it cannot be a folder's name, and the group's logs lie in one; allowed is a name"
+            " that makes a folder's name of at most 255 bytes",
+        ),
+        (
+            "spark.master=spark://host:7077",
+            "workers run an engine of their own, not on a cluster's; allowed is local, local[N] or"
+            " local[*], or nothing: this machine's cores shared by the workers",
+        ),
+        ("spark.heap=much", f"it is no size; {HEAP}"),
+        ("spark.heap=449m", f"Spark does not start with so little; {HEAP}"),
+        (
+            "rest.advertised.host.name=a b",
+            "it is no host; allowed is a host's name or address, or nothing",
+        ),
+        ("listeners=https://127.0.0.1:1", f"only http is spoken for now; {LISTENER}"),
+        (
+            "listeners=http://127.0.0.1:1,http://127.0.0.1:2",
+            f"only one listener is possible for now; {LISTENER}",
+        ),
+        (
+            "listeners=http://me:pw@127.0.0.1:1",
+            f"nothing may stand around the host and the port; {LISTENER}",
+        ),
+        ("listeners=http://127.0.0.1:99999", f"Port out of range 0-65535; {LISTENER}"),
+        (
+            "listeners=http://0.0.0.0:8083",
+            "0.0.0.0 is no loopback address, and the REST interface asks nobody who they are:"
+            f" listen on loopback and put a proxy in front of it; {LISTENER}",
+        ),
+    ],
+)
+def test_a_bad_value_is_named_with_its_source_and_what_is_allowed(
+    override: str, said: str, refused: Refused
+) -> None:
+    key, _, value = override.partition("=")
+    assert refused(override) == (f"{key} = {value.strip()!r} (from the command line): {said}",)
+
+
+def test_all_bad_values_are_named_at_once(refused: Refused) -> None:
+    assert refused("workers=x", environ={"FAIRLEAD_ENGINE": "y"}) == (
+        "workers = 'x' (from the command line): allowed is a whole number, from 0 to 1000",
+        "engine = 'y' (from environment variable FAIRLEAD_ENGINE): allowed is spark or noop",
+    )
+
+
+def test_a_session_must_outlast_one_missed_heartbeat_and_the_fence(refused: Refused) -> None:
+    assert load_config(None, {}, ["session.timeout.ms=10000"]).session_timeout_ms == 10_000
+    assert refused("session.timeout.ms=9999") == (
+        "session.timeout.ms = 9999 is too short: a worker has to be able to miss one heartbeat and"
+        " still to stop in time, so it must be at least fence.margin.ms + 2 *"
+        " (heartbeat.interval.ms + 1500) = 10000 with heartbeat.interval.ms = 3000 and"
+        " fence.margin.ms = 1000 (session.timeout.ms: the command line)",
+    )
+
+
+def test_a_revocation_may_take_at_least_a_session(refused: Refused) -> None:
+    assert load_config(None, {}, ["rebalance.timeout.ms=10000"]).rebalance_timeout_ms == 10_000
+    assert refused("rebalance.timeout.ms=9999") == (
+        "rebalance.timeout.ms = 9999 is too short: a worker that is asked to give work up may be"
+        " noticed as lost only after its session, so it must be at least session.timeout.ms ="
+        " 10000 (rebalance.timeout.ms: the command line)",
+    )
+
+
+def test_the_longest_pause_is_no_shorter_than_the_first(refused: Refused) -> None:
+    assert refused("worker.restart.backoff.ms=40000") == (
+        "worker.restart.backoff.max.ms = 30000 must be at least worker.restart.backoff.ms = 40000"
+        " (worker.restart.backoff.ms: the command line)",
+    )
+
+
+def test_settings_of_spark_that_safety_rests_on_are_refused(refused: Refused) -> None:
+    (problem,) = refused("spark.conf.spark.master=local[9]")
+    assert problem.startswith("spark.master cannot be set: ")
+    assert problem.endswith("remove spark.conf.spark.master (from the command line)")
+
+
+def test_no_setting_of_spark_shows_in_a_config_that_is_printed() -> None:
+    config = load_config(None, {}, ["spark.conf.spark.hadoop.fs.s3a.secret.key=hunter2"])
+    assert "hunter2" not in repr(config) + str(config)
+
+
+def test_a_config_is_frozen() -> None:
+    config = load_config(None, {}, ())
+    with pytest.raises(ValueError, match="frozen"):
+        config.workers = 3  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_listener_without_a_host_is_on_loopback() -> None:
+    config = load_config(None, {}, ["listeners=http://:0"])
+    assert (tuple(config.listener), config.listener.url) == (
+        ("127.0.0.1", 0),
+        "http://127.0.0.1:0",
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "place"),
+    [
+        ((), "127.0.0.1:9000"),
+        (("listeners=http://[::1]:1",), "[::1]:9000"),
+        (("rest.advertised.host.name=node1", "rest.advertised.port=80"), "node1:80"),
+    ],
+)
+def test_others_are_told_the_advertised_place_or_the_real_one(
+    overrides: tuple[str, ...], place: str
+) -> None:
+    assert load_config(None, {}, overrides).place(9000) == place
+
+
+def test_a_group_lies_in_a_folder_of_its_quoted_name() -> None:
+    config = load_config(None, {}, ["data.dir=/d", "group.id=a/b c"])
+    assert config.group_folder.as_posix() == "/d/groups/a%2Fb%20c"
+
+
+def test_workers_share_the_cores_unless_told_otherwise() -> None:
+    available = len(os.sched_getaffinity(0))
+
+    def cores(*overrides: str) -> int:
+        return load_config(None, {}, overrides).cores()
+
+    assert cores("workers=1") == cores("workers=0") == cores("spark.master=local[*]") == available
+    assert (cores("workers=1000"), cores("spark.master=local"), cores("spark.master=local[3]")) == (
+        1,
+        1,
+        3,
+    )

@@ -1,0 +1,185 @@
+"""Which batches count (DATA_PLANE §3)."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from coordinator import Coordinator, resource, resources
+
+from fairlead.actors.group.commit import CommitDecision, commit_offsets
+from fairlead.actors.messages import CommitOffsets, CommitReply, CommitVerdict, Error
+from fairlead.events.codec import key_of
+from fairlead.events.keys import Key, commit_key, offset_key
+from fairlead.events.model import Advance, Commit, CommitId, Document, Manifest, Token
+from fairlead.events.records import Committed, Offset, Record, TaskProgress, Tombstone
+from fairlead.events.tokens import token_of
+
+FILE: Document = {"bucket": 1}
+TOKEN = Token(1, 1)
+MANIFEST = Manifest("/out", "_fairlead/staging/A-0/1-1/0", rows=8, bytes=80, files=1)
+
+
+@dataclass
+class OffsetLog:
+    """The latest record by kind and key."""
+
+    latest: dict[tuple[type, Key], Record] = field(default_factory=dict[tuple[type, Key], Record])
+
+    def write(self, records: tuple[Record, ...]) -> None:
+        for record in records:
+            if isinstance(record, Tombstone):
+                self.latest.pop((record.kind, record.key), None)
+            else:
+                self.latest[type(record), key_of(record)] = record
+
+    def offset(self, connector: str, partition: Document) -> Document | None:
+        found = self.latest.get((Offset, offset_key(connector, partition)))
+        return found.offset if isinstance(found, Offset) else None
+
+    def progress(self, connector: str, task: int) -> TaskProgress | None:
+        found = self.latest.get((TaskProgress, (connector, task)))
+        return found if isinstance(found, TaskProgress) else None
+
+    def is_unpublished(self, commit_id: CommitId) -> bool:
+        return (Committed, commit_key(commit_id)) in self.latest
+
+
+class Scene:
+    """W1 runs connector A and its two tasks; W2 waits."""
+
+    def __init__(self) -> None:
+        self.coordinator = Coordinator()
+        self.coordinator.configure("A A-0 A-1")
+        self.coordinator.join("W1")
+        self.coordinator.settle()
+        self.log = OffsetLog()
+
+    def commit(self, *commits: Commit, by: str = "W1") -> tuple[Error, ...]:
+        decision = self.decide(CommitOffsets("connect", by, commits))
+        assert [each.commit_id for each in decision.reply.verdicts] == [
+            each.commit_id for each in commits
+        ]
+        return tuple(each.error for each in decision.reply.verdicts)
+
+    def decide(self, command: CommitOffsets) -> CommitDecision:
+        decision = commit_offsets(self.coordinator.group, self.log, command, now_ms=5)
+        refused = all(each.error is Error.FENCED for each in decision.reply.verdicts)
+        assert not (refused and not command.published and decision.records)
+        self.log.write(decision.records)
+        return decision
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def batch(
+    number: int, start: int | None, end: int, *, token: Token = TOKEN, task: int = 0
+) -> Commit:
+    """Return a batch that moves the one file's offset from `start` rows to `end`."""
+    step = Advance(FILE, None if start is None else {"row": start}, {"row": end})
+    return Commit(CommitId("A", task, token, number), (step,), MANIFEST, rows_in=10)
+
+
+def test_a_commit_writes_offset_manifest_and_progress(scene: Scene) -> None:
+    first = batch(0, None, 10)
+    decision = scene.decide(CommitOffsets("connect", "W1", (first,)))
+    assert decision == CommitDecision(
+        (
+            Offset("A", FILE, {"row": 10}),
+            Committed(first, 5),
+            TaskProgress(first.commit_id, 1, 10, 8, 80, 5),
+        ),
+        CommitReply((CommitVerdict(first.commit_id, Error.NONE),)),
+    )
+
+
+def test_progress_adds_up(scene: Scene) -> None:
+    scene.commit(batch(0, None, 10))
+    scene.commit(batch(1, 10, 20))
+    assert scene.log.progress("A", 0) == TaskProgress(batch(1, 0, 0).commit_id, 2, 20, 16, 160, 5)
+
+
+def test_a_batch_without_rows_leaves_nothing_to_publish(scene: Scene) -> None:
+    empty = replace(batch(0, None, 10), manifest=replace(MANIFEST, rows=0, files=0))
+    scene.commit(empty)
+    assert not scene.log.is_unpublished(empty.commit_id)
+
+
+def test_the_same_commit_again_is_accepted_and_changes_nothing(scene: Scene) -> None:
+    scene.commit(batch(0, None, 10))
+    before = dict(scene.log.latest)
+    assert scene.commit(batch(0, None, 10)) == (Error.NONE,)
+    assert scene.log.latest == before
+
+
+def test_a_commit_that_does_not_start_at_the_logged_offset_is_refused(scene: Scene) -> None:
+    scene.commit(batch(0, None, 10))
+    assert scene.commit(batch(1, 0, 20)) == (Error.FENCED,)
+    assert scene.commit(batch(1, None, 20)) == (Error.FENCED,)
+    assert scene.commit(batch(1, 10, 20)) == (Error.NONE,)
+
+
+def test_an_older_batch_is_refused(scene: Scene) -> None:
+    scene.commit(batch(3, None, 10))
+    assert scene.commit(batch(2, 10, 20)) == (Error.FENCED,)
+
+
+@pytest.mark.parametrize("token", [Token(0, 1), Token(2, 1), Token(1, 0), Token(1, 2)], ids=str)
+def test_a_commit_with_another_token_is_refused(scene: Scene, token: Token) -> None:
+    assert scene.commit(batch(0, None, 10, token=token)) == (Error.FENCED,)
+
+
+def test_only_the_holder_commits(scene: Scene) -> None:
+    scene.coordinator.join("W2")
+    assert scene.commit(batch(0, None, 10), by="W2") == (Error.FENCED,)
+    assert scene.commit(batch(0, None, 10), by="nobody") == (Error.FENCED,)
+    assert scene.commit(batch(0, None, 10, task=7)) == (Error.FENCED,)
+
+
+def test_what_is_pending_revocation_may_finish_its_batch_and_then_no_more(scene: Scene) -> None:
+    coordinator = scene.coordinator
+    coordinator.join("W2")
+    coordinator.compute()
+    coordinator.beat("W1")
+    (moved,) = (each for each in coordinator.current("W1").pending if each.is_task)
+    assert scene.commit(batch(0, None, 10, task=moved.task)) == (Error.NONE,)
+    coordinator.settle()
+    assert scene.commit(batch(1, 10, 20, task=moved.task)) == (Error.FENCED,)
+    token = token_of(coordinator.group, "W2", moved)
+    assert token == Token(2, 1)
+    assert scene.commit(batch(0, 10, 20, task=moved.task, token=Token(2, 1)), by="W2") == (
+        Error.NONE,
+    )
+
+
+def test_a_zombie_is_refused_even_with_what_it_last_committed(scene: Scene) -> None:
+    scene.coordinator.join("W2")
+    scene.coordinator.settle()
+    assert resource("A-0") in scene.coordinator.current("W1").assigned
+    assert scene.coordinator.current("W2").assigned.keys() <= resources("A A-1")
+    assert scene.commit(batch(0, None, 10), by="W2") == (Error.FENCED,)
+
+
+def test_one_message_can_not_move_one_partition_twice_from_the_same_offset(scene: Scene) -> None:
+    verdicts = scene.commit(batch(0, None, 10), batch(0, None, 10, task=1))
+    assert verdicts == (Error.NONE, Error.FENCED)
+
+
+def test_one_message_can_carry_one_batch_after_the_other(scene: Scene) -> None:
+    assert scene.commit(batch(0, None, 10), batch(1, 10, 20)) == (Error.NONE, Error.NONE)
+    assert scene.log.offset("A", FILE) == {"row": 20}
+
+
+def test_one_message_with_one_batch_twice_counts_it_once(scene: Scene) -> None:
+    assert scene.commit(batch(0, None, 10), batch(0, None, 10)) == (Error.NONE, Error.NONE)
+    assert scene.log.progress("A", 0) == TaskProgress(batch(0, 0, 0).commit_id, 1, 10, 8, 80, 5)
+
+
+def test_what_is_published_is_buried_once(scene: Scene) -> None:
+    first = batch(0, None, 10)
+    scene.commit(first)
+    done = CommitOffsets("connect", "W1", (), (first.commit_id,))
+    assert scene.decide(done).records == (Tombstone(Committed, commit_key(first.commit_id)),)
+    assert scene.decide(done).records == ()
+    assert scene.log.offset("A", FILE) == {"row": 10}

@@ -1,0 +1,112 @@
+"""Which requests are new, and which epochs are good (PROTOCOL §3)."""
+
+from dataclasses import replace
+
+from coordinator import JOIN, Coordinator, resources
+
+from fairlead.actors.group.gate import Gate
+from fairlead.actors.messages import Error, Heartbeat
+from fairlead.events.model import Cause, MemberState, Why
+from fairlead.events.records import GroupMetadata, TargetAssignment
+
+BEAT = Heartbeat("connect", "W1", 1, "1", sequence=5)
+
+
+def test_what_is_not_newer_is_dropped_leaves_included() -> None:
+    gate = Gate()
+    said = [
+        gate.admits(request)
+        for request in (
+            BEAT,
+            BEAT,
+            replace(BEAT, sequence=4),
+            replace(BEAT, sequence=5, member_epoch=-1),
+            replace(BEAT, sequence=6),
+            replace(BEAT, sequence=1, incarnation="2"),
+        )
+    ]
+    assert said == [True, False, False, False, True, True]
+
+
+def test_a_late_copy_does_not_bring_a_seat_back() -> None:
+    gate = Gate()
+    join = replace(JOIN, member_id="W1", sequence=1)
+    leave = replace(BEAT, sequence=2, member_epoch=-1)
+    assert (gate.admits(join), gate.admits(leave)) == (True, True)
+    gate.forget("W1")
+    assert not gate.admits(join)
+
+
+def test_who_ever_owned_something_has_acknowledged_and_who_is_unknown_counts_as_if() -> None:
+    gate = Gate()
+    gate.admits(replace(BEAT, sequence=1, owned=()))
+    before = gate.acknowledged("W1")
+    gate.admits(replace(BEAT, sequence=2, owned=tuple(resources("A"))))
+    assert (before, gate.acknowledged("W1"), gate.acknowledged("W9")) == (False, True, True)
+
+
+def running() -> Coordinator:
+    """W1 runs A and A-0 at epoch 1."""
+    coordinator = Coordinator()
+    coordinator.configure("A A-0")
+    coordinator.join("W1")
+    coordinator.compute()
+    coordinator.beat("W1", "")
+    return coordinator
+
+
+def test_a_repeated_join_keeps_epoch_and_work() -> None:
+    coordinator = running()
+    end = coordinator.group.end
+    reply = coordinator.join("W1")
+    assert (reply.error, reply.member_epoch, reply.assignment) == (
+        Error.NONE,
+        1,
+        resources("A A-0"),
+    )
+    assert coordinator.group.end == end
+
+
+def test_a_repeated_join_acknowledges_a_revocation() -> None:
+    coordinator = running()
+    coordinator.write(
+        GroupMetadata(2, Cause(Why.OPERATOR), 0), TargetAssignment(2, {"W1": resources("A")})
+    )
+    coordinator.beat("W1")
+    assert coordinator.current("W1").pending.keys() == resources("A-0")
+    reply = coordinator.join("W1")
+    assert (reply.member_epoch, reply.assignment) == (2, resources("A"))
+    assert coordinator.current("W1").state is MemberState.STABLE
+
+
+def test_a_lost_answer_is_made_good_by_the_epoch_before_it() -> None:
+    coordinator = running()
+    again = replace(JOIN, member_id="W1", url="http://w1", sequence=9)
+    assert coordinator.heartbeat(again).assignment == resources("A A-0")
+    coordinator.write(
+        GroupMetadata(2, Cause(Why.OPERATOR), 0), TargetAssignment(2, {"W1": resources("A A-0")})
+    )
+    assert coordinator.beat("W1").member_epoch == 2
+    lost = replace(BEAT, owned=tuple(resources("A")))
+    assert coordinator.heartbeat(lost).error is Error.NONE
+    assert coordinator.heartbeat(replace(lost, owned=None)).error is Error.FENCED_MEMBER_EPOCH
+    foreign = replace(lost, owned=tuple(resources("A B")))
+    assert coordinator.heartbeat(foreign).error is Error.FENCED_MEMBER_EPOCH
+
+
+def test_the_answer_is_full_if_the_request_was() -> None:
+    coordinator = running()
+    full = replace(JOIN, member_id="W1", member_epoch=1, owned=tuple(resources("A A-0")))
+    partial = (
+        replace(full, owned=None),
+        replace(full, assignors=None),
+        replace(full, rebalance_timeout_ms=-1),
+    )
+    said = [coordinator.heartbeat(request).assignment for request in (full, *partial)]
+    assert said == [resources("A A-0"), None, None, None]
+
+
+def test_the_answer_names_the_end_of_the_log_that_it_rests_on() -> None:
+    coordinator = running()
+    for request in (BEAT, replace(BEAT, rack="north")):
+        assert coordinator.heartbeat(request).log_offset == coordinator.group.end

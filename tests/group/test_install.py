@@ -1,0 +1,264 @@
+"""Prepare, Install, and what becomes of an attempt that fails (PROTOCOL §5, §6)."""
+
+from dataclasses import replace
+
+import pytest
+from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
+
+from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.messages import (
+    Assignment,
+    DeleteConnector,
+    Error,
+    ExpireSession,
+    Heartbeat,
+    Install,
+    InstallReply,
+    Prepare,
+    PrepareReply,
+    RetryAssignor,
+    TimeOutAssignor,
+)
+from fairlead.events.model import Assignor, Cause, Why
+from fairlead.events.records import GroupMetadata, TargetAssignment
+
+ALL = resources("A A-0 B B-0")
+
+
+@pytest.fixture
+def coordinator() -> Coordinator:
+    """A group of W1, which was asked to compute, and W2."""
+    coordinator = Coordinator()
+    coordinator.configure("A A-0 B B-0")
+    assert coordinator.join("W1").error is COMPUTE
+    assert coordinator.join("W2").error is Error.NONE
+    return coordinator
+
+
+def prepare(coordinator: Coordinator, **changes: object) -> PrepareReply:
+    command = replace(Prepare("connect", "W1", 0), **changes)  # type: ignore[arg-type]
+    reply = coordinator.carry_out(command).reply
+    assert isinstance(reply, PrepareReply)
+    return reply
+
+
+def test_compute_assignment_is_repeated_until_a_target_is_installed(
+    coordinator: Coordinator,
+) -> None:
+    asked = [coordinator.beat("W1", "").error for _ in range(3)]
+    coordinator.compute()
+    assert [*asked, coordinator.beat("W1", "").error] == [COMPUTE, COMPUTE, COMPUTE, Error.NONE]
+
+
+def test_only_the_first_call_to_compute_is_news(coordinator: Coordinator) -> None:
+    beat = Heartbeat("connect", "W1", 0, "1", owned=())
+    said = [coordinator.carry_out(replace(beat, sequence=n)).news for n in range(2)]
+    coordinator.join("W3")
+    said += [coordinator.carry_out(replace(beat, sequence=n)).news for n in range(2)]
+    assert said == [True, False, True, False]
+
+
+REFUSALS = {
+    "no-group-id": ({"group_id": ""}, Error.INVALID_REQUEST),
+    "no-member-id": ({"member_id": ""}, Error.INVALID_REQUEST),
+    "below-0": ({"member_epoch": -1}, Error.INVALID_REQUEST),
+    "stranger": ({"member_id": "W9"}, Error.UNKNOWN_MEMBER_ID),
+    "wrong-epoch": ({"member_epoch": 5}, Error.FENCED_MEMBER_EPOCH),
+    "not-chosen": ({"member_id": "W2"}, Error.UNKNOWN_MEMBER_ID),
+}
+
+
+@pytest.mark.parametrize(("changes", "error"), REFUSALS.values(), ids=REFUSALS)
+def test_prepare_is_for_the_chosen_member_alone(
+    coordinator: Coordinator, changes: dict[str, object], error: Error
+) -> None:
+    refused = prepare(coordinator, **changes)
+    assert (refused.error, refused.snapshot) == (error, None)
+
+
+def test_a_group_that_is_not_there_can_not_be_prepared() -> None:
+    assert prepare(Coordinator()).error is Error.GROUP_ID_NOT_FOUND
+
+
+def test_install_needs_the_snapshot_that_was_handed_out(coordinator: Coordinator) -> None:
+    command = Install("connect", "W1", 0, 2, Assignment({"W1": ALL}))
+    reply = coordinator.carry_out(command).reply
+    assert isinstance(reply, InstallReply)
+    assert reply.error is Error.UNKNOWN_MEMBER_ID
+    snapshot = coordinator.prepare("W1")
+    coordinator.restart()
+    assert coordinator.install("W1", snapshot).error is Error.UNKNOWN_MEMBER_ID
+    assert coordinator.beat("W1", "").error is COMPUTE, "it is asked again"
+
+
+FLAWS = {
+    "stranger": (Assignment({"W9": ALL}), "W9 was no member in the snapshot"),
+    "twice": (Assignment({"W1": ALL, "W2": resources("A-0")}), "A-0 is placed twice"),
+    "missing": (
+        Assignment({"W1": resources("A A-0 B")}),
+        "B-0 is neither assigned nor parked nor unplaceable",
+    ),
+    "foreign": (Assignment({"W1": ALL | resources("C")}), "C is not configured"),
+    "parked-but-not-lost": (
+        Assignment({"W1": resources("A A-0 B")}, parked={resource("B-0"): 9}),
+        "B-0 is parked, but was not lost",
+    ),
+    "unplaceable-without-reason": (
+        Assignment({"W1": resources("A A-0 B")}, unplaceable={resource("B-0"): ""}),
+        "B-0 is unplaceable without a reason",
+    ),
+    "parked-and-placed": (
+        Assignment({"W1": ALL}, parked={resource("B-0"): 9}),
+        "B-0 is placed twice",
+    ),
+}
+
+
+@pytest.mark.parametrize(("assignment", "message"), FLAWS.values(), ids=FLAWS)
+def test_a_flawed_assignment_is_refused_and_recorded_as_failed(
+    coordinator: Coordinator, assignment: Assignment, message: str
+) -> None:
+    snapshot = coordinator.prepare("W1")
+    reply = coordinator.install("W1", snapshot, assignment)
+    assert reply == InstallReply(Error.INVALID_ASSIGNMENT, message)
+    target = coordinator.group.target
+    assert (target.assignment_epoch, target.error, target.members) == (2, message, {})
+
+
+def test_a_target_may_be_of_an_older_epoch_if_it_is_the_snapshots(
+    coordinator: Coordinator,
+) -> None:
+    snapshot = coordinator.prepare("W1")
+    coordinator.join("W3")
+    coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
+    coordinator.carry_out(DeleteConnector("connect", "B"))
+    assert coordinator.install("W1", snapshot) == InstallReply(Error.NONE)
+    group = coordinator.group
+    assert (group.assignment_epoch, group.group_epoch) == (2, 5)
+    assert group.shares == {"W1": resources("A A-0")}
+    assert coordinator.beat("W1", "").error is COMPUTE, "the next one is asked for"
+    coordinator.settle()
+    assert coordinator.group.shares.keys() == {"W1", "W3"}
+
+
+def test_who_left_and_came_back_meanwhile_has_no_share(coordinator: Coordinator) -> None:
+    snapshot = coordinator.prepare("W1")
+    coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
+    coordinator.join("W2")
+    coordinator.install("W1", snapshot)
+    assert coordinator.group.shares.keys() == {"W1"}
+    assert coordinator.beat("W2", "").assignment == frozenset()
+
+
+def test_one_epoch_never_has_two_targets(coordinator: Coordinator) -> None:
+    snapshot = coordinator.prepare("W1")
+    assert coordinator.install("W1", snapshot) == InstallReply(Error.NONE)
+    assert coordinator.install("W1", snapshot).error is Error.UNKNOWN_MEMBER_ID
+    assert prepare(coordinator).error is Error.UNKNOWN_MEMBER_ID, "nothing is due"
+
+
+def test_an_install_at_an_old_member_epoch_may_be_sent_again(coordinator: Coordinator) -> None:
+    coordinator.compute()
+    coordinator.beat("W1", "")
+    coordinator.join("W3")
+    coordinator.settle()
+    coordinator.join("W4")
+    assert coordinator.beat("W1").error is COMPUTE
+    snapshot = coordinator.prepare("W1")
+    old = Install("connect", "W1", 0, snapshot.group_epoch, assign(snapshot))
+    reply = coordinator.carry_out(old).reply
+    assert isinstance(reply, InstallReply)
+    assert reply.error is Error.FENCED_MEMBER_EPOCH
+    assert coordinator.install("W1", snapshot) == InstallReply(Error.NONE)
+
+
+def test_the_chosen_one_is_chosen_anew_when_it_goes(coordinator: Coordinator) -> None:
+    coordinator.carry_out(ExpireSession("W1"))
+    assert coordinator.beat("W2", "").error is COMPUTE
+
+
+def test_the_chosen_one_is_chosen_anew_when_it_no_longer_qualifies(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.prepare("W1")
+    coordinator.join("W3", replace(JOIN, assignors=(Assignor("cooperative", 0, 9, 9),)))
+    assert prepare(coordinator).error is Error.UNKNOWN_MEMBER_ID
+    assert coordinator.beat("W3", "").error is COMPUTE
+
+
+def test_the_widest_range_computes() -> None:
+    """The seed's example: A [1-5] beats B [3-4] and C [2-4]."""
+    coordinator = Coordinator()
+    for member_id, low, high in (("C", 2, 4), ("B", 3, 4), ("Z", 1, 5)):
+        written = (Assignor("cooperative", low, high, high),)
+        coordinator.join(member_id, replace(JOIN, assignors=written))
+    assert coordinator.beat("Z", "").error is Error.NONE, "the computation in flight stands"
+    assert prepare(coordinator, member_id="C").error is Error.UNKNOWN_MEMBER_ID
+    assert coordinator.beat("Z", "").error is COMPUTE
+
+
+def test_the_chosen_one_stays_chosen(coordinator: Coordinator) -> None:
+    coordinator.compute()
+    coordinator.join("W0")
+    assert coordinator.beat("W1", "").error is COMPUTE
+
+
+# Failed attempts.
+
+
+def test_a_failed_attempt_is_recorded_and_tried_again_after_a_backoff(
+    coordinator: Coordinator,
+) -> None:
+    waits = list[int]()
+    for attempt in range(1, 7):
+        coordinator.desk = replace(coordinator.desk, computation=None)
+        assert coordinator.beat("W1", "").error is COMPUTE
+        snapshot = coordinator.prepare("W1")
+        epoch = coordinator.current("W1").member_epoch
+        command = Install("connect", "W1", epoch, snapshot.group_epoch, None, "no luck")
+        (record,) = coordinator.carry_out(command).records
+        assert isinstance(record, TargetAssignment)
+        assert (record.error, record.failures) == ("no luck", attempt)
+        assert coordinator.beat("W1", "").error is Error.NONE, "not before the back-off is over"
+        waits.append(record.retry_at_ms - coordinator.now_ms)
+        coordinator.now_ms = record.retry_at_ms - 1
+        assert coordinator.carry_out(RetryAssignor()).records == ()
+        coordinator.now_ms = record.retry_at_ms
+        assert coordinator.carry_out(RetryAssignor()).records == (
+            GroupMetadata(snapshot.group_epoch + 1, Cause(Why.ASSIGNOR_RETRY), coordinator.now_ms),
+        )
+    assert waits == [5_000, 10_000, 20_000, 40_000, 60_000, 60_000]
+    coordinator.settle()
+    assert (coordinator.group.target.failures, coordinator.group.target.retry_at_ms) == (0, 0)
+
+
+def test_a_failed_attempt_keeps_the_target_without_what_is_gone(coordinator: Coordinator) -> None:
+    coordinator.settle()
+    had = coordinator.group.shares["W1"]
+    coordinator.carry_out(ExpireSession("W2"))
+    coordinator.carry_out(DeleteConnector("connect", next(iter(had)).connector))
+    coordinator.beat("W1")
+    snapshot = coordinator.prepare("W1")
+    coordinator.install("W1", snapshot, Assignment({}))
+    assert coordinator.group.shares == {"W1": had & coordinator.group.configured}
+
+
+def test_who_takes_too_long_is_replaced_and_stays_a_member(coordinator: Coordinator) -> None:
+    coordinator.now_ms = 60_000
+    assert coordinator.carry_out(TimeOutAssignor()).records == ()
+    assert coordinator.beat("W1", "").error is Error.NONE
+    assert coordinator.beat("W2", "").error is COMPUTE
+    coordinator.now_ms = 120_000
+    (failed,) = coordinator.carry_out(TimeOutAssignor()).records
+    assert isinstance(failed, TargetAssignment)
+    assert (failed.assignment_epoch, failed.failures) == (2, 1)
+    assert failed.error == "no member computed an assignment in time"
+
+
+def test_when_all_who_can_compute_took_too_long_the_attempt_has_failed() -> None:
+    coordinator = Coordinator()
+    coordinator.join("W1", replace(JOIN, assignors=(Assignor("cooperative", 0, 9, 0),)))
+    coordinator.join("W2")
+    coordinator.now_ms = 60_000
+    records = coordinator.carry_out(TimeOutAssignor()).records
+    assert [type(record) for record in records] == [TargetAssignment]

@@ -1,0 +1,175 @@
+"""What a heartbeat must be, and what refuses it (PROTOCOL §3; `request_validation` of the data)."""
+
+from dataclasses import replace
+
+import pytest
+from coordinator import COOPERATIVE, JOIN, Coordinator, resource
+
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages import Error, Heartbeat
+from fairlead.events.model import Assignor
+
+FIRST = replace(JOIN, member_id="W1", url="http://w1")
+BEAT = Heartbeat("connect", "W1", 0, "1")
+
+
+@pytest.fixture
+def coordinator() -> Coordinator:
+    """A group of one member, W1, that has reached epoch 1."""
+    coordinator = Coordinator()
+    coordinator.configure("A A-0")
+    coordinator.join("W1")
+    coordinator.compute()
+    coordinator.beat("W1", "")
+    return coordinator
+
+
+def refused(coordinator: Coordinator, request: Heartbeat) -> Error:
+    """Return the error of a request that must change nothing."""
+    end = coordinator.group.end
+    reply = coordinator.heartbeat(request)
+    assert coordinator.group.end == end, "a refused request changes nothing"
+    return reply.error
+
+
+A0 = resource("A-0")
+INVALID = {
+    "group-id-empty": replace(FIRST, group_id=""),
+    "instance-id-empty": replace(FIRST, instance_id=""),
+    "rack-empty": replace(FIRST, rack=""),
+    "join-without-timeout": replace(FIRST, member_id="W2", rebalance_timeout_ms=-1),
+    "join-with-timeout-0": replace(FIRST, member_id="W2", rebalance_timeout_ms=0),
+    "join-without-owned": replace(FIRST, owned=None),
+    "join-that-owns": replace(FIRST, owned=(A0,)),
+    "join-without-assignors": replace(FIRST, member_id="W2", assignors=None),
+    "join-with-no-assignor": replace(FIRST, member_id="W2", assignors=()),
+    "beat-without-member-id": replace(BEAT, member_id="", member_epoch=1),
+    "leave-without-member-id": replace(BEAT, member_id="", member_epoch=-1),
+    "temporary-leave-without-member-id": replace(BEAT, member_id="", member_epoch=-2),
+    "temporary-leave-without-instance": replace(BEAT, member_epoch=-2),
+    "epoch-below-minus-2": replace(BEAT, member_epoch=-3),
+    "both-kinds-of-assignor": replace(FIRST, server_assignor="uniform"),
+    "assignor-without-name": replace(FIRST, assignors=(Assignor(""),)),
+    "minimum-below-minus-1": replace(FIRST, assignors=(Assignor("a", -2, 0, 0),)),
+    "maximum-below-0": replace(FIRST, assignors=(Assignor("a", -1, -1, -1),)),
+    "maximum-below-minimum": replace(FIRST, assignors=(Assignor("a", 3, 2, 2),)),
+    "version-below-range": replace(FIRST, assignors=(Assignor("a", 1, 2, 0),)),
+    "version-above-range": replace(FIRST, assignors=(Assignor("a", 1, 2, 3),)),
+    "assignor-twice": replace(FIRST, assignors=(Assignor("a"), Assignor("a", 0, 1))),
+    "task-below-0": replace(BEAT, member_epoch=1, owned=(A0._replace(task=-2),)),
+    "owned-twice": replace(BEAT, member_epoch=1, owned=(A0, A0)),
+}
+
+
+@pytest.mark.parametrize("request_", INVALID.values(), ids=INVALID)
+def test_a_flawed_request_is_invalid(coordinator: Coordinator, request_: Heartbeat) -> None:
+    assert refused(coordinator, request_) is Error.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("name", ["\0", "x" * 201, "W\ud800", "  "], ids=repr)
+def test_a_member_id_that_no_key_can_hold_is_invalid(coordinator: Coordinator, name: str) -> None:
+    assert refused(coordinator, replace(FIRST, member_id=name)) is Error.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"url": "http://\ud800"},
+        {"assignors": (Assignor("\ud800"),)},
+        {"client_id": "\ud800"},
+        {"rebalance_timeout_ms": 1 << 70},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_no_log_can_hold_is_invalid(
+    coordinator: Coordinator, changes: dict[str, object]
+) -> None:
+    hostile = replace(FIRST, member_id="W2", **changes)  # type: ignore[arg-type]
+    assert refused(coordinator, hostile) is Error.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("epoch", [5, -1])
+def test_only_a_join_makes_a_group(epoch: int) -> None:
+    assert refused(Coordinator(), replace(BEAT, member_epoch=epoch)) is Error.GROUP_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize("epoch", [5, -1])
+def test_a_stranger_can_only_join(coordinator: Coordinator, epoch: int) -> None:
+    request = replace(BEAT, member_id="W2", member_epoch=epoch)
+    assert refused(coordinator, request) is Error.UNKNOWN_MEMBER_ID
+
+
+def test_a_full_group_takes_no_newcomer_but_serves_its_members() -> None:
+    coordinator = Coordinator(Settings(max_size=1))
+    coordinator.join("W1")
+    newcomer = replace(FIRST, member_id="W2")
+    assert refused(coordinator, newcomer) is Error.GROUP_MAX_SIZE_REACHED
+    assert coordinator.beat("W1", "").error is Error.COMPUTE_ASSIGNMENT
+
+
+def test_another_process_can_not_take_a_seat_that_lives(coordinator: Coordinator) -> None:
+    for epoch in (0, 1, -1):
+        request = replace(FIRST, member_epoch=epoch, incarnation="2")
+        assert refused(coordinator, request) is Error.UNRELEASED_INSTANCE_ID
+
+
+UNSUPPORTED = {
+    "unknown-server-assignor": replace(
+        FIRST, member_id="W2", assignors=None, server_assignor="unknown-name"
+    ),
+    "nothing-in-common": replace(FIRST, member_id="W2", assignors=(Assignor("another"),)),
+    "nobody-reads-all-versions": replace(
+        FIRST, member_id="W2", assignors=(Assignor("cooperative", 5, 6, 5),)
+    ),
+}
+
+
+@pytest.mark.parametrize("request_", UNSUPPORTED.values(), ids=UNSUPPORTED)
+def test_a_newcomer_that_would_leave_nobody_able_is_refused(
+    coordinator: Coordinator, request_: Heartbeat
+) -> None:
+    assert refused(coordinator, request_) is Error.UNSUPPORTED_ASSIGNOR
+
+
+def test_a_newcomer_that_reads_all_versions_is_welcome(coordinator: Coordinator) -> None:
+    wide = (Assignor("cooperative", 0, 6, 6),)
+    coordinator.join("W2", replace(JOIN, assignors=wide))
+    assert coordinator.beat("W2", "").error is Error.COMPUTE_ASSIGNMENT
+
+
+INCOMPATIBLE = {
+    "none": (),
+    "another": (Assignor("another"),),
+    "unreadable": (Assignor("cooperative", 5, 6, 5),),
+}
+
+
+@pytest.mark.parametrize("assignors", INCOMPATIBLE.values(), ids=INCOMPATIBLE)
+def test_a_members_incompatible_change_leaves_everything_as_it_was(
+    coordinator: Coordinator, assignors: tuple[Assignor, ...]
+) -> None:
+    coordinator.join("W2")
+    coordinator.compute()
+    epoch = coordinator.current("W1").member_epoch
+    request = replace(BEAT, member_epoch=epoch, assignors=assignors)
+    assert refused(coordinator, request) is Error.UNSUPPORTED_ASSIGNOR
+
+
+def test_alone_a_member_may_change_its_assignor_but_not_give_it_up(
+    coordinator: Coordinator,
+) -> None:
+    request = replace(BEAT, member_epoch=1, assignors=())
+    assert refused(coordinator, request) is Error.UNSUPPORTED_ASSIGNOR
+    changed = coordinator.heartbeat(replace(request, assignors=(Assignor("another"),)))
+    assert changed.error is Error.COMPUTE_ASSIGNMENT
+
+
+def test_two_assignors_in_common_are_enough() -> None:
+    coordinator = Coordinator()
+    both = (Assignor("a"), *COOPERATIVE)
+    coordinator.join("W1", replace(JOIN, assignors=both))
+    coordinator.prepare("W1")
+    coordinator.join("W2")
+    assert coordinator.beat("W1", "").error is Error.COMPUTE_ASSIGNMENT
+    snapshot = coordinator.prepare("W1")
+    assert (snapshot.assignor, set(snapshot.members)) == ("cooperative", {"W1", "W2"})

@@ -1,0 +1,62 @@
+"""What is counted in real logs."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from fairlead.events.codec import encode
+from fairlead.events.keys import commit_key
+from fairlead.events.log import GroupLog
+from fairlead.events.log_reader import LogReader
+from fairlead.events.model import Cause, Commit, CommitId, Manifest, Token, Why
+from fairlead.events.records import Committed, GroupMetadata, Record, TaskProgress, Tombstone
+from fairlead.projections.progress import Progress, connector_progress, tasks_progress
+from fairlead.projections.rebalances import Rebalances
+
+TOKEN = Token(1, 1)
+
+
+def write(path: Path, records: Iterable[Record], trim: int = 0) -> None:
+    with GroupLog.open_writer(path, "connect") as log:
+        log.append(log.end, [encode(record) for record in records], 0)
+        log.trim(trim)
+
+
+def bumps(*causes: Why) -> list[Record]:
+    return [GroupMetadata(epoch, Cause(why), 0) for epoch, why in enumerate(causes, 1)]
+
+
+def test_rebalances_are_counted_from_the_beginning_and_on(tmp_path: Path) -> None:
+    counted = Rebalances()
+    write(tmp_path / "log", bumps(Why.MEMBER_JOINED, Why.MEMBER_JOINED, Why.OPERATOR))
+    with LogReader.open(tmp_path / "log") as log:
+        counted.catch_up(log)
+        counted.catch_up(log)
+    assert counted.by_cause == {Why.MEMBER_JOINED: 2, Why.OPERATOR: 1}
+    write(tmp_path / "log", [*bumps(Why.MEMBER_LEFT), Tombstone(GroupMetadata, ())])
+    with LogReader.open(tmp_path / "log") as log:
+        counted.catch_up(log)
+    assert counted.by_cause == {Why.MEMBER_JOINED: 2, Why.OPERATOR: 1, Why.MEMBER_LEFT: 1}
+
+
+def test_of_a_trimmed_log_the_rest_is_counted(tmp_path: Path) -> None:
+    write(tmp_path / "log", bumps(Why.MEMBER_JOINED, Why.OPERATOR, Why.OPERATOR), trim=2)
+    counted = Rebalances()
+    with LogReader.open(tmp_path / "log") as log:
+        counted.catch_up(log)
+    assert counted.by_cause == {Why.OPERATOR: 1}
+
+
+def test_the_progress_of_a_connector_is_that_of_its_tasks(tmp_path: Path) -> None:
+    first = TaskProgress(CommitId("a", 0, TOKEN, 4), 5, 50, 40, 400, 1_000)
+    second = TaskProgress(CommitId("a", 10, TOKEN, 0), 1, 10, 10, 100, 2_000)
+    alien = TaskProgress(CommitId("ab", 0, TOKEN, 0), 1, 1, 1, 1, 3_000)
+    manifest = Manifest("/sink", "staging", 1, 1, 1)
+    waiting = [
+        Committed(Commit(CommitId("a", task, TOKEN, 0), (), manifest, 1), 0) for task in (0, 10)
+    ]
+    published = Tombstone(Committed, commit_key(waiting[0].commit.commit_id))
+    write(tmp_path / "log", [first, second, alien, *waiting, published])
+    with LogReader.open(tmp_path / "log") as log:
+        assert tasks_progress(log, "a") == {0: first, 10: second}
+        assert connector_progress(log, "a") == Progress(6, 60, 50, 500, 2_000, 1)
+        assert connector_progress(log, "b") == Progress()

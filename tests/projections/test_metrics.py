@@ -1,0 +1,118 @@
+# pyright: basic
+from collections.abc import Iterable
+from shutil import which
+from subprocess import run
+
+import pytest
+from coordinator import Coordinator
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
+from prometheus_client.parser import text_string_to_metric_families as parse
+
+from fairlead.actors.messages import ReportStatus, StatusUpdate
+from fairlead.events.model import Resource, RunState, Token, Why
+from fairlead.projections.metrics import Exposition, GroupFigures, LogFigures, RequestMetrics
+from fairlead.projections.progress import Progress
+
+Labels = tuple[tuple[str, str], ...]
+Samples = dict[tuple[str, Labels], float]
+
+
+def busy() -> GroupFigures:
+    coordinator = Coordinator()
+    coordinator.configure("A A-0 A-1")
+    coordinator.join("W1")
+    coordinator.settle()
+    update = StatusUpdate(Resource("A", 0), Token(1, 1), RunState.RUNNING, 0)
+    coordinator.command(ReportStatus("connect", "W1", (update,)))
+    return GroupFigures(
+        coordinator.group,
+        {Why.MEMBER_JOINED: 3, Why.SESSION_EXPIRED: 1},
+        {"control": LogFigures(7, 4096), "offsets": LogFigures(2, 512)},
+        {"A": Progress(4, 100, 90, 900, 1_500, 1)},
+    )
+
+
+def scrape(groups: Iterable[GroupFigures], accept: str = "") -> tuple[str, str]:
+    requests = RequestMetrics()
+    requests.observe("GET", "/connectors", 200, 0.004)
+    requests.observe("BREW", "unmatched", 404, 0.1)
+    text, content_type = Exposition("1.2.3", requests).write(accept, groups)
+    return text.decode(), content_type
+
+
+def samples(text: str) -> Samples:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in parse(text)
+        for sample in family.samples
+    }
+
+
+def of(group: str = "connect", **labels: str) -> Labels:
+    return tuple(sorted({"group": group, **labels}.items()))
+
+
+def test_a_group_is_measured() -> None:
+    told = samples(scrape([busy()])[0])
+    ours = {key: value for key, value in told.items() if dict(key[1]).get("group") == "connect"}
+    states = dict.fromkeys(("empty", "assigning", "reconciling", "stable", "dead"), 0.0)
+    seats = dict.fromkeys(("stable", "unrevoked", "unreleased", "unknown"), 0.0)
+    tasks = {state.value.lower(): 0.0 for state in RunState}
+    kinds = {"configured": (1, 2), "assigned": (1, 2), "parked": (0, 0), "unplaceable": (0, 0)}
+    expected: Samples = {
+        ("fairlead_group_epoch", of()): 1,
+        ("fairlead_group_assignment_epoch", of()): 1,
+        ("fairlead_group_assignment_failures", of()): 0,
+        ("fairlead_group_rebalances_total", of(cause="member-joined")): 3,
+        ("fairlead_group_rebalances_total", of(cause="session-expired")): 1,
+        ("fairlead_group_last_rebalance_timestamp_seconds", of()): 0,
+        ("fairlead_log_end_offset", of(log="control")): 7,
+        ("fairlead_log_end_offset", of(log="offsets")): 2,
+        ("fairlead_log_size_bytes", of(log="control")): 4096,
+        ("fairlead_log_size_bytes", of(log="offsets")): 512,
+        ("fairlead_log_unknown_records", of()): 0,
+        ("fairlead_connector_rows_in_total", of(connector="A")): 100,
+        ("fairlead_connector_rows_out_total", of(connector="A")): 90,
+        ("fairlead_connector_out_bytes_total", of(connector="A")): 900,
+        ("fairlead_connector_batches_total", of(connector="A")): 4,
+        ("fairlead_connector_unpublished_batches", of(connector="A")): 1,
+        ("fairlead_connector_last_commit_timestamp_seconds", of(connector="A")): 1.5,
+    }
+    for state, value in {**states, "stable": 1.0}.items():
+        expected["fairlead_group_state", of(state=state)] = value
+    for state, value in {**seats, "stable": 1.0}.items():
+        expected["fairlead_group_members", of(state=state)] = value
+    for state, value in {**tasks, "running": 1.0, "unassigned": 1.0}.items():
+        expected["fairlead_connector_tasks", of(connector="A", state=state)] = value
+    for name, counts in kinds.items():
+        for kind, count in zip(("connector", "task"), counts, strict=True):
+            expected[f"fairlead_group_{name}_resources", of(kind=kind)] = count
+    assert ours == expected
+
+
+def test_requests_and_the_process_are_measured() -> None:
+    told = samples(scrape([])[0])
+    get = (("code", "200"), ("method", "GET"), ("route", "/connectors"))
+    other = (("code", "404"), ("method", "other"), ("route", "unmatched"))
+    assert told["fairlead_rest_requests_total", get] == 1
+    assert told["fairlead_rest_requests_total", other] == 1
+    bucket = "fairlead_rest_request_duration_seconds_bucket"
+    labels = (("le", "0.005"), ("method", "GET"), ("route", "/connectors"))
+    assert told[bucket, labels] == 1
+    assert told["fairlead_build_info", (("version", "1.2.3"),)] == 1
+    assert told["process_resident_memory_bytes", ()] > 0
+
+
+def test_open_metrics_are_written_for_those_who_ask() -> None:
+    text, content_type = scrape([busy()], "application/openmetrics-text; version=1.0.0")
+    assert content_type.startswith("application/openmetrics-text")
+    assert {family.name for family in parse_open(text)} > {"fairlead_group_rebalances"}  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.skipif(which("promtool") is None, reason="promtool is not installed")
+def test_promtool_finds_nothing_to_complain_about() -> None:
+    text, _ = scrape([busy()])
+    checked = run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")

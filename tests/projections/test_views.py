@@ -1,0 +1,119 @@
+from dataclasses import replace
+
+import pytest
+from coordinator import JOIN, Coordinator, resource
+
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages import (
+    Assignment,
+    CommandReply,
+    DeleteConnector,
+    ExpireSession,
+    ReportStatus,
+    StatusUpdate,
+)
+from fairlead.events.model import Resource, RunState, Token
+from fairlead.projections.views import (
+    Doing,
+    connector_names,
+    connector_status,
+    doing,
+    group_view,
+    run_states,
+)
+
+A0 = {"id": "A-0", "connector": "A", "task": 0}
+
+
+@pytest.fixture
+def coordinator() -> Coordinator:
+    made = Coordinator(Settings(max_delay_ms=60_000))
+    made.configure("A A-0")
+    made.join("W1", replace(JOIN, url="here/w1"))
+    made.settle()
+    return made
+
+
+def report(coordinator: Coordinator, what: str, state: RunState, reason: str = "") -> CommandReply:
+    update = StatusUpdate(resource(what), Token(1, 1), state, reason=reason, at_ms=0)
+    return coordinator.command(ReportStatus("connect", "W1", (update,)))
+
+
+def test_what_nobody_reported_is_unassigned(coordinator: Coordinator) -> None:
+    assert doing(coordinator.group, resource("A-0")) == Doing(RunState.UNASSIGNED, "here/w1")
+    assert doing(coordinator.group, resource("B")) == Doing(RunState.UNASSIGNED, "")
+
+
+def test_only_a_failure_has_a_trace(coordinator: Coordinator) -> None:
+    report(coordinator, "A-0", RunState.RUNNING, "waiting for files")
+    assert doing(coordinator.group, resource("A-0")).to_json() == {
+        "state": "RUNNING",
+        "worker_id": "here/w1",
+    }
+    report(coordinator, "A-0", RunState.FAILED, "no such column")
+    assert doing(coordinator.group, resource("A-0")).to_json() == {
+        "state": "FAILED",
+        "worker_id": "here/w1",
+        "trace": "no such column",
+    }
+
+
+def test_a_lost_worker_takes_its_states_with_it(coordinator: Coordinator) -> None:
+    report(coordinator, "A-0", RunState.RUNNING)
+    coordinator.command(ExpireSession("W1"))
+    status = connector_status(coordinator.group, "A", "source")
+    assert status["tasks"] == [{"id": 0, "state": "UNASSIGNED", "worker_id": "here/w1"}]
+    assert run_states(coordinator.group, "A") == {
+        **dict.fromkeys(RunState, 0),
+        RunState.UNASSIGNED: 1,
+    }
+
+
+def test_what_is_lost_is_told_with_its_deadline(coordinator: Coordinator) -> None:
+    coordinator.configure("A A-0 A-1 A-2")
+    coordinator.join("W2", replace(JOIN, url="here/w2"))
+    coordinator.settle()
+    moved = sorted(coordinator.current("W2").assigned)
+    coordinator.now_ms = 1_000
+    coordinator.command(ExpireSession("W2"))
+    coordinator.settle()
+    told = group_view(coordinator.group)
+    lost = [
+        {"id": str(each), "connector": "A", "task": each.task if each.is_task else None}
+        for each in moved
+    ]
+    assert told["losses"] == [
+        {
+            "member_id": "W2",
+            "instance_id": None,
+            "worker_id": "here/w2",
+            "resources": lost,
+            "cause": "session-expired",
+            "subject": "here/w2",
+            "time_ms": 1_000,
+            "deadline_ms": 61_000,
+        }
+    ]
+    assert told["parked"] == [{**each, "deadline_ms": 61_000, "fired": False} for each in lost]
+    assert told["unassigned"] == lost
+
+
+def test_what_no_member_can_take_is_told_with_the_reason() -> None:
+    coordinator = Coordinator()
+    coordinator.configure("A A-0")
+    coordinator.join("W1")
+    reason = "no worker has the tag gpu"
+    members = {"W1": frozenset({Resource("A")})}
+    assignment = Assignment(members, unplaceable={Resource("A", 0): reason})
+    coordinator.install("W1", coordinator.prepare("W1"), assignment)
+    coordinator.beat("W1", "")
+    told = group_view(coordinator.group)
+    assert isinstance(told["target"], dict)
+    assert told["target"]["unplaceable"] == [{**A0, "reason": reason}]
+    assert told["unassigned"] == [A0]
+
+
+def test_a_connector_that_is_being_deleted_is_not_listed(coordinator: Coordinator) -> None:
+    assert connector_names(coordinator.group) == ["A"]
+    coordinator.command(DeleteConnector("connect", "A"))
+    assert connector_names(coordinator.group) == []

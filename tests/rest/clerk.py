@@ -1,0 +1,40 @@
+"""Who carries out commands in these tests: it asks the scribe, and can be told to fail."""
+
+from rest.scribe import Desk
+
+from fairlead.actors.messages import CommandReply
+from fairlead.runtime.node import NodeView, ProcessView, Whereabouts
+from fairlead.runtime.rest.errors import Unanswered
+from fairlead.runtime.rest.gateway import Command, Outcome
+
+
+class Clerk:
+    """Carries out commands as the gateway does."""
+
+    def __init__(self, scribe: Desk | None) -> None:
+        self.scribe = scribe
+        self.loses_answers = False
+        """Every first answer is lost, and the command sent again."""
+        self.workers: tuple[ProcessView, ...] = ()
+        self.sent: list[Command] = []
+
+    async def carry_out(self, command: Command) -> Outcome:
+        self.sent.append(command)
+        if self.loses_answers:
+            self._command(command)
+        return Outcome(self._command(command), repeated=self.loses_answers)
+
+    async def locate(self, group_id: str) -> Whereabouts:
+        return Whereabouts(group_id, "somewhere" if self.scribe else None, 1)
+
+    async def describe_node(self) -> NodeView:
+        if self.scribe is None:
+            raise Unanswered("nobody is here: try again")
+        return NodeView(1, (), self.workers, ())
+
+    def _command(self, command: Command) -> CommandReply:
+        if self.scribe is None:
+            raise Unanswered("nobody is here: try again")
+        reply = self.scribe.ask("command", command)
+        assert isinstance(reply, CommandReply)
+        return reply

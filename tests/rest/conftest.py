@@ -1,0 +1,62 @@
+"""The whole REST interface over the real logs of one group; only the actors are missing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rest.clerk import Clerk
+from rest.client import Client
+from rest.plugins import Broken, Locked
+from rest.scribe import Desk, scribe
+
+from fairlead.projections.metrics import Exposition, RequestMetrics
+from fairlead.runtime.connectors.plugins import Plugin, Plugins
+from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.rest.app import make_app
+from fairlead.runtime.rest.logs import Logs
+from fairlead.runtime.rest.service import Service
+from fairlead.runtime.secrets import Vault
+
+KEY = bytes(range(32))
+
+
+@dataclass
+class House:
+    """A data folder with one group, its coordinator, and the REST interface over it."""
+
+    data_dir: Path
+    scribe: Desk
+    clerk: Clerk
+    service: Service
+    client: Client
+
+
+def service_over(data_dir: Path, clerk: Clerk) -> Service:
+    requests = RequestMetrics()
+    plugins = Plugins((Plugin(SparkPipeline), Plugin(Locked), Plugin(Broken)), {})
+    return Service(
+        group_id="connect",
+        cluster_id="a-cluster",
+        version="1.2.3",
+        logs=Logs(data_dir),
+        commands=clerk,
+        plugins=plugins,
+        vault=Vault(KEY),
+        requests=requests,
+        exposition=Exposition("1.2.3", requests),
+    )
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with scribe(tmp_path / "groups" / "connect") as desk:
+        clerk = Clerk(desk)
+        service = service_over(tmp_path, clerk)
+        yield House(tmp_path, desk, clerk, service, Client(make_app(service)))
+        service.logs.close()
+
+
+@pytest.fixture
+def client(house: House) -> Client:
+    return house.client

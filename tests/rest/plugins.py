@@ -1,0 +1,38 @@
+"""Connector classes for tests: one with a secret, and one that is no good."""
+
+from collections.abc import Mapping, Sequence
+
+from fairlead.runtime.connectors.common_keys import COMMON
+from fairlead.runtime.connectors.config import ConfigDef, Definition, Importance, Kind, Validation
+from fairlead.runtime.connectors.spi import Connector, Context, Pipeline
+
+
+def _no_spaces(value: object) -> str | None:
+    return f"{value} has a space in it" if " " in str(value) else None
+
+
+class Locked(Connector):
+    """Needs a password, and passes on all keys below `extra.`."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        password = Definition(
+            "password", Kind.PASSWORD, Importance.HIGH, "A secret.", "", validator=_no_spaces
+        )
+        return ConfigDef((*COMMON.definitions, password), ("extra.",))
+
+    def start(self, context: Context, config: Mapping[str, str]) -> None: ...
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [dict[str, str]()] * max_tasks
+
+    def pipeline(self, context: Context, task_config: Mapping[str, str]) -> Pipeline:
+        raise NotImplementedError
+
+
+class Broken(Locked):
+    """Fails on every config."""
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> Validation:
+        raise RuntimeError(f"no idea what to make of {config}")

@@ -1,0 +1,211 @@
+from http import HTTPStatus
+from typing import Any
+
+from rest.client import Client
+from rest.conftest import House
+
+from fairlead.events.model import Resource, RunState
+
+LOCKED = {"connector.class": "Locked"}
+STORED = {**LOCKED, "name": "a"}
+INFO: dict[str, Any] = {"name": "a", "config": STORED, "tasks": [], "type": "source"}
+GONE = {"error_code": 404, "message": "there is no connector a"}
+
+
+def create(client: Client, name: str = "a", **config: object) -> None:
+    body = {"name": name, "config": {**LOCKED, **config}}
+    assert client.post("/connectors", json=body).status_code == HTTPStatus.CREATED
+
+
+def test_a_connector_is_created_read_and_deleted(house: House) -> None:
+    client = house.client
+    made = client.post("/connectors", json={"name": "a", "config": LOCKED})
+    assert (made.status_code, made.headers["location"], made.json()) == (201, "/connectors/a", INFO)
+    assert client.get("/connectors").json() == ["a"]
+    assert client.get("/connectors/a").json() == INFO
+    assert client.get("/connectors/a/config").json() == STORED
+    assert client.get("/connectors/a/tasks").json() == []
+    gone = client.delete("/connectors/a")
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert client.get("/connectors").json() == []
+
+
+def test_a_config_is_put_with_201_at_first_and_with_200_from_then_on(client: Client) -> None:
+    first = client.put("/connectors/a/config", json=LOCKED)
+    again = client.put("/connectors/a/config", json=LOCKED)
+    other = client.put("/connectors/a/config", json={**LOCKED, "tasks.max": 2})
+    assert [each.status_code for each in (first, again, other)] == [201, 200, 200]
+    assert other.json() == {**INFO, "config": {**STORED, "tasks.max": "2"}}
+
+
+def test_a_config_that_is_put_again_is_not_written_again(house: House) -> None:
+    config = {**LOCKED, "password": "hunter2"}
+    house.client.put("/connectors/a/config", json=config)
+    before = house.client.get("/groups/connect").json()["log_end"]
+    house.client.put("/connectors/a/config", json=config)
+    assert house.client.get("/groups/connect").json()["log_end"] == before
+
+
+def test_a_name_that_is_taken_is_a_409(client: Client) -> None:
+    create(client)
+    taken = client.post("/connectors", json={"name": "a", "config": LOCKED})
+    assert (taken.status_code, taken.json()) == (
+        409,
+        {"error_code": 409, "message": "Connector a already exists"},
+    )
+
+
+def test_a_connector_that_is_being_deleted_is_gone_for_readers_and_in_the_way_of_writers(
+    client: Client,
+) -> None:
+    create(client)
+    client.delete("/connectors/a")
+    told = "connector a is being deleted"
+    for path in ("", "/config", "/status", "/tasks", "/tasks/0/status"):
+        reply = client.get(f"/connectors/a{path}")
+        assert (reply.status_code, told in reply.json()["message"]) == (404, True)
+    refused = (
+        client.post("/connectors", json={"name": "a", "config": LOCKED}),
+        client.put("/connectors/a/config", json=LOCKED),
+    )
+    message = f"{told}: create it once it is gone"
+    assert [each.json() for each in refused] == [{"error_code": 409, "message": message}] * 2
+    assert client.delete("/connectors/a").json() == {"error_code": 404, "message": told}
+
+
+def test_what_was_never_created_is_a_404(client: Client) -> None:
+    paths = ("", "/config", "/status", "/tasks", "/tasks/0/status")
+    replies = [client.get(f"/connectors/a{path}") for path in paths]
+    assert [each.json() for each in [*replies, client.delete("/connectors/a")]] == [GONE] * 6
+
+
+def test_names_that_no_path_leads_to_are_refused(client: Client) -> None:
+    for name in ("", "  ", "a/b", "..", "a\nb", "ä" * 101):
+        reply = client.post("/connectors", json={"name": name, "config": LOCKED})
+        assert (reply.status_code, reply.json()["error_code"]) == (400, 400), name
+
+
+def test_names_are_decoded_from_their_path(client: Client) -> None:
+    created = client.post("/connectors", json={"name": "flüge & more", "config": LOCKED})
+    location = created.headers["location"]
+    assert location == "/connectors/fl%C3%BCge%20%26%20more"
+    assert client.get(location).json()["name"] == "flüge & more"
+    assert client.delete(location).status_code == 204
+
+
+def test_a_config_with_another_name_is_refused(client: Client) -> None:
+    config = {**LOCKED, "name": "b"}
+    replies = (
+        client.post("/connectors", json={"name": "a", "config": config}),
+        client.put("/connectors/a/config", json=config),
+    )
+    message = "Connector name configuration (b) doesn't match the connector name (a)"
+    assert [each.json() for each in replies] == [{"error_code": 400, "message": message}] * 2
+
+
+def test_an_invalid_config_is_refused_with_all_that_is_wrong_with_it(client: Client) -> None:
+    config = {"connector.class": "SparkPipeline", "tasks.max": 0, "source.format": "exe"}
+    reply = client.post("/connectors", json={"name": "a", "config": config})
+    first, *errors, last = reply.json()["message"].split("\n")
+    assert reply.status_code == 400
+    assert first == (
+        f"Connector configuration is invalid and contains the following {len(errors)} error(s):"
+    )
+    assert {line.partition(":")[0] for line in errors} == {
+        "tasks.max",
+        "source.format",
+        "source.path",
+        "sink.format",
+        "sink.path",
+    }
+    assert last.endswith("`/connector-plugins/SparkPipeline/config/validate`")
+    assert client.get("/connectors").json() == []
+
+
+def test_a_class_that_is_missing_or_unknown_is_an_invalid_config(client: Client) -> None:
+    missing = client.put("/connectors/a/config", json={})
+    unknown = client.put("/connectors/a/config", json={"connector.class": "Lokced"})
+    lines = [each.json()["message"].split("\n")[1] for each in (missing, unknown)]
+    assert lines == [
+        "connector.class: a value is required, and there is no default",
+        "connector.class: no connector class Lokced is installed here: did you mean Locked?",
+    ]
+
+
+def test_a_class_that_fails_is_named_without_a_word_of_the_config(client: Client) -> None:
+    config = {"connector.class": "Broken", "password": "hunter2"}
+    reply = client.put("/connectors/a/config", json=config)
+    assert reply.status_code == 500
+    assert "Broken failed to examine the config (RuntimeError)" in reply.json()["message"]
+    assert "hunter2" not in reply.text
+
+
+def test_the_state_at_the_start_can_only_be_running(client: Client) -> None:
+    body = {"name": "a", "config": LOCKED, "initial_state": "PAUSED"}
+    assert client.post("/connectors", json=body).status_code == 400
+    assert client.post("/connectors", json={**body, "initial_state": "RUNNING"}).is_success
+
+
+def test_commands_that_nobody_answers_are_a_503_and_reads_go_on(house: House) -> None:
+    create(house.client)
+    house.clerk.scribe = None
+    silent = {"error_code": 503, "message": "nobody is here: try again"}
+    replies = (
+        house.client.post("/connectors", json={"name": "b", "config": LOCKED}),
+        house.client.put("/connectors/a/config", json={**LOCKED, "tasks.max": 2}),
+        house.client.delete("/connectors/a"),
+    )
+    assert [each.json() for each in replies] == [silent] * 3
+    assert house.client.get("/connectors/a").json() == INFO
+
+
+def test_a_command_that_was_sent_twice_is_answered_as_if_once(house: House) -> None:
+    client = house.client
+    house.clerk.loses_answers = True
+    assert client.post("/connectors", json={"name": "a", "config": LOCKED}).status_code == 201
+    assert client.put("/connectors/b/config", json=LOCKED).status_code == 201
+    assert client.put("/connectors/b/config", json=LOCKED).status_code == 200
+    assert client.delete("/connectors/a").status_code == 204
+
+
+def test_a_status_is_that_of_the_current_token(house: House) -> None:
+    scribe, client = house.scribe, house.client
+    create(client)
+    unassigned = {"state": "UNASSIGNED", "worker_id": ""}
+    assert client.get("/connectors/a/status").json() == {
+        "name": "a",
+        "connector": unassigned,
+        "tasks": [],
+        "type": "source",
+    }
+    worker = "127.0.0.1:8083/w1"
+    scribe.ask("seat", "w1")
+    scribe.ask("split", "a", {"n": "0"}, {"n": "1"})
+    scribe.ask("report", Resource("a"), RunState.RUNNING)
+    scribe.ask("report", Resource("a", 1), RunState.FAILED, "ValueError: no")
+    running = {"state": "RUNNING", "worker_id": worker}
+    failed = {"id": 1, "state": "FAILED", "worker_id": worker, "trace": "ValueError: no"}
+    waiting = {"id": 0, "state": "UNASSIGNED", "worker_id": worker}
+    status = {"name": "a", "connector": running, "tasks": [waiting, failed], "type": "source"}
+    assert client.get("/connectors/a/status").json() == status
+    assert client.get("/connectors/a/tasks/1/status").json() == failed
+    assert client.get("/connectors/a/tasks/2/status").json() == {
+        "error_code": 404,
+        "message": "there is no task a-2",
+    }
+    scribe.ask("split", "a", {"n": "0"}, {"n": "other"})
+    assert client.get("/connectors/a/tasks/1/status").json() == {**waiting, "id": 1}
+
+
+def test_the_list_tells_more_of_each_connector_on_request(house: House) -> None:
+    create(house.client)
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("split", "a", {"n": "0"})
+    tasks = [{"connector": "a", "task": 0}]
+    info = {**INFO, "tasks": tasks}
+    status = house.client.get("/connectors/a/status").json()
+    get = house.client.get
+    assert get("/connectors?expand=info").json() == {"a": {"info": info}}
+    both = {"a": {"status": status, "info": info}}
+    assert get("/connectors?expand=status&expand=info&expand=more").json() == both
+    assert get("/connectors/a/tasks").json() == [{"id": tasks[0], "config": {"n": "0"}}]

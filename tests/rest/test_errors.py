@@ -1,0 +1,92 @@
+import pytest
+from rest.client import Client
+from rest.conftest import House
+
+MALFORMED = "the request is malformed: "
+
+
+def error(code: int, message: str) -> dict[str, object]:
+    return {"error_code": code, "message": message}
+
+
+def test_a_path_that_is_not_there_is_a_404(client: Client) -> None:
+    assert client.get("/nowhere").json() == error(
+        404, "there is no GET /nowhere; what there is, is listed at /openapi.json"
+    )
+
+
+def test_a_method_that_a_path_does_not_take_is_a_405(client: Client) -> None:
+    reply = client.put("/connectors")
+    assert (reply.status_code, reply.json()["error_code"]) == (405, 405)
+    assert reply.json()["message"].startswith("PUT /connectors is not possible")
+    assert reply.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"{", "1: no valid JSON (Expecting property name enclosed in double quotes)"),
+        (b"[]", "body: Input should be a valid dictionary or object to extract fields from"),
+        (b"", "body: Field required"),
+        (b'{"name": "a"}', "config: Field required"),
+        (b'{"name": "a", "config": {"k": {}}}', "config.k: Input should be a valid string"),
+        (b'{"name": "a", "config": {}, "s": 1}', "s: Extra inputs are not permitted"),
+    ],
+)
+def test_a_body_that_is_malformed_is_a_400(client: Client, body: bytes, message: str) -> None:
+    headers = {"content-type": "application/json"}
+    reply = client.post("/connectors", content=body, headers=headers)
+    assert reply.json() == error(400, MALFORMED + message)
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"name": "\\ud800", "config": {}}', b'{"name": "a", "config": {"k": "\\ud800"}}']
+)
+def test_text_that_no_log_can_hold_is_a_400(client: Client, body: bytes) -> None:
+    headers = {"content-type": "application/json"}
+    assert client.post("/connectors", content=body, headers=headers).status_code == 400
+
+
+def test_arrays_in_arrays_in_arrays_are_a_400(client: Client) -> None:
+    headers = {"content-type": "application/json"}
+    reply = client.post("/connectors", content=b"[" * 100_000, headers=headers)
+    assert (reply.status_code, reply.json()["error_code"]) == (400, 400)
+
+
+def test_a_body_that_is_too_large_is_a_413(client: Client) -> None:
+    reply = client.post("/connectors", json={"name": "a", "config": {"k": "x" * (1 << 20)}})
+    assert reply.json() == error(413, "a body may have 1048576 bytes at most")
+
+
+def test_what_a_page_of_another_site_can_send_unasked_is_a_415(client: Client) -> None:
+    content = b'{"name": "a", "config": {}}'
+    reply = client.post("/connectors", content=content, headers={"content-type": "text/plain"})
+    assert reply.json() == error(
+        415, "the body is sent as text/plain; send Content-Type: application/json"
+    )
+
+
+def test_a_mistake_of_ours_is_a_500_without_a_traceback(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(house.clerk, "locate", None)
+    reply = house.client.get("/health")
+    assert reply.json() == error(
+        500,
+        "fairlead made a mistake (TypeError in GET /health): nothing more is known here, "
+        "logs/rest.log of the data folder says where",
+    )
+
+
+def test_every_error_is_documented_and_no_other_shape(client: Client) -> None:
+    document = client.get("/openapi.json").json()
+    answers = {
+        (path, method): set(operation["responses"])
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    }
+    assert all("default" in codes and "422" not in codes for codes in answers.values()), answers
+
+
+def test_a_task_that_is_no_number_is_a_404(client: Client) -> None:
+    assert client.get("/connectors/a/tasks/first/status").status_code == 404

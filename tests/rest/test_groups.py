@@ -1,0 +1,198 @@
+from pathlib import Path
+
+from rest.clerk import Clerk
+from rest.client import Client
+from rest.conftest import House, service_over
+from rest.scribe import scribe
+
+from fairlead.events.codec import encode
+from fairlead.events.frame import NewEntry
+from fairlead.events.model import Cause, Why
+from fairlead.events.records import GroupMetadata
+from fairlead.runtime.node import ProcessView
+from fairlead.runtime.rest.app import make_app
+
+LOCKED = {"connector.class": "Locked"}
+W1 = "127.0.0.1:8083/w1"
+A = {"id": "a", "connector": "a", "task": None}
+A0 = {"id": "a-0", "connector": "a", "task": 0}
+
+
+def test_a_group_is_told_as_its_log_has_it(house: House) -> None:
+    house.client.put("/connectors/a/config", json=LOCKED)
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("split", "a", {"n": "0"})
+    told = house.client.get("/groups/connect").json()
+    end = told.pop("log_end")
+    now_ms = 1_700_000_000_000
+    bump = {"cause": "tasks-changed", "subject": "a", "time_ms": now_ms, "actor": None}
+    assert end > 0
+    assert told == {
+        "group_id": "connect",
+        "state": "Stable",
+        "group_epoch": 2,
+        "assignment_epoch": 2,
+        "last_rebalance": bump,
+        "members": [
+            {
+                "member_id": "W1",
+                "worker_id": W1,
+                "instance_id": None,
+                "rack": None,
+                "state": "STABLE",
+                "member_epoch": 2,
+                "assigned": [{**A, "grant_epoch": 1}, {**A0, "grant_epoch": 2}],
+                "pending_revocation": [],
+                "target": [A, A0],
+                "assignors": ["cooperative"],
+                "rebalance_timeout_ms": 60_000,
+            }
+        ],
+        "target": {
+            "assignment_epoch": 2,
+            "assignor": "cooperative",
+            "computed_by": "W1",
+            "time_ms": now_ms,
+            "members": {"W1": [A, A0]},
+            "unplaceable": [],
+            "error": "",
+            "failures": 0,
+            "retry_at_ms": 0,
+        },
+        "configured": [A, A0],
+        "unassigned": [],
+        "parked": [],
+        "losses": [],
+        "unknown_records": 0,
+    }
+    assert house.client.get("/groups").json() == [
+        {
+            "group_id": "connect",
+            "state": "Stable",
+            "group_epoch": 2,
+            "assignment_epoch": 2,
+            "members": 1,
+            "connectors": 1,
+            "configured": 2,
+            "assigned": 2,
+        }
+    ]
+
+
+def test_a_group_that_is_not_there_is_a_404(client: Client) -> None:
+    for group in ("other", "%2e%2e", "x" * 300):
+        assert client.get(f"/groups/{group}").status_code == 404
+
+
+def test_records_of_a_later_version_are_counted(house: House) -> None:
+    house.client.get("/groups/connect")
+    house.scribe.ask("append", NewEntry(99, 1, b"k", b"\xc0"))
+    assert house.client.get("/groups/connect").json()["unknown_records"] == 1
+
+
+def test_a_record_that_only_a_later_version_reads_is_told_as_such(house: House) -> None:
+    record = encode(GroupMetadata(1, Cause(Why.OPERATOR), 0))
+    house.scribe.ask("append", replace_version(record))
+    reply = house.client.get("/connectors")
+    assert reply.json()["error_code"] == 500
+    assert "run the version that wrote it" in reply.json()["message"]
+
+
+def replace_version(entry: NewEntry) -> NewEntry:
+    return entry._replace(version=entry.version + 1)
+
+
+def test_a_worker_is_a_member_and_a_process(house: House) -> None:
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("seat", "elsewhere")
+    w2 = "127.0.0.1:8083/w2"
+    house.clerk.workers = (
+        ProcessView("w1", 11, W1, "running", 2),
+        ProcessView("w2", None, w2, "backing-off", 3, "it ended at once"),
+    )
+    told = house.client.get("/workers").json()
+    members = {
+        each["member_id"]: each for each in house.client.get("/groups/connect").json()["members"]
+    }
+    assert told == {
+        "processes_known": True,
+        "workers": [
+            {
+                "name": "elsewhere",
+                "worker_id": "127.0.0.1:8083/elsewhere",
+                "group_id": "connect",
+                "member": members["ELSEWHERE"],
+                "process": None,
+            },
+            {
+                "name": "w1",
+                "worker_id": W1,
+                "group_id": "connect",
+                "member": members["W1"],
+                "process": {"pid": 11, "state": "running", "restarts": 2, "detail": ""},
+            },
+            {
+                "name": "w2",
+                "worker_id": w2,
+                "group_id": None,
+                "member": None,
+                "process": {
+                    "pid": None,
+                    "state": "backing-off",
+                    "restarts": 3,
+                    "detail": "it ended at once",
+                },
+            },
+        ],
+    }
+
+
+def test_members_are_told_without_a_supervisor(house: House) -> None:
+    house.scribe.ask("seat", "w1")
+    house.clerk.scribe = None
+    told = house.client.get("/workers").json()
+    assert (told["processes_known"], [each["name"] for each in told["workers"]]) == (False, ["w1"])
+
+
+def test_health_says_whether_commands_are_taken(house: House) -> None:
+    healthy = house.client.get("/health")
+    assert (healthy.status_code, healthy.json()["status"]) == (200, "healthy")
+    house.clerk.scribe = None
+    unwell = house.client.get("/health")
+    assert unwell.status_code == 503
+    assert unwell.json() == {
+        "status": "unhealthy",
+        "error_code": 503,
+        "message": "group connect is not served yet, or being restarted",
+    }
+
+
+def test_the_root_is_that_of_connect(client: Client) -> None:
+    root = {"version": "1.2.3", "commit": "unknown", "kafka_cluster_id": "a-cluster"}
+    assert client.get("/").json() == root
+
+
+def test_a_group_is_read_as_soon_as_it_has_a_log(tmp_path: Path) -> None:
+    client = Client(make_app(service := service_over(tmp_path, Clerk(None))))
+    assert client.get("/groups").json() == []
+    assert client.get("/connectors").json()["error_code"] == 503
+    with scribe(tmp_path / "groups" / "connect"):
+        assert client.get("/connectors").json() == []
+        service.logs.close()
+
+
+def test_reads_see_what_was_written_since(house: House) -> None:
+    house.scribe.ask("seat", "w1")
+    before = house.client.get("/groups").json()[0]["members"]
+    house.scribe.ask("seat", "w2")
+    assert (before, house.client.get("/groups").json()[0]["members"]) == (1, 2)
+
+
+def test_many_read_at_once_while_the_group_goes_on(house: House) -> None:
+    house.client.put("/connectors/a/config", json=LOCKED)
+    house.scribe.ask("seat", "w1")
+    paths = ["/groups/connect", "/connectors?expand=status", "/metrics", "/workers"] * 10
+    for number in range(5):
+        house.scribe.ask("split", "a", {"n": str(number)})
+        replies = house.client.get_all(paths)
+        assert [each.status_code for each in replies] == [200] * len(paths)

@@ -1,0 +1,45 @@
+from prometheus_client.parser import text_string_to_metric_families as parse
+from rest.conftest import House
+
+from fairlead.events.model import Resource
+
+
+def value(house: House, name: str, **labels: str) -> float | None:
+    page = house.client.get("/metrics")
+    assert page.headers["content-type"].startswith("text/plain; version=")
+    found = [
+        sample.value
+        for family in parse(page.text)
+        for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    ]
+    return found[0] if found else None
+
+
+def test_rows_and_rebalances_are_those_of_the_logs(house: House) -> None:
+    house.client.put("/connectors/a/config", json={"connector.class": "Locked"})
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("split", "a", {"n": "0"}, {"n": "1"})
+    house.scribe.ask("commit", Resource("a", 0), 0, 10, 9)
+    house.scribe.ask("commit", Resource("a", 0), 1, 10, 9)
+    house.scribe.ask("commit", Resource("a", 1), 0, 5, 5)
+    assert value(house, "fairlead_connector_rows_in_total", connector="a") == 25
+    assert value(house, "fairlead_connector_rows_out_total", connector="a") == 23
+    assert value(house, "fairlead_connector_batches_total", connector="a") == 3
+    assert value(house, "fairlead_connector_unpublished_batches", connector="a") == 3
+    assert value(house, "fairlead_group_rebalances_total", cause="member-joined") == 1
+    assert value(house, "fairlead_group_rebalances_total", cause="tasks-changed") == 1
+    house.scribe.ask("seat", "w2")
+    assert value(house, "fairlead_group_rebalances_total", cause="member-joined") == 2
+    size = value(house, "fairlead_log_size_bytes", log="control")
+    assert size is not None
+    assert size > 0
+
+
+def test_requests_are_counted_by_their_template(house: House) -> None:
+    for name in ("a", "b", "c"):
+        house.client.get(f"/connectors/{name}")
+    house.client.get("/nowhere")
+    labels = {"method": "GET", "route": "/connectors/{connector}", "code": "404"}
+    assert value(house, "fairlead_rest_requests_total", **labels) == 3
+    assert value(house, "fairlead_rest_requests_total", route="unmatched", code="404") == 1

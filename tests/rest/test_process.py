@@ -1,0 +1,126 @@
+"""The real process, over real logs and without an actor system."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from rest.conftest import KEY
+from rest.process import TIMEOUT_SECONDS, arguments, command, listening, running
+from rest.scribe import scribe
+
+CONFIG = {"connector.class": "SparkPipeline", "source.path": "/in", "sink.path": "/out"} | {
+    "source.format": "csv",
+    "sink.format": "parquet",
+}
+SPAWN = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-m", "fairlead.runtime.rest", *sys.argv[1:]])
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Iterator[Path]:
+    """A data folder with a key and the logs of one group, which nobody serves."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "key").write_bytes(KEY)
+    with scribe(tmp_path / "groups" / "connect") as desk:
+        desk.ask("configure", "a a-0")
+    yield tmp_path
+    assert not [each for each in psutil.process_iter() if str(tmp_path) in _words(each)]
+
+
+def _words(process: psutil.Process) -> str:
+    try:
+        return " ".join([process.name(), *process.cmdline(), process.cwd()])
+    except psutil.Error:
+        return ""
+
+
+def test_reads_work_and_commands_are_a_503_without_an_actor_system(data_dir: Path) -> None:
+    with running(data_dir) as (process, client):
+        assert client.get("/connectors").json() == ["a"]
+        assert client.get("/connectors/a/status").json() == {
+            "name": "a",
+            "connector": {"state": "UNASSIGNED", "worker_id": ""},
+            "tasks": [{"id": 0, "state": "UNASSIGNED", "worker_id": ""}],
+            "type": "unknown",
+        }
+        told = (
+            f"no node runs on {data_dir}: start one with `fairlead up`, or name its data.dir;"
+            " nothing was changed"
+        )
+        refused = {"error_code": 503, "message": told}
+        assert client.put("/connectors/b/config", json=CONFIG).json() == refused
+        assert client.delete("/connectors/a").json() == refused
+        assert client.get("/health").json() == {**refused, "status": "unhealthy"}
+        assert client.get("/workers").json()["processes_known"] is False
+        assert (
+            'fairlead_log_end_offset{group="connect",log="control"}' in client.get("/metrics").text
+        )
+        assert client.get("/").json().keys() == {"version", "commit", "kafka_cluster_id"}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT_SECONDS) == 0
+
+
+def test_a_port_that_is_taken_is_told_in_a_line(data_dir: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        ended = subprocess.run(
+            command("--data-dir", str(data_dir), "--listener", url),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_SECONDS,
+        )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == (
+        f"the REST process can not start: can not listen at {url}: Address already in use; free"
+        " the port, or choose another with `listeners`\n"
+    )
+
+
+def test_a_folder_without_a_key_is_told_in_a_line(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        command(*arguments(tmp_path)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+    )
+    path = tmp_path / "run" / "key"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (
+        1,
+        "",
+        f"the REST process can not start: the cluster's key can not be read from {path} (No such"
+        " file or directory): it is made when the node is first started, by `fairlead up`\n",
+    )
+
+
+def test_it_dies_with_its_parent(data_dir: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", SPAWN, *arguments(data_dir)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=data_dir,
+    )
+    assert parent.stdout is not None
+    child = psutil.Process(int(parent.stdout.readline()))
+    assert listening(data_dir)
+    parent.kill()
+    parent.communicate()
+    child.wait(TIMEOUT_SECONDS)
+
+
+def test_it_does_not_start_for_a_parent_that_is_gone(data_dir: Path) -> None:
+    strange = command(*arguments(data_dir, "--parent", str(os.getppid())))
+    ended = subprocess.run(strange, check=False, timeout=TIMEOUT_SECONDS)
+    assert ended.returncode == 1

@@ -1,0 +1,121 @@
+import pytest
+from rest.conftest import KEY, House
+
+from fairlead.actors.messages import PutConnector
+from fairlead.events.log_reader import LogReader
+from fairlead.runtime.secrets import CannotUnseal, Vault
+
+SECRET = "hunter2-hunter2"
+CONFIG = {"connector.class": "Locked", "password": SECRET, "extra.api_key": SECRET, "name": "a"}
+SHOWN = {**CONFIG, "password": "********", "extra.api_key": "********"}
+VAULT = Vault(KEY)
+
+
+def sent(house: House) -> dict[str, str]:
+    """The last config that was ordered, with its secrets open."""
+    command = house.clerk.sent[-1]
+    assert isinstance(command, PutConnector)
+    assert SECRET not in repr(command)
+    return VAULT.reveal(command.connector, command.config)
+
+
+def test_a_secret_leaves_the_process_sealed_and_is_never_shown(house: House) -> None:
+    client = house.client
+    created = client.post("/connectors", json={"name": "a", "config": CONFIG})
+    assert created.json()["config"] == SHOWN
+    assert sent(house) == CONFIG
+    paths = ("", "/config", "/status", "/tasks", "?expand=info")
+    pages = [client.get(f"/connectors/a{path}").text for path in paths]
+    pages += [client.get("/connectors?expand=info").text, client.get("/groups/connect").text]
+    assert not any(SECRET in page or "sealed" in page for page in pages)
+    assert client.get("/connectors/a/config").json() == SHOWN
+
+
+def test_no_log_holds_a_secret(house: House) -> None:
+    house.client.post("/connectors", json={"name": "a", "config": CONFIG})
+    house.service.logs.close()
+    with LogReader.open(house.data_dir / "groups" / "connect" / "control") as log:
+        assert SECRET.encode() not in b"".join(entry.value or b"" for entry in log.load().entries)
+
+
+def test_what_is_shown_can_be_put_back_and_keeps_the_secret(house: House) -> None:
+    client = house.client
+    client.put("/connectors/a/config", json=CONFIG)
+    changed = client.put("/connectors/a/config", json={**SHOWN, "tasks.max": "2"})
+    assert changed.json()["config"] == {**SHOWN, "tasks.max": "2"}
+    assert sent(house) == {**CONFIG, "tasks.max": "2"}
+
+
+def test_stars_without_a_secret_behind_them_are_refused(house: House) -> None:
+    reply = house.client.put("/connectors/a/config", json=SHOWN)
+    assert reply.status_code == 400
+    assert reply.json()["message"].split("\n")[1:3] == [
+        "password: ******** stands for a value that is kept, and there is none",
+        "extra.api_key: ******** stands for a value that is kept, and there is none",
+    ]
+
+
+def test_nobody_may_hand_in_a_sealed_value(house: House) -> None:
+    house.client.put("/connectors/a/config", json=CONFIG)
+    stolen = house.clerk.sent[-1]
+    assert isinstance(stolen, PutConnector)
+    config = {"connector.class": "Locked", "extra.shown": stolen.config["password"]}
+    reply = house.client.put("/connectors/b/config", json=config)
+    assert reply.json()["message"].split("\n")[1] == (
+        "extra.shown: ${sealed:...} is how the cluster stores a secret: give the secret itself"
+    )
+
+
+def test_a_complaint_about_a_secret_does_not_tell_it(house: House) -> None:
+    config = {"connector.class": "Locked", "password": "hunter two"}
+    reply = house.client.put("/connectors/a/config", json=config)
+    assert reply.json()["message"].split("\n")[1] == "password: ******** has a space in it"
+    path = "/connector-plugins/Locked/config/validate"
+    validated = house.client.put(path, json=config)
+    assert "hunter two" not in validated.text
+
+
+def test_what_says_where_a_secret_is_stays_as_it_is(house: House) -> None:
+    config = {"connector.class": "Locked", "password": "${env:PASSWORD}", "name": "a"}
+    assert house.client.put("/connectors/a/config", json=config).json()["config"] == config
+
+
+def test_a_secret_with_a_reference_in_it_is_sealed() -> None:
+    sealed = VAULT.seal("a", "abc${env:X}")
+    assert sealed.startswith("${sealed:")
+    assert VAULT.unseal("a", sealed) == "abc${env:X}"
+
+
+def test_the_seal_of_one_value_is_always_the_same() -> None:
+    assert VAULT.seal("a", SECRET) == VAULT.seal("a", SECRET) != VAULT.seal("b", SECRET)
+
+
+def test_a_seal_opens_for_its_own_cluster_and_connector_only() -> None:
+    sealed = VAULT.seal("a", SECRET)
+    forged = sealed[:12] + ("A" if sealed[12] != "A" else "B") + sealed[13:]
+    attempts = ((Vault(bytes(32)), "a", sealed), (VAULT, "b", sealed), (VAULT, "a", forged))
+    for vault, connector, value in attempts:
+        with pytest.raises(CannotUnseal, match=f"a secret of connector {connector}") as caught:
+            vault.unseal(connector, value)
+        assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("junk", ["${sealed:", "${sealed:}", "${sealed:!!}", "${sealed:ä}"])
+def test_what_only_looks_sealed_does_not_open(junk: str) -> None:
+    with pytest.raises(CannotUnseal):
+        VAULT.unseal("a", junk)
+
+
+def test_a_task_config_is_written_down_without_what_its_connector_was_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TOKEN", "t0ken")
+    stored = {"password": VAULT.seal("a", SECRET), "token": "${env:TOKEN}", "path": "/in"}
+    shown = VAULT.reveal("a", stored)
+    assert shown == {"password": SECRET, "token": "t0ken", "path": "/in"}
+    task = {**shown, "url": f"db://me:{SECRET}@there", "task": "0"}
+    written = VAULT.conceal("a", task, stored)
+    url = written.pop("url")
+    assert written == {**stored, "task": "0"}
+    assert url.startswith("${sealed:")
+    assert VAULT.reveal("a", {**written, "url": url}) == task

