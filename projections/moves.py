@@ -42,6 +42,8 @@ class Moves:
         self._why: dict[int, tuple[Cause, ...]] = {}
         self._runs: dict[Resource, TaskStatus] = {}
         self._released: dict[Resource, TaskStatus] = {}
+        self.running: dict[Resource, TaskStatus] = {}
+        """Who runs each task by its last word, whether or not it has had a batch yet."""
 
     def fold(self, record: Record) -> Move | None:
         """Take the next record; return the move that it completes, if it does."""
@@ -63,6 +65,7 @@ class Moves:
         if status.state is RunState.UNASSIGNED:
             self._released[status.resource] = status
             return None
+        self.running[status.resource] = status
         if status.state is not RunState.RUNNING or status.reason != BATCHES_RUN:
             return None
         before = self._runs.get(status.resource)

@@ -172,6 +172,9 @@ class Task:
             size.learn(clock.total, backlog=plan.backlog)
             self._report(_done(commit, plan, clock, began_ms, first=first))
             first = False
+            if not plan.backlog:
+                # What comes in a trickle is let pile up: a batch costs much, however small.
+                self.halt.wait(pipeline.pace.poll_interval_s)
 
     def _plan(self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize) -> Plan[Any]:
         try:

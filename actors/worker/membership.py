@@ -240,7 +240,7 @@ class Membership:
         if reply.error is Error.COMPUTE_ASSIGNMENT and not self.computing:
             self.computing = True
             instructions.append(Compute(reply.member_epoch))
-        if reply.assignment is not None and self.state is not State.PREPARE_LEAVING:
+        if reply.assignment is not None:
             instructions += self._aim(reply.assignment, before_ms or sent.at_ms)
         return instructions + self._settle(now_ms, answered=True)
 
@@ -262,6 +262,8 @@ class Membership:
         drop = self.owned - target
         if drop and self._revoke_by_ms is None:
             self._revoke_by_ms = asked_from_ms + self.timing.rebalance_timeout_ms
+        if self.state is State.PREPARE_LEAVING:
+            return []  # all of it was told to stop; but the group has set a deadline
         if self.owned != target:
             self._machine.go(State.RECONCILING, "a new target")
         return [Stop(newly)] if newly else []

@@ -169,7 +169,7 @@ _SOURCE = (
         POLL_MS,
         Kind.INT,
         Importance.LOW,
-        "How long a task that found nothing waits at most before it looks again.",
+        "How long a task that has read all there was waits at most before it looks again.",
         default=500,
         validator=between(10, 1000),
     ),

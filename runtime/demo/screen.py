@@ -52,7 +52,7 @@ class Screen:
 
     def tell(self, what: str) -> None:
         """Print one line of what happens."""
-        self._console.print(f"{time.monotonic() - self._began:5.1f} s  {what}")
+        self._console.print(f"{time.monotonic() - self._began:5.1f} s  {what}", soft_wrap=True)
 
     def show(self, seen: Seen) -> None:
         """Show the pipeline as it is now."""

@@ -118,12 +118,11 @@ class Show:
     def _is_done(self, watcher: Watcher) -> bool:
         seen = self._look(watcher)
         self.is_complete = seen.rows >= ROWS and not seen.unpublished
-        return self.is_complete and self._has_recovered()
+        return self.is_complete and self._has_recovered(watcher)
 
-    def _has_recovered(self) -> bool:
+    def _has_recovered(self, watcher: Watcher) -> bool:
         """Tell whether the kill has come, and all that it took runs again."""
-        back = {str(move.resource) for move in self.moves if move.began_ms > self.killed_ms}
-        return bool(self.killed_ms) and back.issuperset(self.lost)
+        return bool(self.killed_ms) and watcher.resumed_since(self.killed_ms, self.lost)
 
     def _look(self, watcher: Watcher) -> Seen:
         if time.monotonic() - self._began > scenario.LONGEST_SECONDS:
@@ -161,12 +160,11 @@ def _tell(console: Console, expected: Expected, stage: Stage, show: Show) -> int
 
 
 def _recovery_ms(show: Show) -> int:
-    back = [
-        move.began_ms - show.killed_ms
-        for move in show.moves
-        if str(move.resource) in show.lost and move.began_ms > show.killed_ms
-    ]
-    return max(back, default=0)
+    back: dict[str, int] = {}
+    for move in show.moves:
+        if str(move.resource) in show.lost and move.began_ms > show.killed_ms:
+            back.setdefault(str(move.resource), move.began_ms - show.killed_ms)
+    return max(back.values(), default=0)
 
 
 def _verdict_table(verdict: Verdict) -> Table:

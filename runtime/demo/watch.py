@@ -1,5 +1,6 @@
 """What the demo sees: only what the group's two logs say."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,6 +62,15 @@ class Watcher:
             status.reason == BATCHES_RUN and short(status.worker) == worker
             for status in self._group.statuses.values()
         )
+
+    def resumed_since(self, moment_ms: int, tasks: Collection[str]) -> bool:
+        """Tell whether all these tasks have begun to run since then."""
+        since = {
+            str(resource)
+            for resource, status in self.moves.running.items()
+            if status.time_ms > moment_ms
+        }
+        return since.issuperset(tasks)
 
     def held_by(self, worker: str) -> list[str]:
         """Return the tasks that a worker holds, as the log says."""

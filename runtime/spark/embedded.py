@@ -10,6 +10,7 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 from .attach import attach, cancel_tagged, detach, tagged
+from .courtesy import yield_to_others
 from .engine import STEPS, Cancelled, EngineDown, EngineState, TaskError
 from .failures import failure_text, lost_touch
 from .java import JavaNotFound, find_java
@@ -180,6 +181,7 @@ class Embedded:
                 sweep(self._work_dir, keep=life.jvm.folder)
                 life.session = attach(life.jvm.gateway())
             warm_up(life.session, life.jvm.folder)
+            yield_to_others(life.jvm.pid)
         except Exception as error:  # noqa: BLE001  # whatever it is, the engine is down
             if not life.jvm.ended.wait(1):
                 life.jvm.kill(f"Spark did not start: {failure_text(error) or repr(error)}")

@@ -1,0 +1,176 @@
+"""A coordinator with a clock of its own and real logs, and what it says to whom."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coordinator import COOPERATIVE, resources
+
+from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.messages import (
+    Error,
+    GroupCommand,
+    Heartbeat,
+    HeartbeatReply,
+    Install,
+    InstallReply,
+    Prepare,
+    PrepareReply,
+    PutConnector,
+    PutTaskConfigs,
+)
+from fairlead.events.codec import encode
+from fairlead.events.group import Group
+from fairlead.events.log import GroupLog
+from fairlead.events.restore import restore
+from fairlead.events.tokens import token_of
+
+HEARTBEAT_MS, SESSION_MS, REBALANCE_MS = 3_000, 10_000, 60_000
+SETTINGS = Settings(session_timeout_ms=SESSION_MS, heartbeat_interval_ms=HEARTBEAT_MS)
+WALL_MS = 1_700_000_000_000
+
+
+@dataclass
+class Office:
+    """The coordinator of one group, as its actor drives it."""
+
+    control: GroupLog
+    offsets: GroupLog
+    settings: Settings = SETTINGS
+    now_ms: int = 0
+    sequences: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        self.open()
+
+    @classmethod
+    def at(cls, folder: Path) -> "Office":
+        """Open an office whose logs lie in a folder."""
+        logs = (GroupLog.open_writer(folder / name, "connect") for name in ("control", "offsets"))
+        return cls(*logs)
+
+    def open(self) -> None:
+        """Begin anew from the log, with nothing remembered."""
+        group: Group = restore("connect", *self.control.load())
+        ledger = OffsetLedger(self.offsets)
+        self.coordinator = Coordinator(group, self.settings, ledger, self.now_ms)
+
+    def close(self) -> None:
+        """Let go of the logs."""
+        self.control.close()
+        self.offsets.close()
+
+    @property
+    def group(self) -> Group:
+        """The group as decided."""
+        return self.coordinator.group
+
+    @property
+    def now(self) -> Now:
+        """This moment."""
+        return Now(WALL_MS + self.now_ms, self.now_ms)
+
+    def flush(self) -> list[Answer]:
+        """Settle, write, and return what is said."""
+        self.coordinator.settle(self.now)
+        if self.coordinator.records:
+            entries = [encode(record) for record in self.coordinator.records]
+            self.control.append(self.control.end, entries, self.now.wall_ms)
+            self.coordinator.records.clear()
+        said, self.coordinator.outbox = self.coordinator.outbox, []
+        return said
+
+    def passes(self, milliseconds: int) -> list[Answer]:
+        """Let time pass and the coordinator notice it."""
+        self.now_ms += milliseconds
+        self.coordinator.pass_time(self.now)
+        return self.flush()
+
+    def send(self, command: GroupCommand) -> list[Answer]:
+        """Have a command carried out for "someone"; returns all that is said."""
+        self.coordinator.take(command, "someone", self.now)
+        return self.flush()
+
+    def request(self, member: str, epoch: int | None = None, **fields: Any) -> Heartbeat:
+        """The next request of a member, by default at the epoch that the log has it at."""
+        self.sequences[member] = self.sequences.get(member, 0) + 1
+        if epoch is None:
+            epoch = self.group.members[member].current.member_epoch
+        return Heartbeat("connect", member, epoch, f"i-{member}", self.sequences[member], **fields)
+
+    def asks(self, *requests: Heartbeat, by_host: bool = False) -> list[Answer]:
+        """Have heartbeats decided together, each for its member or all for their host."""
+        for each in requests:
+            sender = "host" if by_host else each.member_id
+            self.coordinator.beat(Asked(each, sender, by_host), self.now)
+        return self.flush()
+
+    def beat(self, member: str, **fields: Any) -> list[Answer]:
+        """Have a member beat; one that has no epoch yet asks to join again."""
+        if self.group.members[member].current.member_epoch == 0:
+            return self.asks(self.joining(member))
+        return self.asks(self.request(member, **fields))
+
+    def joining(self, member: str) -> Heartbeat:
+        """The request that joins a member."""
+        return self.request(
+            member,
+            0,
+            url=f"http://{member}",
+            rebalance_timeout_ms=REBALANCE_MS,
+            assignors=COOPERATIVE,
+            owned=(),
+        )
+
+    def full(self, member: str, text: str = "") -> Heartbeat:
+        """A request that says everything."""
+        return self.request(
+            member,
+            rebalance_timeout_ms=REBALANCE_MS,
+            assignors=COOPERATIVE,
+            owned=tuple(sorted(resources(text))),
+        )
+
+    def compute(self, member: str) -> list[Answer]:
+        """Have a member compute the target; returns what is said when it is installed."""
+        epoch = self.group.members[member].current.member_epoch
+        (prepared,) = self.send(Prepare("connect", member, epoch))
+        assert isinstance(prepared.reply, PrepareReply)
+        assert prepared.reply.snapshot is not None, prepared
+        snapshot = prepared.reply.snapshot
+        install = Install("connect", member, epoch, snapshot.group_epoch, assign(snapshot))
+        done, *said = self.send(install)
+        assert done.reply == InstallReply(Error.NONE)
+        return said
+
+    def put(self, name: str) -> list[Answer]:
+        """Have a connector created."""
+        return self.send(PutConnector("connect", name, {"name": name}))
+
+    def split(self, member: str, name: str, tasks: int) -> list[Answer]:
+        """Have the holder of a connector split its work."""
+        (connector,) = resources(name)
+        token = token_of(self.group, member, connector)
+        assert token is not None
+        configs = tuple({"task": str(number)} for number in range(tasks))
+        return self.send(PutTaskConfigs("connect", member, name, token, configs))
+
+
+def told(said: list[Answer]) -> dict[str, tuple[str, str | None]]:
+    """To whom what is said in a heartbeat's answer: the error, and the assignment if any."""
+    found = dict[str, tuple[str, str | None]]()
+    for answer in said:
+        if isinstance(answer.reply, HeartbeatReply):
+            share = answer.reply.assignment
+            text = None if share is None else " ".join(map(str, sorted(share)))
+            found[str(answer.to)] = answer.reply.error.value, text
+    return found
+
+
+def sequences(said: list[Answer]) -> list[tuple[str, int]]:
+    """Which requests were answered, in order."""
+    replies = [each.reply for each in said]
+    return [(each.member_id, each.sequence) for each in replies if isinstance(each, HeartbeatReply)]
