@@ -309,6 +309,9 @@ class Named:
 class Admin(multiprocCommon.MultiProcAdmin):
     """The root of a system: a plain child of the process that started it."""
 
+    def _childExited(self, childAddr: Any) -> None:
+        """Forget nobody: stock drops, unreported, whoever else is dead by now; see `childDied`."""
+
     def h_WhoIs(self, envelope: Any) -> bool:
         """Look a name up without creating anything."""
         named = Named(self._globalNames.get(envelope.message.name))
@@ -325,6 +328,9 @@ class Manager(multiprocCommon.MultiProcManager):
     def __init__(self, *args: Any, **options: Any) -> None:
         _log_to_file()
         super().__init__(*args, **options)
+
+    def _childExited(self, childAddr: Any) -> None:
+        """Forget nobody: stock drops, unreported, whoever else is dead by now; see `childDied`."""
 
     def run(self) -> None:
         """Run the actor, then end its process whatever threads it has left behind."""

@@ -121,6 +121,7 @@ class Launcher:
             with suppress(Exception):  # what is gone can not be closed in good order
                 if self._system is not None:
                     self._system.close()
+            self._system = None
             self._start_actors()
         else:
             self._supervisor_is_there()

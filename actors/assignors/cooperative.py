@@ -44,13 +44,15 @@ def assign(snapshot: Snapshot) -> Assignment:
     if not snapshot.members:
         nowhere = dict.fromkeys(sorted(snapshot.configured), "no members")
         return Assignment(members={}, unplaceable=nowhere, version=VERSION)
-    takers = _takers(snapshot.members)
+    heirs = _heirs(snapshot.members.values())
+    takers = _takers(snapshot.members, heirs)
     waiting = _waiting(snapshot)
     returned = _returned(snapshot.losses, takers, frozenset(waiting))
     back = frozenset[Resource]().union(*(resources for _, resources in returned))
     parked = {resource: at for resource, at in waiting.items() if resource not in back}
     placeable = snapshot.configured.difference(parked)
-    shares = _shares(placeable, _claims(takers, returned))
+    left = [(heirs[ghost], snapshot.members[ghost]) for ghost in sorted(heirs)]
+    shares = _shares(placeable, _claims(takers, left, returned))
     return Assignment(
         members={member: frozenset(shares.get(member, ())) for member in sorted(snapshot.members)},
         parked=parked,
@@ -58,9 +60,24 @@ def assign(snapshot: Snapshot) -> Assignment:
     )
 
 
-def _takers(members: Mapping[str, MemberView]) -> Sequence[MemberView]:
+def _heirs(members: Iterable[MemberView]) -> Mapping[str, str]:
+    """Return the members whose worker runs anew already, each with the one that it is now.
+
+    A worker that died is a member until its session ends. If its successor, of the same url,
+    can take work by then, it is to have just what the old one has, and nobody else must move.
+    """
+    in_order = sorted(members, key=lambda member: (member.joined_epoch, member.member_id))
+    newest = {member.url: member for member in in_order if member.url}
+    return {
+        member.member_id: newest[member.url].member_id
+        for member in in_order
+        if member.url and newest[member.url] is not member and is_warm(newest[member.url].metadata)
+    }
+
+
+def _takers(members: Mapping[str, MemberView], heirs: Mapping[str, str]) -> Sequence[MemberView]:
     """Return the members that can take work, by id: the warm ones, or all if none is."""
-    everyone = [members[member] for member in sorted(members)]
+    everyone = [members[member] for member in sorted(members.keys() - heirs.keys())]
     return [member for member in everyone if is_warm(member.metadata)] or everyone
 
 
@@ -110,16 +127,22 @@ def _latest_first(loss: LossView) -> tuple[int, str, str, str]:
     return -loss.deadline_ms, loss.member_id, loss.instance_id or "", loss.url
 
 
-def _claims(takers: Sequence[MemberView], returned: Iterable[Claim]) -> Shares:
+def _claims(
+    takers: Sequence[MemberView],
+    left: Iterable[tuple[str, MemberView]],
+    returned: Iterable[Claim],
+) -> Shares:
     """Return what each taker has, nothing twice: its target, what it owns, what came back.
 
-    Where two claim a resource the target wins, for that is where it is going already.
+    An heir has what the member that it follows was left with. Where two claim a resource the
+    target wins, for that is where it is going already.
     """
     shares: Shares = {taker.member_id: set() for taker in takers}
     taken: set[Resource] = set()
     targets = ((taker.member_id, taker.target) for taker in takers)
     owned = ((taker.member_id, taker.owned) for taker in takers)
-    for member_id, resources in chain(targets, owned, returned):
+    inherited = ((heir, member.target | member.owned) for heir, member in left)
+    for member_id, resources in chain(targets, owned, inherited, returned):
         mine = resources - taken
         shares[member_id] |= mine
         taken |= mine

@@ -38,6 +38,8 @@ def _refuse(
     group: Group, desk: Desk, member: Member | None, request: Heartbeat
 ) -> tuple[Error, str] | None:
     """Return why the request changes nothing, or None if it may go on."""
+    if request.group_id and request.group_id != group.group_id:
+        return Error.GROUP_ID_NOT_FOUND, f"{request.group_id!r} is not served here"
     if found := flaw(request):
         return Error.INVALID_REQUEST, found
     if member is None:

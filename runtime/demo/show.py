@@ -127,6 +127,7 @@ class Show:
     def _look(self, watcher: Watcher) -> Seen:
         if time.monotonic() - self._began > scenario.LONGEST_SECONDS:
             raise DemoFailedError(f"it was not done in {scenario.LONGEST_SECONDS:.0f} s")
+        self._stage.check()
         seen, completed = watcher.look()
         for move in completed:
             self.moves.append(move)

@@ -81,6 +81,11 @@ class Stage:
         os.kill(pid, signal.SIGKILL)
         return pid
 
+    def check(self) -> None:
+        """See that the node is still there; raises `DemoFailedError` if it is not."""
+        if self._node is not None and not self._node.is_alive():
+            raise DemoFailedError(f"the node ended: {self._log('up').read_text()}")
+
     def processes(self) -> NodeView:
         """Return the node's processes, as its supervisor sees them."""
         if self._system is None:

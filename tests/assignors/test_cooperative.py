@@ -178,3 +178,17 @@ def test_tasks_of_one_connector_are_spread() -> None:
 def test_a_task_just_dealt_counts_when_the_next_of_its_connector_is_dealt() -> None:
     w1, w2 = member("W1"), member("W2", "B-0")
     assert assign(snapshot("A-0 A-1 B-0", w1, w2)) == outcome({"W1": "A-0", "W2": "A-1 B-0"})
+
+
+def test_who_runs_anew_has_what_its_dying_seat_is_left_with_and_nobody_else_moves() -> None:
+    old = member("W1", "A-0 A-1", url="http://one")
+    new = replace(member("W0", url="http://one"), joined_epoch=2)
+    made = assign(snapshot("A-0 A-1 B-0 B-1", old, new, member("W2", "B-0 B-1")))
+    assert made.members == {"W0": work("A-0 A-1"), "W1": work(""), "W2": work("B-0 B-1")}
+
+
+def test_a_dying_seat_keeps_its_work_until_who_runs_anew_is_warm() -> None:
+    old = member("W1", "A-0", url="http://one")
+    new = replace(member("W0", url="http://one", metadata=COLD), joined_epoch=2)
+    made = assign(snapshot("A-0 B-0", old, new, member("W2", "B-0")))
+    assert made.members == {"W0": work(""), "W1": work("A-0"), "W2": work("B-0")}

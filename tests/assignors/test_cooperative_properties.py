@@ -62,17 +62,32 @@ def snapshots(draw: st.DrawFn, most_members: int = 4, most_tasks: int = 4) -> Sn
     return replace(drawn, fired=draw(some) if draw(st.booleans()) else NOTHING)
 
 
+def heirs(group: Snapshot) -> dict[str, MemberView]:
+    """Return the members that a later, warm one of the same url follows, with that one."""
+    in_order = [group.members[each] for each in sorted(group.members)]
+    newest = {each.url: each for each in in_order}
+    return {
+        each.member_id: newest[each.url]
+        for each in in_order
+        if each.url and newest[each.url] is not each and is_warm(newest[each.url].metadata)
+    }
+
+
 def takers(group: Snapshot) -> Sequence[MemberView]:
-    everyone = [group.members[each] for each in sorted(group.members)]
+    present = sorted(group.members.keys() - heirs(group).keys())
+    everyone = [group.members[each] for each in present]
     return [each for each in everyone if is_warm(each.metadata)] or everyone
 
 
 def holder(group: Snapshot, resource: Resource) -> str | None:
-    """Return who has the resource: the target's word first, then who owns it."""
+    """Return who has the resource: by target, by what it owns, or by whom it follows."""
     for has in ([m for m in takers(group) if resource in m.target], takers(group)):
         for each in has:
             if resource in each.target or resource in each.owned:
                 return each.member_id
+    for ghost, heir in sorted(heirs(group).items()):
+        if resource in group.members[ghost].target | group.members[ghost].owned:
+            return heir.member_id
     return None
 
 
@@ -147,7 +162,7 @@ def test_no_level_assignment_moves_less(group: Snapshot) -> None:
 
 @given(snapshots(), st.data())
 def test_when_one_leaves_only_its_own_work_moves(group: Snapshot, data: st.DataObject) -> None:
-    warm = {each: replace(view, metadata=WARM) for each, view in group.members.items()}
+    warm = {each: replace(view, metadata=WARM, url="") for each, view in group.members.items()}
     group = replace(group, members=warm, losses=(), parked={})
     settled = after(group, assign(group))
     leaver = data.draw(st.sampled_from(sorted(group.members)))
@@ -160,7 +175,7 @@ def test_when_one_leaves_only_its_own_work_moves(group: Snapshot, data: st.DataO
 def test_free_work_goes_to_the_least_loaded_then_fewest_of_its_connector_then_lowest_id(
     group: Snapshot, data: st.DataObject
 ) -> None:
-    warm = {each: replace(view, metadata=WARM) for each, view in group.members.items()}
+    warm = {each: replace(view, metadata=WARM, url="") for each, view in group.members.items()}
     group = replace(group, members=warm, losses=(), parked={})
     settled = after(group, assign(group))
     stay = data.draw(st.sets(st.sampled_from(sorted(warm)), min_size=1))

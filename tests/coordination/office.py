@@ -49,8 +49,8 @@ class Office:
     @classmethod
     def at(cls, folder: Path) -> "Office":
         """Open an office whose logs lie in a folder."""
-        logs = (GroupLog.open_writer(folder / name, "connect") for name in ("control", "offsets"))
-        return cls(*logs)
+        control = GroupLog.open_writer(folder / "control", "connect")
+        return cls(control, GroupLog.open_writer(folder / "offsets", "connect"))
 
     def open(self) -> None:
         """Begin anew from the log, with nothing remembered."""

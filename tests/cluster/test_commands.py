@@ -1,0 +1,148 @@
+"""What `up`, `down` and `worker` promise, with all of the node's processes, REST included."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from actor_system import title_of
+from cluster.node import Node, eventually
+from cluster.remains import TESTS, launch, without_remains
+
+from fairlead.runtime.cluster import FAILED, OK, UNREACHABLE, down
+from fairlead.runtime.config import load_config
+from fairlead.runtime.run_folder import RunFolder
+
+pytestmark = pytest.mark.cluster
+
+
+class Shell:
+    """Somebody who types commands, all of them about one data folder."""
+
+    def __init__(self, folder: Path, nodes: list[Node]) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.settings = (
+            f"data.dir={folder / 'data'}",
+            "engine=noop",
+            "workers=2",
+            "listeners=http://127.0.0.1:0",
+            "session.timeout.ms=5000",
+            "heartbeat.interval.ms=500",
+            "worker.restart.backoff.ms=100",
+        )
+        self.nodes = nodes
+
+    def type(self, command: str) -> Node:
+        """Begin a command."""
+        script = str(TESTS / "cluster" / "up_process.py")
+        process = launch(self.folder, [sys.executable, script, command, *self.settings])
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            pipe.close()
+        self.nodes.append(Node(self.folder, process))
+        return self.nodes[-1]
+
+    def said(self) -> str:
+        """All that the commands have said."""
+        return (self.folder / "stderr").read_text()
+
+    def up(self) -> Node:
+        """Bring the node up."""
+        times = self.said().count(" is up with ") if (self.folder / "stderr").exists() else 0
+        node = self.type("up")
+        eventually(lambda: self.said().count(" is up with ") > times, "the node is up")
+        node.settles()
+        return node
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with without_remains() as nodes:
+        yield Shell(tmp_path / "home", nodes)
+
+
+def test_a_second_node_on_one_data_folder_is_refused_and_harms_nothing(shell: Shell) -> None:
+    first = shell.up()
+    pids = {each.pid for each in first.processes()}
+    second = shell.type("up")
+    assert second.launcher.wait(30) == FAILED
+    assert "not started: a node runs on" in shell.said()
+    first.put("numbers", 2)
+    first.runs_tasks("numbers", 2, "w1", "w2")
+    assert {each.pid for each in first.processes()} == pids
+
+
+def test_ctrl_c_ends_a_node_and_the_next_one_goes_on_with_its_data(shell: Shell) -> None:
+    node = shell.up()
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    assert node.end(signal.SIGINT) == OK
+    assert node.group().members == {}, "all have left in good order"
+    node.forget_log()
+    again = shell.up()
+    again.runs_tasks("numbers", 2, "w1", "w2")
+    assert again.end(signal.SIGINT) == OK
+    assert shell.said().count("the node is down (SIGINT)") == 2
+
+
+def test_down_ends_the_node_of_its_data_folder(shell: Shell) -> None:
+    node = shell.up()
+    config = load_config(environ={}, overrides=shell.settings)
+    node.processes()
+    assert down(config) == OK
+    assert node.launcher.wait(10) == OK
+    assert down(config) == UNREACHABLE
+    assert sorted(each.name for each in (node.data_dir / "run").iterdir()) == ["key", "lock"]
+
+
+def test_rest_is_started_again_with_ever_longer_pauses(shell: Shell) -> None:
+    node = shell.up()
+    for times, pause in ((1, "0.1 s"), (2, "0.2 s")):
+        eventually(lambda: len(rest_of(node)) == 1, "it runs")
+        os.kill(rest_of(node)[0], signal.SIGKILL)
+        told = f"it starts again in {pause}"
+        eventually(lambda told=told: told in shell.said(), "it is told")  # type: ignore[misc]
+        assert shell.said().count("the REST process ended") == times
+    eventually(lambda: len(rest_of(node)) == 1, "it runs again")
+
+
+def rest_of(node: Node) -> list[int]:
+    """The REST process, once the tether has turned into it."""
+    children = psutil.Process(node.launcher.pid).children()
+    return [each.pid for each in children if "fairlead.runtime.rest" in title_of(each)]
+
+
+def test_a_worker_runs_as_long_as_its_command(shell: Shell) -> None:
+    node = shell.up()
+    node.put("numbers", 5)
+    command = shell.type("worker")
+    node.runs_tasks("numbers", 5, "w1", "w2", "w3")
+    assert command.end(signal.SIGINT) == OK
+    node.settles("w1", "w2")
+    killed = shell.type("worker")
+    node.settles("w1", "w2", "w3")
+    killed.launcher.kill()
+    node.settles("w1", "w2")
+    orphaned = shell.type("worker")
+    node.settles("w1", "w2", "w3")
+    node.hit("worker w3")
+    assert orphaned.launcher.wait(30) == FAILED
+    assert node.states() == {"w1": "running", "w2": "running"}
+
+
+def test_what_tells_of_the_node_is_for_its_owner_only(shell: Shell) -> None:
+    node = shell.up()
+    files = {each.name: each.stat().st_mode & 0o777 for each in (node.data_dir / "run").iterdir()}
+    assert files == {"key": 0o600, "lock": 0o600, "node.json": 0o600}
+    assert (node.data_dir / "run").stat().st_mode & 0o777 == 0o700
+    assert RunFolder(node.data_dir).node().is_alive()
+
+
+def test_commands_without_a_node_say_so(shell: Shell) -> None:
+    alone = shell.type("worker")
+    assert alone.launcher.wait(30) == UNREACHABLE
+    assert "no node runs on" in shell.said()

@@ -1,0 +1,136 @@
+"""Hostile messages, internal errors, damaged logs and full disks: said clearly, and survived."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from cluster.node import GROUP, Node, eventually
+from cluster.remains import NotStartedError, Starts
+
+from fairlead.actors.actor import Failure
+from fairlead.actors.messages import CommandReply, Error, Heartbeat, PutConnector
+from fairlead.events.log_reader import LogReader
+
+pytestmark = pytest.mark.cluster
+
+NONSENSE: tuple[object, ...] = ("nonsense", 42, {"group": GROUP}, ("a", "tuple"), Failure("?"))
+BROKEN = PutConnector(GROUP, "broken", cast("Any", 5))
+OWN_MOUNTS = ["unshare", "--user", "--map-root-user", "--mount"]
+ON_A_SMALL_DISK = [
+    *OWN_MOUNTS,
+    "sh",
+    "-c",
+    'mkdir -p data && mount -t tmpfs -o size=40m tmpfs data && exec "$@"',
+    "sh",
+]
+
+
+def entries(node: Node) -> int:
+    """How many entries the control log holds, all of them checked."""
+    node.forget_log()
+    with LogReader.open(node.data_dir / "groups" / GROUP / "control", GROUP) as reader:
+        return reader.verify().entries
+
+
+def test_what_a_group_does_not_understand_does_not_end_it(start_node: Starts) -> None:
+    node = start_node(workers=["w1"])
+    pid = node.pid(f"group {GROUP}")
+    answers = [node.ask(node.group_address, each) for each in NONSENSE]
+    assert answers == [
+        Failure(f"a group does not understand {type(each).__name__}") for each in NONSENSE
+    ]
+    stranger = Heartbeat(GROUP, "m", 3, "i", 1)
+    assert node.ask(node.group_address, stranger).error is Error.UNKNOWN_MEMBER_ID
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1")
+    assert node.pid(f"group {GROUP}") == pid
+
+
+def test_what_a_supervisor_does_not_understand_does_not_end_it(start_node: Starts) -> None:
+    node = start_node(workers=["w1"])
+    pid = node.pid("supervisor supervisor")
+    assert node.ask(node.supervisor, 42) == Failure("no order of mine: int")
+    assert node.pid("supervisor supervisor") == pid
+
+
+def test_an_error_within_a_group_ends_its_process_once_and_leaves_the_log_intact(
+    start_node: Starts,
+) -> None:
+    node = start_node(workers=["w1"])
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1")
+    pid, end = node.pid(f"group {GROUP}"), node.group().end
+    assert not isinstance(node.once(node.group_address, BROKEN), CommandReply)
+    eventually(lambda: node.pids(f"group {GROUP}") not in ([], [pid]), "there is another")
+    node.put("letters", 2)
+    node.runs_tasks("letters", 2, "w1")
+    assert node.view().groups[0].restarts == 1
+    assert node.log().count("the group ends on") == 1
+    assert all(deed.is_begin for deed in node.deeds())
+    assert entries(node) == node.group().end > end
+
+
+def test_a_worker_that_can_not_begin_is_tried_again_until_it_can(start_node: Starts) -> None:
+    node = start_node(workers=["w1", "w2"])
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    node.forget_log()
+    log = node.data_dir / "groups" / GROUP / "control"
+    aside = log.with_name("aside")
+    log.rename(aside)
+    node.hit("worker w2")
+    eventually(lambda: node.view().workers[1].restarts >= 3, "it was started again and again")
+    aside.rename(log)
+    node.settles("w1", "w2")
+    assert "NoLogError" in node.log()
+
+
+def test_a_node_does_not_start_on_a_damaged_log_and_says_why(start_node: Starts) -> None:
+    node = start_node(workers=["w1"])
+    assert node.end() == 0
+    with (node.data_dir / "groups" / GROUP / "control" / "data.mdb").open("r+b") as file:
+        file.write(os.urandom(64 << 10))
+    with pytest.raises(NotStartedError) as told:
+        start_node(workers=["w1"])
+    assert "Error" in str(told.value)
+
+
+def _can_mount(folder: Path) -> bool:
+    command = [*OWN_MOUNTS, "mount", "-t", "tmpfs", "tmpfs", str(folder)]
+    try:
+        return subprocess.run(command, check=False, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def test_a_full_disk_ends_the_group_with_a_clear_line_until_there_is_space_again(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    if not _can_mount(tmp_path):
+        pytest.skip("a small disk needs a mount namespace, which is not to be had here")
+    node = start_node(workers=["w1"], disk=ON_A_SMALL_DISK)
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1")
+    filler = node.data_dir / "filler"
+    space = os.statvfs(node.data_dir)
+    filler.write_bytes(bytes(space.f_bavail * space.f_frsize - (4 << 20)))
+    accepted = 0
+    while isinstance(node.once(node.group_address, put(accepted)), CommandReply):
+        accepted += 1
+    eventually(lambda: "LowSpaceError" in node.log(), "the log tells why")
+    eventually(lambda: node.view().groups[0].restarts > 0, "the group has ended")
+    filler.unlink()
+    node.put("letters", 2)
+    node.settles("w1")
+    group = node.group()
+    assert group.connectors.keys() >= {"letters", *(f"c{number}" for number in range(accepted))}
+    assert "free space or trim the log" in node.log()
+    assert entries(node) == node.group().end
+    assert node.end() == 0
+
+
+def put(number: int) -> PutConnector:
+    """One of many connectors."""
+    return PutConnector(GROUP, f"c{number}", {"name": f"c{number}", "tasks.max": "1"})

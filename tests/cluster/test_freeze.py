@@ -1,0 +1,69 @@
+"""Workers that hang for longer than their session, and come to again."""
+
+import os
+import signal
+
+import pytest
+from cluster.deeds import cut, overlaps, wall_ms
+from cluster.node import eventually
+from cluster.remains import Starts
+
+pytestmark = pytest.mark.cluster
+
+
+def test_a_worker_that_wakes_after_its_session_ends_all_before_it_begins_anything(
+    start_node: Starts,
+) -> None:
+    node = start_node(workers=["w1", "w2"])
+    node.put("numbers", 6)
+    node.runs_tasks("numbers", 6, "w1", "w2")
+    old_tokens = {deed.resource: deed.token for deed in node.deeds()}
+    stopped_ms = wall_ms()
+    pid = node.hit("worker w2", signal.SIGSTOP)
+    node.settles("w1")
+    last = len(node.deeds())
+    os.kill(pid, signal.SIGCONT)
+    woken_ms = wall_ms()
+    node.settles("w1", "w2")
+    assert node.pid("worker w2") == pid, "it is the same process"
+
+    own = [deed for deed in node.deeds()[last:] if deed.pid == pid]
+    ended = next(number for number, deed in enumerate(own) if deed.is_begin)
+    had = {deed.resource for deed in node.deeds()[:last] if deed.pid == pid}
+    assert {deed.resource for deed in own[:ended]} == had
+    assert all(deed.token == old_tokens[deed.resource] for deed in own[:ended])
+    # While it was frozen it did nothing; when it woke, it ran what others had already got, under
+    # tokens that were void, for no longer than it takes to notice the time.
+    assert max(deed.at_ms for deed in own[:ended]) < woken_ms + 2_000
+    frozen = cut(node.spans(), pid, stopped_ms)
+    anew = [span for span in node.spans() if span.pid == pid and span.begin_ms >= woken_ms]
+    assert overlaps(frozen + anew) == []
+    assert "w2 stops everything" in node.log()
+
+
+def test_a_group_that_hangs_for_long_finds_its_workers_again(start_node: Starts) -> None:
+    node = start_node(workers=["w1", "w2"])
+    node.put("numbers", 6)
+    node.runs_tasks("numbers", 6, "w1", "w2")
+    pid = node.hit("group connect", signal.SIGSTOP)
+    count = len(node.deeds())
+    eventually(lambda: sum(not deed.is_begin for deed in node.deeds()) == 7, "all fence themselves")
+    assert all(not deed.is_begin for deed in node.deeds()[count:])
+    os.kill(pid, signal.SIGCONT)
+    node.settles("w1", "w2")
+    assert overlaps(node.spans()) == []
+
+
+def test_a_pause_shorter_than_the_session_costs_nothing(start_node: Starts) -> None:
+    node = start_node(workers=["w1", "w2"])
+    node.put("numbers", 6)
+    node.runs_tasks("numbers", 6, "w1", "w2")
+    epoch, count = node.group().group_epoch, len(node.deeds())
+    pid = node.hit("worker w2", signal.SIGSTOP)
+    seen = node.group().end
+    node.put("letters", 1)  # what concerns all, and one of them can not hear of it
+    eventually(lambda: node.group().end > seen, "it is written")
+    os.kill(pid, signal.SIGCONT)
+    node.runs_tasks("letters", 1, "w1", "w2")
+    assert node.group().group_epoch == epoch + 2, "the connector, and its task"
+    assert all(deed.is_begin for deed in node.deeds()[count:])

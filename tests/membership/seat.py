@@ -1,0 +1,113 @@
+"""One member with a clock of its own, and a group that says what the test wants."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fairlead.actors.messages import Error, Heartbeat, HeartbeatReply
+from fairlead.actors.worker.membership import (
+    Identity,
+    Instruction,
+    Membership,
+    Send,
+    Timing,
+)
+from fairlead.actors.worker.states import State
+from fairlead.events.model import Assignor, Resource, Resources
+
+HEARTBEAT_MS, SESSION_MS, REBALANCE_MS, MARGIN_MS = 3_000, 10_000, 60_000, 1_000
+PATIENCE_MS = HEARTBEAT_MS + 1_500
+TIMING = Timing(HEARTBEAT_MS, SESSION_MS, REBALANCE_MS, MARGIN_MS)
+ASSIGNORS = (Assignor("cooperative"),)
+BEGUN_MS = 1_000_000
+
+
+def resources(text: str) -> Resources:
+    """Read `A A-0 A-1`."""
+    found = set[Resource]()
+    for word in text.split():
+        name, _, number = word.partition("-")
+        found.add(Resource(name, int(number)) if number else Resource(name))
+    return frozenset(found)
+
+
+def spelled(found: Iterable[Resource] | None) -> str | None:
+    """Write `A A-0 A-1`."""
+    return None if found is None else " ".join(map(str, sorted(found)))
+
+
+@dataclass
+class Seat:
+    """A membership, what it wants done, and the requests that it has sent."""
+
+    now_ms: int = BEGUN_MS
+    membership: Membership = field(
+        default_factory=lambda: Membership(Identity("g", "m", "i", "url"), TIMING, ASSIGNORS)
+    )
+    sent: list[Heartbeat] = field(default_factory=list[Heartbeat])
+
+    def state(self) -> State:
+        """Where the member stands."""
+        return self.membership.state
+
+    def take(self, instructions: list[Instruction]) -> list[Instruction]:
+        """Keep the requests; return what else is to be done."""
+        self.sent += [each.request for each in instructions if isinstance(each, Send)]
+        return [each for each in instructions if not isinstance(each, Send)]
+
+    def join(self) -> list[Instruction]:
+        """Begin."""
+        return self.take(self.membership.join(self.now_ms))
+
+    def leave(self) -> list[Instruction]:
+        """Be told to leave."""
+        return self.take(self.membership.leave(self.now_ms))
+
+    def stopped(self, text: str) -> list[Instruction]:
+        """Report that resources run no more."""
+        return self.take(self.membership.stopped(resources(text), self.now_ms))
+
+    def passes(self, milliseconds: int) -> list[Instruction]:
+        """Let time pass and the member notice it."""
+        self.now_ms += milliseconds
+        return self.take(self.membership.tick(self.now_ms))
+
+    def reply(
+        self,
+        request: Heartbeat,
+        target: str | None = None,
+        *,
+        epoch: int = 1,
+        error: Error = Error.NONE,
+    ) -> HeartbeatReply:
+        """What the group answers to a request."""
+        return HeartbeatReply(
+            error,
+            request.member_id,
+            epoch,
+            request.incarnation,
+            request.sequence,
+            log_offset=7,
+            assignment=None if target is None else resources(target),
+        )
+
+    def answer(
+        self,
+        target: str | None = None,
+        *,
+        epoch: int = 1,
+        error: Error = Error.NONE,
+        to: Heartbeat | None = None,
+    ) -> list[Instruction]:
+        """Have a request answered, by default the latest."""
+        reply = self.reply(to or self.sent[-1], target, epoch=epoch, error=error)
+        return self.take(self.membership.answered(reply, self.now_ms))
+
+
+def seated(text: str = "A A-0") -> Seat:
+    """A member at epoch 1 that runs these, and is stable."""
+    seat = Seat()
+    seat.join()
+    seat.answer("")
+    seat.answer(text)
+    seat.answer()
+    return seat

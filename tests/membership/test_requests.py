@@ -1,0 +1,164 @@
+"""What a member says, when it says it again, and whom it believes (PROTOCOL §3, §8, §9)."""
+
+from dataclasses import replace
+
+import pytest
+from membership.seat import ASSIGNORS, PATIENCE_MS, SESSION_MS, Seat, resources, seated, spelled
+
+from fairlead.actors.messages import Error, Heartbeat
+from fairlead.actors.worker.membership import Compute, Fence, Gone, Start
+from fairlead.actors.worker.states import State
+from fairlead.events.model import Assignor
+
+JOIN = Heartbeat(
+    "g",
+    "m",
+    0,
+    "i",
+    1,
+    url="url",
+    client_id="",
+    client_host="",
+    rebalance_timeout_ms=60_000,
+    assignors=ASSIGNORS,
+    owned=(),
+)
+
+
+def test_a_join_says_everything_and_owns_nothing() -> None:
+    seat = Seat()
+    assert (seat.join(), seat.sent, seat.state()) == ([], [JOIN], State.JOINING)
+
+
+def test_the_next_request_follows_an_answer_at_once_and_says_what_is_new_only() -> None:
+    seat = Seat()
+    seat.join()
+    assert seat.answer("") == []
+    assert seat.sent[1:] == [Heartbeat("g", "m", 1, "i", 2)]
+    assert seat.answer("A A-0") == [Start(resources("A A-0"), 7)]
+    assert seat.sent[2:] == [
+        Heartbeat("g", "m", 1, "i", 3, owned=tuple(sorted(resources("A A-0"))))
+    ]
+    assert seat.state() is State.ACKNOWLEDGING
+    seat.answer()
+    assert seat.sent[3:] == [Heartbeat("g", "m", 1, "i", 4)]
+    assert seat.state() is State.STABLE
+
+
+def test_an_empty_share_leads_to_stable() -> None:
+    seat = Seat()
+    seat.join()
+    seat.answer("")
+    assert seat.state() is State.STABLE
+
+
+def test_a_request_without_an_answer_is_repeated_in_full_and_only_its_answer_counts() -> None:
+    seat = seated()
+    first = seat.sent[-1]
+    assert not first.is_full
+    assert (seat.passes(PATIENCE_MS - 1), seat.sent[-1]) == ([], first)
+    seat.passes(1)
+    second = seat.sent[-1]
+    assert (second.sequence, second.is_full) == (first.sequence + 1, True)
+    assert spelled(second.owned) == "A A-0"
+    assert seat.answer("A A-0 A-1", to=first) == []
+    assert (spelled(seat.membership.owned), seat.sent[-1]) == ("A A-0", second)
+    assert seat.answer("A A-0 A-1", to=second) == [Start(resources("A-1"), 7)]
+
+
+def test_a_request_that_supersedes_another_is_full() -> None:
+    seat = seated()
+    assert not seat.sent[-1].is_full
+    seat.take(seat.membership.changed((Assignor("cooperative", metadata=b"1"),), seat.now_ms))
+    assert seat.sent[-1].is_full
+    seat.answer()
+    assert not seat.sent[-1].is_full
+
+
+def test_assignors_that_did_not_change_are_not_told_again() -> None:
+    seat = seated()
+    assert seat.membership.changed(ASSIGNORS, seat.now_ms) == []
+
+
+def test_an_answer_counts_once() -> None:
+    seat = seated()
+    request = seat.sent[-1]
+    seat.answer(to=request)
+    count = len(seat.sent)
+    assert (seat.answer("A", to=request), len(seat.sent)) == ([], count)
+    assert spelled(seat.membership.owned) == "A A-0"
+
+
+def test_the_answer_to_another_incarnation_does_not_count() -> None:
+    seat = seated()
+    reply = replace(seat.reply(seat.sent[-1], "A"), incarnation="another")
+    assert seat.membership.answered(reply, seat.now_ms) == []
+    assert spelled(seat.membership.owned) == "A A-0"
+
+
+def test_after_a_lost_reply_the_repeated_join_finds_the_seat() -> None:
+    seat = Seat()
+    seat.join()
+    seat.passes(PATIENCE_MS)
+    assert seat.sent == [JOIN, replace(JOIN, sequence=2)]
+    assert seat.answer("A", epoch=3) == [Start(resources("A"), 7)]
+    assert seat.membership.member_epoch == 3
+
+
+def test_everything_is_said_again_to_a_group_that_is_served_by_somebody_new() -> None:
+    seat = seated()
+    seat.take(seat.membership.reconnected(seat.now_ms))
+    request = seat.sent[-1]
+    assert (request.is_full, spelled(request.owned), request.member_epoch) == (True, "A A-0", 1)
+    seat.membership.answered(seat.reply(request), seat.now_ms)
+    assert seat.state() is State.STABLE
+
+
+@pytest.mark.parametrize(
+    "error", [Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH, Error.GROUP_ID_NOT_FOUND]
+)
+def test_a_member_that_lost_its_seat_stops_everything_and_rejoins_with_nothing(
+    error: Error,
+) -> None:
+    seat = seated()
+    assert seat.answer(error=error) == [Fence(f"{error.value}: ")]
+    count = len(seat.sent)
+    assert seat.stopped("A") == []
+    assert (len(seat.sent), seat.state()) == (count, State.FENCED), "A-0 still runs"
+    seat.stopped("A-0")
+    assert seat.sent[count:] == [replace(JOIN, sequence=count + 1)]
+
+
+def test_a_member_that_lost_its_seat_and_runs_nothing_rejoins_at_once() -> None:
+    seat = seated("")
+    assert seat.answer(error=Error.UNKNOWN_MEMBER_ID) == []
+    assert seat.sent[-1].member_epoch == 0
+    assert seat.state() is State.JOINING
+
+
+def test_an_instance_id_that_is_not_released_yet_is_asked_for_again_after_a_while() -> None:
+    seat = Seat()
+    seat.join()
+    assert seat.answer(error=Error.UNRELEASED_INSTANCE_ID) == []
+    assert (seat.passes(2_999), len(seat.sent)) == ([], 1)
+    seat.passes(1)
+    assert seat.sent == [JOIN, replace(JOIN, sequence=2)]
+
+
+@pytest.mark.parametrize(
+    "error", [Error.INVALID_REQUEST, Error.UNSUPPORTED_ASSIGNOR, Error.GROUP_MAX_SIZE_REACHED]
+)
+def test_what_can_not_get_better_ends_the_member(error: Error) -> None:
+    seat = seated()
+    assert seat.answer(error=error) == [Fence(f"{error.value}: "), Gone(f"{error.value}: ")]
+    assert seat.state() is State.FATAL
+    count = len(seat.sent)
+    assert (seat.stopped("A A-0"), seat.passes(SESSION_MS), len(seat.sent)) == ([], [], count)
+
+
+def test_an_order_to_compute_is_passed_on_once_and_blocks_nothing() -> None:
+    seat = seated()
+    assert seat.answer(error=Error.COMPUTE_ASSIGNMENT) == [Compute(1)]
+    assert seat.answer("A A-0 A-1", error=Error.COMPUTE_ASSIGNMENT) == [Start(resources("A-1"), 7)]
+    seat.membership.computed()
+    assert seat.answer(error=Error.COMPUTE_ASSIGNMENT) == [Compute(1)]
