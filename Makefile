@@ -17,7 +17,7 @@ test: .venv/ready
 	$(BIN)/pytest
 
 bench: .venv/ready
-	@for each in tests/benchmarks/bench_*.py; do $(BIN)/python $$each || exit 1; done
+	@for each in tests/benchmarks/bench_*.py; do PYTHONPATH=tests $(BIN)/python $$each || exit 1; done
 
 soak: .venv/ready
 	$(BIN)/pytest -m soak --timeout=0

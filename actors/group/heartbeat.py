@@ -40,7 +40,7 @@ def _refuse(
     """Return why the request changes nothing, or None if it may go on."""
     if request.group_id and request.group_id != group.group_id:
         return Error.GROUP_ID_NOT_FOUND, f"{request.group_id!r} is not served here"
-    if found := flaw(request):
+    if found := flaw(request, member.metadata if member else None):
         return Error.INVALID_REQUEST, found
     if member is None:
         return _refuse_stranger(group, desk, request)
@@ -71,11 +71,11 @@ def _refuse_assignors(group: Group, request: Heartbeat, others: int) -> tuple[Er
         return Error.UNSUPPORTED_ASSIGNOR, UNSUPPORTED.format(request.server_assignor)
     if request.assignors is None:
         return None
-    ranges = Counter(group.assignor_ranges)
     member = group.members.get(request.member_id)
+    if member is not None and member.metadata.assignors == request.assignors:
+        return None
+    ranges = Counter(group.assignor_ranges)
     if member is not None:
-        if member.metadata.assignors == request.assignors:
-            return None
         ranges.subtract(map(range_of, member.metadata.assignors))
     ranges.update(map(range_of, request.assignors))
     if not able(+ranges, others + 1):

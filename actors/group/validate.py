@@ -3,6 +3,7 @@
 from collections import Counter
 
 from ...events.model import CONNECTOR, Assignor
+from ...events.records import MemberMetadata
 from ..messages import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 
 LONGEST_NAME = 200
@@ -12,14 +13,19 @@ LARGEST_NUMBER = (1 << 31) - 1
 """The largest int32."""
 
 
-def flaw(request: Heartbeat) -> str:
-    """Return what makes the request invalid, or nothing; an INVALID_REQUEST's message."""
-    return (
-        _flaw_in_ids(request)
-        or _flaw_in_values(request)
-        or _flaw_in_owned(request)
-        or (_flaw_in_assignors(request) if request.assignors is not None else "")
-    )
+def flaw(request: Heartbeat, known: MemberMetadata | None = None) -> str:
+    """Return what makes the request invalid, or nothing; an INVALID_REQUEST's message.
+
+    What is `known` of the member was found good before, and is not looked at again.
+    """
+    found = _flaw_in_ids(request) or _flaw_in_values(request) or _flaw_in_owned(request)
+    if found:
+        return found
+    if known is None and request.member_id:
+        found = flaw_in_name(request.member_id, "MemberId")
+    if found or request.assignors is None or (known and request.assignors == known.assignors):
+        return found
+    return _flaw_in_assignors(request)
 
 
 def flaw_in_name(name: str, what: str) -> str:
@@ -46,7 +52,7 @@ def _flaw_in_ids(request: Heartbeat) -> str:
     epoch, member_id, instance_id = request.member_epoch, request.member_id, request.instance_id
     flaws = (
         (not request.group_id, "GroupId is empty"),
-        (epoch < TEMPORARY_LEAVE_EPOCH, f"MemberEpoch {epoch} is below -2"),
+        (epoch < TEMPORARY_LEAVE_EPOCH, "MemberEpoch is below -2"),
         (not member_id and epoch != JOIN_EPOCH, "MemberId is empty, which only a join may leave"),
         (instance_id == "", "InstanceId must be left out or not be empty"),
         (request.rack == "", "RackId must be left out or not be empty"),
@@ -54,9 +60,12 @@ def _flaw_in_ids(request: Heartbeat) -> str:
             epoch == TEMPORARY_LEAVE_EPOCH and instance_id is None,
             "a temporary leave (epoch -2) needs an InstanceId",
         ),
+        (
+            request.server_assignor is not None and request.assignors is not None,
+            "ServerAssignor and ClientAssignors exclude each other",
+        ),
     )
-    found = next((message for is_flawed, message in flaws if is_flawed), "")
-    return found or (flaw_in_name(member_id, "MemberId") if member_id else "")
+    return next((message for is_flawed, message in flaws if is_flawed), "")
 
 
 def _flaw_in_values(request: Heartbeat) -> str:
@@ -88,8 +97,6 @@ def _flaw_in_owned(request: Heartbeat) -> str:
 
 def _flaw_in_assignors(request: Heartbeat) -> str:
     assignors = request.assignors or ()
-    if request.server_assignor is not None:
-        return "ServerAssignor and ClientAssignors exclude each other"
     names = Counter(assignor.name for assignor in assignors)
     if twice := [name for name, count in names.items() if count > 1]:
         return f"assignor {twice[0]!r} is named twice"

@@ -2,15 +2,13 @@
 
 import gc
 import itertools
-import sys
-from pathlib import Path
+from functools import partial
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from figures import median, percentile, tell, times_us
-from groups import desk, heartbeat, settled, share
+from benchmarks.figures import median, percentile, tell, times_us
+from benchmarks.groups import desk, heartbeat, settled, share
 
 from fairlead.actors.group.decide import decide
+from fairlead.actors.messages import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.records import TargetAssignment
@@ -34,20 +32,19 @@ def idle(group: Group, members: int) -> list[float]:
 def changing(group: Group, members: int) -> list[float]:
     """Time the heartbeats by which each member reaches a new target of the same ten tasks."""
     taken: list[float] = []
-    at_rest = desk()
     for _ in range(max(1, 10_000 // members)):
         epoch = group.group_epoch = group.group_epoch + 1
         evolve(group, TargetAssignment(epoch, dict(group.shares), "cooperative"), group.end)
         for number in range(members):
             request = heartbeat(group, number, share(number))
-
-            def beat(request=request) -> None:  # type: ignore[no-untyped-def]
-                decision = decide(group, at_rest, request, 0)
-                for record in decision.records:
-                    evolve(group, record, group.end)
-
-            taken += times_us(beat, 1)
+            taken += times_us(partial(step, group, request), 1)
     return sorted(taken)
+
+
+def step(group: Group, request: Heartbeat) -> None:
+    """Decide a heartbeat, and evolve the group by what it leads to."""
+    for record in decide(group, desk(), request, 0).records:
+        evolve(group, record, group.end)
 
 
 def main() -> None:

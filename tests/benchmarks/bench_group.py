@@ -1,7 +1,6 @@
 """A whole group on real processes: heartbeats, durable changes, a start and a join."""
 
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -9,10 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from beaters import ASSIGNORS, Beat, Beaten, Beater
-from figures import median, tell
+from benchmarks.beaters import ASSIGNORS, Beat, Beaten, Beater
+from benchmarks.figures import median, tell
 
 from fairlead.actors.actor import Door, System, start_system
 from fairlead.actors.group.desk import Settings

@@ -2,15 +2,12 @@
 
 import gc
 import random
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from figures import tell
-from groups import history, member_id
+from benchmarks.figures import tell
+from benchmarks.groups import history, member_id
 
 from fairlead.events.codec import encode
 from fairlead.events.frame import Entry, NewEntry

@@ -4,7 +4,7 @@ from fairlead.actors.group.desk import Desk, Settings
 from fairlead.actors.messages import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
-from fairlead.events.model import Assignor, Cause, MemberState, Resource, Resources, Why
+from fairlead.events.model import NOTHING, Assignor, Cause, MemberState, Resource, Resources, Why
 from fairlead.events.records import (
     ConnectorsTasksMetadata,
     CurrentAssignment,
@@ -34,7 +34,7 @@ def share(number: int) -> Resources:
 def history(members: int) -> list[Record]:
     """Return the records of a settled group of so many members with ten tasks each."""
     shares = {member_id(number): share(number) for number in range(members)}
-    everything: Resources = frozenset().union(*shares.values())
+    everything = NOTHING.union(*shares.values())
     records: list[Record] = [ConnectorsTasksMetadata(everything)]
     for number in range(members):
         name = member_id(number)
