@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from ..events.group import Group, Member
 from ..events.model import Cause, Grants, Resource, Resources, RunState
-from ..events.records import ConnectorConfig, GroupMetadata, Loss, TaskStatus
+from ..events.records import ConnectorConfig, GroupMetadata, Loss
 from ..events.tokens import token_of
+from .moves import BATCHES_RUN
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 Document = dict[str, Json]
@@ -19,16 +20,18 @@ Document = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """What a resource does, and at which worker; `trace` says at length why it failed."""
+    """What a resource does, and at which worker; `why` it failed, or what it waits for."""
 
     state: RunState
     worker: str
-    trace: str = ""
+    why: str = ""
 
     def to_json(self) -> Document:
-        """Return Connect's members; `trace` only where there is one."""
+        """Return Connect's members: `trace` where it failed; `reason`, ours, where it waits."""
         told: Document = {"state": self.state.value, "worker_id": self.worker}
-        return {**told, "trace": self.trace} if self.trace else told
+        if self.why:
+            told["trace" if self.state is RunState.FAILED else "reason"] = self.why
+        return told
 
 
 def connector_named(group: Group, name: str) -> ConnectorConfig | None:
@@ -58,12 +61,9 @@ def doing(group: Group, resource: Resource) -> Doing:
     if holder is None:
         return Doing(RunState.UNASSIGNED, status.worker if status else "")
     if status is not None and status.token == token_of(group, holder, resource):
-        return Doing(status.state, status.worker, _trace(status))
+        why = "" if status.reason == BATCHES_RUN else status.reason
+        return Doing(status.state, status.worker, why)
     return Doing(RunState.UNASSIGNED, worker_of(group.members[holder]))
-
-
-def _trace(status: TaskStatus) -> str:
-    return status.reason if status.state is RunState.FAILED else ""
 
 
 def worker_of(member: Member) -> str:

@@ -24,11 +24,16 @@ def tasks(found: object) -> list[Section]:
             f"{text(each, 'connector')}-{text(each, 'task')}",
             text(each, "state"),
             worker_name(text(each, "worker_id")),
-            _reason(text(each, "trace")),
+            _reason(_why(each)),
         )
         for each in documents(found)
     ]
     return [Table(("TASK", "STATE", "WORKER", "REASON"), rows, "no tasks")]
+
+
+def _why(status: object) -> str:
+    """Return why something failed, or what it waits for."""
+    return text(status, "trace") or text(status, "reason")
 
 
 def task_list(found: object) -> list[dict[str, object]]:
@@ -98,7 +103,10 @@ def connector(found: object) -> list[Section]:
                 ("Type", text(found, "type")),
                 ("State", text(status, "connector", "state")),
                 ("Worker", worker_name(text(status, "connector", "worker_id"))),
-                ("Reason", text(status, "connector", "trace")),
+                (
+                    "Reason",
+                    text(status, "connector", "trace") or text(status, "connector", "reason"),
+                ),
             )
         ),
         Facts([(key, text(config, key)) for key in sorted(config)], "Config"),

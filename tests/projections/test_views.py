@@ -44,11 +44,12 @@ def test_what_nobody_reported_is_unassigned(coordinator: Coordinator) -> None:
     assert doing(coordinator.group, resource("B")) == Doing(RunState.UNASSIGNED, "")
 
 
-def test_only_a_failure_has_a_trace(coordinator: Coordinator) -> None:
+def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(coordinator: Coordinator) -> None:
     report(coordinator, "A-0", RunState.RUNNING, "waiting for files")
     assert doing(coordinator.group, resource("A-0")).to_json() == {
         "state": "RUNNING",
         "worker_id": "here/w1",
+        "reason": "waiting for files",
     }
     report(coordinator, "A-0", RunState.FAILED, "no such column")
     assert doing(coordinator.group, resource("A-0")).to_json() == {
