@@ -17,7 +17,7 @@ from ..events.codec import TYPES, decode
 from ..events.keys import pack_key
 from ..events.log_errors import LogError
 from ..events.log_reader import LogReader
-from ..events.model import Commit, CommitId, Document, identity
+from ..events.model import Commit, CommitId, Document, Resource, Resources, identity
 from .ledger import Fenced, Unanswered
 
 ANSWER_SECONDS = 5.0
@@ -62,6 +62,15 @@ class GroupLedger:
         """Return what is committed but not yet known to be published, oldest first."""
         found = self._scan(records.Committed, (connector, task))
         return [record.commit for record in found if isinstance(record, records.Committed)]
+
+    def tasks_with_unpublished(self) -> Resources:
+        """Return the tasks of which any commit is not yet known to be published."""
+        found = (
+            record.commit
+            for record in self._scan(records.Committed, ())
+            if isinstance(record, records.Committed)
+        )
+        return frozenset(Resource(*commit.commit_id[:2]) for commit in found)
 
     def commit(self, commit: Commit) -> None:
         """Make a batch count; raises `Fenced`, or `Unanswered` if no answer came in time."""

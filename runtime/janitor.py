@@ -8,6 +8,7 @@ for that one, no harm is done: anybody may publish, and what is swept no commit 
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Thread
 from typing import Protocol
@@ -15,6 +16,7 @@ from typing import Protocol
 from ..events.group import Group
 from ..events.model import Commit, CommitId, Resource, Resources, TaskConfig, Token
 from .connectors.spi import Pipeline
+from .ledger import Unanswered
 
 LOGGER = logging.getLogger(__name__)
 ANY_GENERATION = (1 << 63) - 1
@@ -106,30 +108,41 @@ class Janitor:
         self._pipeline_of = pipeline_of
         self._estate = Estate()
         self._unpublished: Resources = frozenset()
+        self._again: dict[Resource, Chore] = {}
         self._thread: Thread | None = None
-        self._told = ""
+        self._told: dict[Resource, str] = {}
 
     def tick(self, group: Group, member_id: str) -> None:
         """Begin what is to be done, unless it is still being done; returns at once."""
         self._estate.follow(group)
         if self._thread is not None and self._thread.is_alive():
             return
-        chores = list(self._estate.chores(group, self._unpublished))
+        chores = {each.resource: each for each in self._estate.chores(group, self._unpublished)}
+        chores |= self._again
         if is_on_duty(group, member_id):
-            self._thread = Thread(target=self._work, args=(chores,), name="janitor", daemon=True)
+            todo = tuple(chores.values())
+            self._thread = Thread(target=self._work, args=(todo,), name="janitor", daemon=True)
             self._thread.start()
 
     def _work(self, chores: Collection[Chore]) -> None:
         """Do chores, then look for what the next ones may be."""
-        try:
-            for chore in chores:
-                self._do(chore)
+        failed = [chore for chore in chores if not self._is_done(chore)]
+        self._again = {chore.resource: chore for chore in failed if chore.stale is not None}
+        with suppress(Unanswered):
             self._unpublished = self._commits.tasks_with_unpublished()
-        except Exception as error:  # noqa: BLE001  # a sink may fail in any way; it is tried again
-            self._unpublished = frozenset(chore.resource for chore in chores)
-            if str(error) != self._told:
-                self._told = str(error)
-                LOGGER.warning("what is left over can not be published now: %s", error)
+
+    def _is_done(self, chore: Chore) -> bool:
+        """Do a chore; what fails is told once, and tried again."""
+        try:
+            self._do(chore)
+        except Exception as error:  # noqa: BLE001  # connectors and sinks may fail in any way
+            text = f"what is left over of {chore.resource} waits: {error}"
+            if self._told.get(chore.resource) != text:
+                self._told[chore.resource] = text
+                LOGGER.warning("%s", text)
+            return False
+        self._told.pop(chore.resource, None)
+        return True
 
     def _do(self, chore: Chore) -> None:
         # What is committed is read after the chore was made: by then nobody held the task, so

@@ -1,8 +1,13 @@
-"""A worker's engine and runner on Spark, put together from the node's settings."""
+"""A worker's engine, runner and janitor on Spark, put together from the node's settings."""
 
+import logging
 from collections.abc import Callable
 
+from .connectors import common_keys as keys
 from .connectors.plugins import find_plugins
+from .connectors.spi import Context, Pipeline
+from .group_ledger import GroupLedger
+from .janitor import Chore, Janitor
 from .ledger import Ledger
 from .node import NodeSpec
 from .reports import Report
@@ -13,9 +18,12 @@ from .spark.embedded import Embedded
 from .spark.engine import Engine
 from .unsealing import UnsealingRunner
 
+LOGGER = logging.getLogger(__name__)
+
 
 def make_engine(node: NodeSpec, worker: str) -> Engine:
     """Return a worker's engine, not started yet."""
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of each connection
     engine = node.engine
     folder = node.data_dir / "cache" / "spark" / worker
     return Embedded(folder, cores=engine.cores, heap=engine.heap, conf=engine.conf)
@@ -31,3 +39,15 @@ def make_runner(
 
     vault = Vault(RunFolder(node.data_dir).key())
     return UnsealingRunner(vault, report, runner)
+
+
+def make_janitor(ledger: GroupLedger, node: NodeSpec) -> Janitor:
+    """Return what finishes the work of tasks that no worker has any more."""
+    vault, plugins = Vault(RunFolder(node.data_dir).key()), find_plugins()
+
+    def pipeline(chore: Chore) -> Pipeline:
+        made_by = plugins.find(chore.connector_config.get(keys.CONNECTOR_CLASS, "")).made_by
+        config = vault.reveal(chore.resource.connector, chore.config)
+        return made_by().pipeline(Context(chore.resource, LOGGER.warning), config)
+
+    return Janitor(ledger, pipeline)

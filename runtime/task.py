@@ -34,6 +34,8 @@ _FIRST_RETRY_S = 0.1
 _LONGEST_RETRY_S = 2.0
 _WARM_POLL_S = 0.2
 _LONGEST_PAUSE_S = 30.0
+_SWEEP_S = 60.0
+"""How often a task removes what a former owner, or its JVM, has staged since it was cut off."""
 
 
 @dataclass(slots=True)
@@ -90,6 +92,7 @@ class Task:
         self._tag = tag_of(launch.resource, launch.token)
         self._told: tuple[RunState, str] | None = None
         self._ran = False
+        self._sweep_at = 0.0
 
     def run(self) -> Ending:
         """Work until somebody asks for an end, or the token is no longer current."""
@@ -119,6 +122,8 @@ class Task:
             if self._wait_warm():
                 self._tell(RunState.RUNNING)
                 self._loop(pipeline)
+                if not self.halt.cancelled:  # else a batch may be left to publish
+                    self._sweep(pipeline)
         except Unanswered as unanswered:
             self._tell(self._waiting, f"waiting for the offsets: {unanswered}")
             self.halt.wait(_LONGEST_RETRY_S)
@@ -130,12 +135,16 @@ class Task:
 
     def _recover(self, pipeline: Pipeline) -> None:
         """Finish what was committed before, and remove what was not."""
-        resource, token = self._launch.resource, self._launch.token
         self._settle(pipeline)
-        for commit in self._ledger.unpublished(*resource):
+        for commit in self._ledger.unpublished(*self._launch.resource):
             pipeline.sink.publish(commit.manifest, commit.commit_id)
             self._ledger.published(commit.commit_id)
-        pipeline.sink.sweep(resource, token)
+        self._sweep(pipeline)
+
+    def _sweep(self, pipeline: Pipeline) -> None:
+        """Remove what never counted; between batches nothing else is staged."""
+        pipeline.sink.sweep(self._launch.resource, self._launch.token)
+        self._sweep_at = time.monotonic() + _SWEEP_S
 
     def _wait_warm(self) -> bool:
         while not self.halt.draining:
@@ -156,6 +165,8 @@ class Task:
         idle = _FIRST_IDLE_S
         first = True
         while not self.halt.draining:
+            if time.monotonic() >= self._sweep_at:
+                self._sweep(pipeline)
             clock = _Clock()
             began_ms = time.time_ns() // 1_000_000
             with clock.phase("plan"):

@@ -45,6 +45,7 @@ from ..projections.follow import Follower
 from ..projections.launches import Launch, launches
 from .computing import Computing
 from .group_ledger import GroupLedger
+from .janitor import Janitor
 from .news import News
 from .node import AssignorAt, GroupAt, Leave, StartWorker, WorkerGone, WorkerUp
 from .noop import NoopRunner
@@ -108,6 +109,7 @@ class WorkerActor(Actor):
         super().__init__()
         self._is_up = False
         self._engine: Engine | None = None
+        self._janitor: Janitor | None = None
         self._allowed: Resources = NOTHING
         self._launched: dict[Resource, Launch] = {}
         self._rests: dict[Resource, int] = {}
@@ -150,6 +152,8 @@ class WorkerActor(Actor):
             self._slow_at_ms = now_ms + SLOW_TICK_MS
             self._look_after_engine()
             self._look_after_tie(now_ms)
+            if self._janitor is not None:
+                self._janitor.tick(self._follower.group, self._membership.identity.member_id)
         if self._carried_at_ms and now_ms >= self._carried_at_ms + ANSWER_MS:
             self._carried_at_ms = 0
             self._ledger.lose()
@@ -208,8 +212,7 @@ class WorkerActor(Actor):
         self._hear_reports(now_ms)
         self._align(now_ms)
         self._membership.computing = self._computing.is_busy
-        for message in self._news.unsaid(self._follower.group, now_ms):
-            self._to_group(message)
+        self._tell_news(now_ms)
         carried = self._ledger.carry()
         if carried is not None:
             self._carried_at_ms = now_ms
@@ -247,10 +250,12 @@ class WorkerActor(Actor):
         node = self._order.node
         if node.engine.kind == "noop":
             return NoopRunner(self._report)
-        from .spark_runner import make_engine, make_runner  # noqa: PLC0415 - heavy, and only here
+        # Heavy, and only here.
+        from .spark_runner import make_engine, make_janitor, make_runner  # noqa: PLC0415
 
         self._engine = make_engine(node, self._order.name)
         self._engine.open()
+        self._janitor = make_janitor(self._ledger, node)
         return make_runner(self._engine, self._ledger, node, self._report)
 
     # -- what the membership wants
@@ -319,14 +324,26 @@ class WorkerActor(Actor):
 
     def _hear_reports(self, now_ms: int) -> None:
         while self._reports:
-            self._hear(self._reports.popleft(), now_ms)
+            ended: list[Resource] = []
+            while self._reports:
+                report = self._reports.popleft()
+                self._hear(report)
+                if isinstance(report, Stopped):
+                    ended.append(report.resource)
+            if ended:
+                self._tell_news(now_ms)  # first: the group takes no word from who has left
+            for resource in ended:
+                self._ended(resource, now_ms)
 
-    def _hear(self, report: Report, now_ms: int) -> None:
+    def _tell_news(self, now_ms: int) -> None:
+        for message in self._news.unsaid(self._follower.group, now_ms):
+            self._to_group(message)
+
+    def _hear(self, report: Report) -> None:
         wall_ms = time.time_ns() // 1_000_000
         match report:
             case Stopped():
                 self._news.stopped(report, wall_ms)
-                self._ended(report.resource, now_ms)
             case StatusChanged():
                 self._news.changed(report, wall_ms)
             case TaskConfigsChanged():

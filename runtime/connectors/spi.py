@@ -149,9 +149,10 @@ class Sink(ABC):
 
     @abstractmethod
     def sweep(self, resource: Resource, token: Token) -> None:
-        """Remove what a task staged under tokens older than this one.
+        """Remove what a task staged under this token and older ones.
 
-        Called once all that was committed is published, so no commit names what goes.
+        Called between batches, when all that was committed is published, so that no commit
+        names what goes; again and again, since a former owner that hung may stage late.
         """
 
 

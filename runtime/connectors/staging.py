@@ -65,11 +65,17 @@ def make_folder(folder: Path) -> None:
 def publish(manifest: Manifest, commit_id: CommitId) -> None:
     """Put a committed batch in place, durably; idempotent, and safe beside other publishers.
 
-    Raises `SinkBroken` if a file of another content has the name of one of the batch's.
+    Raises `SinkBroken` if a file of another content has the name of one of the batch's, or if
+    there is no such root any more: what lies in it may come back with it.
     """
     if not manifest.files:
         return
     root = Path(manifest.root)
+    if not root.is_dir():
+        raise SinkBroken(
+            f"{root} is gone, and rows that count with it: bring it back as it was, "
+            "or make it anew if they are not wanted"
+        )
     staged = root / manifest.staging
     while files := list(data_files(staged)):
         touched: set[Path] = set()
@@ -107,8 +113,8 @@ def discard(root: Path, commit_id: CommitId) -> None:
 def sweep(root: Path, resource: Resource, token: Token) -> None:
     """Remove what a task staged under this token and all older ones.
 
-    Only for the task's present owner, before its first batch and after it has published
-    whatever was committed.
+    Only between two batches, by the task's present owner, or when nobody will own it under
+    these tokens any more; and after whatever was committed is published.
     """
     folder = root / _task_folder(resource)
     with suppress(FileNotFoundError):

@@ -1,0 +1,199 @@
+"""What nobody is left to publish is published all the same, and what never counted is swept."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from coordinator import Coordinator
+from tasks.numbers import Hooks, LineSink, Numbers, staged, written
+
+from fairlead.actors.group.commit import commit_offsets
+from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.messages import (
+    CommitOffsets,
+    DeleteConnector,
+    FinishDeletion,
+    PutConnector,
+    PutTaskConfigs,
+)
+from fairlead.events.codec import encode
+from fairlead.events.log import GroupLog
+from fairlead.events.model import Commit, CommitId, Resource, Token
+from fairlead.events.tokens import token_of
+from fairlead.runtime.connectors.spi import Context, Pipeline
+from fairlead.runtime.group_ledger import GroupLedger
+from fairlead.runtime.janitor import Chore, Janitor
+
+NAME, FIRST, SECOND = "A", Resource("A", 0), Resource("A", 1)
+
+
+class Scene:
+    """W1 runs connector A and its two tasks; W2 has nothing, and a janitor."""
+
+    def __init__(self, root: Path, path: Path) -> None:
+        self.root = root
+        self._path = path
+        self.coordinator = Coordinator()
+        config = {"root": str(root), "last": "9"}
+        self.coordinator.carry_out(PutConnector("connect", NAME, config))
+        self.coordinator.join("W1")
+        self.coordinator.settle()
+        self.split(2)
+        GroupLog.open_writer(path, "connect").close()
+        self.ledger = GroupLedger("connect", "W2", path, lambda _: None)
+        self.janitor = Janitor(self.ledger, self.pipeline_of)
+
+    def split(self, tasks: int) -> None:
+        """Have the connector split its work into so many tasks."""
+        token = token_of(self.coordinator.group, "W1", Resource(NAME))
+        assert token is not None
+        config = self.coordinator.group.connectors[NAME].config
+        split = PutTaskConfigs("connect", "W1", NAME, token, (config,) * tasks)
+        self.coordinator.carry_out(split)
+        self.coordinator.settle()
+
+    def delete(self) -> None:
+        """Delete the connector, and let W1 give everything up."""
+        self.coordinator.carry_out(DeleteConnector("connect", NAME))
+        self.coordinator.settle()
+
+    @staticmethod
+    def pipeline_of(chore: Chore) -> Pipeline:
+        """The pipeline that a chore's config leads to."""
+        return Numbers().pipeline(Context(chore.resource, print), chore.config)
+
+    def stage(self, task: Resource, *numbers: int, batch: int = 0) -> Commit:
+        """Stage a batch as W1 does."""
+        token = token_of(self.coordinator.group, "W1", task)
+        assert token is not None
+        commit_id = CommitId(*task, token, batch)
+        manifest = LineSink(self.root, Hooks()).stage(numbers, commit_id, 0)
+        return Commit(commit_id, (), manifest, len(numbers))
+
+    def tell(self, command: CommitOffsets) -> bool:
+        """Have the group decide about commits; tell whether any is not published after that."""
+        self.ledger.close()
+        with GroupLog.open_writer(self._path, "connect") as log:
+            ledger = OffsetLedger(log)
+            decision = commit_offsets(self.coordinator.group, ledger, command, 0)
+            log.append(log.end, [encode(record) for record in decision.records], 0)
+            return ledger.has_unpublished(NAME)
+
+    def commit(self, *commits: Commit) -> None:
+        """Commit what W1 staged."""
+        assert self.tell(CommitOffsets("connect", "W1", commits))
+
+    def work(self, member_id: str = "W1") -> None:
+        """Let the janitor look, do, and look again."""
+        for _ in range(3):
+            self.janitor.tick(self.coordinator.group, member_id)
+            for thread in threading.enumerate():
+                if thread.name == "janitor":
+                    thread.join()
+
+    def is_all_published(self) -> bool:
+        """Tell the group what the janitor says; whether the log names no commit after that."""
+        carried = self.ledger.carry()
+        return carried is not None and not self.tell(carried)
+
+    @property
+    def seen(self) -> list[int]:
+        return written(self.root)
+
+
+@pytest.fixture
+def scene(root: Path, tmp_path: Path) -> Iterator[Scene]:
+    scene = Scene(root, tmp_path / "offsets")
+    yield scene
+    scene.ledger.close()
+
+
+def test_a_committed_batch_of_a_deleted_connector_is_published_and_reported(scene: Scene) -> None:
+    scene.commit(scene.stage(FIRST, 1, 2), scene.stage(SECOND, 3))
+    scene.delete()
+    assert scene.coordinator.group.members.keys() == {"W1"}
+    scene.work()
+    assert (scene.seen, staged(scene.root)) == ([1, 2, 3], [])
+    assert scene.is_all_published()
+
+
+def test_a_committed_batch_of_a_task_that_is_no_more_is_published(scene: Scene) -> None:
+    scene.commit(scene.stage(SECOND, 3))
+    scene.split(1)
+    scene.work()
+    assert (scene.seen, staged(scene.root)) == ([3], [])
+    assert scene.is_all_published()
+
+
+def test_what_a_worker_holds_is_its_own_to_publish(scene: Scene) -> None:
+    scene.commit(scene.stage(FIRST, 1))
+    scene.stage(SECOND, 3)
+    scene.work()
+    assert (scene.seen, len(staged(scene.root)), scene.ledger.carry()) == ([], 2, None)
+
+
+def test_only_the_member_with_the_lowest_id_does_the_chores(scene: Scene) -> None:
+    scene.commit(scene.stage(FIRST, 1))
+    scene.coordinator.join("W2")
+    scene.delete()
+    scene.work("W2")
+    assert scene.seen == []
+    scene.work("W1")
+    assert scene.seen == [1]
+
+
+def test_what_never_counted_is_swept_once_the_connector_is_gone(scene: Scene) -> None:
+    scene.commit(scene.stage(FIRST, 1))
+    scene.stage(FIRST, 2, batch=1)
+    scene.stage(SECOND, 3)
+    scene.work()
+    scene.delete()
+    scene.work()
+    assert (scene.seen, len(staged(scene.root))) == ([1], 2)
+    scene.coordinator.carry_out(FinishDeletion(NAME))
+    assert scene.coordinator.group.connectors == {}
+    scene.work()
+    assert (scene.seen, staged(scene.root)) == ([1], [])
+
+
+def test_what_a_task_that_is_no_more_had_staged_is_swept(scene: Scene) -> None:
+    scene.stage(FIRST, 1)
+    scene.stage(SECOND, 2)
+    scene.work()
+    scene.split(1)
+    scene.work()
+    (left,) = staged(scene.root)
+    assert left.startswith("A-0/")
+
+
+def test_what_a_later_owner_stages_is_not_swept(scene: Scene) -> None:
+    scene.work()
+    scene.delete()
+    scene.coordinator.carry_out(FinishDeletion(NAME))
+    epoch = scene.coordinator.group.assignment_epoch
+    later = CommitId(*FIRST, Token(epoch + 1, 1), 0)
+    LineSink(scene.root, Hooks()).stage([1], later, 0)
+    scene.work()
+    assert len(staged(scene.root)) == 1
+
+
+def test_what_can_not_be_published_is_told_once_and_tried_again(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    commit = scene.stage(FIRST, 1)
+    scene.commit(commit, scene.stage(SECOND, 3))
+    aside = scene.root.with_name("aside")
+    scene.root.rename(aside)
+    scene.root.touch()
+    scene.delete()
+    with caplog.at_level(logging.WARNING, "fairlead.runtime.janitor"):
+        scene.work()
+        scene.work()
+    told = [f"what is left over of {task} waits: {scene.root} is gone" for task in (FIRST, SECOND)]
+    assert sorted(each.message.partition(",")[0] for each in caplog.records) == told
+    scene.root.unlink()
+    aside.rename(scene.root)
+    scene.work()
+    assert (scene.seen, staged(scene.root), scene.is_all_published()) == ([1, 3], [], True)
