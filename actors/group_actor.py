@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..events.codec import encode
-from ..events.log import GroupLog
-from ..events.log_errors import LogError
+from ..events.log.errors import LogError
+from ..events.log.writer import GroupLog
 from ..events.restore import restore
 from .actor import Actor, Address, Failure
 from .group.coordinator import Answer, Asked, Coordinator, Now

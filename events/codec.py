@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from . import convert, records, wire
-from .frame import Entry, NewEntry
 from .keys import Key, commit_key, offset_key, pack_key, unpack_key
+from .log.frame import Entry, NewEntry
 from .records import Record, Tombstone
 
 VERSION = 1

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from .codec import decode
 from .evolve import evolve, settle
-from .frame import Entry
 from .group import Group
+from .log.frame import Entry
 
 
 def restore(group_id: str, entries: Iterable[Entry], end: int) -> Group:

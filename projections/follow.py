@@ -1,8 +1,8 @@
 """Following a group's log: what was written since the last look, folded into the group."""
 
 from ..events.group import Group
-from ..events.log_errors import TrimmedError
-from ..events.log_reader import LogReader
+from ..events.log.errors import TrimmedError
+from ..events.log.reader import LogReader
 from ..events.restore import fold, restore
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..events.codec import TYPES, decode
 from ..events.keys import pack_key
-from ..events.log_store import LogFile
+from ..events.log.store import LogFile
 from ..events.records import Committed, TaskProgress
 
 

@@ -3,8 +3,8 @@
 from collections import Counter
 
 from ..events.codec import TYPES, decode
-from ..events.log_errors import TrimmedError
-from ..events.log_reader import LogReader
+from ..events.log.errors import TrimmedError
+from ..events.log.reader import LogReader
 from ..events.model import Why
 from ..events.records import GroupMetadata
 

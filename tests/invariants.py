@@ -11,8 +11,8 @@ from dataclasses import fields
 from fairlead.actors.messages import Assignment
 from fairlead.events.codec import decode, encode
 from fairlead.events.evolve import evolve, replay
-from fairlead.events.frame import Entry
 from fairlead.events.group import Group, Member
+from fairlead.events.log.frame import Entry
 from fairlead.events.model import NOTHING, MemberState, Resource, Resources, Token
 from fairlead.events.records import Record, TargetAssignment
 from fairlead.events.tokens import token_of

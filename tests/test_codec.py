@@ -21,7 +21,7 @@ from fairlead.events.codec import (
     decode,
     encode,
 )
-from fairlead.events.frame import Entry
+from fairlead.events.log.frame import Entry
 from fairlead.events.model import (
     Advance,
     Assignor,

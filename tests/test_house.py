@@ -31,11 +31,11 @@ KNOWN_ONLY_TO = {
     "msgspec": (
         "events/codec.py",
         "events/convert.py",
-        "events/frame.py",
+        "events/log/frame.py",
         "events/wire.py",
         "actors/host_messages.py",
     ),
-    "lmdb": ("events/log*.py",),
+    "lmdb": ("events/log/*.py",),
     "thespian": ("actors/actor.py", "actors/transport.py"),
     "psutil": ("actors/actor.py", "runtime/*"),
     "setproctitle": ("actors/transport.py", "runtime/*"),
@@ -47,15 +47,15 @@ KNOWN_ONLY_TO = {
     "fastapi": REST,
     "starlette": REST,
     "uvicorn": REST,
-    "pydantic": (*REST, "runtime/config*.py"),
-    "pydantic_core": (*REST, "runtime/config*.py"),
+    "pydantic": (*REST, "runtime/config/*.py"),
+    "pydantic_core": (*REST, "runtime/config/*.py"),
     "httpx": CLI,
     "typer": CLI,
     "click": CLI,
     "rich": CLI,
     "yaml": CLI,
-    "javaproperties": ("runtime/config*.py",),
-    "cryptography": ("runtime/secrets.py",),
+    "javaproperties": ("runtime/config/*.py",),
+    "cryptography": ("runtime/config/secrets.py",),
 }
 """A library and the files that may import it; what is not named here, no room may import."""
 

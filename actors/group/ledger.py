@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from ...events import records
 from ...events.codec import TYPES, decode, key_of
-from ...events.frame import Entry
 from ...events.keys import Key, commit_key, offset_key, pack_key
-from ...events.log_store import LogFile
+from ...events.log.frame import Entry
+from ...events.log.store import LogFile
 from ...events.model import CommitId, Document
 
 COMMITTED = TYPES[records.Committed][0]

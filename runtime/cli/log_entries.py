@@ -7,7 +7,7 @@ from enum import Enum
 from typing import NamedTuple, cast
 
 from ...events.codec import KINDS, CodecError, decode
-from ...events.frame import Entry
+from ...events.log.frame import Entry
 from ...events.model import Resource, Token
 from ...events.records import Record, Tombstone
 from .moments import moment

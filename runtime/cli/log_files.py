@@ -4,9 +4,9 @@ import shutil
 from enum import StrEnum
 from pathlib import Path
 
-from ...events.log_backup import sync_path
-from ...events.log_errors import BackupError, NoLogError
-from ...events.log_reader import LogReader
+from ...events.log.backup import sync_path
+from ...events.log.errors import BackupError, NoLogError
+from ...events.log.reader import LogReader
 from .options import Here
 
 

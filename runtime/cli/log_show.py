@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from ...events.codec import TYPES, CodecError, decode
-from ...events.frame import Entry
-from ...events.log_errors import LogError
-from ...events.log_reader import LogReader
+from ...events.log.errors import LogError
+from ...events.log.frame import Entry
+from ...events.log.reader import LogReader
 from ...events.records import MemberMetadata, Record
 from .log_entries import Line, read_line, to_document
 from .log_words import Narrator

@@ -7,9 +7,9 @@ from typing import Annotated, Final
 import typer
 
 from ...events.group import Group
-from ...events.log_errors import LogError, NoLogError
-from ...events.log_probe import probe
-from ...events.log_reader import LogReader
+from ...events.log.errors import LogError, NoLogError
+from ...events.log.probe import probe
+from ...events.log.reader import LogReader
 from ...events.restore import restore
 from ...projections.views import group_view
 from . import tables

@@ -13,8 +13,8 @@ from typing import Annotated, Final
 import typer
 
 from ...events.codec import CodecError
-from ...events.log_errors import LogError
-from ..config_errors import ConfigError
+from ...events.log.errors import LogError
+from ..config.errors import ConfigError
 from . import changing, log_verbs, node_verbs, reading, settings
 from .outcome import FAILED, MISUSED, Failed
 from .printing import plain

@@ -16,7 +16,7 @@ WORKER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 def up(place: Here) -> None:
     """Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it."""
     config = place.configured()
-    from ..cluster import up as run  # noqa: PLC0415  # the actors are no matter of reading verbs
+    from ..node.cluster import up as run  # noqa: PLC0415  # the actors are no matter of reading verbs
 
     raise typer.Exit(run(config))
 
@@ -25,7 +25,7 @@ def up(place: Here) -> None:
 def down(place: Here) -> None:
     """Stop the node that runs on this data folder; its workers leave in good order."""
     config = place.configured()
-    from ..cluster import down as run  # noqa: PLC0415
+    from ..node.cluster import down as run  # noqa: PLC0415
 
     raise typer.Exit(run(config))
 
@@ -44,7 +44,7 @@ def worker(
             " will do, 64 at most"
         )
     config = place.configured()
-    from ..cluster import run_worker  # noqa: PLC0415
+    from ..node.cluster import run_worker  # noqa: PLC0415
 
     raise typer.Exit(run_worker(config, name))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVa
 import typer
 
 if TYPE_CHECKING:
-    from ..config import Config, Loaded
+    from ..config.load import Config, Loaded
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Here:
 
     def load(self) -> "Loaded":
         """Return the configuration with its sources; raises `ConfigError`."""
-        from ..config import load_with_sources  # noqa: PLC0415  # --help needs no pydantic
+        from ..config.load import load_with_sources  # noqa: PLC0415  # --help needs no pydantic
 
         overrides = list(self.overrides or ())
         if self.data_dir is not None:

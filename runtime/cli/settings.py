@@ -7,7 +7,7 @@ from .options import Output, ReadHere, takes
 from .printing import Facts, Section, Table, show
 
 if TYPE_CHECKING:
-    from ..config import Loaded
+    from ..config.load import Loaded
 
 HIDDEN: Final = "********"
 SECRET: Final = re.compile("password|secret|token|credential|key", re.IGNORECASE)
@@ -23,8 +23,8 @@ def config(place: ReadHere) -> None:
 
 def explain(loaded: "Loaded") -> list[dict[str, str]]:
     """Return one document for each setting, and for each of Spark's that is passed on."""
-    from ..config_keys import KEYS, SPARK_CONF  # noqa: PLC0415
-    from ..config_sources import PASSED_ON  # noqa: PLC0415
+    from ..config.keys import KEYS, SPARK_CONF  # noqa: PLC0415
+    from ..config.sources import PASSED_ON  # noqa: PLC0415
 
     found = [_explained(key, name, loaded) for key, name in KEYS.items() if key != SPARK_CONF]
     for name, value in sorted(loaded.config.spark_conf.items()):
@@ -45,8 +45,8 @@ def explain(loaded: "Loaded") -> list[dict[str, str]]:
 
 
 def _explained(key: str, name: str, loaded: "Loaded") -> dict[str, str]:
-    from ..config_keys import Config, kind_of  # noqa: PLC0415
-    from ..config_kinds import InConnect  # noqa: PLC0415
+    from ..config.keys import Config, kind_of  # noqa: PLC0415
+    from ..config.kinds import InConnect  # noqa: PLC0415
 
     field = Config.model_fields[name]
     in_connect = (each.name for each in field.metadata if isinstance(each, InConnect))

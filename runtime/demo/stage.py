@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 
 from ...actors.actor import System, connect
-from ..node import DescribeNode, NodeView
-from ..run_folder import NodeFile, NoNodeError, RunFolder
+from ..node.run_folder import NodeFile, NoNodeError, RunFolder
+from ..node.spec import DescribeNode, NodeView
 from ..spark import tether
 from . import scenario
 from .feeder import start_feeder

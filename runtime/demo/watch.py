@@ -8,7 +8,7 @@ from ...actors.assignors.capacity import is_warm
 from ...events.codec import TYPES, decode
 from ...events.group import Group
 from ...events.keys import pack_key
-from ...events.log_reader import LogReader
+from ...events.log.reader import LogReader
 from ...events.model import RunState
 from ...events.records import Committed, TaskProgress
 from ...events.restore import fold

@@ -22,8 +22,8 @@ from setproctitle import setproctitle
 
 from ...actors.actor import KEY_BYTES
 from ...projections.metrics import Exposition, RequestMetrics
+from ..config.secrets import Vault
 from ..connectors.plugins import find_plugins
-from ..secrets import Vault
 from .app import make_app
 from .gateway import Gateway
 from .listeners import DEFAULT, CannotListen, listen, parse, where

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ...actors.messages import CommandReply, DeleteConnector, Error, PutConnector
-from ...events.log_errors import NoLogError
+from ...events.log.errors import NoLogError
 from ...events.records import ConnectorConfig
 from ...projections import views
 from .bodies import ConfigBody, NewConnector, RequiresJson

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from traceback import format_tb
 
+from ..config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, sounds_secret
 from ..connectors.common_keys import CONNECTOR_CLASS, NAME
 from ..connectors.config import HIDDEN, Kind, Validation
 from ..connectors.plugins import Plugin, Plugins, PluginUnknown
-from ..secrets import PREFIX, CannotUnseal, Vault, is_sealed, sounds_secret
 from .errors import ApiError
 
 LOGGER = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from ...events.group import Group
 from ...events.model import Resource
 from ...events.records import ConnectorConfig
 from ...projections import views
-from ..secrets import shown
+from ..config.secrets import shown
 from .errors import ApiError, not_found
 from .service import Served, Service
 

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from ...events.codec import CodecError
-from ...events.log_errors import LogError, LowSpaceError, NoLogError, ReadersFullError
+from ...events.log.errors import LogError, LowSpaceError, NoLogError, ReadersFullError
 
 LOGGER = logging.getLogger(__name__)
 _PASSING = (NoLogError, LowSpaceError, ReadersFullError)

@@ -19,8 +19,8 @@ from typing import Any, Protocol, TypeVar
 
 from ...actors.actor import Address, Line, System, UnreachableError, connect
 from ...actors.messages import CommandReply, DeleteConnector, PutConnector
-from ..node import DescribeNode, NodeView, Whereabouts, WhereIs
-from ..run_folder import NoNodeError, RunFolder
+from ..node.run_folder import NoNodeError, RunFolder
+from ..node.spec import DescribeNode, NodeView, Whereabouts, WhereIs
 from .errors import Unanswered
 
 SUPERVISOR = "supervisor"

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from ...events.group import Group, Member
 from ...projections import views
-from ..node import ProcessView
+from ..node.spec import ProcessView
 from .errors import Unanswered, not_found
 from .service import Served, Service
 

@@ -13,8 +13,8 @@ from urllib.parse import quote, unquote
 
 from ...events.codec import CodecError
 from ...events.group import Group
-from ...events.log_errors import LogError, NoLogError
-from ...events.log_reader import LogReader
+from ...events.log.errors import LogError, NoLogError
+from ...events.log.reader import LogReader
 from ...projections.follow import Follower
 from ...projections.metrics import GroupFigures, LogFigures
 from ...projections.progress import Progress, connector_progress

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from ...events.log_errors import NoLogError
+from ...events.log.errors import NoLogError
 from ..connectors.common_keys import CONNECTOR_CLASS, NAME
 from ..connectors.plugins import Plugin, PluginUnknown
 from .bodies import ConfigBody, RequiresJson

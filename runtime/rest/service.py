@@ -8,9 +8,9 @@ from fastapi import Depends
 from starlette.requests import Request
 
 from ...projections.metrics import Exposition, RequestMetrics
+from ..config.secrets import Vault
 from ..connectors.common_keys import CONNECTOR_CLASS
 from ..connectors.plugins import Plugins, PluginUnknown
-from ..secrets import Vault
 from .gateway import Commands
 from .logs import Logs
 

@@ -17,12 +17,12 @@ from fairlead.actors.group_actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.messages import Assignment, Heartbeat, Install, Prepare, PutConnector
 from fairlead.actors.worker.membership import Timing
 from fairlead.events.group import Group
-from fairlead.events.log_reader import LogReader
+from fairlead.events.log.reader import LogReader
 from fairlead.events.model import RunState
 from fairlead.projections.follow import Follower
-from fairlead.runtime.launcher import free_port
-from fairlead.runtime.node import AddWorker, Begin, EngineSpec, NodeSpec, ShutDown, WhereIs
-from fairlead.runtime.supervisor import Supervisor
+from fairlead.runtime.node.launcher import free_port
+from fairlead.runtime.node.spec import AddWorker, Begin, EngineSpec, NodeSpec, ShutDown, WhereIs
+from fairlead.runtime.node.supervisor import Supervisor
 
 SECONDS = 4.0
 WORKERS, TASKS, CONNECTORS = 10, 900, 10

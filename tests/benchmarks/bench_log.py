@@ -21,9 +21,9 @@ from typing import Final
 
 import msgspec
 
-from fairlead.events.frame import NewEntry
-from fairlead.events.log import GroupLog
-from fairlead.events.log_reader import LogReader
+from fairlead.events.log.frame import NewEntry
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
 
 ROUNDS: Final = 30
 COMMITS_PER_ROUND: Final = 40

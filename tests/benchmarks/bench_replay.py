@@ -10,9 +10,9 @@ from benchmarks.figures import tell
 from benchmarks.groups import history, member_id
 
 from fairlead.events.codec import encode
-from fairlead.events.frame import Entry, NewEntry
 from fairlead.events.group import Group
-from fairlead.events.log import GroupLog
+from fairlead.events.log.frame import Entry, NewEntry
+from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, MemberState, Resource, Why
 from fairlead.events.records import CurrentAssignment, GroupMetadata
 from fairlead.events.restore import fold, restore

@@ -12,8 +12,8 @@ from cli import written
 from cli.conftest import Run
 
 from fairlead.events.codec import encode
-from fairlead.events.log import GroupLog
-from fairlead.events.log_reader import LogReader
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Run
 
-from fairlead.runtime.config_keys import KEYS
+from fairlead.runtime.config.keys import KEYS
 
 
 def test_every_setting_is_told_with_value_default_unit_meaning_and_source(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairlead.events.codec import encode
-from fairlead.events.frame import NewEntry
-from fairlead.events.log import GroupLog
+from fairlead.events.log.frame import NewEntry
+from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (
     Advance,
     Assignor,

@@ -17,10 +17,11 @@ from cluster.deeds import Deed, Span, deeds_in, spans_of
 from fairlead.actors.actor import Address, System, UnreachableError, connect
 from fairlead.actors.messages import CommandReply, DeleteConnector, Error, PutConnector
 from fairlead.events.group import Group
-from fairlead.events.log_reader import LogReader
+from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, MemberState, Resource, RunState
 from fairlead.projections.follow import Follower
-from fairlead.runtime.node import (
+from fairlead.runtime.node.run_folder import RunFolder
+from fairlead.runtime.node.spec import (
     AddWorker,
     DescribeNode,
     NodeView,
@@ -29,7 +30,6 @@ from fairlead.runtime.node import (
     WhereIs,
     WorkerAdded,
 )
-from fairlead.runtime.run_folder import RunFolder
 
 GROUP = "connect"
 PATIENCE_SECONDS = 30.0

@@ -14,9 +14,9 @@ from actor_system import watch_files
 
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.worker.membership import Timing
-from fairlead.runtime.launcher import Launcher, NodeFailedError
-from fairlead.runtime.node import EngineSpec, NodeSpec
-from fairlead.runtime.run_folder import RunFolder
+from fairlead.runtime.node.launcher import Launcher, NodeFailedError
+from fairlead.runtime.node.run_folder import RunFolder
+from fairlead.runtime.node.spec import EngineSpec, NodeSpec
 
 FAILED = 1
 

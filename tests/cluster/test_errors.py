@@ -11,7 +11,7 @@ from cluster.remains import NotStartedError, Starts
 
 from fairlead.actors.actor import Failure
 from fairlead.actors.messages import CommandReply, Error, Heartbeat, PutConnector
-from fairlead.events.log_reader import LogReader
+from fairlead.events.log.reader import LogReader
 
 pytestmark = pytest.mark.cluster
 

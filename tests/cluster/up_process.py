@@ -5,8 +5,8 @@ from pathlib import Path
 
 from actor_system import watch_files
 
-from fairlead.runtime.cluster import run_worker, up
-from fairlead.runtime.config import load_config
+from fairlead.runtime.config.load import load_config
+from fairlead.runtime.node.cluster import run_worker, up
 
 
 def main(command: str, *settings: str) -> int:

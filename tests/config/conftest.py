@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.config import ConfigError, load_config
+from fairlead.runtime.config.load import ConfigError, load_config
 
 Refused = Callable[..., tuple[str, ...]]
 

@@ -2,7 +2,7 @@
 
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.worker.membership import Timing
-from fairlead.runtime.config import load_config
+from fairlead.runtime.config.load import load_config
 
 
 def test_defaults_are_those_of_the_protocol() -> None:

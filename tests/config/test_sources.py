@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from config.conftest import Refused
 
-from fairlead.runtime.config import load_config, load_with_sources
+from fairlead.runtime.config.load import load_config, load_with_sources
 
 TOML = """
 workers = 3

@@ -5,8 +5,8 @@ import os
 import pytest
 from config.conftest import Refused
 
-from fairlead.runtime.config import load_config
-from fairlead.runtime.config_keys import KEYS, Config, kind_of
+from fairlead.runtime.config.keys import KEYS, Config, kind_of
+from fairlead.runtime.config.load import load_config
 
 WHOLE = "a whole number of milliseconds, from 1 to 2147483647"
 LISTENER = "allowed is one URL such as http://127.0.0.1:8083"

@@ -11,9 +11,9 @@ from tasks.numbers import Reports
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.connectors.plugins import find_plugins
-from fairlead.runtime.reports import TaskConfigsChanged
-from fairlead.runtime.runner import Runner
 from fairlead.runtime.spark.embedded import Embedded
+from fairlead.runtime.tasks.reports import TaskConfigsChanged
+from fairlead.runtime.tasks.runner import Runner
 
 WARM_S = 120.0
 Run = Callable[[Mapping[str, str]], Reports]

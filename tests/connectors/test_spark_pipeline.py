@@ -17,9 +17,9 @@ from tasks.numbers import Reports
 from fairlead.events.model import Document, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.connectors.plugins import find_plugins
-from fairlead.runtime.reports import Ending, StatusChanged, Stopped
-from fairlead.runtime.runner import Runner
 from fairlead.runtime.spark.embedded import Embedded
+from fairlead.runtime.tasks.reports import Ending, StatusChanged, Stopped
+from fairlead.runtime.tasks.runner import Runner
 
 pytestmark = pytest.mark.spark
 

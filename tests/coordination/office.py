@@ -24,7 +24,7 @@ from fairlead.actors.messages import (
 )
 from fairlead.events.codec import encode
 from fairlead.events.group import Group
-from fairlead.events.log import GroupLog
+from fairlead.events.log.writer import GroupLog
 from fairlead.events.restore import restore
 from fairlead.events.tokens import token_of
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from fairlead.events.log import GroupLog
+from fairlead.events.log.writer import GroupLog
 
 
 class Puppet:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from log.samples import TIME_MS, member
 
-from fairlead.events.log import GroupLog
-from fairlead.events.log_errors import LogError
-from fairlead.events.log_reader import LogReader
+from fairlead.events.log.errors import LogError
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
 
 DISK_BYTES = 3 << 20
 ENTRY = member("W1", "x" * 500)

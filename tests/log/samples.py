@@ -6,7 +6,7 @@ from typing import Any
 
 import msgpack
 
-from fairlead.events.frame import Entry, NewEntry
+from fairlead.events.log.frame import Entry, NewEntry
 
 TIME_MS = 1_700_000_000_000
 MEMBER = 5

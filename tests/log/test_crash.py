@@ -9,9 +9,9 @@ import pytest
 from log.conftest import Fork
 from log.samples import TIME_MS, fold, gone, member, unpacked
 
-from fairlead.events.frame import Entry, NewEntry
-from fairlead.events.log import GroupLog
-from fairlead.events.log_reader import LogReader
+from fairlead.events.log.frame import Entry, NewEntry
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
 
 KILLS = 120
 KEYS = 40

@@ -14,11 +14,11 @@ import pytest
 from log.conftest import Fork, Puppet
 from log.samples import TIME_MS, gone, member
 
-from fairlead.events.log import GroupLog
-from fairlead.events.log_errors import CorruptLogError, LogError, UnknownFormatError
-from fairlead.events.log_probe import probe
-from fairlead.events.log_reader import LogReader
-from fairlead.events.log_store import Slice
+from fairlead.events.log.errors import CorruptLogError, LogError, UnknownFormatError
+from fairlead.events.log.probe import probe
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.store import Slice
+from fairlead.events.log.writer import GroupLog
 
 PAGE = 4096
 WAYS_IN: list[Callable[[Path], object]] = [

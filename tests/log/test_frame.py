@@ -6,7 +6,8 @@ import zlib
 import pytest
 from log.samples import TIME_MS, packed, unpacked
 
-from fairlead.events.frame import (
+from fairlead.events.log.errors import CorruptLogError, InvalidEntryError
+from fairlead.events.log.frame import (
     KEY_BYTES_MAX,
     OFFSET,
     Commit,
@@ -18,7 +19,6 @@ from fairlead.events.frame import (
     unpack_commit,
     unseal,
 )
-from fairlead.events.log_errors import CorruptLogError, InvalidEntryError
 
 at = OFFSET.pack
 ENTRY = NewEntry(5, 1, b"W1", packed({"epoch": 3}))

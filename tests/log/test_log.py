@@ -9,9 +9,7 @@ import pytest
 from log.conftest import Fork
 from log.samples import MEMBER, TASK, TIME_MS, fold, gone, member, packed, read_back
 
-from fairlead.events.frame import Entry, NewEntry
-from fairlead.events.log import GroupLog
-from fairlead.events.log_errors import (
+from fairlead.events.log.errors import (
     AlreadyOpenError,
     ForkedError,
     InvalidEntryError,
@@ -21,7 +19,9 @@ from fairlead.events.log_errors import (
     TrimmedError,
     WrongLogError,
 )
-from fairlead.events.log_reader import LogReader
+from fairlead.events.log.frame import Entry, NewEntry
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
 
 HISTORY = [member("W1", 1), member("W2", 1), member("W1", 2), gone("W2"), member("W3", 1)]
 

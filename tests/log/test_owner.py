@@ -10,9 +10,9 @@ import pytest
 from log.conftest import Fork, Puppet
 from log.samples import TIME_MS, member, read_back
 
-from fairlead.events.log import GroupLog
-from fairlead.events.log_errors import FencedError, LogError, OwnedError
-from fairlead.events.log_owner import Owner, is_alive, recorded_owner, start_of
+from fairlead.events.log.errors import FencedError, LogError, OwnedError
+from fairlead.events.log.owner import Owner, is_alive, recorded_owner, start_of
+from fairlead.events.log.writer import GroupLog
 
 
 def _own(line: Connection, path: Path) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from log.samples import MEMBER, TIME_MS, fold, gone, member, read_back
 
-from fairlead.events.log import GroupLog
-from fairlead.events.log_check import Report
-from fairlead.events.log_errors import BackupError, LogError, TrimmedError
-from fairlead.events.log_probe import probe
-from fairlead.events.log_reader import LogReader
+from fairlead.events.log.check import Report
+from fairlead.events.log.errors import BackupError, LogError, TrimmedError
+from fairlead.events.log.probe import probe
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
 
 HISTORY = [member("W1", 1), member("W2", 1), gone("W1"), member("W2", 2), gone("W2")]
 

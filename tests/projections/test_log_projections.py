@@ -5,8 +5,8 @@ from pathlib import Path
 
 from fairlead.events.codec import encode
 from fairlead.events.keys import commit_key
-from fairlead.events.log import GroupLog
-from fairlead.events.log_reader import LogReader
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Commit, CommitId, Manifest, Token, Why
 from fairlead.events.records import Committed, GroupMetadata, Record, TaskProgress, Tombstone
 from fairlead.projections.progress import Progress, connector_progress, tasks_progress

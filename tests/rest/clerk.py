@@ -3,7 +3,7 @@
 from rest.scribe import Desk
 
 from fairlead.actors.messages import CommandReply
-from fairlead.runtime.node import NodeView, ProcessView, Whereabouts
+from fairlead.runtime.node.spec import NodeView, ProcessView, Whereabouts
 from fairlead.runtime.rest.errors import Unanswered
 from fairlead.runtime.rest.gateway import Command, Outcome
 

@@ -27,8 +27,8 @@ from fairlead.actors.messages import (
 )
 from fairlead.actors.messages import Error as Told
 from fairlead.events.codec import encode
-from fairlead.events.frame import NewEntry
-from fairlead.events.log import GroupLog
+from fairlead.events.log.frame import NewEntry
+from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (
     Advance,
     Commit,

@@ -14,11 +14,11 @@ from rest.process import running
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages import CommandReply, DeleteConnector, Error, PutConnector
 from fairlead.actors.worker.membership import Timing
-from fairlead.runtime.node import Begin, Begun, EngineSpec, NodeSpec
+from fairlead.runtime.node.run_folder import NodeFile, RunFolder
+from fairlead.runtime.node.spec import Begin, Begun, EngineSpec, NodeSpec
+from fairlead.runtime.node.supervisor import Supervisor
 from fairlead.runtime.rest.errors import Unanswered
 from fairlead.runtime.rest.gateway import Gateway
-from fairlead.runtime.run_folder import NodeFile, RunFolder
-from fairlead.runtime.supervisor import Supervisor
 
 __all__ = ["actor_system"]
 

@@ -6,10 +6,10 @@ from rest.conftest import House, service_over
 from rest.scribe import scribe
 
 from fairlead.events.codec import encode
-from fairlead.events.frame import NewEntry
+from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.runtime.node import ProcessView
+from fairlead.runtime.node.spec import ProcessView
 from fairlead.runtime.rest.app import make_app
 
 LOCKED = {"connector.class": "Locked"}

@@ -2,8 +2,8 @@ import pytest
 from rest.conftest import KEY, House
 
 from fairlead.actors.messages import PutConnector
-from fairlead.events.log_reader import LogReader
-from fairlead.runtime.secrets import CannotUnseal, Vault
+from fairlead.events.log.reader import LogReader
+from fairlead.runtime.config.secrets import CannotUnseal, Vault
 
 SECRET = "hunter2-hunter2"
 CONFIG = {"connector.class": "Locked", "password": SECRET, "extra.api_key": SECRET, "name": "a"}

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from fairlead.events.model import Commit, CommitId, Document, Resource, Token, identity
-from fairlead.runtime.ledger import Fenced, Unanswered
+from fairlead.runtime.tasks.ledger import Fenced, Unanswered
 
 
 class Book:

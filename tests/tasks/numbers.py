@@ -32,8 +32,8 @@ from fairlead.runtime.connectors.spi import (
     Source,
     Transform,
 )
-from fairlead.runtime.reports import BatchDone, Report, StatusChanged, Stopped
 from fairlead.runtime.spark.engine import Cancelled, EngineDown, EngineState
+from fairlead.runtime.tasks.reports import BatchDone, Report, StatusChanged, Stopped
 
 T = TypeVar("T")
 PATIENCE_S = 20.0

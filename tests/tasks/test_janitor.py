@@ -19,12 +19,12 @@ from fairlead.actors.messages import (
     PutTaskConfigs,
 )
 from fairlead.events.codec import encode
-from fairlead.events.log import GroupLog
+from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Commit, CommitId, Resource, Token
 from fairlead.events.tokens import token_of
 from fairlead.runtime.connectors.spi import Context, Pipeline
-from fairlead.runtime.group_ledger import GroupLedger
-from fairlead.runtime.janitor import Chore, Janitor
+from fairlead.runtime.worker.group_ledger import GroupLedger
+from fairlead.runtime.worker.janitor import Chore, Janitor
 
 NAME, FIRST, SECOND = "A", Resource("A", 0), Resource("A", 1)
 
@@ -188,7 +188,7 @@ def test_what_can_not_be_published_is_told_once_and_tried_again(
     scene.root.rename(aside)
     scene.root.touch()
     scene.delete()
-    with caplog.at_level(logging.WARNING, "fairlead.runtime.janitor"):
+    with caplog.at_level(logging.WARNING, "fairlead.runtime.worker.janitor"):
         scene.work()
         scene.work()
     told = [f"what is left over of {task} waits: {scene.root} is gone" for task in (FIRST, SECOND)]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from fairlead.runtime.batch_size import BatchSize
 from fairlead.runtime.connectors.spi import Limit
-from fairlead.runtime.restarts import RestartPolicy, Restarts
+from fairlead.runtime.tasks.batch_size import BatchSize
+from fairlead.runtime.tasks.restarts import RestartPolicy, Restarts
 
 MB = 1 << 20
 

@@ -17,10 +17,10 @@ from tasks.numbers import (
 )
 
 from fairlead.events.model import Resource, RunState, Token
-from fairlead.runtime.reports import Ending, StatusChanged, Stopped
-from fairlead.runtime.runner import Runner
 from fairlead.runtime.spark.engine import EngineState
-from fairlead.runtime.task import Memory, Task
+from fairlead.runtime.tasks.reports import Ending, StatusChanged, Stopped
+from fairlead.runtime.tasks.runner import Runner
+from fairlead.runtime.tasks.task import Memory, Task
 
 OLD, NEW = Token(1, 0), Token(2, 0)
 TASK = Resource("n", 0)

@@ -1,0 +1,1 @@
+"""The durable log: sealed frames, their order, their owner, and what became of them."""

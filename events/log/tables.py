@@ -1,0 +1,130 @@
+"""The databases of a log, and what one transaction can say of them.
+
+`events`: offset -> frame. `commits`: base offset -> commit. `view`: type and key -> offset of the
+key's latest entry, and behind it the frame if that was trimmed. `meta`: format, log id, owner
+epoch, low mark, and the chain before the first commit that was kept. Offsets are 8 bytes, types 2,
+both big endian.
+
+The view points at entries instead of repeating them: its rows lie scattered over its pages, so
+small rows mean that a commit rewrites few of them.
+"""
+
+import struct
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+import lmdb
+
+from .errors import CorruptLogError, UnknownFormatError, WrongLogError
+from .frame import FIRST_CHAIN, OFFSET, Commit, Entry, unpack_commit, unseal
+
+FORMAT: Final = 1
+FORMAT_KEY: Final = b"format"
+LOG_ID_KEY: Final = b"log-id"
+EPOCH_KEY: Final = b"epoch"
+LOW_KEY: Final = b"low"
+CHAIN_KEY: Final = b"chain-before"
+
+_KIND = struct.Struct(">H")
+
+Transaction: TypeAlias = "lmdb.Transaction[bytes]"
+Table: TypeAlias = "lmdb._Database"  # noqa: SLF001  (its only name)
+
+
+class Tables(NamedTuple):
+    """The handles of a log's databases."""
+
+    meta: Table
+    events: Table
+    commits: Table
+    view: Table
+
+
+def open_tables(
+    env: lmdb.Environment, txn: "Transaction | None" = None, *, create: bool = False
+) -> Tables:
+    """Return the databases; those opened in a write transaction are lost unless it commits.
+
+    They are made all at once: raises `CorruptLogError` if one is missing and not to be made.
+    """
+    try:
+        return Tables(*(env.open_db(name.encode(), txn, create=create) for name in Tables._fields))
+    except lmdb.NotFoundError as error:
+        raise CorruptLogError(
+            f"{env.path()} is damaged, or not a log: a database is missing"
+        ) from error
+
+
+def is_blank(txn: Transaction) -> bool:
+    """Tell whether no transaction before this one ever wrote to the environment."""
+    return txn.stat()["entries"] == 0 and txn.id() <= 1
+
+
+def view_key(kind: int, key: bytes) -> bytes:
+    """Return the view's key: the type goes first, so that two types never collide."""
+    return _KIND.pack(kind) + key
+
+
+def check_identity(path: Path, txn: Transaction, tables: Tables, log_id: str | None) -> str:
+    """Return the log's id.
+
+    Raises `UnknownFormatError`, `WrongLogError`, and `CorruptLogError` if it bears no id.
+    """
+    found = txn.get(FORMAT_KEY, db=tables.meta)
+    packed_id = txn.get(LOG_ID_KEY, db=tables.meta)
+    if found is None or packed_id is None:
+        raise CorruptLogError(f"{path} is damaged, or not a log: it bears no format or no id")
+    if found != OFFSET.pack(FORMAT):
+        raise UnknownFormatError(
+            f"{path} is in format {int.from_bytes(found)}, this version knows {FORMAT}: nothing"
+            " was changed; open it with the version that wrote it"
+        )
+    stored_id = packed_id.decode(errors="replace")
+    if log_id is not None and log_id != stored_id:
+        raise WrongLogError(f"{path} is the log {stored_id!r}, not {log_id!r}: nothing was changed")
+    return stored_id
+
+
+def number(txn: Transaction, tables: Tables, key: bytes) -> int:
+    """Return a number of `meta`, 0 if it was never set."""
+    packed = txn.get(key, db=tables.meta)
+    return 0 if packed is None else int(OFFSET.unpack(packed)[0])
+
+
+def chain_before(txn: Transaction, tables: Tables) -> bytes:
+    """Return the chain before the first commit that was kept."""
+    return txn.get(CHAIN_KEY, FIRST_CHAIN, db=tables.meta)
+
+
+def last_commit(txn: Transaction, tables: Tables) -> Commit | None:
+    """Return the newest commit, None for a log that was never written to."""
+    cursor = txn.cursor(tables.commits)
+    if not cursor.last():
+        return None
+    key, packed = cursor.item()
+    return unpack_commit(OFFSET.unpack(key)[0], packed)
+
+
+def end_of(txn: Transaction, tables: Tables) -> int:
+    """Return the offset behind the last entry."""
+    cursor = txn.cursor(tables.commits)
+    if not cursor.last():
+        return 0
+    return unpack_commit(OFFSET.unpack(cursor.key())[0], cursor.value()).end
+
+
+def viewed_entry(txn: Transaction, tables: Tables, key: bytes, value: bytes) -> Entry:
+    """Return the entry that a row of the view stands for.
+
+    Its frame lies in `events`, or in the row itself once it was trimmed. Raises
+    `CorruptLogError` if it is missing, or another key's.
+    """
+    packed, frame = value[: OFFSET.size], value[OFFSET.size :]
+    offset = int(OFFSET.unpack(packed)[0])
+    found = frame or txn.get(packed, db=tables.events)
+    if found is None:
+        raise CorruptLogError(f"entry {offset} is missing, which the view shows")
+    entry = unseal(offset, found)
+    if view_key(entry.type, entry.key) != key:
+        raise CorruptLogError(f"the view shows entry {offset} under the key {key!r}")
+    return entry

@@ -1,0 +1,218 @@
+"""The durable event log of one group, as its single owner sees it.
+
+An append is durable when it returns, and only then may anyone hear of it. Three fences keep a
+second writer out: the lock that dies with its owner, and, inside every write transaction, the
+owner's epoch and the log's end with its chain. What a record means is not known here.
+
+A write that fails has an unknown outcome: the owner exits, and a new one reloads. After a crash
+the log may hold one commit more than was acknowledged, never one less.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, NamedTuple, Self, TypeVar
+
+import lmdb
+
+from .claim import Claim, claim_log, make_directory
+from .environment import MAP_BYTES, mark_of, open_environment
+from .errors import FencedError, LogFailedError, OffsetConflictError
+from .frame import CHECKSUM_BYTES, OFFSET, Commit, NewEntry, chained, pack_commit, seal
+from .mark import MarkWriter
+from .naming import named, naming_errors
+from .owner import OwnerLock
+from .space import RESERVE_BYTES, SpaceWatch
+from .store import LogFile
+from .tables import EPOCH_KEY, Transaction, end_of, number, view_key
+from .trim import trim_entries
+
+COMMITS_PER_READER_CHECK: Final = 1_000
+TRIM_CHUNK: Final = 2_000
+
+_T = TypeVar("_T")
+
+
+class _Batch(NamedTuple):
+    """One append, sealed: rows of `events`, rows of `view`, the commit, and the bytes in all."""
+
+    events: list[tuple[bytes, bytes]]
+    view: dict[bytes, bytes]
+    commit: Commit
+    size: int
+
+
+class GroupLog(LogFile):
+    """An open log that this process owns; see `LogFile` for what can be read from it."""
+
+    def __init__(
+        self, path: Path, env: lmdb.Environment, claim: Claim, lock: OwnerLock, reserve_bytes: int
+    ) -> None:
+        super().__init__(path, env, claim.tables, claim.log_id)
+        self.epoch = claim.epoch
+        self._lock = lock
+        self._packed_epoch = OFFSET.pack(claim.epoch)
+        self._space = SpaceWatch(path, reserve_bytes)
+        self._mark = MarkWriter(path)
+        self._failed = False
+        self._commits = 0
+        self._set_last(claim.last)
+
+    @classmethod
+    def open_writer(
+        cls,
+        path: Path,
+        log_id: str,
+        *,
+        takeover: bool = False,
+        reserve_bytes: int = RESERVE_BYTES,
+        map_bytes: int = MAP_BYTES,
+    ) -> Self:
+        """Claim the log at `path`, and make it if there is none.
+
+        `takeover` kills a live owner first, even one that is stopped. Appends are refused while
+        fewer than `reserve_bytes` are free. Raises `OwnedError`, `AlreadyOpenError`,
+        `WrongLogError`, `UnknownFormatError`, `CorruptLogError`, `LowSpaceError`, `DiskFullError`.
+        """
+        with naming_errors(path), ExitStack() as undo:
+            make_directory(path)
+            lock = OwnerLock.claim(path, takeover=takeover)
+            undo.callback(lock.release)
+            env = open_environment(path, map_bytes=map_bytes, readonly=False)
+            undo.callback(env.close)
+            log = cls(path, env, claim_log(path, env, log_id), lock, reserve_bytes)
+            undo.pop_all()
+        return log
+
+    @property
+    def end(self) -> int:
+        """The offset that the next entry gets."""
+        return self._end
+
+    def append(self, expected_offset: int, entries: Sequence[NewEntry], timestamp_ms: int) -> int:
+        """Write the entries as one atomic, durable commit and return the next offset.
+
+        No entries, no write. Raises, with nothing written, `OffsetConflictError`, `FencedError`,
+        `InvalidEntryError`, `LowSpaceError`; and `LogFailedError` when the outcome is unknown:
+        exit and reload.
+        """
+        self._check_writable()
+        if expected_offset != self._end:
+            raise self._conflict(expected_offset, self._end)
+        if not entries:
+            return expected_offset
+        batch = self._sealed(entries, timestamp_ms)
+        self._space.require(batch.size)
+
+        def put(txn: Transaction) -> None:
+            self._put(txn, batch)
+
+        self._write(put)
+        self._set_last(batch.commit)
+        self._commits += 1
+        if self._commits % COMMITS_PER_READER_CHECK == 0:
+            self.check_readers()
+        return self._end
+
+    def trim(self, upto: int, chunk: int = TRIM_CHUNK) -> int:
+        """Forget at most `chunk` entries before `upto`, in one commit; return the new low mark.
+
+        Call it again, between appends, until it returns `upto` (or the end). The latest value of
+        every key stays in the view; tombstones leave it. Raises as `append` does.
+        """
+        self._check_writable()
+
+        def remove(txn: Transaction) -> int:
+            return trim_entries(txn, self._tables, min(upto, self._end), chunk)
+
+        return self._write(remove)
+
+    def check_readers(self) -> int:
+        """Free the slots of readers that died, which keep old pages alive; return how many.
+
+        Appending does so now and then; an owner that only waits should, every half minute or so.
+        """
+        self._check_usable()
+        return self._env.reader_check()
+
+    def close(self) -> None:
+        """Let go of the log, so that another process may own it; a second time does nothing."""
+        if not self._closed:
+            super().close()
+            self._mark.close()
+            self._lock.release()
+
+    def _sealed(self, entries: Sequence[NewEntry], timestamp_ms: int) -> _Batch:
+        events: list[tuple[bytes, bytes]] = []
+        view: dict[bytes, bytes] = {}
+        for offset, entry in enumerate(entries, self._end):
+            key = OFFSET.pack(offset)
+            frame = seal(key, entry, timestamp_ms)
+            events.append((key, frame))
+            view[view_key(entry.type, entry.key)] = key
+        checksums = b"".join([frame[:CHECKSUM_BYTES] for _, frame in events])
+        commit = Commit(self._end, len(events), self.epoch, timestamp_ms, b"")
+        chain = chained(self._chain, commit, checksums)
+        size = sum([len(frame) for _, frame in events])
+        return _Batch(events, view, commit._replace(chain=chain), size)
+
+    def _put(self, txn: Transaction, batch: _Batch) -> None:
+        self._check_end(txn)
+        tables, commit = self._tables, batch.commit
+        _, added = txn.cursor(tables.events).putmulti(batch.events, append=True)
+        kept = txn.put(
+            OFFSET.pack(commit.base), pack_commit(commit), append=True, db=tables.commits
+        )
+        if added != len(batch.events) or not kept:
+            raise self._conflict(commit.base, end_of(txn, tables))
+        txn.cursor(tables.view).putmulti(batch.view.items())
+
+    def _check_end(self, txn: Transaction) -> None:
+        cursor = txn.cursor(self._tables.commits)
+        if (cursor.item() if cursor.last() else None) != self._last_row:
+            raise self._conflict(self._end, end_of(txn, self._tables))
+
+    def _write(self, change: Callable[[Transaction], _T]) -> _T:
+        """Run a change as one durable transaction of the owner that still is one."""
+        try:
+            try:
+                return self._attempt(change)
+            except lmdb.MapFullError:  # a clean abort: LMDB knows it before it writes anything
+                self._env.set_mapsize(2 * self._env.info()["map_size"])
+                return self._attempt(change)
+        except lmdb.DiskError as error:
+            self._failed = True
+            raise named(error, self.path) from error
+        except (lmdb.Error, OSError, MemoryError) as error:
+            self._failed = True
+            raise LogFailedError(
+                f"{self.path}: a write failed ({error}), whether it took place is unknown. Exit"
+                " and open the log again; everything acknowledged is intact"
+            ) from error
+
+    def _attempt(self, change: Callable[[Transaction], _T]) -> _T:
+        with self._env.begin(write=True, db=self._tables.events) as txn:
+            if txn.get(EPOCH_KEY, db=self._tables.meta) != self._packed_epoch:
+                epoch = number(txn, self._tables, EPOCH_KEY)
+                raise FencedError(
+                    f"{self.path} has an owner of epoch {epoch}, this one is of {self.epoch}:"
+                    " nothing was written; exit"
+                )
+            return change(txn)
+
+    def _set_last(self, commit: Commit | None) -> None:
+        mark = mark_of(commit)
+        self._end, self._chain = mark
+        self._last_row = None if commit is None else (OFFSET.pack(commit.base), pack_commit(commit))
+        self._mark.write(mark)
+
+    def _check_writable(self) -> None:
+        self._check_usable()
+        if self._failed:
+            raise LogFailedError(f"{self.path}: a write failed before; exit and open the log again")
+
+    def _conflict(self, expected: int, end: int) -> OffsetConflictError:
+        return OffsetConflictError(
+            f"{self.path} ends at {end}, offset {expected} was expected (or its history differs):"
+            " nothing was written; reload"
+        )

@@ -1,0 +1,1 @@
+"""The configuration: settings, where they come from, and secrets in them."""

@@ -1,0 +1,258 @@
+"""Every setting of a node: its default, what is allowed, and what it means.
+
+Kafka Connect's names are kept where the meaning is Connect's. A `Config` that exists is
+sound: values that contradict one another are refused with the smallest one that would do.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple, Self
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from ...actors.group.desk import Settings
+from ...actors.worker.membership import REQUEST_GRACE_MS, Timing
+from .kinds import (
+    ConnectProtocol,
+    Count,
+    EngineKind,
+    Folder,
+    GroupId,
+    GroupProtocol,
+    Heap,
+    Host,
+    InConnect,
+    Kind,
+    Listener,
+    ListenerUrl,
+    LogLevel,
+    Milliseconds,
+    MillisecondsOrNone,
+    Port,
+    SparkMaster,
+    Workers,
+    bracketed,
+    cores_of,
+    parse_listener,
+)
+
+SPARK_CONF: Final = "spark.conf"
+
+
+class Contradiction(NamedTuple):
+    """Two or more settings that cannot stand together, and what would do."""
+
+    keys: tuple[str, ...]
+    text: str
+
+
+class Config(BaseModel):
+    """All settings of a node; times in milliseconds."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=lambda name: name.replace("_", ".")
+    )
+
+    group_id: Annotated[
+        GroupId, InConnect("group.id"), Field(description="The group that the workers join.")
+    ] = "connect"
+    listeners: Annotated[
+        ListenerUrl,
+        InConnect("listeners"),
+        Field(description="Where the REST interface listens; loopback only. Port 0: a free one."),
+    ] = "http://127.0.0.1:8083"
+    rest_advertised_host_name: Annotated[
+        Host,
+        InConnect("rest.advertised.host.name"),
+        Field(
+            description="The host that others are told to reach this node at. Empty: listeners'."
+        ),
+    ] = ""
+    rest_advertised_port: Annotated[
+        Port,
+        InConnect("rest.advertised.port"),
+        Field(description="The port that others are told to reach this node at. 0: listeners'."),
+    ] = 0
+    session_timeout_ms: Annotated[
+        Milliseconds,
+        InConnect("session.timeout.ms"),
+        Field(description="A worker that is silent for so long has lost its work to others."),
+    ] = 10_000
+    heartbeat_interval_ms: Annotated[
+        Milliseconds,
+        InConnect("heartbeat.interval.ms"),
+        Field(description="How often a worker reports when there is nothing to say."),
+    ] = 3_000
+    rebalance_timeout_ms: Annotated[
+        Milliseconds,
+        InConnect("rebalance.timeout.ms"),
+        Field(description="How long a worker may take to give work up, or to compute a target."),
+    ] = 60_000
+    fence_margin_ms: Annotated[
+        Milliseconds,
+        Field(description="So long before its session can end, a worker cancels all its work."),
+    ] = 1_000
+    scheduled_rebalance_max_delay_ms: Annotated[
+        MillisecondsOrNone,
+        InConnect("scheduled.rebalance.max.delay.ms"),
+        Field(
+            description="How long the work of a lost worker waits for its return. 0: not at all."
+        ),
+    ] = 300_000
+    task_shutdown_graceful_timeout_ms: Annotated[
+        MillisecondsOrNone,
+        InConnect("task.shutdown.graceful.timeout.ms"),
+        Field(description="How long tasks may take to stop before they are cancelled."),
+    ] = 5_000
+    group_max_size: Annotated[
+        Count,
+        InConnect("group.consumer.max.size"),
+        Field(description="How many members a group can have."),
+    ] = (1 << 31) - 1
+    data_dir: Annotated[
+        Folder, Field(description="The folder of the logs, and of what runs now.")
+    ] = "./fairlead-data"
+    workers: Annotated[
+        Workers, Field(description="How many workers `fairlead up` runs and keeps running.")
+    ] = 2
+    worker_restart_backoff_ms: Annotated[
+        Milliseconds, Field(description="The pause before a worker that died is started again.")
+    ] = 1_000
+    worker_restart_backoff_max_ms: Annotated[
+        Milliseconds,
+        Field(description="What that pause doubles up to while the worker goes on dying."),
+    ] = 30_000
+    actor_port: Annotated[
+        Port, Field(description="The port, on loopback, of the actor system. 0: a free one.")
+    ] = 0
+    engine: Annotated[
+        EngineKind, Field(description="What runs tasks: Spark, or nothing at all (for trials).")
+    ] = "spark"
+    spark_master: Annotated[
+        SparkMaster,
+        Field(description="The cores of each worker's Spark. Empty: an equal share of all."),
+    ] = ""
+    spark_heap: Annotated[
+        Heap, Field(description="The heap of each worker's Java virtual machine.")
+    ] = "1g"
+    spark_conf: Annotated[
+        Mapping[str, str],
+        Kind("a setting of Spark that is not fairlead's own to choose"),
+        Field(description="spark.conf.NAME is passed on to Spark as NAME.", repr=False),
+    ] = Field(default_factory=dict[str, str])
+    log_level: Annotated[LogLevel, Field(description="What is worth a line in the logs.")] = "INFO"
+    connect_protocol: Annotated[
+        ConnectProtocol,
+        InConnect("connect.protocol"),
+        Field(description="Accepted for Connect's sake; group.protocol decides."),
+    ] = "sessioned"
+    group_protocol: Annotated[
+        GroupProtocol,
+        InConnect("group.protocol"),
+        Field(description="How workers and group speak: connect is KIP-848's way."),
+    ] = "connect"
+    offset_flush_interval_ms: Annotated[
+        Milliseconds,
+        InConnect("offset.flush.interval.ms"),
+        Field(description="Accepted for Connect's sake; each batch commits its own offsets."),
+    ] = 60_000
+    offset_flush_timeout_ms: Annotated[
+        Milliseconds,
+        InConnect("offset.flush.timeout.ms"),
+        Field(description="Accepted for Connect's sake; each batch commits its own offsets."),
+    ] = 5_000
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        found = list(_contradictions(self))
+        if found:
+            raise PydanticCustomError("contradiction", "contradiction", {"found": found})
+        return self
+
+    @property
+    def data_path(self) -> Path:
+        """The data folder as an absolute path."""
+        return Path(self.data_dir).expanduser().absolute()
+
+    @property
+    def group_folder(self) -> Path:
+        """Where the logs of the group lie: `control` and `offsets`."""
+        return self.data_path / "groups" / quote(self.group_id, safe="")
+
+    @property
+    def listener(self) -> Listener:
+        """Where the REST interface is to listen."""
+        return parse_listener(self.listeners)
+
+    def place(self, port: int | None = None) -> str:
+        """Return `host:port` as others are told; `port` is the one really listened on."""
+        listener = self.listener
+        host = self.rest_advertised_host_name or listener.host
+        return f"{bracketed(host)}:{self.rest_advertised_port or port or listener.port}"
+
+    def cores(self) -> int:
+        """Return the cores of each worker's engine."""
+        available = len(os.sched_getaffinity(0))
+        if self.spark_master:
+            return cores_of(self.spark_master, available)
+        return max(1, available // max(1, self.workers))
+
+    def settings(self) -> Settings:
+        """Return what a group's coordinator goes by."""
+        return Settings(
+            session_timeout_ms=self.session_timeout_ms,
+            heartbeat_interval_ms=self.heartbeat_interval_ms,
+            max_delay_ms=self.scheduled_rebalance_max_delay_ms,
+            max_size=self.group_max_size,
+        )
+
+    def timing(self) -> Timing:
+        """Return what a member goes by."""
+        return Timing(
+            heartbeat_interval_ms=self.heartbeat_interval_ms,
+            session_timeout_ms=self.session_timeout_ms,
+            rebalance_timeout_ms=self.rebalance_timeout_ms,
+            fence_margin_ms=self.fence_margin_ms,
+        )
+
+
+KEYS: Final[Mapping[str, str]] = {
+    str(field.alias): name for name, field in Config.model_fields.items()
+}
+"""The fields of `Config` by the names of their settings."""
+
+
+def kind_of(key: str) -> Kind:
+    """Return what values of a setting are."""
+    metadata = Config.model_fields[KEYS[key]].metadata
+    return next(each for each in metadata if isinstance(each, Kind))
+
+
+def _contradictions(config: Config) -> Iterator[Contradiction]:
+    beat, margin = config.heartbeat_interval_ms, config.fence_margin_ms
+    session = config.session_timeout_ms
+    smallest = margin + 2 * (beat + REQUEST_GRACE_MS)
+    if session < smallest:
+        yield Contradiction(
+            ("session.timeout.ms", "heartbeat.interval.ms", "fence.margin.ms"),
+            f"session.timeout.ms = {session} is too short: a worker has to be able to miss one"
+            " heartbeat and still to stop in time, so it must be at least fence.margin.ms"
+            f" + 2 * (heartbeat.interval.ms + {REQUEST_GRACE_MS}) = {smallest} with"
+            f" heartbeat.interval.ms = {beat} and fence.margin.ms = {margin}",
+        )
+    if config.rebalance_timeout_ms < session:
+        yield Contradiction(
+            ("rebalance.timeout.ms", "session.timeout.ms"),
+            f"rebalance.timeout.ms = {config.rebalance_timeout_ms} is too short: a worker that is"
+            " asked to give work up may be noticed as lost only after its session, so it must be"
+            f" at least session.timeout.ms = {session}",
+        )
+    if config.worker_restart_backoff_max_ms < config.worker_restart_backoff_ms:
+        yield Contradiction(
+            ("worker.restart.backoff.max.ms", "worker.restart.backoff.ms"),
+            f"worker.restart.backoff.max.ms = {config.worker_restart_backoff_max_ms} must be at"
+            f" least worker.restart.backoff.ms = {config.worker_restart_backoff_ms}",
+        )

@@ -1,0 +1,113 @@
+"""Secret config values: sealed before they are written down, opened where they are used.
+
+Logs are for ever, so a secret value enters one only as `${sealed:...}`: AES-SIV under a key that
+is derived from the cluster's, bound to the connector's name. The seal is deterministic: the same
+value of the same connector always looks the same. So a config that is put a second time changes
+nothing and restarts nothing; who reads a log learns at most that a secret did not change.
+
+A reference (`${env:NAME}`) is no secret but says where one is: it is kept as written.
+"""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Collection, Mapping
+from hashlib import blake2b
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+from ..connectors.config import HIDDEN
+from .references import is_reference, resolve
+
+PREFIX: Final = "${sealed:"
+_SUFFIX: Final = "}"
+_PURPOSE: Final = b"fairlead seal 1"
+_TELLING = re.compile(
+    r"passw|secret|token|credential|(api|access|private|account|encryption)[._-]?key", re.IGNORECASE
+)
+
+
+class CannotUnseal(Exception):  # noqa: N818  # says what it is about
+    """A sealed value is not of this cluster and connector, or was altered."""
+
+
+def is_sealed(value: str) -> bool:
+    """Tell whether a value is the sealed form of another."""
+    return value.startswith(PREFIX)
+
+
+def sounds_secret(key: str) -> bool:
+    """Tell whether a key that nobody defined had better be treated as a secret one.
+
+    It is for keys that are passed on as they are: `source.option.password`.
+    """
+    return _TELLING.search(key) is not None
+
+
+def shown(config: Mapping[str, str]) -> dict[str, str]:
+    """Return a config as anybody may see it: without what is sealed in it."""
+    return {key: HIDDEN if is_sealed(value) else value for key, value in config.items()}
+
+
+class Vault:
+    """Seals and opens values with a cluster's key, 32 random bytes."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESSIV(blake2b(digest_size=64, key=key, person=_PURPOSE).digest())
+
+    def seal(self, connector: str, value: str) -> str:
+        """Return the sealed form; what is empty, or only refers to its secret, stays as it is."""
+        if not value or is_reference(value):
+            return value
+        sealed = self._cipher.encrypt(value.encode(), [connector.encode()])
+        return PREFIX + urlsafe_b64encode(sealed).decode() + _SUFFIX
+
+    def unseal(self, connector: str, value: str) -> str:
+        """Return what a sealed value stands for, and any other as it is; raises `CannotUnseal`."""
+        if not is_sealed(value):
+            return value
+        try:
+            sealed = urlsafe_b64decode(value.removeprefix(PREFIX).removesuffix(_SUFFIX))
+            return self._cipher.decrypt(sealed, [connector.encode()]).decode()
+        except (InvalidTag, ValueError):
+            raise CannotUnseal(
+                f"a secret of connector {connector} can not be opened: it was sealed with another"
+                " cluster's key, or for another connector, or was altered; put the connector's"
+                " config again, with the secret in it"
+            ) from None
+
+    def seal_keys(
+        self, connector: str, config: Mapping[str, str], keys: Collection[str]
+    ) -> dict[str, str]:
+        """Return a config with the values of these keys sealed."""
+        return {
+            key: self.seal(connector, value) if key in keys else value
+            for key, value in config.items()
+        }
+
+    def reveal(self, connector: str, config: Mapping[str, str]) -> dict[str, str]:
+        """Return a config as a worker runs it: unsealed, and with its references resolved.
+
+        Raises `CannotUnseal`, `ReferenceBroken`.
+        """
+        return resolve({key: self.unseal(connector, value) for key, value in config.items()})
+
+    def conceal(
+        self, connector: str, task_config: Mapping[str, str], stored: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return a task config fit for the log, its connector having seen the revealed config.
+
+        What came through unchanged is written as in the connector's stored config, and any
+        other value in which a secret turns up is sealed. Raises what `reveal` raises.
+        """
+        revealed = self.reveal(connector, stored)
+        secrets = {value for key, value in revealed.items() if value != stored[key]} - {""}
+
+        def concealed(key: str, value: str) -> str:
+            if revealed.get(key) == value:
+                return stored[key]
+            is_secret = any(secret in value for secret in secrets)
+            return self.seal(connector, value) if is_secret else value
+
+        return {key: concealed(key, value) for key, value in task_config.items()}

@@ -1,0 +1,190 @@
+"""Where settings come from: a file, the environment, the command line. Later ones win.
+
+All values are text here. What cannot be a setting at all is refused together, each with the
+source it came from and the nearest setting that there is.
+"""
+
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+import javaproperties
+
+from .errors import ConfigError
+
+PASSED_ON: Final = "spark.conf."
+"""Settings that begin so are Spark's own: any name is let through."""
+
+ENVIRONMENT: Final = "FAIRLEAD_"
+NOT_SETTINGS: Final = frozenset({"FAIRLEAD_DEBUG"})
+COMMAND_LINE: Final = "the command line"
+FIRST_PRINTABLE: Final = " "
+DELETE: Final = "\x7f"
+
+NOT_HERE: Final = (
+    "bootstrap.servers",
+    "client.",
+    "key.converter",
+    "value.converter",
+    "header.converter",
+    "config.storage.",
+    "offset.storage.",
+    "status.storage.",
+    "config.providers",
+    "plugin.",
+    "producer.",
+    "consumer.",
+    "admin.",
+    "ssl.",
+    "sasl.",
+    "security.",
+    "topic.",
+    "inter.worker.",
+    "worker.sync.",
+    "worker.unsync.",
+    "exactly.once.source.support",
+    "connector.client.config.override.policy",
+    "metric",
+    "rest.extension.classes",
+    "response.http.headers.config",
+    "access.control.",
+)
+"""How keys of Kafka Connect's workers begin that have no meaning here."""
+
+
+class Given(NamedTuple):
+    """A value as it was given, and by which source."""
+
+    text: str
+    source: str
+
+
+def gather(
+    file: Path | None,
+    environ: Mapping[str, str],
+    overrides: Sequence[str],
+    known: Collection[str],
+) -> dict[str, Given]:
+    """Return what each setting was given last, by file, environment, then `key=value` overrides.
+
+    Raises `ConfigError` naming every key that is unknown and every text that is no setting.
+    """
+    problems: list[str] = []
+    given: dict[str, Given] = {}
+    for found in (
+        _from_file(file) if file else (),
+        _from_environment(environ, known, problems),
+        _from_overrides(overrides, problems),
+    ):
+        for key, value in found:
+            if problem := _problem(key, value, known):
+                problems.append(problem)
+            given[key] = value
+    if problems:
+        raise ConfigError(problems)
+    return given
+
+
+def nearest(key: str, known: Collection[str]) -> str:
+    """Return a sentence that leads from an unknown key to the one that was meant."""
+    near = get_close_matches(key, known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]}?" if near else "`fairlead config` lists all settings"
+
+
+def _problem(key: str, value: Given, known: Collection[str]) -> str | None:
+    if key not in known and not _is_passed_on(key):
+        if key.startswith(NOT_HERE):
+            return f"{key} (from {value.source}) is Kafka Connect's and means nothing here: drop it"
+        return f"unknown setting {key!r} (from {value.source}): {nearest(key, known)}"
+    if any(letter < FIRST_PRINTABLE or letter == DELETE for letter in value.text):
+        return f"{key} (from {value.source}) has control characters in its value: take them out"
+    return None
+
+
+def _is_passed_on(key: str) -> bool:
+    return key.startswith(PASSED_ON) and len(key) > len(PASSED_ON)
+
+
+def _from_file(file: Path) -> Iterator[tuple[str, Given]]:
+    source = f"file {file}"
+    try:
+        if file.suffix == ".toml":
+            with file.open("rb") as opened:
+                found = dict(_flattened(tomllib.load(opened), source))
+        elif file.suffix == ".properties":
+            with file.open("rb") as opened:
+                found = javaproperties.load(opened)  # pyright: ignore[reportUnknownMemberType]
+        else:
+            raise ConfigError([f"{file} is neither a .toml nor a .properties file: rename it"])
+    except OSError as error:
+        raise ConfigError([f"{file} cannot be read: {error.strerror or error}"]) from None
+    except ValueError as error:  # also what a wrong encoding, or a wrong escape, raises
+        raise ConfigError([f"{file} is no sound {file.suffix} file: {error}"]) from None
+    return ((key, Given(value, source)) for key, value in found.items())
+
+
+def _flattened(
+    table: Mapping[str, object], source: str, before: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield the dotted keys of nested tables, so that both spellings mean the same."""
+    seen: set[str] = set()
+    for name, value in table.items():
+        inner = (
+            _flattened(value, source, f"{before}{name}.")  # pyright: ignore[reportUnknownArgumentType]
+            if isinstance(value, dict)
+            else [(before + name, _spelled(before + name, value, source))]
+        )
+        for key, text in inner:
+            if key in seen:
+                raise ConfigError([f"{key} stands twice in {source}: keep one of them"])
+            seen.add(key)
+            yield key, text
+
+
+def _spelled(key: str, value: object, source: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        if all(isinstance(item, str) for item in items):
+            return ",".join(map(str, items))
+    raise ConfigError(
+        [f"{key} (from {source}) is neither a text, a number, true or false, nor a list of texts"]
+    )
+
+
+def _from_environment(
+    environ: Mapping[str, str], known: Collection[str], problems: list[str]
+) -> Iterator[tuple[str, Given]]:
+    variables = {variable_of(key): key for key in known}
+    for variable in sorted(environ):
+        if not variable.startswith(ENVIRONMENT) or variable in NOT_SETTINGS:
+            continue
+        source = f"environment variable {variable}"
+        if variable.startswith(variable_of(PASSED_ON)):
+            problems.append(
+                f"{variable}: settings of Spark cannot come from the environment, where their"
+                f" names lose dots and cases: use a file or --set {PASSED_ON}NAME=VALUE"
+            )
+        elif variable in variables:
+            yield variables[variable], Given(environ[variable], source)
+        else:
+            problems.append(f"unknown setting in {source}: {nearest(variable, variables)}")
+
+
+def variable_of(key: str) -> str:
+    """Return the environment variable of a setting: FAIRLEAD_GROUP_ID for group.id."""
+    return ENVIRONMENT + key.upper().replace(".", "_")
+
+
+def _from_overrides(overrides: Iterable[str], problems: list[str]) -> Iterator[tuple[str, Given]]:
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        if equals:
+            yield key.strip(), Given(text.strip(), COMMAND_LINE)
+        else:
+            problems.append(f"{override!r} (from {COMMAND_LINE}) is not of the form key=value")

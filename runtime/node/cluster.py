@@ -1,0 +1,178 @@
+"""What the commands `up`, `down` and `worker` do with the node of a data folder."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from types import FrameType
+
+from ...actors.actor import Address, System, UnreachableError, connect
+from ..config.keys import Config
+from .launcher import Launcher, NodeFailedError, free_port
+from .run_folder import NodeRunsError, NoNodeError, RunFolder
+from .spec import (
+    AddWorker,
+    DescribeNode,
+    EngineSpec,
+    NodeSpec,
+    NodeView,
+    ProcessView,
+    RemoveWorker,
+    WorkerAdded,
+)
+
+OK, FAILED, UNREACHABLE = 0, 1, 3
+DOWN_SECONDS = 60.0
+WATCH_SECONDS = 0.5
+ANSWER_SECONDS = 10.0
+SUPERVISOR = "supervisor"
+
+
+def node_spec(config: Config, rest_port: int) -> NodeSpec:
+    """Return what a node with this configuration runs."""
+    return NodeSpec(
+        data_dir=config.data_path,
+        group_id=config.group_id,
+        place=config.place(rest_port),
+        workers=tuple(f"w{number + 1}" for number in range(config.workers)),
+        settings=config.settings(),
+        timing=config.timing(),
+        engine=EngineSpec(
+            config.engine,
+            config.cores(),
+            config.spark_heap,
+            dict(config.spark_conf),
+            config.task_shutdown_graceful_timeout_ms,
+        ),
+        backoff_ms=config.worker_restart_backoff_ms,
+        backoff_max_ms=config.worker_restart_backoff_max_ms,
+    )
+
+
+def up(config: Config) -> int:
+    """Run this node in the foreground until a signal ends it; return the exit code."""
+    folder = RunFolder(config.data_path)
+    try:
+        folder.claim()
+    except (NodeRunsError, OSError) as error:
+        _say(f"not started: {error}")
+        return FAILED
+    try:
+        return _run(config, folder)
+    finally:
+        folder.release()
+
+
+def _run(config: Config, folder: RunFolder) -> int:
+    listener = config.listener
+    port = listener.port or free_port()
+    url = f"http://{listener.host}:{port}"
+    rest = _rest_command(config, url)
+    launcher = Launcher(node_spec(config, port), folder, config.actor_port, rest)
+    try:
+        launcher.start(url)
+        _say(
+            f"group {config.group_id} is up with {config.workers} workers; REST on {url}, "
+            f"data in {config.data_path}; Ctrl-C ends it"
+        )
+        number = launcher.watch()
+    except NodeFailedError as error:
+        _say(f"the node ends: {error}")
+        return FAILED
+    except KeyboardInterrupt:
+        number = signal.SIGINT
+    finally:
+        launcher.stop()
+    _say(f"the node is down ({signal.Signals(number).name})")
+    return OK
+
+
+def _rest_command(config: Config, url: str) -> Sequence[str]:
+    folder, group = str(config.data_path), config.group_id
+    options = ("--data-dir", folder, "--group", group, "--listener", url)
+    return ("-m", "fairlead.runtime.rest", *options)
+
+
+def down(config: Config) -> int:
+    """End the node of this data folder in good order; return the exit code."""
+    try:
+        node = RunFolder(config.data_path).node()
+    except NoNodeError as error:
+        _say(str(error))
+        return UNREACHABLE
+    os.kill(node.pid, signal.SIGTERM)
+    deadline = time.monotonic() + DOWN_SECONDS
+    while node.is_alive():
+        if time.monotonic() > deadline:
+            _say(f"the node (pid {node.pid}) did not end within {DOWN_SECONDS:.0f} s")
+            return FAILED
+        time.sleep(0.05)
+    _say("the node is down")
+    return OK
+
+
+def run_worker(config: Config, name: str | None = None) -> int:
+    """Run one more worker for as long as this command lives; return the exit code."""
+    try:
+        system = connect(RunFolder(config.data_path).door())
+    except (NoNodeError, UnreachableError) as error:
+        _say(str(error))
+        return UNREACHABLE
+    try:
+        return _accompany(system, name)
+    except UnreachableError as error:
+        _say(f"the node is gone, and the worker with it: {error}")
+        return UNREACHABLE
+    finally:
+        system.close()
+
+
+class _Signals:
+    """Whether this process was told to end."""
+
+    def __init__(self) -> None:
+        self.told = False
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._note)
+
+    def _note(self, _: int, __: FrameType | None) -> None:
+        self.told = True
+
+
+def _accompany(system: System, name: str | None) -> int:
+    """Have the supervisor run a worker, and stay until one of us is told to go."""
+    signals = _Signals()
+    supervisor = _find_supervisor(system)
+    added = system.ask(supervisor, AddWorker(os.getpid(), name), ANSWER_SECONDS)
+    if not isinstance(added, WorkerAdded):
+        raise UnreachableError("the supervisor does not answer")
+    if added.error:
+        _say(added.error)
+        return FAILED
+    _say(f"worker {added.name} runs; Ctrl-C lets it leave")
+    while (worker := _look(system, supervisor, added.name)) is not None:
+        if signals.told and worker.state != "leaving":
+            system.ask(supervisor, RemoveWorker(added.name), ANSWER_SECONDS)
+        time.sleep(WATCH_SECONDS)
+    _say(f"worker {added.name} has " + ("left" if signals.told else "ended"))
+    return OK if signals.told else FAILED
+
+
+def _find_supervisor(system: System) -> Address:
+    found = system.named(SUPERVISOR)
+    if found is None:
+        raise UnreachableError("the node has no supervisor at this moment: try again")
+    return found
+
+
+def _look(system: System, supervisor: Address, name: str) -> ProcessView | None:
+    view = system.ask(supervisor, DescribeNode(), ANSWER_SECONDS)
+    if not isinstance(view, NodeView):
+        raise UnreachableError("the supervisor does not answer")
+    return next((worker for worker in view.workers if worker.name == name), None)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,186 @@
+"""What the processes of one node are told, and what they tell the supervisor."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from ...actors.group.desk import Settings
+from ...actors.worker.membership import Timing
+
+Address = Any
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """How a worker runs tasks: `kind` is spark or noop, `heap` as Java spells it."""
+
+    kind: str
+    cores: int = 1
+    heap: str = "1g"
+    conf: Mapping[str, str] = field(default_factory=dict[str, str])
+    grace_ms: int = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """All that a node runs; times in milliseconds, `place` is the host and port of its REST."""
+
+    data_dir: Path
+    group_id: str
+    place: str
+    workers: tuple[str, ...]
+    settings: Settings
+    timing: Timing
+    engine: EngineSpec
+    backoff_ms: int = 1_000
+    backoff_max_ms: int = 30_000
+
+    def group_folder(self, group_id: str) -> Path:
+        """Return where the logs of a group lie."""
+        return self.data_dir / "groups" / quote(group_id, safe="")
+
+    def url(self, worker: str) -> str:
+        """Return a worker's identity in its group: it outlives the worker's processes."""
+        return f"{self.place}/{worker}"
+
+
+@dataclass(frozen=True, slots=True)
+class StartWorker:
+    """To a worker: what it is, and whom it speaks with.
+
+    A worker that is tied to a process leaves when that process is gone.
+    """
+
+    name: str
+    node: NodeSpec
+    group: Address
+    assignor: Address
+    tied_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAt:
+    """To a worker: the group is served at another address now."""
+
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorAt:
+    """To a worker: the assignor has another address now."""
+
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """To a worker: give everything up in good order and go."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerUp:
+    """From a worker: its process runs."""
+
+    name: str
+    pid: int
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerGone:
+    """From a worker: it has left its group, or can not go on."""
+
+    name: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """To the supervisor: run this node."""
+
+    node: NodeSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """From the supervisor: the group takes commands, or why it can not be opened."""
+
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AddWorker:
+    """To the supervisor: run one more worker, tied to the life of a process."""
+
+    tied_to: int
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerAdded:
+    """From the supervisor: the name of the worker, or why there is none."""
+
+    name: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveWorker:
+    """To the supervisor: let a worker leave; it is not replaced."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class WhereIs:
+    """To the supervisor: tell where a group is served."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """From the supervisor: where a group is served; None if it is not, at this moment."""
+
+    group_id: str
+    address: Address | None
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeNode:
+    """To the supervisor: tell which processes there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessView:
+    """One process of the node; `state` is starting, running, leaving or backing-off."""
+
+    name: str
+    pid: int | None
+    url: str
+    state: str
+    restarts: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """The processes of the node."""
+
+    pid: int
+    groups: tuple[ProcessView, ...]
+    workers: tuple[ProcessView, ...]
+    assignors: tuple[ProcessView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShutDown:
+    """To the supervisor: let all workers leave, and say so when they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllLeft:
+    """From the supervisor: no worker is left."""

@@ -1,0 +1,309 @@
+"""The supervisor: it starts the node's actors, hears of their ends, and starts them anew.
+
+It has no log, no socket and no thread of its own, so what it forks is clean. A group that
+ends is opened again and its new address told to all; a worker of `up` is replaced by a new
+process under back-off; a worker that is tied to a command goes with it.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...actors.actor import Actor, Address, Failure, address_key
+from ...actors.assignor_actor import AssignorActor
+from ...actors.group_actor import GroupActor, GroupOpened, OpenGroup
+from ..worker.actor import WorkerActor
+from .spec import (
+    AddWorker,
+    AllLeft,
+    AssignorAt,
+    Begin,
+    Begun,
+    DescribeNode,
+    GroupAt,
+    Leave,
+    NodeSpec,
+    NodeView,
+    ProcessView,
+    RemoveWorker,
+    ShutDown,
+    StartWorker,
+    Whereabouts,
+    WhereIs,
+    WorkerAdded,
+    WorkerGone,
+    WorkerUp,
+)
+
+LOGGER = logging.getLogger(__name__)
+TICK_SECONDS = 0.1
+HEALTHY_SECONDS = 60.0
+"""How long a process must have lived for its next end to count as the first."""
+
+KINDS: dict[str, type[Actor]] = {
+    "group": GroupActor,
+    "assignor": AssignorActor,
+    "worker": WorkerActor,
+}
+
+
+@dataclass(slots=True)
+class Charge:
+    """One actor that the supervisor answers for, through all of its processes."""
+
+    kind: str
+    name: str
+    address: Address | None = None
+    pid: int | None = None
+    state: str = "starting"
+    restarts: int = 0
+    failures: int = 0
+    started_at: float = 0.0
+    start_at: float = 0.0
+    detail: str = ""
+    tied_to: int | None = None
+    is_wanted: bool = True
+
+
+class Supervisor(Actor):
+    """Starts the node's actors and keeps them running."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._node: NodeSpec | None = None
+        self._has_begun = False
+        self._charges: dict[tuple[str, str], Charge] = {}
+        self._waiting_for_begin: list[Address] = []
+        self._waiting_for_end: list[Address] = []
+        self._handlers: dict[type, Callable[[Any, Address], None]] = {
+            Begin: self._begin,
+            GroupOpened: self._group_opened,
+            WorkerUp: self._worker_up,
+            WorkerGone: self._worker_gone,
+            AddWorker: self._add,
+            RemoveWorker: self._let_go,
+            WhereIs: self._where,
+            DescribeNode: self._describe,
+            ShutDown: self._shut_down,
+            Failure: self._note_failure,
+        }
+
+    def receive(self, message: object, sender: Address) -> None:
+        """Take an order, a question or a report."""
+        handle = self._handlers.get(type(message))
+        if handle is None:
+            self.send(sender, Failure(f"no order of mine: {type(message).__name__}"))
+        else:
+            handle(message, sender)
+
+    def woken(self, payload: object) -> None:
+        """Start what is due to start again."""
+        del payload
+        self.wake_after(TICK_SECONDS)
+        now = time.monotonic()
+        for charge in list(self._charges.values()):
+            if charge.state == "backing-off" and now >= charge.start_at:
+                self._start(charge)
+
+    def child_exited(self, child: Address) -> None:
+        """Have an actor that ended started again, if it is still wanted."""
+        charge = self._find(child)
+        if charge is None:
+            return
+        LOGGER.warning(
+            "%s %s (pid %s) ended: %s", charge.kind, charge.name, charge.pid, charge.detail
+        )
+        charge.address, charge.pid = None, None
+        if not charge.is_wanted or charge.tied_to is not None:
+            del self._charges[charge.kind, charge.name]
+            self._tell_if_all_left()
+            return
+        self._back_off(charge)
+
+    # -- starting
+
+    def _begin(self, order: Begin, sender: Address) -> None:
+        node = order.node
+        if self._node is None:
+            self._node = node
+            self._start(self._charge("group", node.group_id))
+            self._start(self._charge("assignor", "cooperative"))
+            self.wake_after(TICK_SECONDS)
+        if self._charges["group", node.group_id].state == "running":
+            self.send(sender, Begun())
+        else:
+            self._waiting_for_begin.append(sender)
+
+    def _charge(self, kind: str, name: str, tied_to: int | None = None) -> Charge:
+        charge = Charge(kind, name, tied_to=tied_to)
+        self._charges[kind, name] = charge
+        return charge
+
+    def _start(self, charge: Charge) -> None:
+        charge.address = self.create(KINDS[charge.kind], charge.name)
+        charge.state, charge.started_at = "starting", time.monotonic()
+        if charge.kind == "group" and self._node is not None:
+            folder = self._node.group_folder(charge.name)
+            order = OpenGroup(charge.name, folder, self._node.settings)
+            self.send(charge.address, order)
+        elif charge.kind == "worker":
+            self._brief(charge)
+        else:
+            self._running(charge, None)
+            for worker in self._workers():
+                self.send(worker.address, AssignorAt(charge.address))
+
+    def _brief(self, charge: Charge) -> None:
+        if self._node is not None:
+            group = self._charges["group", self._node.group_id].address
+            assignor = self._charges["assignor", "cooperative"].address
+            order = StartWorker(charge.name, self._node, group, assignor, charge.tied_to)
+            self.send(charge.address, order)
+
+    def _group_opened(self, opened: GroupOpened, sender: Address) -> None:
+        charge = self._charges["group", opened.group_id]
+        self._running(charge, opened.pid)
+        for worker in self._workers():
+            self.send(worker.address, GroupAt(sender))
+        self._start_workers()
+        self._answer_begin(Begun())
+
+    def _start_workers(self) -> None:
+        """Start the node's own workers, once: those that were let go later stay away."""
+        if self._node is None or self._has_begun:
+            return
+        self._has_begun = True
+        for name in self._node.workers:
+            if ("worker", name) not in self._charges:
+                self._start(self._charge("worker", name))
+
+    def _answer_begin(self, begun: Begun) -> None:
+        for asker in self._waiting_for_begin:
+            self.send(asker, begun)
+        self._waiting_for_begin.clear()
+
+    def _running(self, charge: Charge, pid: int | None) -> None:
+        charge.pid, charge.detail = pid, ""
+        if charge.state == "starting":
+            charge.state = "running"
+
+    def _back_off(self, charge: Charge) -> None:
+        """Let an actor rest before it is started again: the first time hardly, then longer."""
+        now = time.monotonic()
+        if now - charge.started_at > HEALTHY_SECONDS:
+            charge.failures = 0
+        backoff_ms, most_ms = (
+            (self._node.backoff_ms, self._node.backoff_max_ms) if self._node else (1_000, 30_000)
+        )
+        is_light = charge.kind != "worker" and charge.failures == 0
+        delay_ms = 0 if is_light else min(backoff_ms << min(charge.failures, 16), most_ms)
+        charge.failures += 1
+        charge.restarts += 1
+        charge.state, charge.start_at = "backing-off", now + delay_ms / 1000
+        if is_light:
+            self._start(charge)
+
+    # -- workers that come and go
+
+    def _add(self, order: AddWorker, sender: Address) -> None:
+        name = order.name or self._free_name()
+        if self._node is None:
+            self.send(sender, WorkerAdded(name, "the node is not up yet: try again"))
+        elif ("worker", name) in self._charges:
+            error = f"there is a worker {name} already: choose another name"
+            self.send(sender, WorkerAdded(name, error))
+        else:
+            self._start(self._charge("worker", name, order.tied_to))
+            self.send(sender, WorkerAdded(name))
+
+    def _free_name(self) -> str:
+        number = 1
+        while ("worker", f"w{number}") in self._charges:
+            number += 1
+        return f"w{number}"
+
+    def _let_go(self, order: RemoveWorker, sender: Address) -> None:
+        self._remove(order.name)
+        self.send(sender, WorkerAdded(order.name))
+
+    def _remove(self, name: str) -> None:
+        charge = self._charges.get(("worker", name))
+        if charge is None:
+            return
+        charge.is_wanted = False
+        if charge.address is None:
+            del self._charges["worker", name]
+            return
+        charge.state = "leaving"
+        self.send(charge.address, Leave())
+
+    def _worker_up(self, report: WorkerUp, _: Address) -> None:
+        self._running(self._charges["worker", report.name], report.pid)
+
+    def _worker_gone(self, report: WorkerGone, _: Address) -> None:
+        charge = self._charges.get(("worker", report.name))
+        if charge is not None and charge.address is not None:
+            charge.detail = report.error
+            self.stop(charge.address)
+
+    def _shut_down(self, _: ShutDown, sender: Address) -> None:
+        self._waiting_for_end.append(sender)
+        for charge in [each for each in self._charges.values() if each.kind == "worker"]:
+            self._remove(charge.name)
+        self._tell_if_all_left()
+
+    def _tell_if_all_left(self) -> None:
+        if any(kind == "worker" for kind, _ in self._charges):
+            return
+        for asker in self._waiting_for_end:
+            self.send(asker, AllLeft())
+        self._waiting_for_end.clear()
+
+    # -- answers
+
+    def _where(self, question: WhereIs, sender: Address) -> None:
+        charge = self._charges.get(("group", question.group_id))
+        if charge is None or charge.state != "running":
+            self.send(sender, Whereabouts(question.group_id, None))
+        else:
+            self.send(sender, Whereabouts(question.group_id, charge.address, charge.pid))
+
+    def _describe(self, _: DescribeNode, sender: Address) -> None:
+        def views(kind: str) -> tuple[ProcessView, ...]:
+            return tuple(
+                self._view(charge) for charge in self._charges.values() if charge.kind == kind
+            )
+
+        view = NodeView(os.getpid(), views("group"), views("worker"), views("assignor"))
+        self.send(sender, view)
+
+    def _view(self, charge: Charge) -> ProcessView:
+        url = self._node.url(charge.name) if self._node and charge.kind == "worker" else ""
+        return ProcessView(
+            charge.name, charge.pid, url, charge.state, charge.restarts, charge.detail
+        )
+
+    def _note_failure(self, failure: Failure, sender: Address) -> None:
+        charge = self._find(sender)
+        LOGGER.warning("%s", failure.reason)
+        if charge is not None:
+            charge.detail = failure.reason
+            if charge.kind == "group":
+                self._answer_begin(Begun(failure.reason))
+
+    def _workers(self) -> list[Charge]:
+        return [
+            charge
+            for charge in self._charges.values()
+            if charge.kind == "worker" and charge.address is not None
+        ]
+
+    def _find(self, child: Address) -> Charge | None:
+        key = address_key(child)
+        for charge in self._charges.values():
+            if charge.address is not None and address_key(charge.address) == key:
+                return charge
+        return None

@@ -1,0 +1,130 @@
+"""Starting again after a failure: when, how often, and when no more."""
+
+import random
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ...events.model import RunState
+from ..connectors import common_keys as keys
+from ..connectors.config import ConfigInvalid
+from ..connectors.plugins import PluginUnknown
+from ..connectors.spi import BadInput, NotReady, SinkBroken
+from ..spark.engine import TaskError
+from .halt import Halt
+from .ledger import Fenced, Unanswered
+
+Tell = Callable[[RunState, str, str], None]
+"""Called with a state, a reason in one line, and a trace."""
+
+_HOPELESS = (ConfigInvalid, PluginUnknown)
+_SPEAK_FOR_THEMSELVES = (
+    *_HOPELESS,
+    BadInput,
+    NotReady,
+    OSError,
+    SinkBroken,
+    TaskError,
+    Unanswered,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """How long to wait before a restart, and how many there may be within a window."""
+
+    initial_s: float = 0.5
+    longest_s: float = 30.0
+    budget: int = 5
+    window_s: float = 600.0
+
+    @staticmethod
+    def of(config: Mapping[str, str]) -> "RestartPolicy":
+        """Return a connector's policy; an invalid config has the default one, and fails anyway."""
+        try:
+            settings = keys.COMMON.parse(config)
+        except ConfigInvalid:
+            return RestartPolicy()
+        return RestartPolicy(
+            settings.number(keys.RESTART_INITIAL_MS) / 1000,
+            settings.number(keys.RESTART_MAX_MS) / 1000,
+            settings.number(keys.RESTART_BUDGET),
+            settings.number(keys.RESTART_WINDOW_MS) / 1000,
+        )
+
+
+class Restarts:
+    """The failures of one resource within the window; what is older is forgiven."""
+
+    def __init__(self, policy: RestartPolicy) -> None:
+        self.policy = policy
+        self._failures: deque[tuple[float, str]] = deque()
+
+    def failed(self, reason: str) -> float | None:
+        """Count a failure; return how long to wait, in seconds, or None: no more restarts."""
+        now = time.monotonic()
+        self._failures.append((now, f"{time.strftime('%H:%M:%S')} {reason}"))
+        while now - self._failures[0][0] > self.policy.window_s:
+            self._failures.popleft()
+        count = len(self._failures)
+        if count > self.policy.budget:
+            return None
+        delay = min(self.policy.longest_s, self.policy.initial_s * 2.0 ** (count - 1))
+        return delay * random.uniform(0.5, 1)  # noqa: S311  # jitter keeps no secret
+
+    @property
+    def count(self) -> int:
+        """How many failures there are in the window."""
+        return len(self._failures)
+
+    @property
+    def history(self) -> str:
+        """The failures in the window, one per line."""
+        return "\n".join(line for _, line in self._failures)
+
+
+def persist(attempt: Callable[[], None], halt: Halt, restarts: Restarts, tell: Tell) -> None:
+    """Run an attempt, again if it fails, until somebody asks for an end.
+
+    Once the budget is used up, or if another attempt could only fail the same way, it is left
+    FAILED until then. Only `Fenced` gets through.
+    """
+    while not halt.draining:
+        try:
+            attempt()
+        except Fenced:
+            raise
+        except Exception as error:  # noqa: BLE001  # user code may fail in any way
+            if not halt.cancelled:
+                _failed(error, halt, restarts, tell)
+
+
+def reason_of(error: Exception) -> str:
+    """Return what an error says, in one line; bugs are told by their type as well."""
+    text = str(error).strip().partition("\n")[0]
+    told = isinstance(error, _SPEAK_FOR_THEMSELVES) and text
+    return text if told else f"{type(error).__name__}: {text}".rstrip(": ")
+
+
+def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> None:
+    reason = reason_of(error)
+    trace = str(error) if isinstance(error, _SPEAK_FOR_THEMSELVES) else _traceback(error)
+    delay = None if isinstance(error, _HOPELESS) else restarts.failed(reason)
+    if delay is not None:
+        again = f"restarts in {delay:.1f} s ({restarts.count} of {restarts.policy.budget})"
+        tell(RunState.FAILED, f"{reason}; {again}", trace)
+        halt.wait(delay)
+        if not halt.draining:
+            tell(RunState.RESTARTING, f"after: {reason}", "")
+        return
+    if restarts.count > 1:
+        trace = f"{trace}\n\nfailures before it stayed FAILED:\n{restarts.history}"
+    tell(RunState.FAILED, reason, trace)
+    while not halt.draining:
+        halt.wait(3600)
+
+
+def _traceback(error: Exception) -> str:
+    return "".join(traceback.format_exception(error)).rstrip()

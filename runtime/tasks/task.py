@@ -1,0 +1,291 @@
+"""A task: a loop of bounded batches, each of which counts exactly once.
+
+    settle and publish what is left over, sweep what never counted
+    while not draining:
+        plan the next batch, read it, transform it, stage it
+        commit                      the one point where it counts
+        publish, acknowledge
+
+Whatever goes wrong before the commit is repeated by whoever comes next, and whatever is left to
+do after it is finished by whoever comes next. Only the commit itself may have an unknown outcome:
+then nothing else happens until it is known.
+"""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from ...events.model import Commit, CommitId, Document, Resource, RunState, Token, identity
+from ...projections.launches import Launch
+from ..connectors.batch import Batch, Staged
+from ..connectors.spi import Context, NotReady, Pipeline, Plan
+from ..spark.engine import Cancelled, Engine, EngineDown
+from .batch_size import BatchSize
+from .halt import Halt
+from .ledger import Fenced, Ledger, Unanswered
+from .reports import BatchDone, Ending, Report, StatusChanged, Warned
+from .restarts import RestartPolicy, Restarts, persist
+
+_FIRST_IDLE_S = 0.05
+_FIRST_RETRY_S = 0.1
+_LONGEST_RETRY_S = 2.0
+_WARM_POLL_S = 0.2
+_LONGEST_PAUSE_S = 30.0
+_SWEEP_S = 60.0
+"""How often a task removes what a former owner, or its JVM, has staged since it was cut off."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What must outlive a restart of a task under the same token.
+
+    Batch numbers never repeat under a token, since a commit id that was accepted is taken for
+    a repetition; and a commit without an answer must get one before the next batch.
+    """
+
+    next_batch: int = 0
+    unsettled: Commit | None = None
+    fences: int = 0
+    not_before: float = 0.0
+
+
+@dataclass(slots=True)
+class _Clock:
+    """How long the phases of one batch took, in seconds."""
+
+    phases: dict[str, float] = field(default_factory=dict[str, float])
+
+    @contextmanager
+    def phase(self, name: str) -> Generator[None]:
+        began = time.perf_counter()
+        yield
+        self.phases[name] = time.perf_counter() - began
+
+    @property
+    def total(self) -> float:
+        return sum(self.phases.values())
+
+
+class Task:
+    """One task under one token; `run` is for a thread of its own."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        pipeline: Callable[[Context], Pipeline],
+        engine: Engine,
+        ledger: Ledger,
+        report: Callable[[Report], None],
+        memory: Memory | None = None,
+    ) -> None:
+        self.halt = Halt()
+        self._launch = launch
+        self._make_pipeline = pipeline
+        self._engine = engine
+        self._ledger = ledger
+        self._report = report
+        self._memory = memory or Memory()
+        self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
+        self._tag = tag_of(launch.resource, launch.token)
+        self._told: tuple[RunState, str] | None = None
+        self._ran = False
+        self._sweep_at = 0.0
+
+    def run(self) -> Ending:
+        """Work until somebody asks for an end, or the token is no longer current."""
+        self.halt.wait(self._memory.not_before - time.monotonic())
+        try:
+            persist(self._attempt, self.halt, self._restarts, self._tell)
+        except Fenced as fenced:
+            # Should the log still grant this very token, it is tried again, but not at once.
+            self._memory.fences += 1
+            pause = min(_LONGEST_PAUSE_S, 0.25 * 2.0**self._memory.fences)
+            self._memory.not_before = time.monotonic() + pause
+            self._tell(RunState.UNASSIGNED, f"fenced: {fenced}")
+            return Ending.FENCED
+        return Ending.CANCELLED if self.halt.cancelled else Ending.STOPPED
+
+    def cancel(self) -> None:
+        """Ask for an end now; repeat it until there is one, a job may just be beginning."""
+        self.halt.cancel()
+        self._engine.cancel(self._tag)
+
+    def _attempt(self) -> None:
+        """Work until the end, or until the engine or the log is out of reach for a while."""
+        context = Context(self._launch.resource, self._warn)
+        pipeline = self._make_pipeline(context)
+        try:
+            self._recover(pipeline)
+            if self._wait_warm():
+                self._tell(RunState.RUNNING)
+                self._loop(pipeline)
+                if not self.halt.cancelled:  # else a batch may be left to publish
+                    self._sweep(pipeline)
+        except Unanswered as unanswered:
+            self._tell(self._waiting, f"waiting for the offsets: {unanswered}")
+            self.halt.wait(_LONGEST_RETRY_S)
+        except EngineDown as down:
+            self._tell(RunState.RESTARTING, f"the engine is down: {down}")
+            self.halt.wait(_WARM_POLL_S)
+        finally:
+            pipeline.source.close()
+
+    def _recover(self, pipeline: Pipeline) -> None:
+        """Finish what was committed before, and remove what was not."""
+        self._settle(pipeline)
+        for commit in self._ledger.unpublished(*self._launch.resource):
+            pipeline.sink.publish(commit.manifest, commit.commit_id)
+            self._ledger.published(commit.commit_id)
+        self._sweep(pipeline)
+
+    def _sweep(self, pipeline: Pipeline) -> None:
+        """Remove what never counted; between batches nothing else is staged."""
+        pipeline.sink.sweep(self._launch.resource, self._launch.token)
+        self._sweep_at = time.monotonic() + _SWEEP_S
+
+    def _wait_warm(self) -> bool:
+        while not self.halt.draining:
+            if self._engine.wait_warm(_WARM_POLL_S):
+                self._ran = True
+                return True
+            self._tell(self._waiting, f"waiting for the engine: {self._engine.detail}")
+            self.halt.wait(_WARM_POLL_S)
+        return False
+
+    @property
+    def _waiting(self) -> RunState:
+        return RunState.RESTARTING if self._ran else RunState.UNASSIGNED
+
+    def _loop(self, pipeline: Pipeline) -> None:
+        offsets = dict(self._ledger.offsets(self._launch.resource.connector))
+        size = BatchSize(pipeline.pace.ceiling)
+        idle = _FIRST_IDLE_S
+        first = True
+        while not self.halt.draining:
+            if time.monotonic() >= self._sweep_at:
+                self._sweep(pipeline)
+            clock = _Clock()
+            began_ms = time.time_ns() // 1_000_000
+            with clock.phase("plan"):
+                plan = self._plan(pipeline, offsets, size)
+            if self.halt.draining:
+                return
+            if not plan.ranges:
+                self.halt.wait(idle)
+                idle = min(2 * idle, pipeline.pace.poll_interval_s)
+                continue
+            idle = _FIRST_IDLE_S
+            commit = self._batch(pipeline, plan, clock)
+            _advance(offsets, commit)
+            size.learn(clock.total, backlog=plan.backlog)
+            self._report(_done(commit, plan, clock, began_ms, first=first))
+            first = False
+            if not plan.backlog:
+                # What comes in a trickle is let pile up: a batch costs much, however small.
+                self.halt.wait(pipeline.pace.poll_interval_s)
+
+    def _plan(self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize) -> Plan[Any]:
+        try:
+            plan = pipeline.source.plan(offsets, size.limit)
+        except NotReady as waiting:
+            self._tell(RunState.RUNNING, str(waiting))
+            return Plan()
+        self._tell(RunState.RUNNING)
+        return plan
+
+    def _batch(self, pipeline: Pipeline, plan: Plan[Any], clock: _Clock) -> Commit:
+        commit_id = CommitId(*self._launch.resource, self._launch.token, self._memory.next_batch)
+        self._memory.next_batch += 1
+        with clock.phase("run"):
+            staged = self._stage(Batch(pipeline, plan, commit_id))
+        commit = Commit(commit_id, plan.advances, staged.manifest, staged.rows_in)
+        with clock.phase("commit"):
+            self._memory.unsettled = commit
+            self._settle(pipeline)
+        with clock.phase("publish"):
+            if not self.halt.cancelled:  # else the next owner does
+                pipeline.sink.publish(commit.manifest, commit_id)
+                self._ledger.published(commit_id)
+                pipeline.source.acknowledge(plan.advances)
+        return commit
+
+    def _stage(self, batch: Batch) -> Staged:
+        try:
+            staged = self._engine.run(self._tag, batch.run)
+        except BaseException:
+            with suppress(OSError):  # it is swept later; the first error is the one to tell
+                batch.pipeline.sink.discard(batch.commit_id)
+            raise
+        if self.halt.cancelled:
+            batch.pipeline.sink.discard(batch.commit_id)
+            raise Cancelled("cancelled before its commit")
+        return staged
+
+    def _settle(self, pipeline: Pipeline) -> None:
+        """Commit what is unsettled, until there is an answer or somebody asks for an end now.
+
+        Then the staged files stay: the next owner learns from the log what they are.
+        """
+        commit = self._memory.unsettled
+        delay = _FIRST_RETRY_S
+        while commit:
+            if self.halt.cancelled:
+                raise Cancelled("the outcome of the last commit is unknown")
+            try:
+                self._ledger.commit(commit)
+            except Unanswered as unanswered:
+                self._tell(RunState.RUNNING, f"the last commit has no answer yet: {unanswered}")
+                self.halt.wait_cancelled(delay)
+                delay = min(2 * delay, _LONGEST_RETRY_S)
+                continue
+            except Fenced:
+                self._memory.unsettled = None
+                pipeline.sink.discard(commit.commit_id)
+                raise
+            self._memory.unsettled = commit = None
+
+    def _tell(self, state: RunState, reason: str = "", trace: str = "") -> None:
+        if (state, reason) == self._told:
+            return
+        self._told = (state, reason)
+        launch = self._launch
+        self._report(StatusChanged(launch.resource, launch.token, state, reason, trace))
+
+    def _warn(self, text: str) -> None:
+        self._report(Warned(self._launch.resource, self._launch.token, text))
+
+
+def tag_of(resource: Resource, token: Token) -> str:
+    """Return the tag of all Spark jobs that a task runs under a token."""
+    return f"fairlead-{quote(resource.connector, safe='')}-{resource.task}-{token}"
+
+
+def _advance(offsets: dict[str, Document], commit: Commit) -> None:
+    for advance in commit.advances:
+        if advance.end is None:
+            offsets.pop(identity(advance.partition), None)
+        else:
+            offsets[identity(advance.partition)] = advance.end
+
+
+def _done(
+    commit: Commit, plan: Plan[Any], clock: _Clock, began_ms: int, *, first: bool
+) -> BatchDone:
+    return BatchDone(
+        commit_id=commit.commit_id,
+        began_ms=began_ms,
+        first=first,
+        rows_in=commit.rows_in,
+        rows_out=commit.manifest.rows,
+        bytes_in=plan.bytes,
+        bytes_out=commit.manifest.bytes,
+        files_out=commit.manifest.files,
+        plan_s=clock.phases["plan"],
+        run_s=clock.phases["run"],
+        commit_s=clock.phases["commit"],
+        publish_s=clock.phases["publish"],
+        backlog=plan.backlog,
+    )

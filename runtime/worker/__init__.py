@@ -1,0 +1,1 @@
+"""The worker's process: membership, follower and runner put together."""

@@ -1,0 +1,436 @@
+"""A worker: one process that sits in a group and runs what the log grants it.
+
+It is put together from parts that know nothing of one another: the membership says what may
+run, the follower what that means, the runner runs it. All of the actor's work is short: what
+takes time happens in the runner's threads, which post what became of it.
+"""
+
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+import psutil
+
+from ...actors.actor import Actor, Address, Failure
+from ...actors.assignor_actor import Assigned
+from ...actors.assignors import capacity, cooperative
+from ...actors.messages import (
+    CommitReply,
+    HeartbeatReply,
+    InstallReply,
+    PrepareReply,
+)
+from ...actors.worker.membership import (
+    Compute,
+    Fence,
+    Gone,
+    Identity,
+    Instruction,
+    Kill,
+    Membership,
+    Send,
+    Start,
+    Stop,
+)
+from ...events.log.reader import LogReader
+from ...events.model import NOTHING, Assignor, Resource, Resources
+from ...projections.follow import Follower
+from ...projections.launches import Launch, launches
+from ..node.spec import AssignorAt, GroupAt, Leave, StartWorker, WorkerGone, WorkerUp
+from ..spark.engine import Engine, EngineState
+from ..tasks.reports import (
+    BatchDone,
+    Hung,
+    Report,
+    StatusChanged,
+    Stopped,
+    TaskConfigsChanged,
+    Warned,
+)
+from .computing import Computing
+from .group_ledger import GroupLedger
+from .janitor import Janitor
+from .news import News
+from .noop import NoopRunner
+
+LOGGER = logging.getLogger(__name__)
+TICK_SECONDS = 0.05
+SLOW_TICK_MS = 1_000
+ANSWER_MS = 4_000
+"""How long a message with commits may be on its way before the tasks are told to ask again."""
+REST_MS = 1_000
+"""How long a resource rests that ended though it may run."""
+CLOSE_SECONDS = 5.0
+EXIT_FAILED, EXIT_KILLED = 70, 75
+
+
+class Runs(Protocol):
+    """What runs resources: with Spark, or with nothing at all."""
+
+    def start(self, launch: Launch) -> None:
+        """Run a launch."""
+        ...
+
+    def stop(self, resource: Resource) -> None:
+        """Let a resource come to its end."""
+        ...
+
+    def abandon(self) -> None:
+        """Cut everything short."""
+        ...
+
+    def running(self) -> Resources:
+        """Return what runs."""
+        ...
+
+    def close(self, seconds: float) -> Resources:
+        """Stop everything, and return what still runs."""
+        ...
+
+
+class ReportsWait:
+    """To the worker itself: its runner's threads have reported something."""
+
+
+class WorkerActor(Actor):
+    """One member of a group, and what it runs."""
+
+    _order: StartWorker
+    _supervisor: Address
+    _membership: Membership
+    _follower: Follower
+    _runner: Runs
+    _ledger: GroupLedger
+    _computing: Computing
+    _news: News
+    _group: Address
+    _assignor: Address
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_up = False
+        self._engine: Engine | None = None
+        self._janitor: Janitor | None = None
+        self._allowed: Resources = NOTHING
+        self._launched: dict[Resource, Launch] = {}
+        self._rests: dict[Resource, int] = {}
+        self._seen_end = -1
+        self._reports: deque[Report] = deque()
+        self._tied_since = 0.0
+        self._slow_at_ms = 0
+        self._carried_at_ms = 0
+        self._handlers: dict[type, Callable[[Any, int], None]] = {
+            HeartbeatReply: self._answered,
+            PrepareReply: self._prepared,
+            Assigned: self._assigned,
+            InstallReply: self._installed,
+            CommitReply: self._committed,
+            GroupAt: self._group_moved,
+            AssignorAt: self._assignor_moved,
+            Leave: self._leave,
+        }
+
+    # -- what comes in
+
+    def receive(self, message: object, sender: Address) -> None:
+        """Take an order, an answer, or what the runner's threads have to say."""
+        now_ms = _steady_ms()
+        if isinstance(message, StartWorker):
+            self._begin(message, sender)
+        elif isinstance(message, Failure):
+            LOGGER.warning("refused: %s", message.reason)
+        elif handle := self._handlers.get(type(message)):
+            handle(message, now_ms)
+        self._go_on(now_ms)
+
+    def woken(self, payload: object) -> None:
+        """Let time pass for all parts."""
+        del payload
+        self.wake_after(TICK_SECONDS)
+        now_ms = _steady_ms()
+        self._obey(self._membership.tick(now_ms))
+        if now_ms >= self._slow_at_ms:
+            self._slow_at_ms = now_ms + SLOW_TICK_MS
+            self._look_after_engine()
+            self._look_after_tie(now_ms)
+            if self._janitor is not None:
+                self._janitor.tick(self._follower.group, self._membership.identity.member_id)
+        if self._carried_at_ms and now_ms >= self._carried_at_ms + ANSWER_MS:
+            self._carried_at_ms = 0
+            self._ledger.lose()
+        self._to_group(self._computing.tick(self._membership.member_epoch, now_ms))
+        self._go_on(now_ms)
+
+    def stopping(self) -> None:
+        """End what still runs, and let go of everything."""
+        if self._is_up:
+            self._runner.close(CLOSE_SECONDS)
+            if self._engine is not None:
+                self._engine.close(CLOSE_SECONDS)
+            self._ledger.close()
+            self._follower.close()
+
+    def failed(self, error: Exception, message: object, sender: Address | None) -> None:
+        """Exit: what runs here may not be what the membership takes to run."""
+        LOGGER.critical("the worker ends on %s", type(message).__name__, exc_info=error)
+        if sender is not None and isinstance(message, StartWorker):
+            self.send(sender, Failure(f"{type(error).__name__}: {error}"))
+        self.die(EXIT_FAILED)
+
+    def _answered(self, reply: HeartbeatReply, now_ms: int) -> None:
+        self._obey(self._membership.answered(reply, now_ms))
+
+    def _prepared(self, reply: PrepareReply, now_ms: int) -> None:
+        self._to_assignor(self._computing.prepared(reply, now_ms))
+
+    def _assigned(self, result: Assigned, _: int) -> None:
+        self._to_group(self._computing.assigned(result, self._membership.member_epoch))
+
+    def _installed(self, reply: InstallReply, now_ms: int) -> None:
+        self._computing.installed(reply, now_ms)
+
+    def _committed(self, reply: CommitReply, _: int) -> None:
+        self._carried_at_ms = 0
+        self._ledger.settle(reply)
+
+    def _leave(self, _: Leave, now_ms: int) -> None:
+        self._obey(self._membership.leave(now_ms))
+
+    def _group_moved(self, news: GroupAt, now_ms: int) -> None:
+        self._group = news.address
+        self._computing.drop()
+        self._ledger.lose()
+        self._obey(self._membership.reconnected(now_ms))
+
+    def _assignor_moved(self, news: AssignorAt, _: int) -> None:
+        self._assignor = news.address
+        self._to_assignor(self._computing.assignor_moved())
+
+    def _go_on(self, now_ms: int) -> None:
+        """Do what follows from what just happened."""
+        if not self._is_up:
+            return
+        self._hear_reports(now_ms)
+        self._align(now_ms)
+        self._membership.computing = self._computing.is_busy
+        self._tell_news(now_ms)
+        carried = self._ledger.carry()
+        if carried is not None:
+            self._carried_at_ms = now_ms
+            self._to_group(carried)
+
+    # -- beginning
+
+    def _begin(self, order: StartWorker, supervisor: Address) -> None:
+        node, member_id = order.node, str(uuid.uuid4())
+        self._order, self._supervisor = order, supervisor
+        self._group, self._assignor = order.group, order.assignor
+        identity = Identity(
+            node.group_id,
+            member_id,
+            str(uuid.uuid4()),
+            node.url(order.name),
+            client_id=order.name,
+            client_host=socket.gethostname(),
+        )
+        folder = node.group_folder(node.group_id)
+        self._follower = Follower(node.group_id, LogReader.open(folder / "control", node.group_id))
+        self._ledger = GroupLedger(node.group_id, member_id, folder / "offsets", self.post)
+        self._computing = Computing(node.group_id, member_id, node.timing.rebalance_timeout_ms)
+        self._news = News(node.group_id, member_id)
+        self._runner = self._make_runner()
+        self._membership = Membership(identity, node.timing, _assignors(self._is_warm()))
+        if order.tied_to is not None:
+            self._tied_since = _started_at(order.tied_to)
+        self._is_up = True
+        self.send(supervisor, WorkerUp(order.name, os.getpid(), member_id))
+        self._obey(self._membership.join(_steady_ms()))
+        self.wake_after(TICK_SECONDS)
+
+    def _make_runner(self) -> Runs:
+        node = self._order.node
+        if node.engine.kind == "noop":
+            return NoopRunner(self._report)
+        # Heavy, and only here.
+        from .spark_runner import make_engine, make_janitor, make_runner  # noqa: PLC0415
+
+        self._engine = make_engine(node, self._order.name)
+        self._engine.open()
+        self._janitor = make_janitor(self._ledger, node)
+        return make_runner(self._engine, self._ledger, node, self._report)
+
+    # -- what the membership wants
+
+    def _obey(self, instructions: list[Instruction]) -> None:
+        waiting = deque(instructions)
+        while waiting:
+            waiting.extend(self._carry_out(waiting.popleft()))
+
+    def _carry_out(self, instruction: Instruction) -> list[Instruction]:
+        match instruction:
+            case Send(request):
+                self._to_group(request)
+            case Start(resources):
+                self._allowed |= resources
+                self._seen_end = -1
+            case Stop(resources):
+                return self._stop(resources)
+            case Fence(reason):
+                LOGGER.warning("%s stops everything: %s", self._order.name, reason)
+                return self._stop(self._membership.owned, abandon=True)
+            case Kill(reason):
+                LOGGER.error("%s ends itself: %s", self._order.name, reason)
+                self.die(EXIT_KILLED)
+            case Compute(epoch):
+                self._to_group(self._computing.begin(epoch, _steady_ms()))
+            case Gone(error):
+                self.send(self._supervisor, WorkerGone(self._order.name, error))
+        return []
+
+    def _stop(self, resources: Resources, *, abandon: bool = False) -> list[Instruction]:
+        """Bring resources to an end; those of which nothing runs have ended already."""
+        self._allowed -= resources
+        if abandon:
+            self._runner.abandon()
+        else:
+            for resource in resources:
+                self._runner.stop(resource)
+        now_ms = _steady_ms()
+        idle = resources - self._runner.running()
+        return self._membership.stopped(idle, now_ms)
+
+    def _align(self, now_ms: int) -> None:
+        """Have run what the log grants, with the config that it names."""
+        group = self._follower.catch_up()
+        rested = [each for each, until_ms in self._rests.items() if now_ms >= until_ms]
+        for resource in rested:
+            del self._rests[resource]
+        if group.end == self._seen_end and not rested:
+            return
+        self._seen_end = group.end
+        member_id = self._membership.identity.member_id
+        for resource, launch in launches(group, member_id, self._allowed).items():
+            if self._launched.get(resource) != launch and resource not in self._rests:
+                self._launched[resource] = launch
+                self._runner.start(launch)
+        self._hear_reports(now_ms)
+
+    # -- what the runner reports
+
+    def _report(self, report: Report) -> None:
+        """Take a report, from any thread."""
+        self._reports.append(report)
+        if threading.current_thread() is not threading.main_thread():
+            self.post(ReportsWait())
+
+    def _hear_reports(self, now_ms: int) -> None:
+        while self._reports:
+            ended: list[Resource] = []
+            while self._reports:
+                report = self._reports.popleft()
+                self._hear(report)
+                if isinstance(report, Stopped):
+                    ended.append(report.resource)
+            if ended:
+                self._tell_news(now_ms)  # first: the group takes no word from who has left
+            for resource in ended:
+                self._ended(resource, now_ms)
+
+    def _tell_news(self, now_ms: int) -> None:
+        for message in self._news.unsaid(self._follower.group, now_ms):
+            self._to_group(message)
+
+    def _hear(self, report: Report) -> None:
+        wall_ms = time.time_ns() // 1_000_000
+        match report:
+            case Stopped():
+                self._news.stopped(report, wall_ms)
+            case StatusChanged():
+                self._news.changed(report, wall_ms)
+            case TaskConfigsChanged():
+                self._news.split(report)
+            case BatchDone():
+                if report.first:
+                    connector, task, token, _ = report.commit_id
+                    self._news.began(Resource(connector, task), token, report.began_ms)
+            case Hung():
+                LOGGER.error("%s does not end: the worker ends itself", report.resource)
+                self.die(EXIT_KILLED)
+            case Warned():
+                LOGGER.warning("%s: %s", report.resource, report.text)
+            case _:
+                pass
+
+    def _ended(self, resource: Resource, now_ms: int) -> None:
+        """Tell the membership, or have the resource rest and begin again if it may run."""
+        if resource in self._runner.running():
+            return
+        self._launched.pop(resource, None)
+        if resource in self._allowed:
+            self._rests[resource] = now_ms + REST_MS
+        else:
+            self._obey(self._membership.stopped([resource], now_ms))
+
+    # -- others
+
+    def _look_after_engine(self) -> None:
+        """Start the engine again if it went down; tell the group once it is warm."""
+        if self._engine is None:
+            return
+        if self._engine.state is EngineState.DOWN:
+            LOGGER.warning("the engine is down (%s): starting it again", self._engine.detail)
+            self._engine.open()
+        self._obey(self._membership.changed(_assignors(self._is_warm()), _steady_ms()))
+
+    def _is_warm(self) -> bool:
+        return self._engine is None or self._engine.state is not EngineState.WARMING
+
+    def _look_after_tie(self, now_ms: int) -> None:
+        """Leave when the command that this worker is tied to is gone."""
+        tied_to = self._order.tied_to
+        if tied_to is None:
+            return
+        started = _started_at(tied_to)
+        if not started or started != self._tied_since:
+            self._obey(self._membership.leave(now_ms))
+
+    def _to_group(self, message: object | None) -> None:
+        if message is not None and self._group is not None:
+            self.send(self._group, message)
+
+    def _to_assignor(self, message: object | None) -> None:
+        if message is not None and self._assignor is not None:
+            self.send(self._assignor, message)
+
+
+def _assignors(is_warm: bool) -> tuple[Assignor, ...]:  # noqa: FBT001 - one question, one answer
+    metadata = capacity.WARM if is_warm else capacity.COLD
+    return (
+        Assignor(
+            cooperative.NAME,
+            cooperative.MINIMUM_VERSION,
+            cooperative.MAXIMUM_VERSION,
+            cooperative.VERSION,
+            metadata=metadata,
+        ),
+    )
+
+
+def _started_at(pid: int) -> float:
+    """Return when a process started, 0 if it runs no more."""
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return process.create_time()
+    return 0.0
+
+
+def _steady_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

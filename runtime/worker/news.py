@@ -1,0 +1,100 @@
+"""What the group has to be told by a worker, repeated until the log says it.
+
+Messages may be lost, and the group's actor may die with one in hand. So nothing here waits
+for an answer: what the log does not show after a while is said again.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ...actors.messages import PutTaskConfigs, ReportStatus, StatusUpdate
+from ...events.group import Group
+from ...events.model import Resource, RunState, Token
+from ...events.tokens import token_of
+from ...projections.moves import BATCHES_RUN
+from ..tasks.reports import StatusChanged, Stopped, TaskConfigsChanged
+
+AGAIN_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a connector splits its work, under which token it said so."""
+
+    token: Token
+    configs: tuple[Mapping[str, str], ...]
+
+
+class News:
+    """The latest status of each resource, and the latest split of each connector."""
+
+    def __init__(self, group_id: str, member_id: str) -> None:
+        self._group_id = group_id
+        self._member_id = member_id
+        self._statuses: dict[Resource, StatusUpdate] = {}
+        self._splits: dict[str, Split] = {}
+        self._said_at_ms = -AGAIN_MS
+        self._is_fresh = False
+
+    def changed(self, report: StatusChanged, at_ms: int) -> None:
+        """Take what a resource does now, and since when (wall clock)."""
+        reason = f"{report.reason}\n{report.trace}" if report.trace else report.reason
+        update = StatusUpdate(report.resource, report.token, report.state, at_ms, reason)
+        self._take(update)
+
+    def stopped(self, report: Stopped, at_ms: int) -> None:
+        """Take that a resource came to its end."""
+        reason = report.ending.value
+        self._take(StatusUpdate(report.resource, report.token, RunState.UNASSIGNED, at_ms, reason))
+
+    def began(self, resource: Resource, token: Token, at_ms: int) -> None:
+        """Take when the first batch of a task began: the end of its downtime."""
+        self._take(StatusUpdate(resource, token, RunState.RUNNING, at_ms, BATCHES_RUN))
+
+    def split(self, report: TaskConfigsChanged) -> None:
+        """Take how a connector splits its work."""
+        self._splits[report.connector] = Split(report.token, report.configs)
+        self._is_fresh = True
+
+    def unsaid(self, group: Group, now_ms: int) -> Iterator[ReportStatus | PutTaskConfigs]:
+        """Yield what is to be sent now: what is new at once, the rest now and then."""
+        if not (self._statuses or self._splits):
+            return
+        self._drop_said(group)
+        if not self._is_fresh and now_ms < self._said_at_ms + AGAIN_MS:
+            return
+        self._is_fresh, self._said_at_ms = False, now_ms
+        for connector, split in self._splits.items():
+            yield PutTaskConfigs(
+                self._group_id, self._member_id, connector, split.token, split.configs
+            )
+        if self._statuses:
+            yield ReportStatus(self._group_id, self._member_id, tuple(self._statuses.values()))
+
+    def _take(self, update: StatusUpdate) -> None:
+        self._statuses[update.resource] = update
+        self._is_fresh = True
+
+    def _drop_said(self, group: Group) -> None:
+        said = [each for each, update in self._statuses.items() if _is_said(group, update)]
+        for resource in said:
+            del self._statuses[resource]
+        known = [name for name, split in self._splits.items() if self._is_known(group, name, split)]
+        for name in known:
+            del self._splits[name]
+
+    def _is_known(self, group: Group, name: str, split: Split) -> bool:
+        """Tell whether the log shows the split, or never will: its token is not current."""
+        if token_of(group, self._member_id, Resource(name)) != split.token:
+            return True
+        logged = group.task_configs.get(name)
+        return logged is not None and [task.config for task in logged.tasks] == list(split.configs)
+
+
+def _is_said(group: Group, update: StatusUpdate) -> bool:
+    known = group.statuses.get(update.resource)
+    if known is None:
+        return update.resource.connector not in group.connectors
+    if known.token != update.token:
+        return known.token > update.token
+    return (known.state, known.reason) == (update.state, update.reason)

@@ -1,0 +1,53 @@
+"""A worker's engine, runner and janitor on Spark, put together from the node's settings."""
+
+import logging
+from collections.abc import Callable
+
+from ..config.secrets import Vault
+from ..connectors import common_keys as keys
+from ..connectors.plugins import find_plugins
+from ..connectors.spi import Context, Pipeline
+from ..node.run_folder import RunFolder
+from ..node.spec import NodeSpec
+from ..spark.embedded import Embedded
+from ..spark.engine import Engine
+from ..tasks.ledger import Ledger
+from ..tasks.reports import Report
+from ..tasks.runner import Runner
+from .group_ledger import GroupLedger
+from .janitor import Chore, Janitor
+from .unsealing import UnsealingRunner
+
+LOGGER = logging.getLogger(__name__)
+
+
+def make_engine(node: NodeSpec, worker: str) -> Engine:
+    """Return a worker's engine, not started yet."""
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of each connection
+    engine = node.engine
+    folder = node.data_dir / "cache" / "spark" / worker
+    return Embedded(folder, cores=engine.cores, heap=engine.heap, conf=engine.conf)
+
+
+def make_runner(
+    engine: Engine, ledger: Ledger, node: NodeSpec, report: Callable[[Report], None]
+) -> UnsealingRunner:
+    """Return what runs a worker's connectors and tasks."""
+
+    def runner(tell: Callable[[Report], None]) -> Runner:
+        return Runner(engine, ledger, find_plugins(), tell, grace_ms=node.engine.grace_ms)
+
+    vault = Vault(RunFolder(node.data_dir).key())
+    return UnsealingRunner(vault, report, runner)
+
+
+def make_janitor(ledger: GroupLedger, node: NodeSpec) -> Janitor:
+    """Return what finishes the work of tasks that no worker has any more."""
+    vault, plugins = Vault(RunFolder(node.data_dir).key()), find_plugins()
+
+    def pipeline(chore: Chore) -> Pipeline:
+        made_by = plugins.find(chore.connector_config.get(keys.CONNECTOR_CLASS, "")).made_by
+        config = vault.reveal(chore.resource.connector, chore.config)
+        return made_by().pipeline(Context(chore.resource, LOGGER.warning), config)
+
+    return Janitor(ledger, pipeline)

@@ -1,0 +1,80 @@
+"""Secrets on their way into a runner and out of it: opened for use, concealed for the log."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Lock
+
+from ...events.model import Resource, Resources, RunState
+from ...projections.launches import Launch
+from ..config.references import ReferenceBroken
+from ..config.secrets import CannotUnseal, Vault
+from ..tasks.reports import Report, StatusChanged, TaskConfigsChanged
+from ..tasks.runner import Runner
+
+
+class UnsealingRunner:
+    """A runner that is given configs as the log has them; its connectors see them opened."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        report: Callable[[Report], None],
+        make_runner: Callable[[Callable[[Report], None]], Runner],
+    ) -> None:
+        self._vault = vault
+        self._tell = report
+        self._lock = Lock()
+        self._sealed: dict[str, Launch] = {}
+        self._runner = make_runner(self._report)
+
+    def start(self, launch: Launch) -> None:
+        """Run a launch with its secrets opened; one that can not be opened is FAILED."""
+        name = launch.resource.connector
+        with self._lock:
+            self._sealed[name] = launch
+        try:
+            opened = replace(
+                launch,
+                connector_config=self._vault.reveal(name, launch.connector_config),
+                config=self._vault.reveal(name, launch.config),
+                split=tuple(self._vault.reveal(name, each) for each in launch.split),
+            )
+        except (CannotUnseal, ReferenceBroken) as error:
+            reason = str(error)
+            failed = StatusChanged(launch.resource, launch.token, RunState.FAILED, reason)
+            self._tell(failed)
+        else:
+            self._runner.start(opened)
+
+    def stop(self, resource: Resource) -> None:
+        """Let a resource finish its batch and end."""
+        self._runner.stop(resource)
+
+    def abandon(self) -> None:
+        """Cut everything short."""
+        self._runner.abandon()
+
+    def running(self) -> Resources:
+        """Return what runs."""
+        return self._runner.running()
+
+    def close(self, seconds: float) -> Resources:
+        """Stop everything, and return what still runs."""
+        return self._runner.close(seconds)
+
+    def _report(self, report: Report) -> None:
+        """Pass a report on; the task configs in it are concealed first."""
+        if not isinstance(report, TaskConfigsChanged):
+            self._tell(report)
+            return
+        with self._lock:
+            stored = self._sealed[report.connector].connector_config
+        try:
+            configs = tuple(
+                self._vault.conceal(report.connector, config, stored) for config in report.configs
+            )
+        except (CannotUnseal, ReferenceBroken) as error:
+            connector = Resource(report.connector)
+            self._tell(StatusChanged(connector, report.token, RunState.FAILED, str(error)))
+        else:
+            self._tell(replace(report, configs=configs))
