@@ -34,6 +34,7 @@ class AssignorActor(Actor):
         try:
             assignment = cooperative.assign(message.snapshot)
         except Exception as error:  # noqa: BLE001 - it goes into the log with the attempt
-            self.send(sender, Assigned(epoch, None, f"{type(error).__name__}: {error}"))
+            text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
+            self.send(sender, Assigned(epoch, None, text))
         else:
             self.send(sender, Assigned(epoch, assignment))

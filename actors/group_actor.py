@@ -9,10 +9,10 @@ import gc
 import logging
 import os
 import time
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..events.codec import encode
 from ..events.log.errors import LogError
 from ..events.log.writer import GroupLog
 from ..events.restore import restore
@@ -123,7 +123,7 @@ class GroupActor(Actor):
             self._ledger = OffsetLedger(self._offsets)
             group = restore(order.group_id, *self._control.load())
             steady_ms = _now().steady_ms
-            self._coordinator = Coordinator(group, order.settings, self._ledger, steady_ms)
+            self._coordinator = Coordinator(group, order.settings, self._ledger, steady_ms, _new_id)
             self.wake_after(TICK_SECONDS, Tick())
             gc.collect()
             gc.freeze()  # the group lives as long as the process: no collection has to walk it
@@ -154,16 +154,14 @@ class GroupActor(Actor):
 
     def _write(self, coordinator: Coordinator, now: Now) -> None:
         """Make durable what was decided: first the commits, then what could end their token."""
-        if coordinator.offset_records:
-            entries = [encode(record) for record in coordinator.offset_records]
-            self._offsets.append(self._offsets.end, entries, now.wall_ms)
-            coordinator.offset_records.clear()
+        if coordinator.offset_entries:
+            self._offsets.append(self._offsets.end, coordinator.offset_entries, now.wall_ms)
+            coordinator.offset_entries.clear()
             self._ledger.clear()
             self._trim()
-        if coordinator.records:
-            entries = [encode(record) for record in coordinator.records]
-            self._control.append(self._control.end, entries, now.wall_ms)
-            coordinator.records.clear()
+        if coordinator.entries:
+            self._control.append(self._control.end, coordinator.entries, now.wall_ms)
+            coordinator.entries.clear()
 
     def _trim(self) -> None:
         keep_from = self._offsets.end - OFFSETS_KEPT
@@ -186,3 +184,7 @@ class GroupActor(Actor):
 
 def _now() -> Now:
     return Now(time.time_ns() // 1_000_000, time.monotonic_ns() // 1_000_000)
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())

@@ -310,6 +310,8 @@ class CommitOffsets:
     member_id: str
     commits: tuple[Commit, ...]
     published: tuple[CommitId, ...] = ()
+    number: int = 0
+    """Which of the member's messages this is; the answer names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +328,7 @@ class CommitReply:
     """The verdicts, in the order of the commits."""
 
     verdicts: tuple[CommitVerdict, ...]
+    number: int = 0
     error: Error = Error.NONE
     message: str = ""
 

@@ -28,6 +28,10 @@ class NewerRecordError(CodecError):
     """A later version of fairlead wrote the record: run that version, or restore a backup."""
 
 
+class UnwritableRecordError(CodecError):
+    """A record holds what no log can, as half a character or a number beyond 64 bit."""
+
+
 class MalformedRecordError(CodecError):
     """The bytes are sealed, yet they are no record of their type: the writer was at fault."""
 
@@ -57,7 +61,16 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def encode(record: Record) -> NewEntry:
-    """Return the record as an entry of the current version."""
+    """Return the record as an entry of the current version; raises `UnwritableRecordError`."""
+    try:
+        return _encoded(record)
+    except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        raise UnwritableRecordError(
+            f"{type(record).__name__} can not be written down ({error}): nothing was changed"
+        ) from error
+
+
+def _encoded(record: Record) -> NewEntry:
     if isinstance(record, Tombstone):
         return NewEntry(TYPES[record.kind][0], VERSION, pack_key(record.key), None)
     lowered = convert.lower(record)

@@ -62,7 +62,7 @@ def commit_offsets(
             accepted = _accept(commit, known, now_ms)
             ahead.lay(accepted)
             records += accepted
-    return CommitDecision(tuple(records), CommitReply(tuple(verdicts)))
+    return CommitDecision(tuple(records), CommitReply(tuple(verdicts), command.number))
 
 
 class _Ahead:

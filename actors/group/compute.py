@@ -21,7 +21,14 @@ def commission(group: Group, desk: Desk, now_ms: int) -> Desk:
     """Return the desk with a computation in flight if one is due and nobody has it."""
     if not is_due(group) or _stands(group, desk):
         return desk
+    if not is_anybody_able(group):
+        return desk.without_computation()
     return choose(desk, lambda: (member.metadata for member in group.members.values()), now_ms)
+
+
+def is_anybody_able(group: Group) -> bool:
+    """Tell whether a member of the group can compute for all; costs what ranges there are."""
+    return bool(able(group.assignor_ranges, len(group.members)))
 
 
 def choose(desk: Desk, crew: Callable[[], Iterable[MemberMetadata]], now_ms: int) -> Desk:

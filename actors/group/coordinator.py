@@ -1,28 +1,42 @@
 """One group's coordinator without its process: it decides, and others write and speak.
 
 Many requests share one append. `take` decides each against the state that the ones before
-it led to; nothing of it may be said before the records are durable: `records` and
-`offset_records` are to be appended (the offset log first), then `outbox` may go out.
+it led to; nothing of it may be said before the records are durable: `offset_entries` and then
+`entries` are to be appended, then `outbox` may go out.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ...events.codec import UnwritableRecordError, encode
 from ...events.evolve import evolve
 from ...events.group import Group
+from ...events.log.frame import NewEntry
 from ...events.model import MemberState
-from ...events.records import CurrentAssignment, MemberMetadata, Record, Tombstone
+from ...events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    Tombstone,
+)
 from ..messages import (
     JOIN_EPOCH,
     SUCCESS,
+    CommandReply,
     CommitOffsets,
+    CommitReply,
+    CommitVerdict,
+    Error,
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
     GroupCommand,
     Heartbeat,
     HeartbeatReply,
+    Install,
+    InstallReply,
     ReleaseParked,
     Reply,
     RetryAssignor,
@@ -70,15 +84,22 @@ class Coordinator:
     """Decides for one group; soft state beside it: desk, gate, timers, held requests."""
 
     def __init__(
-        self, group: Group, settings: Settings, ledger: OffsetLedger, steady_ms: int
+        self,
+        group: Group,
+        settings: Settings,
+        ledger: OffsetLedger,
+        steady_ms: int,
+        new_id: Callable[[], str] = str,
     ) -> None:
+        """Take up a group; `new_id` names members of clients that leave that to the group."""
         self.group = group
-        self.records: list[Record] = []
-        self.offset_records: list[Record] = []
+        self.entries: list[NewEntry] = []
+        self.offset_entries: list[NewEntry] = []
         self.outbox: list[Answer] = []
         self._settings = settings
         self._desk = Desk(settings)
         self._ledger = ledger
+        self._new_id = new_id
         self._gate = Gate()
         self._held: dict[str, Asked] = {}
         self._stirred: set[str] = set()
@@ -100,11 +121,12 @@ class Coordinator:
         if isinstance(command, Heartbeat):
             self.beat(Asked(command, sender), now)
         else:
-            decision = self._decide(command, now)
-            self.outbox.append(Answer(sender, decision.reply))
+            self.outbox.append(Answer(sender, self._decide_or_refuse(command, now)))
 
     def beat(self, asked: Asked, now: Now) -> None:
         """Decide a heartbeat; what has no news is held for up to a heartbeat interval."""
+        if asked.request.member_epoch == JOIN_EPOCH and not asked.request.member_id:
+            asked = replace(asked, request=replace(asked.request, member_id=self._new_id()))
         request = asked.request
         if not self._gate.admits(request):
             return
@@ -124,9 +146,18 @@ class Coordinator:
     def commit(self, command: CommitOffsets, sender: Address, now: Now) -> None:
         """Decide which batches count."""
         decision = commit_offsets(self.group, self._ledger, command, now.wall_ms)
-        self._ledger.lay(decision.records)
-        self.offset_records += decision.records
-        self.outbox.append(Answer(sender, decision.reply))
+        reply = decision.reply
+        try:
+            entries = [encode(record) for record in decision.records]
+        except UnwritableRecordError as error:
+            refused = (
+                CommitVerdict(each.commit_id, Error.FENCED, str(error)) for each in command.commits
+            )
+            reply = CommitReply(tuple(refused), command.number)
+        else:
+            self._ledger.lay(decision.records)
+            self.offset_entries += entries
+        self.outbox.append(Answer(sender, reply))
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now."""
@@ -165,25 +196,38 @@ class Coordinator:
                 continue
             decision = self._decide(asked.request, now)
             if decision.news:
-                del self._held[member_id]
+                self._held.pop(member_id, None)
                 self.outbox.append(Answer(asked.sender, decision.reply, asked.by_host))
             self._call_for_computation(now)
 
     # -- one decision
 
     def _decide(self, command: GroupCommand, now: Now) -> Decision:
+        """Decide, and change the group by it; raises `UnwritableRecordError`, nothing changed."""
         decision = decide(self.group, self._desk, command, now.wall_ms)
+        entries = [encode(record) for record in decision.records]
         self._desk = decision.desk
-        if decision.records:
+        if entries:
+            self.entries += entries
             self._write(decision.records, now)
         return decision
+
+    def _decide_or_refuse(self, command: GroupCommand, now: Now) -> Reply:
+        """Answer a command; what the log could not hold is refused, whoever sent it."""
+        try:
+            return self._decide(command, now).reply
+        except UnwritableRecordError as error:
+            if isinstance(command, Install):
+                return InstallReply(Error.INVALID_REQUEST, str(error))
+            return CommandReply(Error.INVALID_REQUEST, str(error))
 
     def _write(self, records: Iterable[Record], now: Now) -> None:
         if self._held:
             self._stirred.update(affected(self.group, records))
         for record in records:
             evolve(self.group, record, self.group.end)
-            self.records.append(record)
+            if type(record) is GroupMetadata:
+                self._desk = replace(self._desk, timed_out=frozenset())
             if type(record) is CurrentAssignment:
                 self._time_revocation(record, self.group.end - 1, now.steady_ms)
             elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
@@ -212,4 +256,7 @@ class Coordinator:
 
     def _forget(self, member_id: str) -> None:
         self._sessions.cancel(member_id)
+        held = self._held.get(member_id)
+        if held is not None and held.request.member_epoch == JOIN_EPOCH:
+            del self._held[member_id]  # a join may not outlive the seat: its process asks again
         self._gate.forget(member_id)

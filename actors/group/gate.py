@@ -9,11 +9,12 @@ from ..messages import Heartbeat
 
 
 class Gate:
-    """The newest request of each member, by member id."""
+    """The newest request of each process that spoke for a member."""
 
     def __init__(self) -> None:
-        self._newest: dict[str, tuple[str, int]] = {}
+        self._newest: dict[tuple[str, str], int] = {}
         self._acknowledged: set[str] = set()
+        self._known: set[str] = set()
 
     def admits(self, request: Heartbeat) -> bool:
         """Tell whether the request is newer than all before it, and remember it if so.
@@ -22,18 +23,18 @@ class Gate:
         """
         if not request.incarnation:
             return True
-        newest = self._newest.get(request.member_id)
-        is_same = newest is not None and newest[0] == request.incarnation
-        if is_same and newest is not None and request.sequence <= newest[1]:
+        who = (request.member_id, request.incarnation)
+        if request.sequence <= self._newest.get(who, -1):
             return False
-        self._newest[request.member_id] = (request.incarnation, request.sequence)
+        self._newest[who] = request.sequence
+        self._known.add(request.member_id)
         if request.owned:
             self._acknowledged.add(request.member_id)
         return True
 
     def acknowledged(self, member_id: str) -> bool:
         """Tell whether the member ever answered for an assignment; if unknown, it did."""
-        return member_id in self._acknowledged or member_id not in self._newest
+        return member_id in self._acknowledged or member_id not in self._known
 
     def forget(self, member_id: str) -> None:
         """Forget that the member ever answered, since it is gone.

@@ -9,7 +9,7 @@ from ...events.group import NOT_STARTED, Group, Member
 from ...events.model import NOTHING, Assignor, Cause, Resources, Why
 from ...events.records import CurrentAssignment, GroupMetadata, MemberMetadata, Record
 from ..messages import JOIN_EPOCH, Error, Heartbeat, HeartbeatReply
-from .compute import choose, is_news, told
+from .compute import choose, is_anybody_able, is_news, told
 from .depart import leave
 from .desk import Decision, Desk
 from .elect import able, range_of
@@ -72,7 +72,7 @@ def _refuse_assignors(group: Group, request: Heartbeat, others: int) -> tuple[Er
     if request.assignors is None:
         return None
     member = group.members.get(request.member_id)
-    if member is not None and member.metadata.assignors == request.assignors:
+    if member is not None and _ranges(member.metadata.assignors) == _ranges(request.assignors):
         return None
     ranges = Counter(group.assignor_ranges)
     if member is not None:
@@ -187,7 +187,7 @@ def _change(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | Non
     """Return what changed of a member's assignors that a new target must answer to."""
     if old.assignors is new.assignors:
         return None
-    if _ranges(old) != _ranges(new):
+    if _ranges(old.assignors) != _ranges(new.assignors):
         return Why.ASSIGNORS_CHANGED
     before = {each.name: each for each in old.assignors}
     for each in new.assignors:
@@ -199,8 +199,8 @@ def _change(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | Non
     return None
 
 
-def _ranges(metadata: MemberMetadata) -> list[tuple[str, int, int]]:
-    return [(each.name, each.minimum_version, each.maximum_version) for each in metadata.assignors]
+def _ranges(assignors: tuple[Assignor, ...]) -> list[tuple[str, int, int]]:
+    return [(each.name, each.minimum_version, each.maximum_version) for each in assignors]
 
 
 def _is_premature(group: Group, assignor: Assignor) -> bool:
@@ -215,6 +215,9 @@ def _ask(
     if group_epoch <= group.assignment_epoch:
         return desk, False, False
     computation = desk.computation
+    is_known = metadata.member_id in group.members
+    if computation is None and is_known and not is_anybody_able(group):
+        return desk, False, False
     if computation is None or (
         computation.member_id != metadata.member_id and computation.member_id not in group.members
     ):

@@ -46,8 +46,12 @@ class OffsetLedger:
         return self._find(records.Committed, commit_key(commit_id)) is not None
 
     def has_unpublished(self, connector: str) -> bool:
-        """Tell whether any durable commit of a connector waits to be published."""
-        return bool(self._log.scan(COMMITTED, pack_key((connector,))))
+        """Tell whether any commit of a connector waits to be published."""
+        laid = any(
+            kind is records.Committed and key[0] == connector and record is not None
+            for (kind, key), record in self._laid.items()
+        )
+        return laid or bool(self._log.scan(COMMITTED, pack_key((connector,))))
 
     def _find(self, kind: type, key: Key) -> records.Record | None:
         if (kind, key) in self._laid:

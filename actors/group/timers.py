@@ -71,5 +71,6 @@ def time_out_assignor(group: Group, desk: Desk, _: TimeOutAssignor, now_ms: int)
     chosen = choose(desk, lambda: (member.metadata for member in members), now_ms)
     if chosen.computation is None or chosen.computation.member_id in timed_out:
         epoch = computation.snapshot.group_epoch if computation.snapshot else group.group_epoch
+        desk = replace(desk, timed_out=frozenset(), last_chosen="")
         return fail(group, desk, epoch, "no member computed an assignment in time", now_ms)
     return Decision(chosen)

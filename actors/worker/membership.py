@@ -17,6 +17,9 @@ from .states import SPEAKING, Machine, State
 REQUEST_GRACE_MS = 1_500
 """How long past the heartbeat interval an answer may take before the request is repeated."""
 
+KILL_EARLY_MS = 100
+"""So long before its deadline what has not stopped is killed: two of a worker's ticks."""
+
 REJOIN = frozenset({Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH, Error.GROUP_ID_NOT_FOUND})
 RETRIABLE = frozenset({Error.UNRELEASED_INSTANCE_ID})
 
@@ -253,7 +256,7 @@ class Membership:
         if reply.error in RETRIABLE:
             self._retry_at_ms = now_ms + self.timing.heartbeat_interval_ms
             return []
-        return self._die(reason)
+        return self._die(reason, now_ms)
 
     def _aim(self, target: Resources, asked_from_ms: int) -> list[Instruction]:
         """Turn to a new target: what must go goes first."""
@@ -361,13 +364,17 @@ class Membership:
 
     # -- endings
 
-    def _fence_at_ms(self) -> int | None:
-        """Return when this member must begin to stop everything by itself."""
+    def end_ms(self) -> int | None:
+        """Return by when nothing may run here unless an answer comes, None if nothing has to."""
         session_ms = self._session_from_ms
-        ends = [self._revoke_by_ms]
+        ends = [self._revoke_by_ms, self._kill_at_ms]
         if session_ms is not None and self.member_epoch != JOIN_EPOCH:
             ends.append(session_ms + self.timing.session_timeout_ms)
-        end_ms = min((end for end in ends if end is not None), default=None)
+        return min((end for end in ends if end is not None), default=None)
+
+    def _fence_at_ms(self) -> int | None:
+        """Return when this member must begin to stop everything by itself."""
+        end_ms = self.end_ms()
         return None if end_ms is None else end_ms - self.timing.fence_margin_ms
 
     def _overdue(self, now_ms: int) -> str:
@@ -384,12 +391,23 @@ class Membership:
 
     def _fence(self, reason: str, now_ms: int) -> list[Instruction]:
         """Stop everything without grace; no late answer calls this off."""
+        end = self._stop_all(reason, now_ms)
         self._machine.go(State.FENCED, reason)
         self._forget()
+        return end if self.owned else self._rejoin(now_ms)
+
+    def _stop_all(self, reason: str, now_ms: int) -> list[Instruction]:
+        """Cancel what runs, and kill it in time for the deadline; at once if that has passed.
+
+        Whoever was frozen past its deadline must not even begin to stop in good order: others
+        may run its work by now.
+        """
         if not self.owned:
-            return self._rejoin(now_ms)
-        self._kill_at_ms = now_ms + self.timing.fence_margin_ms
-        return [Fence(reason)]
+            return []
+        margin_ms, end_ms = self.timing.fence_margin_ms, self.end_ms()
+        latest_ms = now_ms + margin_ms if end_ms is None else end_ms - KILL_EARLY_MS
+        self._kill_at_ms = min(now_ms + margin_ms, latest_ms)
+        return [Fence(reason)] if now_ms < self._kill_at_ms else [Kill(reason)]
 
     def _forget(self) -> None:
         self._sent = self._said = None
@@ -411,8 +429,8 @@ class Membership:
         self._machine.go(State.UNSUBSCRIBED, "left")
         return [Gone()]
 
-    def _die(self, error: str) -> list[Instruction]:
+    def _die(self, error: str, now_ms: int) -> list[Instruction]:
+        end = self._stop_all(error, now_ms)
         self._machine.go(State.FATAL, error)
         self._forget()
-        fence: list[Instruction] = [Fence(error)] if self.owned else []
-        return [*fence, Gone(error)]
+        return [*end, Gone(error)]

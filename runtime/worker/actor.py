@@ -59,6 +59,7 @@ from .group_ledger import GroupLedger
 from .janitor import Janitor
 from .news import News
 from .noop import NoopRunner
+from .watchdog import Watchdog
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.05
@@ -67,6 +68,9 @@ ANSWER_MS = 4_000
 """How long a message with commits may be on its way before the tasks are told to ask again."""
 REST_MS = 1_000
 """How long a resource rests that ended though it may run."""
+OPEN_BACKOFF_MS = 5_000
+"""How long an engine that went down again rests before it is started once more; it doubles."""
+OPEN_BACKOFF_MAX_MS = 120_000
 CLOSE_SECONDS = 5.0
 EXIT_FAILED, EXIT_KILLED = 70, 75
 
@@ -110,6 +114,7 @@ class WorkerActor(Actor):
     _ledger: GroupLedger
     _computing: Computing
     _news: News
+    _watchdog: Watchdog
     _group: Address
     _assignor: Address
 
@@ -124,6 +129,9 @@ class WorkerActor(Actor):
         self._seen_end = -1
         self._reports: deque[Report] = deque()
         self._tied_since = 0.0
+        self._is_warm = False
+        self._open_at_ms = 0
+        self._open_backoff_ms = OPEN_BACKOFF_MS
         self._slow_at_ms = 0
         self._carried_at_ms = 0
         self._handlers: dict[type, Callable[[Any, int], None]] = {
@@ -158,7 +166,7 @@ class WorkerActor(Actor):
         self._obey(self._membership.tick(now_ms))
         if now_ms >= self._slow_at_ms:
             self._slow_at_ms = now_ms + SLOW_TICK_MS
-            self._look_after_engine()
+            self._look_after_engine(now_ms)
             self._look_after_tie(now_ms)
             if self._janitor is not None:
                 self._janitor.tick(self._follower.group, self._membership.identity.member_id)
@@ -171,7 +179,11 @@ class WorkerActor(Actor):
     def stopping(self) -> None:
         """End what still runs, and let go of everything."""
         if self._is_up:
-            self._runner.close(CLOSE_SECONDS)
+            end_ms = self._membership.end_ms() if self._membership.owned else None
+            left_s = CLOSE_SECONDS if end_ms is None else (end_ms - _steady_ms()) / 1000 - 0.2
+            if self._runner.close(max(0.0, min(CLOSE_SECONDS, left_s))):
+                self.die(EXIT_KILLED)  # its engine dies with it
+            self._watchdog.until(None)
             if self._engine is not None:
                 self._engine.close(CLOSE_SECONDS)
             self._ledger.close()
@@ -190,8 +202,9 @@ class WorkerActor(Actor):
     def _prepared(self, reply: PrepareReply, now_ms: int) -> None:
         self._to_assignor(self._computing.prepared(reply, now_ms))
 
-    def _assigned(self, result: Assigned, _: int) -> None:
-        self._to_group(self._computing.assigned(result, self._membership.member_epoch))
+    def _assigned(self, result: Assigned, now_ms: int) -> None:
+        epoch = self._membership.member_epoch
+        self._to_group(self._computing.assigned(result, epoch, now_ms))
 
     def _installed(self, reply: InstallReply, now_ms: int) -> None:
         self._computing.installed(reply, now_ms)
@@ -219,6 +232,7 @@ class WorkerActor(Actor):
             return
         self._hear_reports(now_ms)
         self._align(now_ms)
+        self._watchdog.until(self._membership.end_ms() if self._membership.owned else None)
         self._membership.computing = self._computing.is_busy
         self._tell_news(now_ms)
         carried = self._ledger.carry()
@@ -246,7 +260,8 @@ class WorkerActor(Actor):
         self._computing = Computing(node.group_id, member_id, node.timing.rebalance_timeout_ms)
         self._news = News(node.group_id, member_id)
         self._runner = self._make_runner()
-        self._membership = Membership(identity, node.timing, _assignors(self._is_warm()))
+        self._membership = Membership(identity, node.timing, _assignors(self._is_warm))
+        self._watchdog = Watchdog()
         if order.tied_to is not None:
             self._tied_since = _started_at(order.tied_to)
         self._is_up = True
@@ -257,6 +272,7 @@ class WorkerActor(Actor):
     def _make_runner(self) -> Runs:
         node = self._order.node
         if node.engine.kind == "noop":
+            self._is_warm = True
             return NoopRunner(self._report)
         # Heavy, and only here.
         from .spark_runner import make_engine, make_janitor, make_runner  # noqa: PLC0415
@@ -380,17 +396,22 @@ class WorkerActor(Actor):
 
     # -- others
 
-    def _look_after_engine(self) -> None:
-        """Start the engine again if it went down; tell the group once it is warm."""
+    def _look_after_engine(self, now_ms: int) -> None:
+        """Start the engine again if it went down; tell the group once it is warm.
+
+        Once warm counts as warm: what runs here waits for a new engine rather than moves.
+        """
         if self._engine is None:
             return
-        if self._engine.state is EngineState.DOWN:
+        if self._engine.state is EngineState.WARM:
+            self._is_warm = True
+            self._open_backoff_ms = OPEN_BACKOFF_MS
+        elif self._engine.state is EngineState.DOWN and now_ms >= self._open_at_ms:
             LOGGER.warning("the engine is down (%s): starting it again", self._engine.detail)
+            self._open_at_ms = now_ms + self._open_backoff_ms
+            self._open_backoff_ms = min(2 * self._open_backoff_ms, OPEN_BACKOFF_MAX_MS)
             self._engine.open()
-        self._obey(self._membership.changed(_assignors(self._is_warm()), _steady_ms()))
-
-    def _is_warm(self) -> bool:
-        return self._engine is None or self._engine.state is not EngineState.WARMING
+        self._obey(self._membership.changed(_assignors(self._is_warm), now_ms))
 
     def _look_after_tie(self, now_ms: int) -> None:
         """Leave when the command that this worker is tied to is gone."""

@@ -17,6 +17,8 @@ from ...actors.messages import (
 )
 
 RETRY_MS = 50
+LOST_MS = 4_500
+"""How long an answer may take before the same is asked again: both ends take it twice."""
 
 
 class Computing:
@@ -43,6 +45,7 @@ class Computing:
         """Ask the group for what is needed."""
         self._reset()
         self._until_ms = now_ms + self._timeout_ms
+        self._retry_at_ms = now_ms + LOST_MS
         return Prepare(self._group_id, self._member_id, epoch)
 
     def prepared(self, reply: PrepareReply, now_ms: int) -> Assign | None:
@@ -55,14 +58,14 @@ class Computing:
         if reply.error is not Error.NONE or reply.snapshot is None:
             self._reset()
             return None
-        self._snapshot = reply.snapshot
+        self._snapshot, self._retry_at_ms = reply.snapshot, None
         return Assign(reply.snapshot)
 
-    def assigned(self, result: Assigned, epoch: int) -> Install | None:
+    def assigned(self, result: Assigned, epoch: int, now_ms: int) -> Install | None:
         """Hand in what the assignor made of it."""
         if self._snapshot is None or self._snapshot.group_epoch != result.group_epoch:
             return None
-        self._result = result
+        self._result, self._retry_at_ms = result, now_ms + LOST_MS
         return self._install(result, epoch)
 
     def installed(self, reply: InstallReply, now_ms: int) -> None:
@@ -88,7 +91,7 @@ class Computing:
             self._reset()
         if self._retry_at_ms is None or now_ms < self._retry_at_ms:
             return None
-        self._retry_at_ms = None
+        self._retry_at_ms = now_ms + LOST_MS
         if self._result is not None:
             return self._install(self._result, epoch)
         return Prepare(self._group_id, self._member_id, epoch)

@@ -46,6 +46,7 @@ class GroupLedger:
         self._published: list[CommitId] = []
         self._carried_published: tuple[CommitId, ...] = ()
         self._is_carrying = False
+        self._number = 0
 
     # -- for tasks, from any thread
 
@@ -102,11 +103,16 @@ class GroupLedger:
             self._carried, self._waiting = self._waiting, {}
             self._carried_published, self._published = tuple(self._published), []
             commits = tuple(commit for commit, _ in self._carried.values())
-            return CommitOffsets(self._group_id, self._member_id, commits, self._carried_published)
+            self._number += 1
+            return CommitOffsets(
+                self._group_id, self._member_id, commits, self._carried_published, self._number
+            )
 
     def settle(self, reply: CommitReply) -> None:
-        """Hand the verdicts to those who wait."""
+        """Hand the verdicts to those who wait; an answer to what was given up is ignored."""
         with self._lock:
+            if reply.number != self._number or not self._is_carrying:
+                return
             self._is_carrying = False
             carried, self._carried = self._carried, {}
             self._carried_published = ()

@@ -5,7 +5,7 @@ for an answer: what the log does not show after a while is said again.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...actors.messages import PutTaskConfigs, ReportStatus, StatusUpdate
 from ...events.group import Group
@@ -72,6 +72,9 @@ class News:
             yield ReportStatus(self._group_id, self._member_id, tuple(self._statuses.values()))
 
     def _take(self, update: StatusUpdate) -> None:
+        """Keep a status, its reason made fit for the log: it may quote any bytes."""
+        reason = update.reason.encode(errors="backslashreplace").decode()
+        update = replace(update, reason=reason)
         self._statuses[update.resource] = update
         self._is_fresh = True
 

@@ -11,34 +11,27 @@ from cluster.remains import Starts
 pytestmark = pytest.mark.cluster
 
 
-def test_a_worker_that_wakes_after_its_session_ends_all_before_it_begins_anything(
+def test_a_worker_that_wakes_after_its_session_ends_itself_and_is_replaced(
     start_node: Starts,
 ) -> None:
     node = start_node(workers=["w1", "w2"])
     node.put("numbers", 6)
     node.runs_tasks("numbers", 6, "w1", "w2")
-    old_tokens = {deed.resource: deed.token for deed in node.deeds()}
     stopped_ms = wall_ms()
     pid = node.hit("worker w2", signal.SIGSTOP)
     node.settles("w1")
     last = len(node.deeds())
     os.kill(pid, signal.SIGCONT)
     woken_ms = wall_ms()
+    eventually(lambda: node.pid("worker w2") not in {None, pid}, "another process takes its place")
     node.settles("w1", "w2")
-    assert node.pid("worker w2") == pid, "it is the same process"
 
-    own = [deed for deed in node.deeds()[last:] if deed.pid == pid]
-    ended = next(number for number, deed in enumerate(own) if deed.is_begin)
-    had = {deed.resource for deed in node.deeds()[:last] if deed.pid == pid}
-    assert {deed.resource for deed in own[:ended]} == had
-    assert all(deed.token == old_tokens[deed.resource] for deed in own[:ended])
-    # While it was frozen it did nothing; when it woke, it ran what others had already got, under
-    # tokens that were void, for no longer than it takes to notice the time.
-    assert max(deed.at_ms for deed in own[:ended]) < woken_ms + 2_000
+    # Others run its work by now: it may begin nothing, and not even take its time to stop.
+    assert [deed for deed in node.deeds()[last:] if deed.pid == pid] == []
     frozen = cut(node.spans(), pid, stopped_ms)
-    anew = [span for span in node.spans() if span.pid == pid and span.begin_ms >= woken_ms]
+    anew = [span for span in node.spans() if span.pid != pid and span.begin_ms >= woken_ms]
     assert overlaps(frozen + anew) == []
-    assert "w2 stops everything" in node.log()
+    assert "w2 ends itself" in node.log()
 
 
 def test_a_group_that_hangs_for_long_finds_its_workers_again(start_node: Starts) -> None:

@@ -22,7 +22,6 @@ from fairlead.actors.messages import (
     PutConnector,
     PutTaskConfigs,
 )
-from fairlead.events.codec import encode
 from fairlead.events.group import Group
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.restore import restore
@@ -76,10 +75,9 @@ class Office:
     def flush(self) -> list[Answer]:
         """Settle, write, and return what is said."""
         self.coordinator.settle(self.now)
-        if self.coordinator.records:
-            entries = [encode(record) for record in self.coordinator.records]
-            self.control.append(self.control.end, entries, self.now.wall_ms)
-            self.coordinator.records.clear()
+        if self.coordinator.entries:
+            self.control.append(self.control.end, self.coordinator.entries, self.now.wall_ms)
+            self.coordinator.entries.clear()
         said, self.coordinator.outbox = self.coordinator.outbox, []
         return said
 

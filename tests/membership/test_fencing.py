@@ -12,7 +12,7 @@ from membership.seat import (
 )
 
 from fairlead.actors.messages import Error
-from fairlead.actors.worker.membership import Fence, Gone, Kill, Start
+from fairlead.actors.worker.membership import KILL_EARLY_MS, Fence, Gone, Kill, Start
 from fairlead.actors.worker.states import State
 
 SILENCE = "the group has not answered for so long that the session may end"
@@ -34,8 +34,8 @@ def test_what_does_not_stop_by_the_deadline_is_killed() -> None:
     seat = seated()
     assert seat.passes(SESSION_MS - MARGIN_MS) == [Fence(SILENCE)]
     assert seat.stopped("A") == []
-    assert seat.passes(MARGIN_MS - 1) == []
-    assert seat.passes(1) == [KILL]
+    assert seat.passes(MARGIN_MS - KILL_EARLY_MS - 1) == []
+    assert seat.passes(1) == [KILL], "in time for the deadline"
     assert seat.passes(1) == [], "once"
 
 
@@ -129,6 +129,6 @@ def test_the_next_tick_is_told_in_advance() -> None:
     begun_ms = seat.now_ms
     seat.passes(PATIENCE_MS + 1)
     assert seat.membership.next_tick_ms() == begun_ms + SESSION_MS - MARGIN_MS
-    seat.passes(SESSION_MS - MARGIN_MS)
-    assert seat.membership.next_tick_ms() == seat.now_ms + MARGIN_MS
+    seat.passes(begun_ms + SESSION_MS - MARGIN_MS - seat.now_ms)
+    assert seat.membership.next_tick_ms() == begun_ms + SESSION_MS - KILL_EARLY_MS
     assert Seat().membership.next_tick_ms() is None

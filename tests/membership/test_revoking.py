@@ -13,7 +13,7 @@ from membership.seat import (
     spelled,
 )
 
-from fairlead.actors.worker.membership import Fence, Kill, Start, Stop
+from fairlead.actors.worker.membership import KILL_EARLY_MS, Fence, Kill, Start, Stop
 from fairlead.actors.worker.states import State
 
 LATE = "a revocation was not acknowledged in time"
@@ -91,7 +91,7 @@ def test_a_revocation_is_due_a_rebalance_timeout_after_the_last_answered_request
     seat, before_ms = revoking()
     beats_until(seat, before_ms + REBALANCE_MS - MARGIN_MS)
     assert seat.passes(1) == [Fence(LATE)]
-    assert seat.passes(MARGIN_MS - 1) == []
+    assert seat.passes(MARGIN_MS - KILL_EARLY_MS - 1) == []
     assert seat.passes(1) == [Kill("what had to stop has not stopped in time")]
 
 

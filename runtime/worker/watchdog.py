@@ -1,0 +1,36 @@
+"""The last fence: a thread that ends the process when the actor itself hangs past its deadline.
+
+Everything that fences a worker runs on its one actor thread. If that hangs, on a disk or in a
+library, nobody would stop what runs here before others may start it.
+"""
+
+import os
+import time
+from threading import Condition, Thread
+
+EXIT_HUNG = 76
+NEVER = float("inf")
+
+
+class Watchdog:
+    """Ends the process at a deadline unless a later one is set before it."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._by = NEVER
+        Thread(target=self._watch, name="watchdog", daemon=True).start()
+
+    def until(self, steady_ms: int | None) -> None:
+        """Set the deadline, on the monotonic clock; None: nothing runs that must end."""
+        by = NEVER if steady_ms is None else steady_ms / 1000
+        with self._changed:
+            is_earlier = by < self._by
+            self._by = by
+            if is_earlier:
+                self._changed.notify()
+
+    def _watch(self) -> None:
+        with self._changed:
+            while (left := self._by - time.monotonic()) > 0:
+                self._changed.wait(None if left == NEVER else left)
+        os._exit(EXIT_HUNG)
