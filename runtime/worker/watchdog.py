@@ -4,11 +4,15 @@ Everything that fences a worker runs on its one actor thread. If that hangs, on 
 library, nobody would stop what runs here before others may start it.
 """
 
+import logging
 import os
 import time
 from threading import Condition, Thread
 
+LOGGER = logging.getLogger(__name__)
 EXIT_HUNG = 76
+LAST_WORDS = "the worker ends itself: it was not heard in time, or hung"
+LAST_WORDS_SECONDS = 0.02
 NEVER = float("inf")
 
 
@@ -33,4 +37,7 @@ class Watchdog:
         with self._changed:
             while (left := self._by - time.monotonic()) > 0:
                 self._changed.wait(None if left == NEVER else left)
+        # On a thread of its own: what the actor hangs in may hold the log.
+        Thread(target=LOGGER.critical, args=[LAST_WORDS], daemon=True).start()
+        time.sleep(LAST_WORDS_SECONDS)
         os._exit(EXIT_HUNG)

@@ -27,7 +27,8 @@ def passes_by_the_millisecond(seat: Seat, until_ms: int) -> list[tuple[int, Inst
     """Let time pass, and return what is to be done and how long after `BEGUN_MS`."""
     found: list[tuple[int, Instruction]] = []
     while seat.now_ms < until_ms:
-        found += [(seat.now_ms + 1 - BEGUN_MS, each) for each in seat.passes(1)]
+        done = seat.passes(1)
+        found += [(seat.now_ms - BEGUN_MS, each) for each in done]
     return found
 
 
