@@ -1,4 +1,4 @@
-"""Who has a seat, who computes, and what is refused because no log can hold it."""
+"""Who has a seat, and what is refused because no log can hold it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +28,6 @@ from fairlead.actors.messages import (
 )
 from fairlead.events.model import (
     Advance,
-    Assignor,
     Commit,
     CommitId,
     Document,
@@ -44,13 +43,6 @@ FOREIGN = Heartbeat(
     "connect", "", 0, rebalance_timeout_ms=REBALANCE_MS, assignors=COOPERATIVE, owned=()
 )
 MANIFEST = Manifest("/out", "_fairlead/staging/A-0", rows=1, bytes=1, files=1)
-
-
-def chosen(office: Office) -> str | None:
-    """Who hears, of all members that beat now, that it is to compute."""
-    asked = office.asks(*(office.joining(each) for each in sorted(office.group.members)))
-    found = [who for who, (error, _) in told(asked).items() if error == "COMPUTE_ASSIGNMENT"]
-    return found[0] if found else None
 
 
 def token(office: Office, name: str) -> Token:
@@ -139,7 +131,7 @@ def test_two_clients_without_an_id_do_not_share_a_seat(office: Office) -> None:
     assert set(map(str, held.reply.assignment or ())) == {"A", "B"}
     office.asks(FOREIGN)
     assert set(office.group.members) == {"n1", "n2"}
-    assert office.group.members["n2"].current.assigned == frozenset()
+    assert set(office.group.members["n2"].current.assigned) == set()
 
 
 # -- what no log can hold
@@ -282,17 +274,3 @@ def test_a_deletion_waits_for_a_commit_that_is_accepted_in_the_same_flush(office
     office.coordinator.commit(published, "m", office.now)
     office.coordinator.pass_time(office.now)
     assert "A" in office.group.connectors, "the tombstone is not durable yet"
-
-
-# -- who computes
-
-
-def computing(office: Office) -> str | None:
-    """The member that the group has chosen to compute, if any, as it hears by its beat."""
-    found = [
-        member
-        for member in sorted(office.group.members)
-        if told(office.asks(office.joining(member))).get(member, ("", None))[0]
-        == Error.COMPUTE_ASSIGNMENT.value
-    ]
-    return found[0] if found else None
