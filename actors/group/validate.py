@@ -73,6 +73,7 @@ def _flaw_in_values(request: Heartbeat) -> str:
     if request.rebalance_timeout_ms > LARGEST_NUMBER:
         return f"RebalanceTimeoutMs is above {LARGEST_NUMBER}"
     texts = (
+        ("Incarnation", request.incarnation),
         ("Url", request.url),
         ("InstanceId", request.instance_id),
         ("RackId", request.rack),

@@ -207,10 +207,19 @@ def test_an_error_of_an_assignor_that_no_log_can_hold_is_refused_and_may_be_said
     assert office.group.target.failures == 1
 
 
-def test_a_heartbeat_that_no_log_can_hold_is_refused_and_changes_nothing(office: Office) -> None:
+@pytest.mark.parametrize("said_wrong", [{"url": f"http://{HALF}"}, {"incarnation": HALF}])
+def test_a_heartbeat_that_no_log_can_hold_is_refused_and_changes_nothing(
+    office: Office, said_wrong: dict[str, str]
+) -> None:
     running(office)
     end = office.group.end
-    (said,) = office.asks(replace(office.joining("x"), url=f"http://{HALF}"))
+    joining = office.joining("x")
+    request = replace(
+        joining,
+        url=said_wrong.get("url", joining.url),
+        incarnation=said_wrong.get("incarnation", joining.incarnation),
+    )
+    (said,) = office.asks(request)
     assert isinstance(said.reply, HeartbeatReply)
     assert said.reply.error is Error.INVALID_REQUEST
     assert (office.group.end, set(office.group.members)) == (end, {"m"})
