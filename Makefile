@@ -20,7 +20,8 @@ bench: .venv/ready
 	@for each in tests/benchmarks/bench_*.py; do PYTHONPATH=tests $(BIN)/python $$each || exit 1; done
 
 soak: .venv/ready
-	$(BIN)/pytest -m soak --timeout=0
+	WHOLE_SEEDS=1000-3000 $(BIN)/pytest --timeout=0 tests/simulation/test_whole.py
+	$(BIN)/pytest --timeout=0 -m soak
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .
