@@ -12,6 +12,18 @@ from dataclasses import dataclass, replace
 
 from ...events.model import NOTHING, Assignor, Resources
 from ..messages import JOIN_EPOCH, LEAVE_EPOCH, SUCCESS, Error, Heartbeat, HeartbeatReply
+from .instructions import (
+    Compute,
+    Fence,
+    Gone,
+    Identity,
+    Instruction,
+    Kill,
+    Send,
+    Start,
+    Stop,
+    Timing,
+)
 from .states import SPEAKING, Machine, State
 
 REQUEST_GRACE_MS = 1_500
@@ -22,82 +34,6 @@ KILL_EARLY_MS = 100
 
 REJOIN = frozenset({Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH, Error.GROUP_ID_NOT_FOUND})
 RETRIABLE = frozenset({Error.UNRELEASED_INSTANCE_ID})
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who the member is: the ids live as long as its process."""
-
-    group_id: str
-    member_id: str
-    incarnation: str
-    url: str = ""
-    rack: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """A member's timeouts in milliseconds; the session is the coordinator's as well."""
-
-    heartbeat_interval_ms: int = 3_000
-    session_timeout_ms: int = 10_000
-    rebalance_timeout_ms: int = 60_000
-    fence_margin_ms: int = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Send this heartbeat to the group."""
-
-    request: Heartbeat
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Run these, with what the log says up to `log_offset`; they count as owned already."""
-
-    resources: Resources
-    log_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Bring these to an end in good order; say `stopped` for each that has."""
-
-    resources: Resources
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """Cancel everything without grace; say `stopped` for each that has."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """End whatever still runs this instant: kill the engine, or exit."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Compute:
-    """The group asks this member to compute its assignment."""
-
-    member_epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """The member has left, or can not go on (`error` says why)."""
-
-    error: str = ""
-
-
-Instruction = Send | Start | Stop | Fence | Kill | Compute | Gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...actors.group.desk import Settings
-from ...actors.worker.membership import REQUEST_GRACE_MS, Timing
+from ...actors.worker.instructions import Timing
+from ...actors.worker.membership import REQUEST_GRACE_MS
 from .kinds import (
     ConnectProtocol,
     Count,

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...actors.group.desk import Settings
-from ...actors.worker.membership import Timing
+from ...actors.worker.instructions import Timing
 
 Address = Any
 

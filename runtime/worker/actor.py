@@ -27,18 +27,18 @@ from ...actors.messages import (
     InstallReply,
     PrepareReply,
 )
-from ...actors.worker.membership import (
+from ...actors.worker.instructions import (
     Compute,
     Fence,
     Gone,
     Identity,
     Instruction,
     Kill,
-    Membership,
     Send,
     Start,
     Stop,
 )
+from ...actors.worker.membership import Membership
 from ...events.log.reader import LogReader
 from ...events.model import NOTHING, Assignor, Resource, Resources
 from ...projections.follow import Follower

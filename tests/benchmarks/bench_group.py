@@ -15,7 +15,7 @@ from fairlead.actors.actor import Door, System, start_system
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.group_actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.messages import Assignment, Heartbeat, Install, Prepare, PutConnector
-from fairlead.actors.worker.membership import Timing
+from fairlead.actors.worker.instructions import Timing
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import RunState

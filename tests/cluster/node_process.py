@@ -13,7 +13,7 @@ from typing import Any
 from actor_system import watch_files
 
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.worker.membership import Timing
+from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.node.launcher import Launcher, NodeFailedError
 from fairlead.runtime.node.run_folder import RunFolder
 from fairlead.runtime.node.spec import EngineSpec, NodeSpec

@@ -1,7 +1,7 @@
 """What the coordinator and the members go by is what was configured."""
 
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.worker.membership import Timing
+from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.config.load import load_config
 
 

@@ -4,13 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fairlead.actors.messages import Error, Heartbeat, HeartbeatReply
-from fairlead.actors.worker.membership import (
-    Identity,
-    Instruction,
-    Membership,
-    Send,
-    Timing,
-)
+from fairlead.actors.worker.instructions import Identity, Instruction, Send, Timing
+from fairlead.actors.worker.membership import Membership
 from fairlead.actors.worker.states import State
 from fairlead.events.model import Assignor, Resource, Resources
 

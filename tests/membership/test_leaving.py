@@ -12,7 +12,7 @@ from membership.seat import (
 )
 
 from fairlead.actors.messages import Error, Heartbeat
-from fairlead.actors.worker.membership import Fence, Gone, Stop
+from fairlead.actors.worker.instructions import Fence, Gone, Stop
 from fairlead.actors.worker.states import State
 
 

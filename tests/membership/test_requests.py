@@ -6,7 +6,7 @@ import pytest
 from membership.seat import ASSIGNORS, PATIENCE_MS, SESSION_MS, Seat, resources, seated, spelled
 
 from fairlead.actors.messages import Error, Heartbeat
-from fairlead.actors.worker.membership import Compute, Fence, Gone, Start
+from fairlead.actors.worker.instructions import Compute, Fence, Gone, Start
 from fairlead.actors.worker.states import State
 from fairlead.events.model import Assignor
 

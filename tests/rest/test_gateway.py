@@ -13,7 +13,7 @@ from rest.process import running
 
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages import CommandReply, DeleteConnector, Error, PutConnector
-from fairlead.actors.worker.membership import Timing
+from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.node.run_folder import NodeFile, RunFolder
 from fairlead.runtime.node.spec import Begin, Begun, EngineSpec, NodeSpec
 from fairlead.runtime.node.supervisor import Supervisor

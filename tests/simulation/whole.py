@@ -20,19 +20,19 @@ from fairlead.actors.messages import (
     InstallReply,
     PrepareReply,
 )
-from fairlead.actors.worker.membership import (
+from fairlead.actors.worker.instructions import (
     Compute,
     Fence,
     Gone,
     Identity,
     Instruction,
     Kill,
-    Membership,
     Send,
     Start,
     Stop,
     Timing,
 )
+from fairlead.actors.worker.membership import Membership
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import NOTHING, Assignor, Resource, Resources
 from fairlead.events.restore import restore
