@@ -14,7 +14,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import psutil
 
@@ -44,7 +44,6 @@ from ...events.model import NOTHING, Assignor, Resource, Resources
 from ...projections.follow import Follower
 from ...projections.launches import Launch, launches
 from ..node.spec import AssignorAt, GroupAt, Leave, StartWorker, WorkerGone, WorkerUp
-from ..spark.engine import Engine, EngineState
 from ..tasks.reports import (
     BatchDone,
     Hung,
@@ -55,10 +54,12 @@ from ..tasks.reports import (
     Warned,
 )
 from .computing import Computing
+from .engine_care import EngineCare
 from .group_ledger import GroupLedger
 from .janitor import Janitor
 from .news import News
 from .noop import NoopRunner
+from .runs import Runs
 from .watchdog import Watchdog
 
 LOGGER = logging.getLogger(__name__)
@@ -68,35 +69,8 @@ ANSWER_MS = 4_000
 """How long a message with commits may be on its way before the tasks are told to ask again."""
 REST_MS = 1_000
 """How long a resource rests that ended though it may run."""
-OPEN_BACKOFF_MS = 5_000
-"""How long an engine that went down again rests before it is started once more; it doubles."""
-OPEN_BACKOFF_MAX_MS = 120_000
 CLOSE_SECONDS = 5.0
 EXIT_FAILED, EXIT_KILLED = 70, 75
-
-
-class Runs(Protocol):
-    """What runs resources: with Spark, or with nothing at all."""
-
-    def start(self, launch: Launch) -> None:
-        """Run a launch."""
-        ...
-
-    def stop(self, resource: Resource) -> None:
-        """Let a resource come to its end."""
-        ...
-
-    def abandon(self) -> None:
-        """Cut everything short."""
-        ...
-
-    def running(self) -> Resources:
-        """Return what runs."""
-        ...
-
-    def close(self, seconds: float) -> Resources:
-        """Stop everything, and return what still runs."""
-        ...
 
 
 class ReportsWait:
@@ -121,7 +95,7 @@ class WorkerActor(Actor):
     def __init__(self) -> None:
         super().__init__()
         self._is_up = False
-        self._engine: Engine | None = None
+        self._care: EngineCare | None = None
         self._janitor: Janitor | None = None
         self._allowed: Resources = NOTHING
         self._launched: dict[Resource, Launch] = {}
@@ -129,9 +103,6 @@ class WorkerActor(Actor):
         self._seen_end = -1
         self._reports: deque[Report] = deque()
         self._tied_since = 0.0
-        self._is_warm = False
-        self._open_at_ms = 0
-        self._open_backoff_ms = OPEN_BACKOFF_MS
         self._slow_at_ms = 0
         self._carried_at_ms = 0
         self._handlers: dict[type, Callable[[Any, int], None]] = {
@@ -184,8 +155,8 @@ class WorkerActor(Actor):
             if self._runner.close(max(0.0, min(CLOSE_SECONDS, left_s))):
                 self.die(EXIT_KILLED)  # its engine dies with it
             self._watchdog.until(None)
-            if self._engine is not None:
-                self._engine.close(CLOSE_SECONDS)
+            if self._care is not None:
+                self._care.engine.close(CLOSE_SECONDS)
             self._ledger.close()
             self._follower.close()
 
@@ -260,7 +231,7 @@ class WorkerActor(Actor):
         self._computing = Computing(node.group_id, member_id, node.timing.rebalance_timeout_ms)
         self._news = News(node.group_id, member_id)
         self._runner = self._make_runner()
-        self._membership = Membership(identity, node.timing, _assignors(self._is_warm))
+        self._membership = Membership(identity, node.timing, _assignors(self._care is None))
         self._watchdog = Watchdog()
         if order.tied_to is not None:
             self._tied_since = _started_at(order.tied_to)
@@ -272,15 +243,15 @@ class WorkerActor(Actor):
     def _make_runner(self) -> Runs:
         node = self._order.node
         if node.engine.kind == "noop":
-            self._is_warm = True
             return NoopRunner(self._report)
         # Heavy, and only here.
         from .spark_runner import make_engine, make_janitor, make_runner  # noqa: PLC0415
 
-        self._engine = make_engine(node, self._order.name)
-        self._engine.open()
+        engine = make_engine(node, self._order.name)
+        engine.open()
+        self._care = EngineCare(engine)
         self._janitor = make_janitor(self._ledger, node)
-        return make_runner(self._engine, self._ledger, node, self._report)
+        return make_runner(engine, self._ledger, node, self._report)
 
     # -- what the membership wants
 
@@ -397,21 +368,10 @@ class WorkerActor(Actor):
     # -- others
 
     def _look_after_engine(self, now_ms: int) -> None:
-        """Start the engine again if it went down; tell the group once it is warm.
-
-        Once warm counts as warm: what runs here waits for a new engine rather than moves.
-        """
-        if self._engine is None:
-            return
-        if self._engine.state is EngineState.WARM:
-            self._is_warm = True
-            self._open_backoff_ms = OPEN_BACKOFF_MS
-        elif self._engine.state is EngineState.DOWN and now_ms >= self._open_at_ms:
-            LOGGER.warning("the engine is down (%s): starting it again", self._engine.detail)
-            self._open_at_ms = now_ms + self._open_backoff_ms
-            self._open_backoff_ms = min(2 * self._open_backoff_ms, OPEN_BACKOFF_MAX_MS)
-            self._engine.open()
-        self._obey(self._membership.changed(_assignors(self._is_warm), now_ms))
+        """Have the engine started again if it went down; tell the group once it is warm."""
+        if self._care is not None:
+            self._care.look(now_ms)
+            self._obey(self._membership.changed(_assignors(self._care.is_warm), now_ms))
 
     def _look_after_tie(self, now_ms: int) -> None:
         """Leave when the command that this worker is tied to is gone."""
