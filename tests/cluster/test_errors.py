@@ -36,6 +36,7 @@ def entries(node: Node) -> int:
 
 def test_what_a_group_does_not_understand_does_not_end_it(start_node: Starts) -> None:
     node = start_node(workers=["w1"])
+    node.settles("w1")
     pid = node.pid(f"group {GROUP}")
     answers = [node.ask(node.group_address, each) for each in NONSENSE]
     assert answers == [
