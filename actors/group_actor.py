@@ -21,7 +21,7 @@ from .group.coordinator import Answer, Asked, Coordinator, Now
 from .group.desk import Settings
 from .group.ledger import OffsetLedger
 from .host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
-from .messages import CommitOffsets, GroupCommand, Heartbeat, HeartbeatReply
+from .messages import CommitOffsets, DescribeTraffic, GroupCommand, Heartbeat, HeartbeatReply
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.1
@@ -81,6 +81,8 @@ class GroupActor(Actor):
             self._open(message, sender)
         elif self._coordinator is None:
             self.send(sender, Failure("the group is not open yet: ask again"))
+        elif isinstance(message, DescribeTraffic):
+            self.send(sender, self._coordinator.traffic())
         elif isinstance(message, HostHeartbeats):
             self._unpack(message, sender)
         elif isinstance(message, CommitOffsets | GroupCommand):

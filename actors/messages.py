@@ -303,6 +303,21 @@ class CommandReply:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeTraffic:
+    """Ask a group's actor what went through it."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The heartbeats since the actor started, and those that it holds until there is news."""
+
+    heartbeats: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
 class CommitOffsets:
     """The batches of a member's tasks that are to count, and those since published."""
 

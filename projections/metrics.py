@@ -7,6 +7,7 @@ what no log tells, the requests that this process answers, is counted here.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from prometheus_client import (
     CollectorRegistry,
@@ -50,6 +51,14 @@ class GroupFigures:
     progress: Mapping[str, Progress]
 
 
+@dataclass(frozen=True, slots=True)
+class Beats:
+    """The heartbeats that a group's actor took since it started, and those it holds now."""
+
+    taken: int
+    held: int
+
+
 class RequestMetrics:
     """Counts the requests that this process answers."""
 
@@ -83,11 +92,19 @@ class Exposition:
         self._requests = requests
         self._process = ProcessCollector(registry=None)
 
-    def write(self, accept: str, groups: Iterable[GroupFigures]) -> tuple[bytes, str]:
-        """Return the metrics and their content type, in a format that the scraper accepts."""
+    def write(
+        self,
+        accept: str,
+        groups: Iterable[GroupFigures],
+        beats: Mapping[str, Beats] = MappingProxyType({}),
+    ) -> tuple[bytes, str]:
+        """Return the metrics and their content type, in a format that the scraper accepts.
+
+        `beats` are by group; they are not in any log, and left out where nobody told them.
+        """
         encode, content_type = choose_encoder(accept)
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Scrape(self._version, tuple(groups)))
+        registry.register(_Scrape(self._version, tuple(groups), beats))
         registry.register(self._requests.total)
         registry.register(self._requests.duration)
         registry.register(self._process)
@@ -97,9 +114,12 @@ class Exposition:
 class _Scrape(Collector):
     """The groups at the moment of one scrape."""
 
-    def __init__(self, version: str, groups: tuple[GroupFigures, ...]) -> None:
+    def __init__(
+        self, version: str, groups: tuple[GroupFigures, ...], beats: Mapping[str, Beats]
+    ) -> None:
         self._version = version
         self._groups = groups
+        self._beats = beats
 
     def collect(self) -> Iterator[Metric]:
         build = _gauge("build_info", "The version of fairlead, as a label.", "version")
@@ -108,6 +128,7 @@ class _Scrape(Collector):
         families = (_epochs, _states, _resources, _rebalances, _logs, _runs, _progress)
         for family in families:
             yield from family(self._groups)
+        yield from _heartbeats(self._beats)
 
 
 _Groups = tuple[GroupFigures, ...]
@@ -127,6 +148,17 @@ def _epochs(groups: _Groups) -> Iterator[Metric]:
         assignment.add_metric(labels, each.group.assignment_epoch)
         failures.add_metric(labels, each.group.target.failures)
     yield from (epoch, assignment, failures)
+
+
+def _heartbeats(beats: Mapping[str, Beats]) -> Iterator[Metric]:
+    taken = _counter(
+        "group_heartbeats", "Heartbeats that the group's actor took since it started.", "group"
+    )
+    held = _gauge("group_heartbeats_held", "Heartbeats held until there is news.", "group")
+    for group_id, each in beats.items():
+        taken.add_metric([group_id], each.taken)
+        held.add_metric([group_id], each.held)
+    yield from (taken, held)
 
 
 def _states(groups: _Groups) -> Iterator[Metric]:

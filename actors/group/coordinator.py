@@ -41,6 +41,7 @@ from ..messages import (
     Reply,
     RetryAssignor,
     TimeOutAssignor,
+    Traffic,
 )
 from .affected import affected
 from .alarms import Alarms
@@ -102,6 +103,7 @@ class Coordinator:
         self._new_id = new_id
         self._gate = Gate()
         self._held: dict[str, Asked] = {}
+        self._heartbeats = 0
         self._stirred: set[str] = set()
         self._sessions: Alarms[str] = Alarms()
         self._rebalances: Alarms[tuple[str, int]] = Alarms()
@@ -123,8 +125,13 @@ class Coordinator:
         else:
             self.outbox.append(Answer(sender, self._decide_or_refuse(command, now)))
 
+    def traffic(self) -> Traffic:
+        """Return what went through since the start."""
+        return Traffic(self._heartbeats, len(self._held))
+
     def beat(self, asked: Asked, now: Now) -> None:
         """Decide a heartbeat; what has no news is held for up to a heartbeat interval."""
+        self._heartbeats += 1
         if asked.request.member_epoch == JOIN_EPOCH and not asked.request.member_id:
             asked = replace(asked, request=replace(asked.request, member_id=self._new_id()))
         request = asked.request

@@ -18,7 +18,13 @@ from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 from ...actors.actor import Address, Line, System, UnreachableError, connect
-from ...actors.messages import CommandReply, DeleteConnector, PutConnector
+from ...actors.messages import (
+    CommandReply,
+    DeleteConnector,
+    DescribeTraffic,
+    PutConnector,
+    Traffic,
+)
 from ..node.run_folder import NoNodeError, RunFolder
 from ..node.spec import DescribeNode, NodeView, Whereabouts, WhereIs
 from .errors import Unanswered
@@ -53,6 +59,10 @@ class Commands(Protocol):
 
     async def describe_node(self) -> NodeView:
         """Ask which processes the node has."""
+        ...
+
+    async def traffic(self, group_id: str) -> Traffic:
+        """Ask what went through a group's actor."""
         ...
 
 
@@ -93,6 +103,16 @@ class Connection:
         answer = self._ask_supervisor(DescribeNode(), deadline)
         if not isinstance(answer, NodeView):
             raise Unanswered(_NO_SUPERVISOR)
+        return answer
+
+    def traffic(self, group_id: str, deadline: float) -> Traffic:
+        """Ask a group's actor what went through it; raises `Unanswered`."""
+        address = self.locate(group_id, deadline).address
+        answer = None
+        if address is not None:
+            answer = self._ask(address, DescribeTraffic(group_id), deadline - time.monotonic())
+        if not isinstance(answer, Traffic):
+            raise Unanswered(f"group {group_id} does not tell its traffic at this moment")
         return answer
 
     def hang_up(self) -> None:
@@ -182,6 +202,12 @@ class Gateway:
     async def describe_node(self) -> NodeView:
         """Ask which processes the node has; raises `Unanswered`."""
         return await self._submit(Connection.describe_node, QUESTION_SECONDS)
+
+    async def traffic(self, group_id: str) -> Traffic:
+        """Ask what went through a group's actor; raises `Unanswered`."""
+        return await self._submit(
+            lambda connection, deadline: connection.traffic(group_id, deadline), QUESTION_SECONDS
+        )
 
     def close(self, seconds: float = 1.0) -> None:
         """Close the connection, once what is under way has ended; do not wait longer than that."""

@@ -1,14 +1,18 @@
 """Who is here, is it well, and what is measured."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ...projections.metrics import Beats
 from .errors import Unanswered
-from .service import Served
+from .service import Served, Service
 
 router = APIRouter(tags=["this process"])
 COMMIT = "unknown"
@@ -37,11 +41,18 @@ async def get_health(service: Served) -> JSONResponse:
 
 
 @router.get("/metrics")
-def get_metrics(service: Served, request: Request) -> Response:
-    """Tell what is measured, for Prometheus."""
-    accept = request.headers.get("accept", "")
+async def get_metrics(service: Served, request: Request) -> Response:
+    """Tell what is measured, for Prometheus; without an answer, all but the traffic."""
+    beats: dict[str, Beats] = {}
+    with suppress(Unanswered):
+        traffic = await service.commands.traffic(service.group_id)
+        beats[service.group_id] = Beats(traffic.heartbeats, traffic.held)
+    return await run_in_threadpool(_measured, service, request.headers.get("accept", ""), beats)
+
+
+def _measured(service: Service, accept: str, beats: Mapping[str, Beats]) -> Response:
     with service.logs.measuring() as groups:
-        text, content_type = service.exposition.write(accept, groups)
+        text, content_type = service.exposition.write(accept, groups, beats)
     return Response(text, media_type=content_type)
 
 

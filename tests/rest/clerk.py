@@ -2,7 +2,7 @@
 
 from rest.scribe import Desk
 
-from fairlead.actors.messages import CommandReply
+from fairlead.actors.messages import CommandReply, Traffic
 from fairlead.runtime.node.spec import NodeView, ProcessView, Whereabouts
 from fairlead.runtime.rest.errors import Unanswered
 from fairlead.runtime.rest.gateway import Command, Outcome
@@ -31,6 +31,11 @@ class Clerk:
         if self.scribe is None:
             raise Unanswered("nobody is here: try again")
         return NodeView(1, (), self.workers, ())
+
+    async def traffic(self, group_id: str) -> Traffic:
+        if self.scribe is None:
+            raise Unanswered(f"nobody serves {group_id}: try again")
+        return Traffic(1_000, 2)
 
     def _command(self, command: Command) -> CommandReply:
         if self.scribe is None:

@@ -43,3 +43,9 @@ def test_requests_are_counted_by_their_template(house: House) -> None:
     labels = {"method": "GET", "route": "/connectors/{connector}", "code": "404"}
     assert value(house, "fairlead_rest_requests_total", **labels) == 3
     assert value(house, "fairlead_rest_requests_total", route="unmatched", code="404") == 1
+
+
+def test_the_page_has_the_heartbeats_that_the_groups_actor_tells_of(house: House) -> None:
+    page = house.client.get("/metrics").text
+    assert 'fairlead_group_heartbeats_total{group="connect"} 1000.0' in page
+    assert 'fairlead_group_heartbeats_held{group="connect"} 2.0' in page
