@@ -26,7 +26,7 @@ from .desk import Computation, Decision, Desk
 
 
 def prepare(group: Group, desk: Desk, command: Prepare, now_ms: int) -> Decision:
-    """Hand the chosen member the group as it is now; its clock starts anew."""
+    """Hand the chosen member the group as it is now; its time to compute runs on."""
     desk = commission(group, desk, now_ms)
     error, message = _refuse(group, desk, command)
     computation = desk.computation
