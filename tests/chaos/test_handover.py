@@ -113,6 +113,7 @@ def test_a_worker_without_java_on_its_path_loses_its_jvm_and_goes_on_under_the_s
 def test_a_zombie_that_wakes_after_the_takeover_commits_nothing(tmp_path: Path) -> None:
     line = Line(tmp_path, tasks=2)
     with line.flows(tmp_path / "node", workers=2) as node:
+        node.eventually(lambda: _is_shared(node), "both are warm, and run a task each")
         seats, pid, tokens = node.members("w1"), node.pid("worker w1"), _tokens(node)
         mine = {each for each in node.held("w1") if each.is_task}
         folders = [line.output / STAGING / f"{each}" / f"{tokens[each]}" for each in mine]
@@ -156,6 +157,12 @@ def test_the_janitor_publishes_what_a_deleted_connector_had_committed(tmp_path: 
 def _tokens(node: Crew) -> dict[Resource, Token]:
     """The tasks, and the tokens under which they run."""
     return {each: told.token for each, told in node.look().statuses.items() if each.is_task}
+
+
+def _is_shared(node: Crew) -> bool:
+    """Tell whether both workers run batches of a task: until both are warm, shares change."""
+    held = [any(each.is_task for each in node.held(worker)) for worker in ("w1", "w2")]
+    return all(held) and all(_run_since(node, 0))
 
 
 def _run_since(node: Crew, at_ms: int) -> Iterator[bool]:
