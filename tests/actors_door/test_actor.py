@@ -6,7 +6,7 @@ import signal
 from typing import cast
 
 import pytest
-from actor_system import InProcess, Running, eventually, log_of
+from actor_system import InProcess, Running, eventually, log_of, runs
 from actors_door.cast import (
     Break,
     Create,
@@ -199,7 +199,7 @@ def test_an_actor_is_told_once_that_it_stops(actor_system: Running, how: str) ->
             actor_system.system.stop(diary)
     if how == "shut down":
         actor_system.shut_down()
-    eventually(lambda: not process.is_running() or process.status() == "zombie", "it ends")
+    eventually(lambda: not runs(process), "it ends")
     assert written.read_text() == "stopping\n"
 
 

@@ -150,7 +150,8 @@ class Crew:
         found = list[int]()
 
         def is_there() -> bool:
-            found[:] = [each.pid for each in parent.children() if each.name() == "java"]
+            with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends as it is looked at
+                found[:] = [each.pid for each in parent.children() if each.name() == "java"]
             return len(found) == 1
 
         self.eventually(is_there, f"{worker} has a JVM")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from actor_system import runs
 
 from fairlead.runtime.demo.feeder import FeedError, feed, split_by_day, start_feeder
 from fairlead.runtime.demo.flights import read_flights
@@ -141,7 +142,7 @@ def test_the_feeder_ends_with_its_parent(tmp_path: Path) -> None:
         feeder = psutil.Process(int(parent.stdout.readline()))
         _until(lambda: any(tmp_path.glob("in/*.csv")))
         parent.kill()
-    _until(lambda: not _alive(feeder))
+    _until(lambda: not runs(feeder))
     assert not list((tmp_path / "in").glob(".*"))
 
 
@@ -184,7 +185,3 @@ def _until(reached: Callable[[], bool]) -> None:
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def _alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

@@ -1,11 +1,13 @@
 """Python code for executors that can be seen to run, and told to end."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import psutil
+from actor_system import runs as is_at_work
 from pyspark.sql import SparkSession
 
 
@@ -32,8 +34,9 @@ def runs(signs: Path, name: str) -> psutil.Process:
 
 def gone(pids: Iterable[int]) -> bool:
     """Wait until none of these processes lives."""
-    left = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    left = list[psutil.Process]()
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            left.append(psutil.Process(pid))
     psutil.wait_procs(left, timeout=10)
-    return not any(
-        process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in left
-    )
+    return not any(map(is_at_work, left))
