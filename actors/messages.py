@@ -34,6 +34,7 @@ class Error(Enum):
     INVALID_REQUEST = "INVALID_REQUEST"
     GROUP_ID_NOT_FOUND = "GROUP_ID_NOT_FOUND"
     GROUP_MAX_SIZE_REACHED = "GROUP_MAX_SIZE_REACHED"
+    FENCED_INSTANCE_ID = "FENCED_INSTANCE_ID"
     FENCED_MEMBER_EPOCH = "FENCED_MEMBER_EPOCH"
     UNRELEASED_INSTANCE_ID = "UNRELEASED_INSTANCE_ID"
     UNSUPPORTED_ASSIGNOR = "UNSUPPORTED_ASSIGNOR"
@@ -69,6 +70,8 @@ class Heartbeat:
     client_id: str | None = None
     client_host: str | None = None
     rebalance_timeout_ms: int = -1
+    session_timeout_ms: int = -1
+    """By which session the member fences itself; the group waits no shorter."""
     assignors: tuple[Assignor, ...] | None = None
     server_assignor: str | None = None
     owned: tuple[Resource, ...] | None = None
@@ -97,6 +100,8 @@ class HeartbeatReply:
     message: str = ""
     heartbeat_interval_ms: int = 0
     throttle_time_ms: int = 0
+    session_timeout_ms: int = 0
+    """By which session the member is to fence itself from now on; 0: as before."""
     log_offset: int = 0
     assignment: Resources | None = None
 
@@ -160,6 +165,12 @@ class MemberView:
     owned: Resources
     target: Resources
     joined_epoch: int = 0
+    cordoned: bool = False
+    """It keeps what it has, and is to be given nothing more."""
+    draining: bool = False
+    """It is to give up all that it has."""
+    worker: str = ""
+    """The name by which operators' orders and pins know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +198,12 @@ class Snapshot:
     parked: Grants
     fired: Resources
     now_ms: int
+    weights: Mapping[Resource, int] = field(default_factory=dict[Resource, int])
+    """What resources weigh that do not weigh 1."""
+    pins: Mapping[Resource, tuple[str, ...]] = field(
+        default_factory=dict[Resource, tuple[str, ...]]
+    )
+    """The workers that operators allow for a resource; any where it is not named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +310,90 @@ class ReportStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteGroup:
+    """End an empty group: nothing of it stays but its history."""
+
+    group_id: str
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigureGroup:
+    """Change settings of a group while it runs; None takes one back to the node's."""
+
+    group_id: str
+    configs: Mapping[str, str | None]
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon:
+    """Give a worker nothing more; with `drain` have it give up what it has as well.
+
+    A worker is named by member id, instance id, url or client id.
+    """
+
+    group_id: str
+    worker: str
+    drain: bool = False
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon:
+    """Let a worker be given work again."""
+
+    group_id: str
+    worker: str
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """A worker is expected back in so many milliseconds; its work waits for it until then."""
+
+    group_id: str
+    worker: str
+    within_ms: int
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Set what a connector's work, or one task, weighs, and on which workers it may run.
+
+    None leaves a value as it is; weight 1 and no pins are how everything starts.
+    """
+
+    group_id: str
+    resource: Resource
+    weight: int | None = None
+    pins: tuple[str, ...] | None = None
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """Have the group's target computed anew."""
+
+    group_id: str
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMember:
+    """End a member's seat; with `force` also one that still holds work.
+
+    By force it is answered no more, and goes when it must have fenced itself.
+    """
+
+    group_id: str
+    worker: str
+    force: bool = False
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CommandReply:
     """How a command ended; `log_offset` is the end of the log that holds its effect."""
 
@@ -348,19 +449,31 @@ class CommitReply:
     message: str = ""
 
 
-GroupCommand = (
-    Heartbeat
-    | ExpireSession
+TimerCommand = (
+    ExpireSession
     | ExpireRebalance
     | ReleaseParked
     | RetryAssignor
     | TimeOutAssignor
+    | FinishDeletion
+)
+"""What a group says to itself; nobody else may."""
+
+OperatorCommand = Cordon | Uncordon | Expect | Place | Rebalance | RemoveMember
+GroupCommand = (
+    Heartbeat
     | Prepare
     | Install
     | PutConnector
     | DeleteConnector
-    | FinishDeletion
     | PutTaskConfigs
     | ReportStatus
+    | ConfigureGroup
+    | DeleteGroup
+    | OperatorCommand
 )
+"""What may be asked of a group."""
+
+Command = GroupCommand | TimerCommand
+"""What leads to a decision."""
 Reply = HeartbeatReply | PrepareReply | InstallReply | CommandReply | CommitReply

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from . import convert, records, wire
-from .keys import Key, commit_key, offset_key, pack_key, unpack_key
+from .keys import Key, commit_key, offset_key, operator_key, pack_key, unpack_key
 from .log.frame import Entry, NewEntry
 from .records import Record, Tombstone
 
@@ -42,11 +42,13 @@ TYPES: dict[type, tuple[int, type[msgspec.Struct]]] = {
     records.MemberMetadata: (5, wire.MemberMetadataWire),
     records.TargetAssignment: (6, wire.TargetAssignmentWire),
     records.CurrentAssignment: (7, wire.CurrentAssignmentWire),
+    records.GroupConfiguration: (8, wire.GroupConfigurationWire),
     records.ConnectorConfig: (16, wire.ConnectorConfigWire),
     records.TaskConfigs: (17, wire.TaskConfigsWire),
     records.Offset: (19, wire.OffsetWire),
     records.TaskStatus: (20, wire.TaskStatusWire),
     records.ScheduledRebalance: (21, wire.ScheduledRebalanceWire),
+    records.Operator: (22, wire.OperatorWire),
     records.Loss: (23, wire.LossWire),
     records.Committed: (24, wire.CommittedWire),
     records.TaskProgress: (25, wire.TaskProgressWire),
@@ -116,6 +118,7 @@ KEYS: dict[type, Callable[[Any], Key]] = {
     records.MemberMetadata: lambda record: (record.member_id,),
     records.CurrentAssignment: lambda record: (record.member_id,),
     records.Loss: lambda record: (record.member_id,),
+    records.Operator: lambda record: operator_key(record.scope, record.name, record.task),
     records.ConnectorConfig: lambda record: (record.connector,),
     records.TaskConfigs: lambda record: (record.connector,),
     records.TaskStatus: lambda record: tuple(record.resource),

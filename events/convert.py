@@ -19,6 +19,7 @@ from .model import (
     MemberState,
     Resource,
     RunState,
+    Scope,
     TaskConfig,
     Token,
     Why,
@@ -227,6 +228,20 @@ def _lift_schedule(value: wire.ScheduledRebalanceWire) -> records.ScheduledRebal
     return records.ScheduledRebalance(parked, frozenset(lift_resources(value.fired)))
 
 
+def _lower_operator(record: records.Operator) -> wire.OperatorWire:
+    fields = _fields(record)
+    fields["scope"] = record.scope.value
+    fields["pins"] = list(record.pins)
+    return wire.OperatorWire(**fields)
+
+
+def _lift_operator(value: wire.OperatorWire) -> records.Operator:
+    fields = msgspec.structs.asdict(value)
+    fields["scope"] = Scope(value.scope)
+    fields["pins"] = tuple(value.pins)
+    return records.Operator(**fields)
+
+
 def _lower_loss(record: records.Loss) -> wire.LossWire:
     fields = _fields(record)
     fields["resources"] = _resources(record.resources)
@@ -301,6 +316,8 @@ LOWER: dict[type, Callable[[Any], msgspec.Struct]] = {
     records.TaskConfigs: _lower_task_configs,
     records.TaskStatus: _lower_status,
     records.ScheduledRebalance: _lower_schedule,
+    records.GroupConfiguration: lambda record: wire.GroupConfigurationWire(dict(record.configs)),
+    records.Operator: _lower_operator,
     records.Loss: _lower_loss,
     records.Offset: lambda record: wire.OffsetWire(**_fields(record)),
     records.Committed: _lower_committed,
@@ -320,6 +337,8 @@ LIFT: dict[type, Callable[[Any], records.Record]] = {
     wire.TaskConfigsWire: _lift_task_configs,
     wire.TaskStatusWire: _lift_status,
     wire.ScheduledRebalanceWire: _lift_schedule,
+    wire.GroupConfigurationWire: lambda value: records.GroupConfiguration(value.configs),
+    wire.OperatorWire: _lift_operator,
     wire.LossWire: _lift_loss,
     wire.OffsetWire: lambda value: records.Offset(**msgspec.structs.asdict(value)),
     wire.CommittedWire: _lift_committed,

@@ -7,17 +7,19 @@ departed. `settle` ends a replay.
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from .group import NO_SCHEDULE, NO_TARGET, NOT_STARTED, Group, Member
-from .model import NOTHING, MemberState, Resource
+from .model import NOTHING, MemberState, Resource, Scope
 from .records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
     CurrentAssignment,
+    GroupConfiguration,
     GroupMetadata,
     Loss,
     MemberMetadata,
+    Operator,
     Record,
     ScheduledRebalance,
     TargetAssignment,
@@ -25,6 +27,8 @@ from .records import (
     TaskStatus,
     Tombstone,
 )
+
+K = TypeVar("K")
 
 
 def evolve(group: Group, record: Record, offset: int) -> None:
@@ -82,11 +86,7 @@ def _hold(group: Group, member_id: str, old: CurrentAssignment, new: CurrentAssi
 def _count_stable(group: Group, current: CurrentAssignment, change: int) -> None:
     if current.state is not MemberState.STABLE:
         return
-    count = group.stable_at.get(current.member_epoch, 0) + change
-    if count:
-        group.stable_at[current.member_epoch] = count
-    else:
-        group.stable_at.pop(current.member_epoch, None)
+    _count(group.stable_at, current.member_epoch, change)
 
 
 def _seat(group: Group, record: MemberMetadata) -> None:
@@ -96,22 +96,35 @@ def _seat(group: Group, record: MemberMetadata) -> None:
         group.members[record.member_id] = Member(record, unstarted)
         _count_stable(group, NOT_STARTED, 1)
     else:
-        _count_assignors(group, member.metadata, -1)
+        _index(group, member.metadata, -1)
         group.members[record.member_id] = replace(member, metadata=record)
-    _count_assignors(group, record, 1)
+    _index(group, record, 1)
     if record.joined_epoch > group.assignment_epoch:
         _drop_share(group, record.member_id)
 
 
-def _count_assignors(group: Group, metadata: MemberMetadata, change: int) -> None:
-    for assignor in metadata.assignors:
-        versions = (assignor.minimum_version, assignor.maximum_version, assignor.version)
-        key = (assignor.name, *versions)
-        count = group.assignor_ranges.get(key, 0) + change
-        if count:
-            group.assignor_ranges[key] = count
-        else:
-            del group.assignor_ranges[key]
+def _index(group: Group, metadata: MemberMetadata, change: int) -> None:
+    """Count what a member says of itself in, or out."""
+    for each in metadata.assignors:
+        versions = (each.minimum_version, each.maximum_version, each.version)
+        _count(group.assignor_ranges, (each.name, *versions), change)
+    if metadata.assignors:
+        _count(group.ballots, tuple(each.name for each in metadata.assignors), change)
+    if metadata.server_assignor is not None:
+        _count(group.server_choices, metadata.server_assignor, change)
+    if metadata.instance_id is not None:
+        if change > 0:
+            group.instances[metadata.instance_id] = metadata.member_id
+        elif group.instances.get(metadata.instance_id) == metadata.member_id:
+            del group.instances[metadata.instance_id]
+
+
+def _count(counts: dict[K, int], key: K, change: int) -> None:
+    count = counts.get(key, 0) + change
+    if count:
+        counts[key] = count
+    else:
+        counts.pop(key, None)
 
 
 def _aim(group: Group, record: TargetAssignment) -> None:
@@ -158,6 +171,17 @@ def _lose(group: Group, record: Loss) -> None:
     group.losses[record.member_id] = record
 
 
+def _set(group: Group, record: GroupConfiguration) -> None:
+    group.configs = record.configs
+
+
+def _order(group: Group, record: Operator) -> None:
+    if record.scope is Scope.WORKER:
+        group.worker_orders[record.name] = record
+    else:
+        group.resource_orders[Resource(record.name, record.task)] = record
+
+
 def _bury(group: Group, tombstone: Tombstone) -> None:
     kind, key = tombstone.kind, tombstone.key
     first = str(key[0]) if key else ""
@@ -173,8 +197,17 @@ def _bury(group: Group, tombstone: Tombstone) -> None:
         group.statuses.pop(Resource(first, int(key[1])), None)
     elif kind is Loss:
         group.losses.pop(first, None)
+    elif kind is Operator:
+        _countermand(group, *key)
     else:
         _bury_single(group, kind)
+
+
+def _countermand(group: Group, scope: str | int, name: str | int, task: str | int) -> None:
+    if scope == Scope.WORKER.value:
+        group.worker_orders.pop(str(name), None)
+    else:
+        group.resource_orders.pop(Resource(str(name), int(task)), None)
 
 
 def _bury_single(group: Group, kind: type) -> None:
@@ -185,6 +218,8 @@ def _bury_single(group: Group, kind: type) -> None:
         _schedule(group, NO_SCHEDULE)
     elif kind is ConnectorsTasksMetadata:
         group.configured = NOTHING
+    elif kind is GroupConfiguration:
+        group.configs = {}
     elif kind is GroupMetadata:
         group.group_epoch, group.bump = 0, None
 
@@ -205,7 +240,7 @@ def _unseat(group: Group, member_id: str) -> None:
     member = group.members.pop(member_id, None)
     if member is not None:
         _count_stable(group, NOT_STARTED, -1)
-        _count_assignors(group, member.metadata, -1)
+        _index(group, member.metadata, -1)
     _drop_share(group, member_id)
 
 
@@ -218,6 +253,8 @@ EVOLVE: dict[type, Callable[[Group, Any], None]] = {
     TaskConfigs: _split,
     TaskStatus: _report,
     ScheduledRebalance: _schedule,
+    GroupConfiguration: _set,
+    Operator: _order,
     Loss: _lose,
     Tombstone: _bury,
 }

@@ -5,6 +5,7 @@ group itself changes in place, so that one record costs what it changes, not the
 the group.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .model import NOTHING, GroupState, MemberState, Resource, Resources
@@ -14,6 +15,7 @@ from .records import (
     GroupMetadata,
     Loss,
     MemberMetadata,
+    Operator,
     ScheduledRebalance,
     TargetAssignment,
     TaskConfigs,
@@ -61,6 +63,12 @@ class Group:
     shares: dict[str, Resources] = field(default_factory=dict[str, Resources])
     """The target by member id, without the departed."""
     configured: Resources = NOTHING
+    configs: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The settings in which the group differs from its node's."""
+    worker_orders: dict[str, Operator] = field(default_factory=dict[str, Operator])
+    """What operators want of workers, by instance id, url or member id."""
+    resource_orders: dict[Resource, Operator] = field(default_factory=dict[Resource, Operator])
+    """What operators want of connectors (for all their tasks) and of single tasks."""
     connectors: dict[str, ConnectorConfig] = field(default_factory=dict[str, ConnectorConfig])
     task_configs: dict[str, TaskConfigs] = field(default_factory=dict[str, TaskConfigs])
     statuses: dict[Resource, TaskStatus] = field(default_factory=dict[Resource, TaskStatus])
@@ -71,12 +79,18 @@ class Group:
     # Indexes, all derived from the facts above.
     holders: dict[Resource, str] = field(default_factory=dict[Resource, str])
     """Who holds a resource, assigned or pending revocation."""
+    instances: dict[str, str] = field(default_factory=dict[str, str])
+    """Which member sits in the seat of an instance id."""
     heirs: dict[Resource, str] = field(default_factory=dict[Resource, str])
     """Whom the target gives a resource to."""
     stable_at: dict[int, int] = field(default_factory=dict[int, int])
     """How many members are STABLE at an epoch."""
     assignor_ranges: dict[AssignorRange, int] = field(default_factory=dict[AssignorRange, int])
     """How many members can run an assignor in these versions."""
+    ballots: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
+    """How many members list their assignors in this order: their votes."""
+    server_choices: dict[str, int] = field(default_factory=dict[str, int])
+    """How many members name a server assignor."""
     next_deadline_ms: int | None = None
     """When the first parked work comes due that has not fired, wall clock."""
 

@@ -3,7 +3,7 @@
 import hashlib
 
 from . import records
-from .model import CommitId, Document, identity
+from .model import CommitId, Document, Scope, identity
 
 LONGEST_PARTITION = 200
 """Bytes of a source partition that stand in a key; the rest is told by a digest."""
@@ -15,6 +15,7 @@ PARTS = {
     records.ConnectorConfig: 1,
     records.TaskConfigs: 1,
     records.Loss: 1,
+    records.Operator: 3,
     records.TaskStatus: 2,
     records.Offset: 2,
     records.TaskProgress: 2,
@@ -22,7 +23,12 @@ PARTS = {
 }
 """How many parts a kind's key has; a group has but one of the other kinds, and they no key."""
 
-NUMBERS_FROM = {records.TaskStatus: 1, records.Committed: 1, records.TaskProgress: 1}
+NUMBERS_FROM = {
+    records.TaskStatus: 1,
+    records.Committed: 1,
+    records.TaskProgress: 1,
+    records.Operator: 2,
+}
 """From which part on a kind's key is numbers; other keys are text."""
 
 
@@ -49,6 +55,11 @@ def offset_key(connector: str, partition: Document) -> Key:
         digest = hashlib.blake2b(packed, digest_size=16).hexdigest()
         spelled = packed[:LONGEST_PARTITION].decode(errors="ignore") + "#" + digest
     return (connector, spelled)
+
+
+def operator_key(scope: Scope, name: str, task: int) -> Key:
+    """Return the key of an operator's order."""
+    return (scope.value, name, task)
 
 
 def commit_key(commit_id: CommitId) -> Key:

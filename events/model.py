@@ -78,9 +78,22 @@ class Why(Enum):
     TASKS_CHANGED = "tasks-changed"
     DELAY_EXPIRED = "delay-expired"
     ASSIGNOR_RETRY = "assignor-retry"
+    WORKER_CORDONED = "worker-cordoned"
+    WORKER_UNCORDONED = "worker-uncordoned"
+    WORKER_DRAINED = "worker-drained"
+    WORKER_EXPECTED = "worker-expected"
+    PLACEMENT_CHANGED = "placement-changed"
+    REBALANCE_REQUESTED = "rebalance-requested"
     OPERATOR = "operator"
     UNKNOWN = "unknown"
     """A cause that a later version wrote."""
+
+
+class Scope(Enum):
+    """What an operator's order is about."""
+
+    WORKER = "worker"
+    RESOURCE = "resource"
 
 
 class Cause(NamedTuple):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .model import (
+    CONNECTOR,
     NOTHING,
     Assignor,
     Cause,
@@ -20,6 +21,7 @@ from .model import (
     Resource,
     Resources,
     RunState,
+    Scope,
     TaskConfig,
     Token,
 )
@@ -61,6 +63,8 @@ class MemberMetadata:
     url: str = ""
     client_id: str = ""
     client_host: str = ""
+    session_timeout_ms: int = 0
+    """By which session the member fences itself; 0: the one its group was configured with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,13 @@ class CurrentAssignment:
     assigned: Grants
     pending: Grants
     assignor_error: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfiguration:
+    """The settings in which the group differs from its node's (key type 8)."""
+
+    configs: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +157,27 @@ class ScheduledRebalance:
 
     parked: Grants = field(default_factory=dict[Resource, int])
     fired: Resources = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What operators want of one worker, or of one connector or task (key type 22).
+
+    A worker goes by its instance id, its url, or, where it has neither, its member id; a
+    connector's order stands for those of its tasks that have none of their own.
+    `expected_back_ms` is wall clock, 0 if nobody is expected; `pins` name workers.
+    """
+
+    scope: Scope
+    name: str
+    task: int = CONNECTOR
+    cordoned: bool = False
+    draining: bool = False
+    expected_back_ms: int = 0
+    weight: int = 1
+    pins: tuple[str, ...] = ()
+    time_ms: int = 0
+    actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +239,12 @@ ControlRecord = (
     | MemberMetadata
     | TargetAssignment
     | CurrentAssignment
+    | GroupConfiguration
     | ConnectorConfig
     | TaskConfigs
     | TaskStatus
     | ScheduledRebalance
+    | Operator
     | Loss
 )
 OffsetRecord = Offset | Committed | TaskProgress

@@ -70,6 +70,7 @@ class MemberMetadataWire(msgspec.Struct):
     url: str = ""
     client_id: str = ""
     client_host: str = ""
+    session_timeout_ms: int = 0
 
 
 class ShareWire(msgspec.Struct):
@@ -115,6 +116,12 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False):
     assigned_epochs: list[int] = []
     pending_epochs: list[int] = []
     assignor_error: int = 0
+
+
+class GroupConfigurationWire(msgspec.Struct):
+    """Key type 8."""
+
+    configs: dict[str, str]
 
 
 class ConnectorConfigWire(msgspec.Struct):
@@ -167,6 +174,21 @@ class ScheduledRebalanceWire(msgspec.Struct):
 
     parked: list[DeadlineWire]
     fired: ResourceList
+
+
+class OperatorWire(msgspec.Struct):
+    """Key type 22."""
+
+    scope: str
+    name: str
+    task: int = -1
+    cordoned: bool = False
+    draining: bool = False
+    expected_back_ms: int = 0
+    weight: int = 1
+    pins: list[str] = []
+    time_ms: int = 0
+    actor: str | None = None
 
 
 class LossWire(msgspec.Struct):

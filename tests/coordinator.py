@@ -10,9 +10,9 @@ from fairlead.actors.group.decide import decide
 from fairlead.actors.group.desk import Decision, Desk, Settings
 from fairlead.actors.messages import (
     Assignment,
+    Command,
     CommandReply,
     Error,
-    GroupCommand,
     Heartbeat,
     HeartbeatReply,
     Install,
@@ -59,7 +59,7 @@ class Coordinator:
         self.now_ms = 0
         self.witness = Witness("connect")
 
-    def carry_out(self, command: GroupCommand) -> Decision:
+    def carry_out(self, command: Command) -> Decision:
         """Decide a command and write what it leads to."""
         decision = decide(self.group, self.desk, command, self.now_ms)
         self.desk = decision.desk
@@ -155,7 +155,7 @@ class Coordinator:
         """Return how far a member has come."""
         return self.member(member_id).current
 
-    def command(self, command: GroupCommand) -> CommandReply:
+    def command(self, command: Command) -> CommandReply:
         """Carry out an order of the operator's, or of the group's to itself."""
         reply = self.carry_out(command).reply
         assert isinstance(reply, CommandReply)

@@ -30,12 +30,12 @@ from fairlead.actors.assignors.cooperative import assign
 from fairlead.actors.group.desk import Decision
 from fairlead.actors.messages import (
     Assignment,
+    Command,
     CommandReply,
     DeleteConnector,
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
-    GroupCommand,
     Heartbeat,
     HeartbeatReply,
     Install,
@@ -141,7 +141,7 @@ class Teller:
 
     # Commands.
 
-    def _commands(self, verb: str, rest: str) -> Iterable[GroupCommand]:
+    def _commands(self, verb: str, rest: str) -> Iterable[Command]:
         match verb:
             case "join":
                 member_id, _, at = rest.partition(" at ")
@@ -161,8 +161,8 @@ class Teller:
             case _:
                 yield self._order(verb, rest)
 
-    def _order(self, verb: str, rest: str) -> GroupCommand:
-        orders: dict[str, Callable[[], GroupCommand]] = {
+    def _order(self, verb: str, rest: str) -> Command:
+        orders: dict[str, Callable[[], Command]] = {
             "expire": lambda: ExpireSession(rest),
             "overdue": lambda: ExpireRebalance(rest, self.coordinator.member(rest).offset),
             "release": ReleaseParked,
@@ -231,7 +231,7 @@ class Teller:
 
     # What is told.
 
-    def _told(self, command: GroupCommand) -> list[str]:
+    def _told(self, command: Command) -> list[str]:
         decision: Decision = self.coordinator.carry_out(command)
         if isinstance(decision.reply, PrepareReply):
             self.snapshot = decision.reply.snapshot

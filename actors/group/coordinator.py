@@ -24,6 +24,7 @@ from ...events.records import (
 from ..messages import (
     JOIN_EPOCH,
     SUCCESS,
+    Command,
     CommandReply,
     CommitOffsets,
     CommitReply,
@@ -209,7 +210,7 @@ class Coordinator:
 
     # -- one decision
 
-    def _decide(self, command: GroupCommand, now: Now) -> Decision:
+    def _decide(self, command: Command, now: Now) -> Decision:
         """Decide, and change the group by it; raises `UnwritableRecordError`, nothing changed."""
         decision = decide(self.group, self._desk, command, now.wall_ms)
         entries = [encode(record) for record in decision.records]

@@ -10,11 +10,11 @@ from typing import Any
 
 from ...events.group import Group
 from ..messages import (
+    Command,
     DeleteConnector,
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
-    GroupCommand,
     Heartbeat,
     Install,
     Prepare,
@@ -60,6 +60,6 @@ RULES: dict[type, Callable[[Group, Desk, Any, int], Decision]] = {
 }
 
 
-def decide(group: Group, desk: Desk, command: GroupCommand, now_ms: int) -> Decision:
+def decide(group: Group, desk: Desk, command: Command, now_ms: int) -> Decision:
     """Return what the command leads to in this group at this time (wall clock, ms)."""
     return RULES[type(command)](group, desk, command, now_ms)

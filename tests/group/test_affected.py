@@ -11,9 +11,9 @@ from fairlead.actors.group.decide import decide
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages import (
     Assignment,
+    Command,
     DeleteConnector,
     ExpireSession,
-    GroupCommand,
     Heartbeat,
     HeartbeatReply,
     Install,
@@ -55,7 +55,7 @@ class Crowd:
         for request in self.held.values():
             self._has_no_news(request, command)
 
-    def _has_no_news(self, request: Heartbeat, command: GroupCommand) -> None:
+    def _has_no_news(self, request: Heartbeat, command: Command) -> None:
         coordinator = self.coordinator
         again = decide(coordinator.group, coordinator.desk, request, coordinator.now_ms)
         assert again.records == (), f"{request.member_id} was left out of {command}"
@@ -63,7 +63,7 @@ class Crowd:
         # Who is to compute is the desk's to tell.
         assert not again.news or again.reply.error is COMPUTE, f"{command} was news: {again}"
 
-    def _command(self) -> GroupCommand:
+    def _command(self) -> Command:
         members = sorted(self.coordinator.group.members)
         if not members or self.dice.random() < 0.08:
             member_id = f"W{self.dice.randint(1, 5)}"
@@ -74,7 +74,7 @@ class Crowd:
             return self._beat(member_id)
         if roll < 0.8 and (install := self._install()):
             return install
-        others: list[GroupCommand] = [
+        others: list[Command] = [
             self._beat(member_id),
             ExpireSession(member_id),
             Heartbeat("connect", member_id, -1, "1"),

@@ -6,10 +6,10 @@ import pytest
 from coordinator import JOIN, Coordinator, resources
 
 from fairlead.actors.messages import (
+    Command,
     DeleteConnector,
     Error,
     ExpireSession,
-    GroupCommand,
     Heartbeat,
     PutConnector,
     PutTaskConfigs,
@@ -46,7 +46,7 @@ def assignor(**changes: object) -> tuple[Assignor, ...]:
     return (replace(Assignor("cooperative"), **changes),)  # type: ignore[arg-type]
 
 
-BUMPS: dict[str, tuple[GroupCommand, Cause]] = {
+BUMPS: dict[str, tuple[Command, Cause]] = {
     "join": (
         replace(JOIN, member_id="W3", url="http://w3"),
         Cause(Why.MEMBER_JOINED, "http://w3"),
@@ -83,7 +83,7 @@ BUMPS: dict[str, tuple[GroupCommand, Cause]] = {
 
 @pytest.mark.parametrize(("command", "cause"), BUMPS.values(), ids=BUMPS)
 def test_a_change_of_who_or_what_bumps_once(
-    coordinator: Coordinator, command: GroupCommand, cause: Cause
+    coordinator: Coordinator, command: Command, cause: Cause
 ) -> None:
     records = coordinator.carry_out(command).records
     actor = getattr(command, "actor", None)
@@ -92,7 +92,7 @@ def test_a_change_of_who_or_what_bumps_once(
     assert coordinator.group.state is GroupState.ASSIGNING
 
 
-RECORD_ONLY: dict[str, GroupCommand] = {
+RECORD_ONLY: dict[str, Command] = {
     "rebalance-timeout": replace(BEAT, rebalance_timeout_ms=7_000),
     "url": replace(BEAT, url="http://elsewhere"),
     "rack": replace(BEAT, rack="north"),
@@ -103,14 +103,14 @@ RECORD_ONLY: dict[str, GroupCommand] = {
 
 @pytest.mark.parametrize("command", RECORD_ONLY.values(), ids=RECORD_ONLY)
 def test_what_a_member_says_of_itself_only_changes_its_record(
-    coordinator: Coordinator, command: GroupCommand
+    coordinator: Coordinator, command: Command
 ) -> None:
     decision = coordinator.carry_out(command)
     assert [type(record) for record in decision.records] == [MemberMetadata]
     assert coordinator.group.state is GroupState.STABLE
 
 
-NO_EFFECT: dict[str, GroupCommand] = {
+NO_EFFECT: dict[str, Command] = {
     "plain": BEAT,
     "owned": replace(BEAT, owned=tuple(resources("A A-0"))),
     "full": replace(JOIN, member_id="W1", member_epoch=2, url="http://w1"),
@@ -121,9 +121,7 @@ NO_EFFECT: dict[str, GroupCommand] = {
 
 
 @pytest.mark.parametrize("command", NO_EFFECT.values(), ids=NO_EFFECT)
-def test_what_changes_nothing_writes_nothing(
-    coordinator: Coordinator, command: GroupCommand
-) -> None:
+def test_what_changes_nothing_writes_nothing(coordinator: Coordinator, command: Command) -> None:
     assert coordinator.carry_out(command).records == ()
 
 

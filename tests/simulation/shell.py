@@ -10,9 +10,9 @@ from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.gate import Gate
 from fairlead.actors.messages import (
     SUCCESS,
+    Command,
     ExpireRebalance,
     ExpireSession,
-    GroupCommand,
     Heartbeat,
     HeartbeatReply,
     ReleaseParked,
@@ -39,13 +39,13 @@ class Shell:
         self.story: list[str] = []
         self._tick()
 
-    def receive(self, command: GroupCommand, answer: Answer) -> None:
+    def receive(self, command: Command, answer: Answer) -> None:
         """Take a message in; a request that is not new is dropped, unanswered."""
         if self.is_down or (isinstance(command, Heartbeat) and not self.gate.admits(command)):
             return
         answer(self.carry_out(command))
 
-    def carry_out(self, command: GroupCommand) -> Reply:
+    def carry_out(self, command: Command) -> Reply:
         """Decide, write, and set the timers that the records ask for."""
         coordinator = self.coordinator
         coordinator.now_ms = self.clock.now_ms
@@ -127,7 +127,7 @@ class Shell:
         self.clock.after(500, self._tick)
 
 
-def tell(command: GroupCommand) -> str:
+def tell(command: Command) -> str:
     """Say in a few words what was asked."""
     fields = [getattr(command, name, None) for name in ("member_id", "member_epoch", "connector")]
     said = " ".join(str(field) for field in fields if field is not None)
