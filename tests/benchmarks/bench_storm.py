@@ -1,0 +1,202 @@
+"""Ten thousand members join one group at once: the coordinator's CPU until all is at rest.
+
+The coordinator is the real one on a real log, the members are real memberships; only the
+coordinator's own work is counted: deciding, changing the group, writing down.
+"""
+
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.figures import tell
+from benchmarks.groups import TASKS, member_id, share
+
+from fairlead.actors.assignor_actor import Assigned
+from fairlead.actors.assignors import cooperative
+from fairlead.actors.assignors.capacity import WARM
+from fairlead.actors.group.coordinator import Asked, Coordinator, Now
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.messages import (
+    GroupCommand,
+    Heartbeat,
+    HeartbeatReply,
+    InstallReply,
+    PrepareReply,
+    Reply,
+)
+from fairlead.actors.worker.instructions import (
+    Compute,
+    Identity,
+    Instruction,
+    Send,
+    Stop,
+    Timing,
+)
+from fairlead.actors.worker.membership import Membership
+from fairlead.events.codec import encode
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import NOTHING, Assignor, GroupState
+from fairlead.events.records import ConnectorsTasksMetadata
+from fairlead.events.restore import restore
+from fairlead.runtime.worker.computing import Computing
+
+MEMBERS = 10_000
+FLUSH = 500
+"""Requests that share one append, as they pile up while the one before is written."""
+
+TIMING = Timing(rebalance_timeout_ms=60_000, session_timeout_ms=60_000)
+WALL_MS = 1_700_000_000_000
+
+
+class Office:
+    """The coordinator with its log, and the CPU that it took."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cpu_s = 0.0
+        self.now_ms = 0
+        self._control = GroupLog.open_writer(folder / "control", "storm")
+        offsets = GroupLog.open_writer(folder / "offsets", "storm")
+        everything = NOTHING.union(*map(share, range(MEMBERS)))
+        self._control.append(0, [encode(ConnectorsTasksMetadata(everything))], WALL_MS)
+        group = restore("storm", *self._control.load())
+        settings = Settings(session_timeout_ms=TIMING.session_timeout_ms)
+        self.coordinator = Coordinator(group, settings, OffsetLedger(offsets), 0)
+
+    @property
+    def end(self) -> int:
+        """The log's end."""
+        return self._control.end
+
+    def serve(self, commands: list[tuple[GroupCommand, str]]) -> list[tuple[str, Reply]]:
+        """Decide what arrived together, write it down, and return the answers."""
+        with self._counted():
+            now = Now(WALL_MS + self.now_ms, self.now_ms)
+            for command, sender in commands:
+                if isinstance(command, Heartbeat):
+                    self.coordinator.beat(Asked(command, sender, by_host=True), now)
+                else:
+                    self.coordinator.take(command, sender, now)
+            self.coordinator.pass_time(now)
+            self.coordinator.settle(now)
+            if self.coordinator.entries:
+                self._control.append(self._control.end, self.coordinator.entries, now.wall_ms)
+                self.coordinator.entries.clear()
+            outbox, self.coordinator.outbox = self.coordinator.outbox, []
+        return [(answer.to, answer.reply) for answer in outbox]
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        begun = time.process_time()
+        yield
+        self.cpu_s += time.process_time() - begun
+
+
+class Crowd:
+    """All the members, each a real membership; what they say waits in one queue."""
+
+    def __init__(self, office: Office, *, is_swift: bool) -> None:
+        """Have all join; a swift assignor has its say before the requests that wait."""
+        self.office = office
+        self.is_swift = is_swift
+        self.said: deque[tuple[GroupCommand, str]] = deque()
+        self.heartbeats = 0
+        self.targets = 0
+        self._members: dict[str, Membership] = {}
+        self._computing: dict[str, Computing] = {}
+        assignors = (Assignor(cooperative.NAME, metadata=WARM),)
+        for number in range(MEMBERS):
+            name = member_id(number)
+            identity = Identity("storm", name, name, f"h{number}:8083/w1")
+            self._members[name] = Membership(identity, TIMING, assignors)
+            self._obey(name, self._members[name].join(0))
+
+    def run(self, until_ms: int) -> None:
+        """Carry messages until nobody has anything to say, then let time pass."""
+        while self.office.now_ms < until_ms:
+            while self.said:
+                batch = [self.said.popleft() for _ in range(min(FLUSH, len(self.said)))]
+                for name, reply in self.office.serve(batch):
+                    self._hear(name, reply)
+            self.office.now_ms += 100
+            for name, reply in self.office.serve([]):
+                self._hear(name, reply)
+
+    def _hear(self, name: str, reply: Reply) -> None:
+        now_ms = self.office.now_ms
+        match reply:
+            case HeartbeatReply():
+                self._obey(name, self._members[name].answered(reply, now_ms))
+            case PrepareReply():
+                self._compute(name, reply)
+            case InstallReply():
+                self._computing.pop(name).installed(reply, now_ms)
+                self._members[name].computed()
+            case _:
+                raise TypeError(reply)
+
+    def _compute(self, name: str, reply: PrepareReply) -> None:
+        computing, now_ms = self._computing[name], self.office.now_ms
+        asked = computing.prepared(reply, now_ms)
+        assert asked is not None
+        made = Assigned(asked.snapshot.group_epoch, cooperative.assign(asked.snapshot))
+        self.targets += 1
+        install = computing.assigned(made, self._members[name].member_epoch, now_ms)
+        assert install is not None
+        self._say_of_target(install, name)
+
+    def _say_of_target(self, command: GroupCommand, name: str) -> None:
+        if self.is_swift:
+            self.said.appendleft((command, name))
+        else:
+            self.said.append((command, name))
+
+    def _obey(self, name: str, instructions: list[Instruction]) -> None:
+        now_ms = self.office.now_ms
+        for instruction in instructions:
+            match instruction:
+                case Send(request):
+                    self.heartbeats += 1
+                    self.said.append((request, name))
+                case Stop(resources):
+                    self._obey(name, self._members[name].stopped(resources, now_ms))
+                case Compute(epoch):
+                    computing = Computing("storm", name, TIMING.rebalance_timeout_ms)
+                    self._computing[name] = computing
+                    self._say_of_target(computing.begin(epoch, now_ms), name)
+                case _:
+                    pass
+
+
+def storm(*, is_swift: bool) -> None:
+    """Let them all in, then leave the group alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        office = Office(Path(folder))
+        crowd = Crowd(office, is_swift=is_swift)
+        crowd.run(2_000)
+        group = office.coordinator.group
+        assert group.state is GroupState.STABLE
+        assert len(group.members) == MEMBERS
+        shape = f"{MEMBERS} members, {MEMBERS * TASKS} tasks, {FLUSH} requests per append"
+        cost = f"{crowd.heartbeats} heartbeats, {crowd.targets} targets, {office.end} records"
+        name = "storm.join_all_swift" if is_swift else "storm.join_all"
+        tell(f"{name}.cpu", office.cpu_s, "s", conditions=f"{shape}; {cost}")
+        if not is_swift:
+            rest(office, crowd, shape)
+
+
+def rest(office: Office, crowd: Crowd, shape: str) -> None:
+    """Let half a minute pass in which nothing happens, and see what it costs."""
+    end, cpu_s, beaten = office.end, office.cpu_s, crowd.heartbeats
+    crowd.run(office.now_ms + 30_000)
+    tell("storm.at_rest.records", office.end - end, "records", conditions=shape)
+    per_beat = (office.cpu_s - cpu_s) / (crowd.heartbeats - beaten) * 1e6
+    tell("storm.at_rest.cpu_per_heartbeat", per_beat, "us", conditions=shape)
+
+
+if __name__ == "__main__":
+    storm(is_swift=False)
+    storm(is_swift=True)
