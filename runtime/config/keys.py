@@ -26,6 +26,7 @@ from .kinds import (
     Heap,
     Host,
     InConnect,
+    InstanceId,
     Kind,
     Listener,
     ListenerUrl,
@@ -33,6 +34,7 @@ from .kinds import (
     Milliseconds,
     MillisecondsOrNone,
     Port,
+    RemoteAssignor,
     SparkMaster,
     Workers,
     bracketed,
@@ -113,6 +115,17 @@ class Config(BaseModel):
         InConnect("group.consumer.max.size"),
         Field(description="How many members a group can have."),
     ] = (1 << 31) - 1
+    group_remote_assignor: Annotated[
+        RemoteAssignor,
+        Field(description="Which assignor the group itself runs. Empty: its workers compute."),
+    ] = ""
+    group_instance_id: Annotated[
+        InstanceId,
+        Field(
+            description="Makes this node's workers static: each keeps its seat and its work while "
+            "the node restarts. One name per node."
+        ),
+    ] = ""
     data_dir: Annotated[
         Folder, Field(description="The folder of the logs, and of what runs now.")
     ] = "./fairlead-data"

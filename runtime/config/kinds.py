@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 INT32_MAX: Final = (1 << 31) - 1
 PORT_MAX: Final = 65_535
 FOLDER_BYTES_MAX: Final = 255
+INSTANCE_BYTES_MAX: Final = 128
 HEAP_MIN_MIB: Final = 450
 """Below it, Spark refuses to start."""
 
@@ -108,6 +109,12 @@ def _check_group_id(text: str) -> str:
     return text
 
 
+def _check_instance(text: str) -> str:
+    if len(text.encode(errors="replace")) > INSTANCE_BYTES_MAX or not text.isprintable():
+        raise ValueError(f"it is longer than {INSTANCE_BYTES_MAX} bytes or can not be printed")
+    return text.strip()
+
+
 def _check_host(text: str) -> str:
     if text and not _HOST.fullmatch(text):
         raise ValueError("it is no host")
@@ -183,4 +190,8 @@ LogLevel = Annotated[
 ConnectProtocol = Annotated[
     Literal["eager", "compatible", "sessioned"], Kind("eager, compatible or sessioned")
 ]
+RemoteAssignor = Annotated[
+    Literal["", "uniform", "range"], Kind("uniform or range, or nothing: the workers compute")
+]
+InstanceId = Annotated[str, AfterValidator(_check_instance), Kind("a name, or nothing")]
 GroupProtocol = Annotated[Literal["connect"], Kind("connect, and nothing else yet")]

@@ -47,6 +47,8 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
         ),
         backoff_ms=config.worker_restart_backoff_ms,
         backoff_max_ms=config.worker_restart_backoff_max_ms,
+        server_assignor=config.group_remote_assignor or None,
+        instance=config.group_instance_id,
     )
 
 

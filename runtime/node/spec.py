@@ -36,6 +36,10 @@ class NodeSpec:
     engine: EngineSpec
     backoff_ms: int = 1_000
     backoff_max_ms: int = 30_000
+    server_assignor: str | None = None
+    """Which assignor the group itself runs for these workers; None: they compute."""
+    instance: str = ""
+    """What makes this node's own workers static members, if anything."""
 
     def group_folder(self, group_id: str) -> Path:
         """Return where the logs of a group lie."""
@@ -44,6 +48,10 @@ class NodeSpec:
     def url(self, worker: str) -> str:
         """Return a worker's identity in its group: it outlives the worker's processes."""
         return f"{self.place}/{worker}"
+
+    def instance_id(self, worker: str) -> str | None:
+        """Return a worker's static identity; workers that come and go by hand have none."""
+        return f"{self.instance}-{worker}" if self.instance and worker in self.workers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,9 @@ class AssignorAt:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """To a worker: give everything up in good order and go."""
+    """To a worker: stop everything in good order and go; a static one may keep its seat."""
+
+    is_temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

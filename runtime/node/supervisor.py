@@ -229,7 +229,7 @@ class Supervisor(Actor):
         self._remove(order.name)
         self.send(sender, WorkerAdded(order.name))
 
-    def _remove(self, name: str) -> None:
+    def _remove(self, name: str, *, is_temporary: bool = False) -> None:
         charge = self._charges.get(("worker", name))
         if charge is None:
             return
@@ -238,7 +238,7 @@ class Supervisor(Actor):
             del self._charges["worker", name]
             return
         charge.state = "leaving"
-        self.send(charge.address, Leave())
+        self.send(charge.address, Leave(is_temporary))
 
     def _worker_up(self, report: WorkerUp, _: Address) -> None:
         self._running(self._charges["worker", report.name], report.pid)
@@ -252,7 +252,7 @@ class Supervisor(Actor):
     def _shut_down(self, _: ShutDown, sender: Address) -> None:
         self._waiting_for_end.append(sender)
         for charge in [each for each in self._charges.values() if each.kind == "worker"]:
-            self._remove(charge.name)
+            self._remove(charge.name, is_temporary=True)
         self._tell_if_all_left()
 
     def _tell_if_all_left(self) -> None:

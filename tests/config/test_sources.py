@@ -41,6 +41,8 @@ def test_nothing_given_is_all_defaults() -> None:
         "scheduled.rebalance.max.delay.ms": 300_000,
         "task.shutdown.graceful.timeout.ms": 5_000,
         "group.max.size": 2_147_483_647,
+        "group.remote.assignor": "",
+        "group.instance.id": "",
         "data.dir": "./fairlead-data",
         "workers": 2,
         "worker.restart.backoff.ms": 1_000,
