@@ -1,6 +1,7 @@
 # Every target sets up what it needs in .venv, from the project's files alone.
 PYTHON ?= python3
 BIN := .venv/bin
+SOAK_MINUTES ?= 10
 
 .PHONY: demo test bench soak lint format clean
 
@@ -20,7 +21,7 @@ bench: .venv/ready
 	@for each in tests/benchmarks/bench_*.py; do PYTHONPATH=tests $(BIN)/python $$each || exit 1; done
 
 soak: .venv/ready
-	WHOLE_SEEDS=1000-3000 $(BIN)/pytest --timeout=0 tests/simulation/test_whole.py
+	$(BIN)/fairlead simulate --seed 1000 --minutes $(SOAK_MINUTES)
 	$(BIN)/pytest --timeout=0 -m soak
 
 lint: .venv/ready

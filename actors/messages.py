@@ -7,7 +7,6 @@ them carries the time: the coordinator's own clock is handed to the rules with e
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
 from ..events.model import (
     Assignor,
@@ -19,36 +18,12 @@ from ..events.model import (
     RunState,
     Token,
 )
+from .errors import SUCCESS as SUCCESS  # noqa: PLC0414  (a word of messages as well)
+from .errors import Error as Error  # noqa: PLC0414
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 TEMPORARY_LEAVE_EPOCH = -2
-
-
-class Error(Enum):
-    """What a reply may report; spelled as on the wire."""
-
-    NONE = "NONE"
-    COMPUTE_ASSIGNMENT = "COMPUTE_ASSIGNMENT"
-    UNKNOWN_MEMBER_ID = "UNKNOWN_MEMBER_ID"
-    INVALID_REQUEST = "INVALID_REQUEST"
-    GROUP_ID_NOT_FOUND = "GROUP_ID_NOT_FOUND"
-    GROUP_MAX_SIZE_REACHED = "GROUP_MAX_SIZE_REACHED"
-    FENCED_INSTANCE_ID = "FENCED_INSTANCE_ID"
-    FENCED_MEMBER_EPOCH = "FENCED_MEMBER_EPOCH"
-    UNRELEASED_INSTANCE_ID = "UNRELEASED_INSTANCE_ID"
-    UNSUPPORTED_ASSIGNOR = "UNSUPPORTED_ASSIGNOR"
-    INVALID_ASSIGNMENT = "INVALID_ASSIGNMENT"
-    NON_EMPTY_GROUP = "NON_EMPTY_GROUP"
-    FENCED = "FENCED"
-    """A commit or a task split came with a token that is not the current one."""
-    INVALID_CONFIG = "INVALID_CONFIG"
-    ALREADY_EXISTS = "ALREADY_EXISTS"
-    UNKNOWN_CONNECTOR = "UNKNOWN_CONNECTOR"
-
-
-SUCCESS = frozenset({Error.NONE, Error.COMPUTE_ASSIGNMENT})
-"""The answers that refresh a session: COMPUTE_ASSIGNMENT is success plus a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +52,27 @@ class Heartbeat:
     owned: tuple[Resource, ...] | None = None
 
     @property
+    def is_bare(self) -> bool:
+        """Tell whether the request says nothing of its member that could be new."""
+        return (
+            self.assignors is None
+            and self.rebalance_timeout_ms == -1
+            and self.session_timeout_ms == -1
+            and self.server_assignor is None
+            and self.instance_id is None
+            and self.rack is None
+            and self.url is None
+            and self.client_id is None
+            and self.client_host is None
+        )
+
+    @property
     def is_full(self) -> bool:
         """Tell whether the request says everything, so that its answer must as well."""
         if self.member_epoch == JOIN_EPOCH:
             return True
-        said = self.assignors is not None and self.owned is not None
-        return said and self.rebalance_timeout_ms != -1
+        names_assignor = self.assignors is not None or self.server_assignor is not None
+        return names_assignor and self.owned is not None and self.rebalance_timeout_ms != -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +100,13 @@ class HeartbeatReply:
 class ExpireSession:
     """A member was not heard of for a session timeout; the group says so to itself.
 
-    `acknowledged` tells whether the member ever answered for an assignment.
+    `acknowledged` tells whether the member ever answered for an assignment. Only the seat
+    that was taken at `joined_epoch` ends by it; None: whichever has that member id now.
     """
 
     member_id: str
     acknowledged: bool = True
+    joined_epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +130,20 @@ class RetryAssignor:
 
 @dataclass(frozen=True, slots=True)
 class TimeOutAssignor:
-    """The chosen member took too long to compute; the group says so to itself."""
+    """Who was chosen for the computation of that number took too long over it.
+
+    The group says so to itself.
+    """
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndRest:
+    """The assignment interval since the last computation is over, the next may begin.
+
+    The group says so to itself.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,6 +460,7 @@ TimerCommand = (
     | ReleaseParked
     | RetryAssignor
     | TimeOutAssignor
+    | EndRest
     | FinishDeletion
 )
 """What a group says to itself; nobody else may."""

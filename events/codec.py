@@ -52,6 +52,7 @@ TYPES: dict[type, tuple[int, type[msgspec.Struct]]] = {
     records.Loss: (23, wire.LossWire),
     records.Committed: (24, wire.CommittedWire),
     records.TaskProgress: (25, wire.TaskProgressWire),
+    records.GroupDeletion: (26, wire.GroupDeletionWire),
 }
 KINDS = {number: kind for kind, (number, _) in TYPES.items()}
 DECODE = {number: msgspec.msgpack.Decoder(shape).decode for number, shape in TYPES.values()}

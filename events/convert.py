@@ -20,6 +20,7 @@ from .model import (
     Resource,
     RunState,
     Scope,
+    Succession,
     TaskConfig,
     Token,
     Why,
@@ -142,6 +143,8 @@ def _lift_group(value: wire.GroupMetadataWire) -> records.GroupMetadata:
 def _lower_member(record: records.MemberMetadata) -> wire.MemberMetadataWire:
     fields = _fields(record)
     fields["assignors"] = [wire.AssignorWire(**_fields(each)) for each in record.assignors]
+    if record.succession is not None:
+        fields["succession"] = wire.SuccessionWire(*record.succession)
     return wire.MemberMetadataWire(**fields)
 
 
@@ -149,6 +152,8 @@ def _lift_member(value: wire.MemberMetadataWire) -> records.MemberMetadata:
     fields = msgspec.structs.asdict(value)
     assignors = (Assignor(**msgspec.structs.asdict(each)) for each in value.assignors)
     fields["assignors"] = tuple(assignors)
+    if value.succession is not None:
+        fields["succession"] = Succession(*msgspec.structs.astuple(value.succession))
     return records.MemberMetadata(**fields)
 
 
@@ -319,6 +324,7 @@ LOWER: dict[type, Callable[[Any], msgspec.Struct]] = {
     records.GroupConfiguration: lambda record: wire.GroupConfigurationWire(dict(record.configs)),
     records.Operator: _lower_operator,
     records.Loss: _lower_loss,
+    records.GroupDeletion: lambda record: wire.GroupDeletionWire(**_fields(record)),
     records.Offset: lambda record: wire.OffsetWire(**_fields(record)),
     records.Committed: _lower_committed,
     records.TaskProgress: _lower_progress,
@@ -340,6 +346,7 @@ LIFT: dict[type, Callable[[Any], records.Record]] = {
     wire.GroupConfigurationWire: lambda value: records.GroupConfiguration(value.configs),
     wire.OperatorWire: _lift_operator,
     wire.LossWire: _lift_loss,
+    wire.GroupDeletionWire: lambda value: records.GroupDeletion(**msgspec.structs.asdict(value)),
     wire.OffsetWire: lambda value: records.Offset(**msgspec.structs.asdict(value)),
     wire.CommittedWire: _lift_committed,
     wire.TaskProgressWire: _lift_progress,

@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from .group import NO_SCHEDULE, NO_TARGET, NOT_STARTED, Group, Member
-from .model import NOTHING, MemberState, Resource, Scope
+from .model import NOTHING, MemberState, Resource, Scope, Succession
 from .records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
     CurrentAssignment,
     GroupConfiguration,
+    GroupDeletion,
     GroupMetadata,
     Loss,
     MemberMetadata,
@@ -101,6 +102,8 @@ def _seat(group: Group, record: MemberMetadata) -> None:
     _index(group, record, 1)
     if record.joined_epoch > group.assignment_epoch:
         _drop_share(group, record.member_id)
+    elif record.succession is not None:
+        _inherit(group, record.member_id, record.succession)
 
 
 def _index(group: Group, metadata: MemberMetadata, change: int) -> None:
@@ -141,6 +144,22 @@ def _drop_share(group: Group, member_id: str) -> None:
             del group.heirs[resource]
 
 
+def _inherit(group: Group, member_id: str, succession: Succession) -> None:
+    """Give a static member that came back what the target means for its seat.
+
+    The target is one record for the whole group, and is not written anew for one seat. So
+    the share is read from it under the name that the seat had, in whatever order compaction
+    leaves the records; a target that came later knows the seat by its new name.
+    """
+    target_id = succession.target_id
+    if group.assignment_epoch > succession.assignment_epoch:
+        return
+    if target_id in group.target.members:
+        _drop_share(group, target_id)
+        share = group.shares[member_id] = group.target.members[target_id]
+        group.heirs.update(dict.fromkeys(share, member_id))
+
+
 def _schedule(group: Group, record: ScheduledRebalance) -> None:
     group.schedule = record
     waiting = [due for resource, due in record.parked.items() if resource not in record.fired]
@@ -149,6 +168,12 @@ def _schedule(group: Group, record: ScheduledRebalance) -> None:
 
 def _bump(group: Group, record: GroupMetadata) -> None:
     group.group_epoch, group.bump = record.group_epoch, record
+
+
+def _delete(group: Group, record: GroupDeletion) -> None:
+    """End a life of the group; the tombstones that follow bury what is in it."""
+    group.deletion = record
+    group.group_epoch = max(group.group_epoch, record.group_epoch)
 
 
 def _configure(group: Group, record: ConnectorsTasksMetadata) -> None:
@@ -221,7 +246,8 @@ def _bury_single(group: Group, kind: type) -> None:
     elif kind is GroupConfiguration:
         group.configs = {}
     elif kind is GroupMetadata:
-        group.group_epoch, group.bump = 0, None
+        group.group_epoch = group.deletion.group_epoch if group.deletion else 0
+        group.bump = None
 
 
 def _release(group: Group, member_id: str) -> None:
@@ -254,6 +280,7 @@ EVOLVE: dict[type, Callable[[Group, Any], None]] = {
     TaskStatus: _report,
     ScheduledRebalance: _schedule,
     GroupConfiguration: _set,
+    GroupDeletion: _delete,
     Operator: _order,
     Loss: _lose,
     Tombstone: _bury,

@@ -12,6 +12,7 @@ from .model import NOTHING, GroupState, MemberState, Resource, Resources
 from .records import (
     ConnectorConfig,
     CurrentAssignment,
+    GroupDeletion,
     GroupMetadata,
     Loss,
     MemberMetadata,
@@ -59,6 +60,9 @@ class Group:
     """Entries that were skipped because this version does not know their type."""
     group_epoch: int = 0
     bump: GroupMetadata | None = None
+    """The last record that raised the epoch; None in a group that nobody joined yet."""
+    deletion: GroupDeletion | None = None
+    """How the group's last life ended, if it had one before this."""
     target: TargetAssignment = NO_TARGET
     shares: dict[str, Resources] = field(default_factory=dict[str, Resources])
     """The target by member id, without the departed."""
@@ -100,10 +104,16 @@ class Group:
         return self.target.assignment_epoch
 
     @property
+    def exists(self) -> bool:
+        """Tell whether there is such a group: anything was written of it since it was deleted."""
+        return self.end > 0 and self.state is not GroupState.DEAD
+
+    @property
     def state(self) -> GroupState:
         """What the group is doing."""
         if not self.members:
-            return GroupState.EMPTY
+            is_dead = self.deletion is not None and self.bump is None
+            return GroupState.DEAD if is_dead else GroupState.EMPTY
         if self.group_epoch > self.assignment_epoch:
             return GroupState.ASSIGNING
         if self.stable_at.get(self.assignment_epoch, 0) < len(self.members):

@@ -123,6 +123,18 @@ class Assignor:
     metadata: bytes = b""
 
 
+class Succession(NamedTuple):
+    """How a static member came back to its seat (PROTOCOL §8).
+
+    `returns` counts how often somebody did; targets up to `assignment_epoch` know the seat
+    by `target_id`, the member id that it had then.
+    """
+
+    returns: int
+    target_id: str
+    assignment_epoch: int
+
+
 class Token(NamedTuple):
     """The fencing token of a task's work: it never goes back for one task.
 

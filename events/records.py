@@ -22,6 +22,7 @@ from .model import (
     Resources,
     RunState,
     Scope,
+    Succession,
     TaskConfig,
     Token,
 )
@@ -65,6 +66,8 @@ class MemberMetadata:
     client_host: str = ""
     session_timeout_ms: int = 0
     """By which session the member fences itself; 0: the one its group was configured with."""
+    succession: Succession | None = None
+    """Set once a static member came back; a first occupant has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,8 @@ class Operator:
 
     A worker goes by its instance id, its url, or, where it has neither, its member id; a
     connector's order stands for those of its tasks that have none of their own.
-    `expected_back_ms` is wall clock, 0 if nobody is expected; `pins` name workers.
+    `expected_back_ms` is wall clock, 0 if nobody is expected; `pins` name workers; `removing`
+    is the member whose seat is being ended by force, empty where none is.
     """
 
     scope: Scope
@@ -178,6 +182,7 @@ class Operator:
     pins: tuple[str, ...] = ()
     time_ms: int = 0
     actor: str | None = None
+    removing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +231,19 @@ class TaskProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupDeletion:
+    """The group was deleted (key type 26); its next life counts on from this group epoch.
+
+    A group epoch of one life must not come again in the next: grant epochs are taken from
+    it, and with them fencing tokens and the names of what was staged under them.
+    """
+
+    group_epoch: int
+    time_ms: int
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Tombstone:
     """The fact of that kind and key no longer holds; keys are spelled as in `key_of`."""
 
@@ -246,6 +264,7 @@ ControlRecord = (
     | ScheduledRebalance
     | Operator
     | Loss
+    | GroupDeletion
 )
 OffsetRecord = Offset | Committed | TaskProgress
 Record = ControlRecord | OffsetRecord | Tombstone

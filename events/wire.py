@@ -56,6 +56,14 @@ class ConnectorsTasksMetadataWire(msgspec.Struct):
     configured: ResourceList
 
 
+class SuccessionWire(msgspec.Struct):
+    """How a static member came back."""
+
+    returns: int
+    target_id: str
+    assignment_epoch: int
+
+
 class MemberMetadataWire(msgspec.Struct):
     """Key type 5."""
 
@@ -71,6 +79,7 @@ class MemberMetadataWire(msgspec.Struct):
     client_id: str = ""
     client_host: str = ""
     session_timeout_ms: int = 0
+    succession: SuccessionWire | None = None
 
 
 class ShareWire(msgspec.Struct):
@@ -189,6 +198,7 @@ class OperatorWire(msgspec.Struct):
     pins: list[str] = []
     time_ms: int = 0
     actor: str | None = None
+    removing: str = ""
 
 
 class LossWire(msgspec.Struct):
@@ -201,6 +211,14 @@ class LossWire(msgspec.Struct):
     cause: CauseWire
     deadline_ms: int
     instance_id: str | None = None
+
+
+class GroupDeletionWire(msgspec.Struct):
+    """Key type 26."""
+
+    group_epoch: int
+    time_ms: int
+    actor: str | None = None
 
 
 ScalarWire = str | int | float | bool | None

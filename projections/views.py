@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..events.group import Group, Member
 from ..events.model import Cause, Grants, Resource, Resources, RunState
-from ..events.records import ConnectorConfig, GroupMetadata, Loss
+from ..events.records import ConnectorConfig, GroupMetadata, Loss, Operator
 from ..events.tokens import token_of
 from .moves import BATCHES_RUN
 
@@ -133,6 +133,9 @@ def group_view(group: Group) -> Document:
             for each, due in sorted(group.schedule.parked.items())
         ],
         "losses": [_loss(group.losses[member_id]) for member_id in sorted(group.losses)],
+        "config": dict(sorted(group.configs.items())),
+        "worker_orders": [worker_order(each) for _, each in sorted(group.worker_orders.items())],
+        "placements": [_placement(each) for _, each in sorted(group.resource_orders.items())],
         "log_end": group.end,
         "unknown_records": group.unknown_records,
     }
@@ -188,6 +191,22 @@ def _target(group: Group) -> Document:
         "failures": target.failures,
         "retry_at_ms": target.retry_at_ms,
     }
+
+
+def worker_order(order: Operator) -> Document:
+    """Return what operators want of one worker; no time where nobody is expected."""
+    return {
+        "worker": order.name,
+        "cordoned": order.cordoned,
+        "draining": order.draining,
+        "expected_back_ms": order.expected_back_ms or None,
+        "removing": order.removing or None,
+    }
+
+
+def _placement(order: Operator) -> Document:
+    resource = _resource(Resource(order.name, order.task))
+    return {**resource, "weight": order.weight, "pins": list(order.pins)}
 
 
 def _bump(bump: GroupMetadata) -> Document:

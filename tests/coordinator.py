@@ -5,7 +5,8 @@ from dataclasses import replace
 from invariants import Witness, fold
 
 from fairlead.actors.assignors.cooperative import assign
-from fairlead.actors.group.compute import commission
+from fairlead.actors.group.compute import attend
+from fairlead.actors.group.configuration import open_desk
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.desk import Decision, Desk, Settings
 from fairlead.actors.messages import (
@@ -77,8 +78,8 @@ class Coordinator:
     def restart(self) -> None:
         """Lose everything but the log, and rebuild the group from its bytes."""
         entries = self.witness.entries
-        self.desk = Desk(self.desk.settings)
         self.group = fold(self.group.group_id, entries, len(entries))
+        self.desk = open_desk(self.desk.node or self.desk.settings, self.group)
 
     # What tests ask of it most.
 
@@ -105,9 +106,10 @@ class Coordinator:
 
     def beat(self, member_id: str, owned: str | None = None) -> HeartbeatReply:
         """Let a member beat at its own epoch."""
-        epoch = self.member(member_id).current.member_epoch
+        member = self.member(member_id)
+        epoch, incarnation = member.current.member_epoch, member.metadata.incarnation
         said = None if owned is None else tuple(resources(owned))
-        return self.heartbeat(Heartbeat("connect", member_id, epoch, "1", owned=said))
+        return self.heartbeat(Heartbeat("connect", member_id, epoch, incarnation, owned=said))
 
     def prepare(self, member_id: str) -> Snapshot:
         """Let the chosen member fetch its snapshot."""
@@ -130,7 +132,7 @@ class Coordinator:
 
     def compute(self) -> None:
         """Let whoever is chosen compute the target that is due."""
-        self.desk = commission(self.group, self.desk, self.now_ms)
+        self.desk = attend(self.group, self.desk, (), self.now_ms).desk
         assert self.desk.computation is not None, "no target is due"
         member_id = self.desk.computation.member_id
         assert self.install(member_id, self.prepare(member_id)) == InstallReply(Error.NONE)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
-from fairlead.actors.messages import Assignment
+from fairlead.actors.messages import TEMPORARY_LEAVE_EPOCH, Assignment
 from fairlead.events.codec import decode, encode
 from fairlead.events.evolve import evolve, replay
 from fairlead.events.group import Group, Member
@@ -65,12 +65,16 @@ class Witness:
 
     def _forward(self, group: Group) -> None:
         """4. Epochs never go back."""
-        epochs = (group.group_epoch, group.assignment_epoch)
+        # A group that was deleted has no target; what it had stays the least of the next.
+        assigned = group.assignment_epoch or self._epochs[1]
+        epochs = (group.group_epoch, assigned)
         assert all(now >= then for now, then in zip(epochs, self._epochs, strict=True)), epochs
         self._epochs = epochs
         for member in group.members.values():
             seat = (member.member_id, member.metadata.joined_epoch)
             epoch = member.current.member_epoch
+            if epoch == TEMPORARY_LEAVE_EPOCH:
+                continue
             assert epoch >= self._member_epochs.get(seat, 0), f"{seat} went back to {epoch}"
             self._member_epochs[seat] = epoch
 
@@ -136,7 +140,8 @@ def consistent(group: Group) -> None:
 def _member(group: Group, member: Member) -> None:
     current = member.current
     assert current.member_epoch <= group.assignment_epoch
-    assert current.previous_epoch <= current.member_epoch
+    is_away = current.member_epoch == TEMPORARY_LEAVE_EPOCH
+    assert is_away or current.previous_epoch <= current.member_epoch
     if current.state is not MemberState.UNKNOWN:
         assert (current.state is MemberState.UNREVOKED) == bool(current.pending)
     for grants in (current.assigned, current.pending):

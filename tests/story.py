@@ -7,9 +7,9 @@ stands behind `----`: the records, the answer, and the boxes of the proposals.
 
     given AC0 AT1 BC0               what the group is to run, as its log already says
     given at 35: W1=AC0, W2=BC0     a group at rest at that epoch
-    join W1 [at w2]                 a worker joins, at a url of its own or another's
+    join W1 [at w2] [as i]          a worker joins, at a url of its own or another's, or as static
     heartbeat W1 [at 35] [owns AC0 AT1] [full]
-    leave W1
+    leave W1 [for a while]
     compute W1                      the cooperative assignor, from Prepare to Install
     prepare W1
     install W1: W1=AC0 AT1, W2=BC0 [parked BT1 until 300]
@@ -144,12 +144,11 @@ class Teller:
     def _commands(self, verb: str, rest: str) -> Iterable[Command]:
         match verb:
             case "join":
-                member_id, _, at = rest.partition(" at ")
-                yield self._join(member_id, at or member_id.lower())
+                yield self._join(rest)
             case "heartbeat":
                 yield self._heartbeat(rest)
             case "leave":
-                yield Heartbeat("connect", rest, -1, "1")
+                yield self._leave(rest)
             case "prepare":
                 yield Prepare("connect", rest, self._epoch(rest))
             case "install":
@@ -177,13 +176,22 @@ class Teller:
     def _epoch(self, member_id: str) -> int:
         return self.coordinator.current(member_id).member_epoch
 
-    def _join(self, member_id: str, url: str) -> Heartbeat:
+    def _leave(self, rest: str) -> Heartbeat:
+        member_id, _, returns = rest.partition(" ")
+        member = self.coordinator.group.members.get(member_id)
+        instance_id = member.metadata.instance_id if member and returns else None
+        return Heartbeat("connect", member_id, -2 if returns else -1, "1", instance_id=instance_id)
+
+    def _join(self, rest: str) -> Heartbeat:
+        rest, _, instance_id = rest.partition(" as ")
+        member_id, _, at = rest.partition(" at ")
         return Heartbeat(
             "connect",
             member_id,
             0,
             "1",
-            url=f"http://{url}",
+            instance_id=instance_id or None,
+            url=f"http://{at or member_id.lower()}",
             rebalance_timeout_ms=60_000,
             assignors=JOIN.assignors,
             owned=(),

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ...events.group import Group
-from ...events.model import Resource, TaskConfig, Why
+from ...events.keys import operator_key
+from ...events.model import Resource, Scope, TaskConfig, Why
 from ...events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
+    Operator,
     Record,
     TaskConfigs,
     TaskStatus,
@@ -80,6 +82,8 @@ def finish_deletion(group: Group, desk: Desk, command: FinishDeletion, _: int) -
     records: list[Record] = [Tombstone(TaskStatus, tuple(each)) for each in statuses]
     if name in group.task_configs:
         records.append(Tombstone(TaskConfigs, (name,)))
+    ordered = sorted(each for each in group.resource_orders if each.connector == name)
+    records += (Tombstone(Operator, operator_key(Scope.RESOURCE, *each)) for each in ordered)
     records.append(Tombstone(ConnectorConfig, (name,)))
     return Decision(desk, tuple(records))
 

@@ -13,11 +13,10 @@ from ...events.codec import UnwritableRecordError, encode
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import NewEntry
-from ...events.model import MemberState
 from ...events.records import (
     CurrentAssignment,
-    GroupMetadata,
     MemberMetadata,
+    Operator,
     Record,
     Tombstone,
 )
@@ -29,9 +28,8 @@ from ..messages import (
     CommitOffsets,
     CommitReply,
     CommitVerdict,
+    DeleteGroup,
     Error,
-    ExpireRebalance,
-    ExpireSession,
     FinishDeletion,
     GroupCommand,
     Heartbeat,
@@ -41,17 +39,24 @@ from ..messages import (
     ReleaseParked,
     Reply,
     RetryAssignor,
-    TimeOutAssignor,
     Traffic,
 )
 from .affected import affected
 from .alarms import Alarms
 from .commit import commit_offsets
-from .compute import commission, is_due, is_news
+from .compute import is_news
+from .configuration import open_desk
+from .deadlines import Deadlines
 from .decide import decide
-from .desk import Decision, Desk, Settings
+from .delete_group import unfinished
+from .desk import Decision, Settings
+from .failure import is_retry_due
 from .gate import Gate
+from .history import History
 from .ledger import OffsetLedger
+from .quota import Quota
+from .standing import is_silenced
+from .watch import Watch
 
 Address = Any
 
@@ -71,6 +76,8 @@ class Asked:
     request: Heartbeat
     sender: Address
     by_host: bool = False
+    arrived_ms: int = 0
+    """When it came, steady clock; known of what is held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +105,20 @@ class Coordinator:
         self.entries: list[NewEntry] = []
         self.offset_entries: list[NewEntry] = []
         self.outbox: list[Answer] = []
-        self._settings = settings
-        self._desk = Desk(settings)
+        self._desk = open_desk(settings, group)
         self._ledger = ledger
         self._new_id = new_id
+        self._watch = Watch()
         self._gate = Gate()
+        self._history = History()
+        self._quota = Quota()
         self._held: dict[str, Asked] = {}
+        self._untold = set(group.members)
+        """Who does not know yet by what interval it is held: it may give up before that."""
         self._heartbeats = 0
         self._stirred: set[str] = set()
-        self._sessions: Alarms[str] = Alarms()
-        self._rebalances: Alarms[tuple[str, int]] = Alarms()
         self._holds: Alarms[str] = Alarms()
-        self._resume(steady_ms)
-
-    def _resume(self, steady_ms: int) -> None:
-        """Give every member of the log a full session, and each revocation its full time."""
-        for member_id, member in self.group.members.items():
-            self._sessions.set(member_id, steady_ms + self._settings.session_timeout_ms)
-            self._time_revocation(member.current, member.offset, steady_ms)
+        self._deadlines = Deadlines(group, self._desk.settings, steady_ms)
 
     # -- what comes in
 
@@ -136,19 +139,24 @@ class Coordinator:
         if asked.request.member_epoch == JOIN_EPOCH and not asked.request.member_id:
             asked = replace(asked, request=replace(asked.request, member_id=self._new_id()))
         request = asked.request
-        if not self._gate.admits(request):
+        if not self._gate.admits(request) or is_silenced(self.group, request):
             return
         member_id = request.member_id
         superseded = self._held.pop(member_id, None)
-        decision = self._decide(request, now)
+        decision = self._decide_heartbeat(request, now.steady_ms, now)
         reply = decision.reply
-        if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
-            self._keep_alive(member_id, now)
+        if member_id in self.group.members:
+            reply = self._quota.weigh(reply, self._desk.settings, now.steady_ms)
         may_wait = superseded is not None or not request.is_full
-        if not decision.news and (may_wait or request.member_epoch == JOIN_EPOCH):
-            self._held[member_id] = asked
-            self._holds.set(member_id, now.steady_ms + self._settings.heartbeat_interval_ms)
+        may_wait = may_wait or request.member_epoch == JOIN_EPOCH
+        may_wait = may_wait and member_id not in self._untold
+        if may_wait and not decision.news and reply is decision.reply:
+            self._held[member_id] = Asked(request, asked.sender, asked.by_host, now.steady_ms)
+            if superseded is None:  # else the member may ask anew for ever, and be told nothing
+                interval_ms = self._desk.settings.heartbeat_interval_ms
+                self._holds.set(member_id, now.steady_ms + interval_ms)
         else:
+            self._untold.discard(member_id)
             self.outbox.append(Answer(asked.sender, reply, asked.by_host))
 
     def commit(self, command: CommitOffsets, sender: Address, now: Now) -> None:
@@ -169,44 +177,42 @@ class Coordinator:
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now."""
-        for member_id in self._sessions.due(now.steady_ms):
-            acknowledged = self._gate.acknowledged(member_id)
-            self._decide(ExpireSession(member_id, acknowledged), now)
-        for member_id, offset in self._rebalances.due(now.steady_ms):
-            acknowledged = self._gate.acknowledged(member_id)
-            self._decide(ExpireRebalance(member_id, offset, acknowledged), now)
+        for command in self._deadlines.due(self._gate, now.steady_ms):
+            self._decide(command, now)
+        for alarm in self._watch.due(now.steady_ms):
+            self._decide(alarm, now)
         self._pass_wall_time(now)
         for member_id in self._holds.due(now.steady_ms):
             if asked := self._held.pop(member_id, None):
-                reply = self._decide(asked.request, now).reply
+                reply = self._decide_heartbeat(asked.request, asked.arrived_ms, now).reply
                 self.outbox.append(Answer(asked.sender, reply, asked.by_host))
 
     def _pass_wall_time(self, now: Now) -> None:
-        group, computation = self.group, self._desk.computation
+        group = self.group
         deadline_ms = group.next_deadline_ms
         if deadline_ms is not None and deadline_ms <= now.wall_ms:
             self._decide(ReleaseParked(), now)
-        if 0 < group.target.retry_at_ms <= now.wall_ms:
+        if is_retry_due(group, self._desk.settings, now.wall_ms):
             self._decide(RetryAssignor(), now)
-        if computation is not None and computation.deadline_ms <= now.wall_ms:
-            self._decide(TimeOutAssignor(), now)
         for name in [each.connector for each in group.connectors.values() if each.deleting]:
             if not self._ledger.has_unpublished(name):
                 self._decide(FinishDeletion(name), now)
 
     def settle(self, now: Now) -> None:
         """Answer the held requests that have news, until none has any more."""
-        self._call_for_computation(now)
+        self._call_for_computation()
         while self._stirred:
-            member_id = self._stirred.pop()
-            asked = self._held.get(member_id)
-            if asked is None:
-                continue
-            decision = self._decide(asked.request, now)
-            if decision.news:
-                self._held.pop(member_id, None)
-                self.outbox.append(Answer(asked.sender, decision.reply, asked.by_host))
-            self._call_for_computation(now)
+            stirred, self._stirred = sorted(self._stirred), set()  # the same log, the same order
+            for member_id in stirred:
+                if asked := self._held.get(member_id):
+                    self._reconsider(member_id, asked, now)
+
+    def _reconsider(self, member_id: str, asked: Asked, now: Now) -> None:
+        decision = self._decide_heartbeat(asked.request, asked.arrived_ms, now)
+        if decision.news:
+            self._held.pop(member_id, None)
+            self.outbox.append(Answer(asked.sender, decision.reply, asked.by_host))
+        self._call_for_computation()
 
     # -- one decision
 
@@ -214,14 +220,31 @@ class Coordinator:
         """Decide, and change the group by it; raises `UnwritableRecordError`, nothing changed."""
         decision = decide(self.group, self._desk, command, now.wall_ms)
         entries = [encode(record) for record in decision.records]
+        if decision.desk.settings is not self._desk.settings:
+            self._untold = set(self.group.members)
         self._desk = decision.desk
+        self._watch.see(decision.desk, now.steady_ms)
         if entries:
-            self.entries += entries
             self._write(decision.records, now)
+            self.entries += entries
+        return decision
+
+    def _decide_heartbeat(self, request: Heartbeat, arrived_ms: int, now: Now) -> Decision:
+        """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
+        decision = self._decide(request, now)
+        reply = decision.reply
+        if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
+            member = self.group.members.get(request.member_id)
+            if member is not None:
+                self._deadlines.keep_alive(member, self._desk.settings, arrived_ms)
         return decision
 
     def _decide_or_refuse(self, command: GroupCommand, now: Now) -> Reply:
         """Answer a command; what the log could not hold is refused, whoever sent it."""
+        if isinstance(command, DeleteGroup):
+            found = unfinished(self.group, self._ledger.has_unpublished)
+            if found:
+                return CommandReply(Error.NON_EMPTY_GROUP, found)
         try:
             return self._decide(command, now).reply
         except UnwritableRecordError as error:
@@ -233,38 +256,25 @@ class Coordinator:
         if self._held:
             self._stirred.update(affected(self.group, records))
         for record in records:
+            self._history.admit(self.group, record)
             evolve(self.group, record, self.group.end)
-            if type(record) is GroupMetadata:
-                self._desk = replace(self._desk, timed_out=frozenset())
             if type(record) is CurrentAssignment:
-                self._time_revocation(record, self.group.end - 1, now.steady_ms)
+                member = self.group.members[record.member_id]
+                self._deadlines.time_revocation(member, now.steady_ms)
+            elif isinstance(record, Operator) and record.removing:
+                self._held.pop(record.removing, None)  # it is answered no more
             elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
                 self._forget(str(record.key[0]))
 
-    def _call_for_computation(self, now: Now) -> None:
-        """See that somebody computes, and that it hears of it."""
-        if not is_due(self.group):
-            return
-        self._desk = commission(self.group, self._desk, now.wall_ms)
+    def _call_for_computation(self) -> None:
+        """See that who is to compute hears of it."""
         chosen = self._desk.computation.member_id if self._desk.computation else ""
         if chosen in self._held and is_news(self._desk, self.group.group_epoch):
             self._stirred.add(chosen)
 
-    # -- timers
-
-    def _keep_alive(self, member_id: str, now: Now) -> None:
-        if member_id in self.group.members:
-            self._sessions.set(member_id, now.steady_ms + self._settings.session_timeout_ms)
-
-    def _time_revocation(self, current: CurrentAssignment, offset: int, steady_ms: int) -> None:
-        """Time a revocation from the record that asks for it; a later record calls it off."""
-        if current.state is MemberState.UNREVOKED:
-            timeout_ms = self.group.members[current.member_id].metadata.rebalance_timeout_ms
-            self._rebalances.set((current.member_id, offset), steady_ms + timeout_ms)
-
     def _forget(self, member_id: str) -> None:
-        self._sessions.cancel(member_id)
         held = self._held.get(member_id)
         if held is not None and held.request.member_epoch == JOIN_EPOCH:
             del self._held[member_id]  # a join may not outlive the seat: its process asks again
         self._gate.forget(member_id)
+        self._quota.forget(member_id)

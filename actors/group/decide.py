@@ -11,20 +11,31 @@ from typing import Any
 from ...events.group import Group
 from ..messages import (
     Command,
+    ConfigureGroup,
+    Cordon,
     DeleteConnector,
+    DeleteGroup,
+    EndRest,
+    Expect,
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
     Heartbeat,
     Install,
+    Place,
     Prepare,
     PutConnector,
     PutTaskConfigs,
+    Rebalance,
     ReleaseParked,
+    RemoveMember,
     ReportStatus,
     RetryAssignor,
     TimeOutAssignor,
+    Uncordon,
 )
+from .compute import attended, end_rest, time_out_assignor
+from .configuration import configure_group
 from .configure import (
     delete_connector,
     finish_deletion,
@@ -32,15 +43,17 @@ from .configure import (
     put_task_configs,
     report_status,
 )
+from .delete_group import delete_group
 from .desk import Decision, Desk
+from .expect import expect
+from .failure import retry_assignor
 from .heartbeat import heartbeat
 from .install import install, prepare
+from .operate import cordon, place, rebalance, remove_member, uncordon
 from .timers import (
     expire_rebalance,
     expire_session,
     release_parked,
-    retry_assignor,
-    time_out_assignor,
 )
 
 RULES: dict[type, Callable[[Group, Desk, Any, int], Decision]] = {
@@ -52,14 +65,26 @@ RULES: dict[type, Callable[[Group, Desk, Any, int], Decision]] = {
     PutConnector: put_connector,
     DeleteConnector: delete_connector,
     FinishDeletion: finish_deletion,
+    ConfigureGroup: configure_group,
+    DeleteGroup: delete_group,
+    Cordon: cordon,
+    Uncordon: uncordon,
+    Expect: expect,
+    Place: place,
+    Rebalance: rebalance,
+    RemoveMember: remove_member,
     ExpireSession: expire_session,
     ExpireRebalance: expire_rebalance,
     ReleaseParked: release_parked,
     RetryAssignor: retry_assignor,
     TimeOutAssignor: time_out_assignor,
+    EndRest: end_rest,
 }
 
 
 def decide(group: Group, desk: Desk, command: Command, now_ms: int) -> Decision:
-    """Return what the command leads to in this group at this time (wall clock, ms)."""
-    return RULES[type(command)](group, desk, command, now_ms)
+    """Return what the command leads to in this group at this time (wall clock, ms).
+
+    A target that the command makes due, and that the group computes itself, is part of it.
+    """
+    return attended(group, RULES[type(command)](group, desk, command, now_ms), now_ms)

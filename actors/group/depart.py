@@ -15,6 +15,8 @@ from ...events.records import (
 )
 from ..messages import TEMPORARY_LEAVE_EPOCH, Error, Heartbeat, HeartbeatReply
 from .desk import Decision, Desk
+from .seats import step_away
+from .standing import carried_out, expected_back_ms, shares_deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class Departure:
     member: Member
     why: Why
     lost: bool = False
+    actor: str | None = None
 
 
 def leave(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision:
@@ -38,10 +41,18 @@ def leave(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision
         log_offset=group.end,
     )
     if request.member_epoch == TEMPORARY_LEAVE_EPOCH:
-        message = "this fairlead keeps no seats for static members yet: leave with epoch -1"
-        return Decision(desk, reply=replace(reply, error=Error.INVALID_REQUEST, message=message))
+        return _leave_for_a_while(group, desk, member, reply)
     departure = Departure(member, Why.MEMBER_LEFT)
     return depart(group, desk, departure, now_ms, reply)
+
+
+def _leave_for_a_while(group: Group, desk: Desk, member: Member, reply: HeartbeatReply) -> Decision:
+    """Keep the seat of a static member that says that it comes back; nothing is parked."""
+    after = step_away(member.current)
+    if after is member.current:
+        return Decision(desk, reply=reply)
+    reply = replace(reply, log_offset=group.end + 1)
+    return Decision(desk, (after,), reply)
 
 
 def depart(
@@ -63,11 +74,9 @@ def depart(
     elif departure.lost and (loss := _loss(group, desk, departure, now_ms)):
         records.append(loss)
     cause = Cause(departure.why, member.metadata.url or member_id)
-    records.append(GroupMetadata(group.group_epoch + 1, cause, now_ms))
+    records += carried_out(group, member)
+    records.append(GroupMetadata(group.group_epoch + 1, cause, now_ms, departure.actor))
 
-    desk = replace(desk, timed_out=frozenset())
-    if desk.computation is not None and desk.computation.member_id == member_id:
-        desk = desk.without_computation()
     if reply is None:
         return Decision(desk, tuple(records))
     return Decision(desk, tuple(records), replace(reply, log_offset=group.end + len(records)))
@@ -92,7 +101,7 @@ def _loss(group: Group, desk: Desk, departure: Departure, now_ms: int) -> Loss |
     )
     if not resources:
         return None
-    running = [loss.deadline_ms for loss in group.losses.values() if loss.deadline_ms > now_ms]
+    deadline_ms = expected_back_ms(group, member.metadata, now_ms)
     return Loss(
         member_id,
         member.metadata.instance_id,
@@ -100,5 +109,15 @@ def _loss(group: Group, desk: Desk, departure: Departure, now_ms: int) -> Loss |
         resources,
         now_ms,
         Cause(departure.why, member.metadata.url or member_id),
-        min(running, default=now_ms + desk.settings.max_delay_ms),
+        deadline_ms or _crash_deadline(group, desk, now_ms),
     )
+
+
+def _crash_deadline(group: Group, desk: Desk, now_ms: int) -> int:
+    """Return how long lost work may wait; a crash in the wake of another shares its deadline."""
+    running = [
+        loss.deadline_ms
+        for loss in group.losses.values()
+        if loss.deadline_ms > now_ms and shares_deadline(group, loss)
+    ]
+    return min(running, default=now_ms + desk.settings.max_delay_ms)

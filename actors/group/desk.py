@@ -33,13 +33,15 @@ class Settings:
 class Computation:
     """The one computation in flight: who was chosen, and how far it has come.
 
-    `told_epoch` is the group epoch for which the member was last told to compute;
-    `snapshot` is what Prepare handed out, None before that.
+    `number` tells it from all others; the shell times it. `told_epoch` is the group epoch
+    for which the member was last told to compute; `snapshot` is what Prepare handed out,
+    None before that.
     """
 
     member_id: str
     assignor: str
-    deadline_ms: int
+    number: int
+    timeout_ms: int
     told_epoch: int = -1
     snapshot: Snapshot | None = None
 
@@ -49,14 +51,21 @@ class Desk:
     """The coordinator's soft state beside one group."""
 
     settings: Settings = Settings()
+    """What the group goes by now: its node's settings, changed by its own."""
+    node: Settings | None = None
+    """The node's settings, on which the group's rest; None: the group changes none of them."""
     computation: Computation | None = None
     last_chosen: str = ""
     timed_out: frozenset[str] = frozenset()
     """Who took too long to compute for this group epoch."""
+    begun: int = 0
+    """How many computations have begun, those of the coordinator included."""
+    rests: bool = False
+    """Whether the last one began less than the assignment interval ago."""
 
     def without_computation(self) -> "Desk":
         """Return the desk with nothing in flight."""
-        return replace(self, computation=None)
+        return self if self.computation is None else replace(self, computation=None)
 
 
 DONE = CommandReply(Error.NONE)

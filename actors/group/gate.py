@@ -5,7 +5,7 @@ from that incarnation, leaves included (PROTOCOL §3, Identity). Soft state: aft
 the epochs alone fence.
 """
 
-from ..messages import Heartbeat
+from ..messages import JOIN_EPOCH, Heartbeat
 
 
 class Gate:
@@ -14,7 +14,7 @@ class Gate:
     def __init__(self) -> None:
         self._newest: dict[tuple[str, str], int] = {}
         self._acknowledged: set[str] = set()
-        self._known: set[str] = set()
+        self._joined: set[str] = set()
 
     def admits(self, request: Heartbeat) -> bool:
         """Tell whether the request is newer than all before it, and remember it if so.
@@ -27,14 +27,19 @@ class Gate:
         if request.sequence <= self._newest.get(who, -1):
             return False
         self._newest[who] = request.sequence
-        self._known.add(request.member_id)
+        if request.member_epoch == JOIN_EPOCH:
+            self._joined.add(request.member_id)
         if request.owned:
             self._acknowledged.add(request.member_id)
         return True
 
     def acknowledged(self, member_id: str) -> bool:
-        """Tell whether the member ever answered for an assignment; if unknown, it did."""
-        return member_id in self._acknowledged or member_id not in self._known
+        """Tell whether the member ever answered for an assignment.
+
+        Whose join was not seen here, before a restart of the coordinator, may well have: then
+        the log says what it held, and nobody can say that it did not run.
+        """
+        return member_id in self._acknowledged or member_id not in self._joined
 
     def forget(self, member_id: str) -> None:
         """Forget that the member ever answered, since it is gone.

@@ -4,35 +4,26 @@ The group may move on in between. What is installed is checked against the snaps
 becomes the target of the snapshot's group epoch (PROTOCOL §5).
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from ...events.group import Group, Member
-from ...events.model import NOTHING, Resource, Resources
-from ...events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
-from ..messages import (
-    Assignment,
-    Error,
-    Install,
-    InstallReply,
-    LossView,
-    MemberView,
-    Prepare,
-    PrepareReply,
-    Snapshot,
-)
-from .compute import commission
-from .desk import Computation, Decision, Desk
+from ...events.group import Group
+from ..messages import Error, Install, InstallReply, Prepare, PrepareReply
+from .desk import Decision, Desk
+from .failure import failed
+from .snapshot import snapshot_of
+from .target import Computed, flaw_in, target
 
 
 def prepare(group: Group, desk: Desk, command: Prepare, now_ms: int) -> Decision:
-    """Hand the chosen member the group as it is now; its time to compute runs on."""
-    desk = commission(group, desk, now_ms)
+    """Hand the chosen member the group as it is now; its time to compute runs on.
+
+    Asked again, it hands out a fresh snapshot, and what the one before leads to is dropped.
+    """
     error, message = _refuse(group, desk, command)
     computation = desk.computation
     if error is not Error.NONE or computation is None:
         return Decision(desk, reply=PrepareReply(error, message))
-    snapshot = _snapshot(group, computation, now_ms)
+    snapshot = snapshot_of(group, computation.assignor, now_ms)
     desk = replace(desk, computation=replace(computation, snapshot=snapshot))
     return Decision(desk, reply=PrepareReply(Error.NONE, snapshot=snapshot))
 
@@ -49,20 +40,22 @@ def install(group: Group, desk: Desk, command: Install, now_ms: int) -> Decision
         return Decision(desk, reply=InstallReply(Error.UNKNOWN_MEMBER_ID, message))
     done = desk.without_computation()
     if command.assignment is None:
-        failed = fail(group, done, snapshot.group_epoch, command.error or "no reason", now_ms)
-        return replace(failed, reply=InstallReply(Error.NONE))
-    if found := flaw_in(command.assignment, snapshot):
-        failed = fail(group, done, snapshot.group_epoch, found, now_ms)
-        return replace(failed, reply=InstallReply(Error.INVALID_ASSIGNMENT, found))
+        found, reply = command.error or "no reason", InstallReply(Error.NONE)
+    else:
+        found = flaw_in(command.assignment, snapshot)
+        reply = InstallReply(Error.INVALID_ASSIGNMENT, found)
+    if command.assignment is None or found:
+        record = failed(group, desk.settings, snapshot.group_epoch, found, now_ms)
+        return Decision(done, (record,), reply)
     done = replace(done, timed_out=frozenset())
-    records = tuple(_target(group, computation, snapshot, command.assignment, now_ms))
-    return Decision(done, records, InstallReply(Error.NONE))
+    computed = Computed(snapshot, command.assignment, computation.member_id)
+    return Decision(done, tuple(target(group, computed, now_ms)), InstallReply(Error.NONE))
 
 
 def _refuse(group: Group, desk: Desk, command: Prepare | Install) -> tuple[Error, str]:
     if not command.group_id or not command.member_id or command.member_epoch < 0:
         return Error.INVALID_REQUEST, "ids must not be empty, and the epoch not below 0"
-    if group.end == 0:
+    if not group.exists:
         return Error.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}"
     member = group.members.get(command.member_id)
     if member is None:
@@ -74,141 +67,3 @@ def _refuse(group: Group, desk: Desk, command: Prepare | Install) -> tuple[Error
         message = "another member computes, or nobody needs to: drop this computation"
         return Error.UNKNOWN_MEMBER_ID, message
     return Error.NONE, ""
-
-
-def _snapshot(group: Group, computation: Computation, now_ms: int) -> Snapshot:
-    return Snapshot(
-        group.group_epoch,
-        group.assignment_epoch,
-        computation.assignor,
-        group.target.assignor_metadata,
-        group.configured,
-        {
-            member_id: _view(group, member, computation.assignor)
-            for member_id, member in group.members.items()
-        },
-        tuple(
-            LossView(loss.member_id, loss.instance_id, loss.url, loss.resources, loss.deadline_ms)
-            for loss in group.losses.values()
-        ),
-        group.schedule.parked,
-        group.schedule.fired,
-        now_ms,
-    )
-
-
-def _view(group: Group, member: Member, assignor: str) -> MemberView:
-    metadata = member.metadata
-    runs = next(each for each in metadata.assignors if each.name == assignor)
-    return MemberView(
-        member.member_id,
-        member.current.member_epoch,
-        metadata.instance_id,
-        metadata.url,
-        metadata.rack,
-        runs.version,
-        runs.reason,
-        runs.metadata,
-        frozenset(member.current.assigned),
-        group.share_of(member.member_id),
-        metadata.joined_epoch,
-    )
-
-
-def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
-    """Return what is wrong with an assignment of that snapshot, or nothing."""
-    strangers = assignment.members.keys() - snapshot.members.keys()
-    if strangers:
-        return f"{min(strangers)} was no member in the snapshot"
-    seen: set[Resource] = set()
-    for share in (*assignment.members.values(), assignment.parked, assignment.unplaceable):
-        if twice := seen.intersection(share):
-            return f"{min(twice)} is placed twice"
-        seen.update(share)
-    if foreign := seen - snapshot.configured:
-        return f"{min(foreign)} is not configured"
-    if missing := snapshot.configured - seen:
-        return f"{min(missing)} is neither assigned nor parked nor unplaceable"
-    return _flaw_in_parked(assignment, snapshot)
-
-
-def _flaw_in_parked(assignment: Assignment, snapshot: Snapshot) -> str:
-    lost = NOTHING.union(*(loss.resources for loss in snapshot.losses))
-    for resource, deadline_ms in assignment.parked.items():
-        if resource not in lost:
-            return f"{resource} is parked, but was not lost"
-        if resource in snapshot.fired:
-            return f"{resource} is parked again, but its deadline has passed"
-        if deadline_ms <= 0:
-            return f"{resource} is parked without a deadline"
-    for resource, reason in assignment.unplaceable.items():
-        if not reason:
-            return f"{resource} is unplaceable without a reason"
-    return ""
-
-
-def _target(
-    group: Group,
-    computation: Computation,
-    snapshot: Snapshot,
-    assignment: Assignment,
-    now_ms: int,
-) -> Iterator[Record]:
-    """Yield the target, what stays parked, and the losses that are made good by it."""
-    yield TargetAssignment(
-        snapshot.group_epoch,
-        {
-            member_id: share & group.configured
-            for member_id, share in assignment.members.items()
-            if _is_same_seat(group, member_id, snapshot.group_epoch)
-        },
-        computation.assignor,
-        assignment.version,
-        assignment.metadata,
-        {
-            resource: reason
-            for resource, reason in assignment.unplaceable.items()
-            if resource in group.configured
-        },
-        computation.member_id,
-        now_ms,
-    )
-    parked = {r: due for r, due in assignment.parked.items() if r in group.configured}
-    schedule = ScheduledRebalance(parked, group.schedule.fired.intersection(parked))
-    if schedule != group.schedule:
-        yield schedule
-    for loss in snapshot.losses:
-        stands = group.losses.get(loss.member_id)
-        is_same = stands is not None and stands.resources == loss.resources
-        if is_same and loss.resources.isdisjoint(parked):
-            yield Tombstone(Loss, (loss.member_id,))
-
-
-def _is_same_seat(group: Group, member_id: str, group_epoch: int) -> bool:
-    """Tell whether the member of the snapshot is still there, and did not leave meanwhile."""
-    member = group.members.get(member_id)
-    return member is not None and member.metadata.joined_epoch <= group_epoch
-
-
-def fail(group: Group, desk: Desk, group_epoch: int, error: str, now_ms: int) -> Decision:
-    """Record a failed attempt: the old target stays, and the next try is spaced out."""
-    failures = group.target.failures + 1
-    settings = desk.settings
-    delay_ms = min(
-        settings.retry_backoff_ms << min(failures - 1, 10), settings.retry_backoff_max_ms
-    )
-    kept: dict[str, Resources] = {
-        member_id: group.shares.get(member_id, NOTHING) & group.configured
-        for member_id in group.shares
-        if member_id in group.members
-    }
-    record = replace(
-        group.target,
-        assignment_epoch=group_epoch,
-        members=kept,
-        error=error,
-        failures=failures,
-        retry_at_ms=now_ms + delay_ms,
-        time_ms=now_ms,
-    )
-    return Decision(desk, (record,))

@@ -1,21 +1,33 @@
 """The offset log as the coordinator sees it: what is durable, and what it has just decided."""
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from ...events import records
 from ...events.codec import TYPES, decode, key_of
 from ...events.keys import Key, commit_key, offset_key, pack_key
 from ...events.log.frame import Entry
-from ...events.log.store import LogFile
 from ...events.model import CommitId, Document
 
 COMMITTED = TYPES[records.Committed][0]
 
 
+class Latest(Protocol):
+    """A log, as far as the latest entry of each key goes."""
+
+    def get(self, kind: int, key: bytes) -> Entry | None:
+        """Return the latest entry of a type and key; None if there is none, or it was deleted."""
+        ...
+
+    def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        """Return the latest entries of a type whose keys begin so, none deleted."""
+        ...
+
+
 class OffsetLedger:
     """Looks up offsets, progress and unpublished commits; `lay` adds what is not durable yet."""
 
-    def __init__(self, log: LogFile) -> None:
+    def __init__(self, log: Latest) -> None:
         self._log = log
         self._laid: dict[tuple[type, Key], records.Record | None] = {}
 

@@ -12,20 +12,29 @@ LONGEST_NAME = 200
 LARGEST_NUMBER = (1 << 31) - 1
 """The largest int32."""
 
+UNCHANGED = -1
+"""What a request says of a time that is as it was."""
+
 
 def flaw(request: Heartbeat, known: MemberMetadata | None = None) -> str:
     """Return what makes the request invalid, or nothing; an INVALID_REQUEST's message.
 
     What is `known` of the member was found good before, and is not looked at again.
     """
-    found = _flaw_in_ids(request) or _flaw_in_values(request) or _flaw_in_owned(request)
-    if found:
+    found = _flaw_in_ids(request) or _flaw_in_owned(request)
+    if found or (known is not None and request.is_bare):
         return found
-    if known is None and request.member_id:
-        found = flaw_in_name(request.member_id, "MemberId")
-    if found or request.assignors is None or (known and request.assignors == known.assignors):
-        return found
-    return _flaw_in_assignors(request)
+    found = _flaw_in_values(request) or _flaw_in_assignors(request, known)
+    return found or (_flaw_in_names(request) if known is None else "")
+
+
+def _flaw_in_names(request: Heartbeat) -> str:
+    """Return which id could be no part of a key, or nothing; an empty member id is made good."""
+    member_id, instance_id = request.member_id, request.instance_id
+    found = flaw_in_name(member_id, "MemberId") if member_id else ""
+    if not found and instance_id is not None:
+        found = flaw_in_name(instance_id, "InstanceId")
+    return found
 
 
 def flaw_in_name(name: str, what: str) -> str:
@@ -49,38 +58,39 @@ def flaw_in_text(text: str, what: str) -> str:
 
 
 def _flaw_in_ids(request: Heartbeat) -> str:
-    epoch, member_id, instance_id = request.member_epoch, request.member_id, request.instance_id
-    flaws = (
-        (not request.group_id, "GroupId is empty"),
-        (epoch < TEMPORARY_LEAVE_EPOCH, "MemberEpoch is below -2"),
-        (not member_id and epoch != JOIN_EPOCH, "MemberId is empty, which only a join may leave"),
-        (instance_id == "", "InstanceId must be left out or not be empty"),
-        (request.rack == "", "RackId must be left out or not be empty"),
-        (
-            epoch == TEMPORARY_LEAVE_EPOCH and instance_id is None,
-            "a temporary leave (epoch -2) needs an InstanceId",
-        ),
-        (
-            request.server_assignor is not None and request.assignors is not None,
-            "ServerAssignor and ClientAssignors exclude each other",
-        ),
-    )
-    return next((message for is_flawed, message in flaws if is_flawed), "")
+    epoch, instance_id = request.member_epoch, request.instance_id
+    if not request.group_id:
+        return "GroupId is empty"
+    if not TEMPORARY_LEAVE_EPOCH <= epoch <= LARGEST_NUMBER:
+        return "MemberEpoch is below -2 or above an int32"
+    if not request.member_id and epoch != JOIN_EPOCH:
+        return "MemberId is empty, which only a join may leave"
+    if instance_id == "" or request.rack == "":
+        return "InstanceId and RackId must be left out or not be empty"
+    if epoch == TEMPORARY_LEAVE_EPOCH and instance_id is None:
+        return "a temporary leave (epoch -2) needs an InstanceId"
+    return ""
 
 
 def _flaw_in_values(request: Heartbeat) -> str:
-    """Return which field the log could not hold, or nothing; what is not said costs nothing."""
-    if request.rebalance_timeout_ms > LARGEST_NUMBER:
-        return f"RebalanceTimeoutMs is above {LARGEST_NUMBER}"
-    texts = (
+    """Return which field the log could not hold, or nothing."""
+    for what, time_ms in (
+        ("RebalanceTimeoutMs", request.rebalance_timeout_ms),
+        ("SessionTimeoutMs", request.session_timeout_ms),
+    ):
+        if time_ms != UNCHANGED and not 0 < time_ms <= LARGEST_NUMBER:
+            return f"{what} is {time_ms}: it must be above 0, or -1 if it is unchanged"
+    for what, text in (
         ("Incarnation", request.incarnation),
         ("Url", request.url),
         ("InstanceId", request.instance_id),
         ("RackId", request.rack),
         ("ClientId", request.client_id),
         ("ClientHost", request.client_host),
-    )
-    return next((found for what, text in texts if text and (found := flaw_in_text(text, what))), "")
+    ):
+        if text and (found := flaw_in_text(text, what)):
+            return found
+    return ""
 
 
 def _flaw_in_owned(request: Heartbeat) -> str:
@@ -89,15 +99,23 @@ def _flaw_in_owned(request: Heartbeat) -> str:
         return "a join (epoch 0) must say that it owns nothing: owned present and empty"
     if not owned:
         return ""
-    if any(resource.task < CONNECTOR for resource in owned):
-        return "a task number is below 0"
+    if any(not CONNECTOR <= resource.task <= LARGEST_NUMBER for resource in owned):
+        return "a task number is below 0 or above an int32"
+    if any(not resource.connector for resource in owned):
+        return "owned names a connector without a name"
     if len(set(owned)) != len(owned):
         return "owned names a resource twice"
     return ""
 
 
-def _flaw_in_assignors(request: Heartbeat) -> str:
-    assignors = request.assignors or ()
+def _flaw_in_assignors(request: Heartbeat, known: MemberMetadata | None) -> str:
+    assignors = request.assignors
+    if assignors is None:
+        return ""
+    if request.server_assignor is not None:
+        return "ServerAssignor and ClientAssignors exclude each other"
+    if known and assignors == known.assignors:
+        return ""
     names = Counter(assignor.name for assignor in assignors)
     if twice := [name for name, count in names.items() if count > 1]:
         return f"assignor {twice[0]!r} is named twice"

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from ...events.model import Resources
 from ..messages import Heartbeat
 
+REQUEST_GRACE_MS = 1_500
+"""How long past the heartbeat interval an answer may take before the request is repeated."""
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -17,16 +20,23 @@ class Identity:
     rack: str | None = None
     client_id: str = ""
     client_host: str = ""
+    instance_id: str | None = None
+    """What makes the member static: its seat waits for whoever comes with it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """A member's timeouts in milliseconds; the session is the coordinator's as well."""
+    """A member's timeouts in milliseconds; interval and session give way to the group's."""
 
     heartbeat_interval_ms: int = 3_000
     session_timeout_ms: int = 10_000
     rebalance_timeout_ms: int = 60_000
     fence_margin_ms: int = 1_000
+
+    @property
+    def patience_ms(self) -> int:
+        """How long an answer may take: the group may hold a request for an interval."""
+        return self.heartbeat_interval_ms + REQUEST_GRACE_MS
 
 
 @dataclass(frozen=True, slots=True)

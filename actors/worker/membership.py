@@ -5,84 +5,89 @@ whoever runs the member. Safety rests on three rules of PROTOCOL §8 and §9: on
 starts a resource; what is to be given up counts as given up only when an answer to the
 report has come; and a member that can not be sure of its session stops everything by
 itself before anybody else may start it.
+
+    member = Membership(Identity("connect", "m-1", "p-1"), Timing(), (Assignor("cooperative"),))
+    obey(member.join(clock()))              # [Send(...)]: to the group, by whatever carries it
+    obey(member.answered(reply, clock()))   # [Start(...), Send(...)]
+    obey(member.stopped(freed, clock()))    # what a Stop or Fence named, once it has ended
+    obey(member.tick(clock()))              # by `next_tick_ms()` at the latest
+
+`callbacks.py` turns Start, Stop and Fence into a listener's callbacks; STATES.md shows the
+states. What ends when is in `deadlines.py`, what is said in `requests.py`, when in `voice.py`.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from ...events.model import NOTHING, Assignor, Resources
-from ..messages import JOIN_EPOCH, LEAVE_EPOCH, SUCCESS, Error, Heartbeat, HeartbeatReply
-from .instructions import (
-    Compute,
-    Fence,
-    Gone,
-    Identity,
-    Instruction,
-    Kill,
-    Send,
-    Start,
-    Stop,
-    Timing,
-)
+from ..errors import MEANINGS, SUCCESS, Error, Remedy
+from ..messages import JOIN_EPOCH, LEAVE_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
+from .deadlines import Deadlines
+from .instructions import Compute, Fence, Gone, Identity, Instruction, Kill, Start, Stop, Timing
+from .requests import Requests, Sent
 from .states import SPEAKING, Machine, State
-
-REQUEST_GRACE_MS = 1_500
-"""How long past the heartbeat interval an answer may take before the request is repeated."""
-
-KILL_EARLY_MS = 100
-"""So long before its deadline what has not stopped is killed: two of a worker's ticks."""
-
-REJOIN = frozenset({Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH, Error.GROUP_ID_NOT_FOUND})
-RETRIABLE = frozenset({Error.UNRELEASED_INSTANCE_ID})
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A request on its way: what it said, and when."""
-
-    request: Heartbeat
-    at_ms: int
+from .voice import Voice
+from .work import Work
 
 
 class Membership:
     """One member of one group; every call returns what is to be done because of it."""
 
-    def __init__(self, identity: Identity, timing: Timing, assignors: tuple[Assignor, ...]) -> None:
+    def __init__(
+        self,
+        identity: Identity,
+        timing: Timing,
+        assignors: tuple[Assignor, ...] = (),
+        *,
+        server_assignor: str | None = None,
+    ) -> None:
+        """Name assignors that this member can run, or one of the group's (else `ValueError`)."""
         self.identity = identity
-        self.timing = timing
         self.member_epoch = JOIN_EPOCH
-        self.owned: Resources = NOTHING
-        """What runs here: from before its start begins until after its stop has completed."""
         self.computing = False
         self._machine = Machine()
-        self._assignors = assignors
-        self._target: Resources = NOTHING
-        self._log_offset = 0
-        self._sequence = 0
-        self._sent: Sent | None = None
-        self._said: Heartbeat | None = None
-        self._session_from_ms: int | None = None
-        self._revoke_by_ms: int | None = None
-        self._retry_at_ms: int | None = None
-        self._kill_at_ms: int | None = None
-        self._leave_by_ms: int | None = None
-        self._is_leaving = False
+        self._requests = Requests(identity, assignors, server_assignor)
+        self._voice = Voice(self._requests, timing)
+        self._deadlines = Deadlines(timing.fence_margin_ms)
+        self._work = Work()
+        self._goodbye: int | None = None
 
     @property
     def state(self) -> State:
         """Where the member stands."""
         return self._machine.state
 
+    @property
+    def owned(self) -> Resources:
+        """What runs here: from before its start begins until after its stop has completed."""
+        return self._work.owned
+
+    @property
+    def timing(self) -> Timing:
+        """As configured; with the group's own interval and session once it has answered."""
+        return self._voice.timing
+
+    def end_ms(self) -> int | None:
+        """Return by when nothing may run here unless an answer comes, None if nothing has to."""
+        return self._deadlines.end_ms()
+
     # -- what happens to a member
 
     def join(self, now_ms: int) -> list[Instruction]:
         """Ask for a seat; nothing may run yet."""
         self._machine.go(State.JOINING, "told to join")
+        self._goodbye = None
         return self._send(now_ms)
 
-    def leave(self, now_ms: int) -> list[Instruction]:
-        """Give everything up in good order, then say goodbye."""
-        self._is_leaving = True
+    def leave(self, now_ms: int, *, temporary: bool = False) -> list[Instruction]:
+        """Give everything up in good order, then say goodbye; once begun it stays as it began.
+
+        With `temporary` the seat and its work wait for whoever comes with the instance id;
+        raises `ValueError` for a member without one.
+        """
+        if temporary and self.identity.instance_id is None:
+            raise ValueError("only a member with an instance id can leave for a while")
+        if self._goodbye is None:
+            self._goodbye = TEMPORARY_LEAVE_EPOCH if temporary else LEAVE_EPOCH
         if self.state in {State.FENCED, State.UNSUBSCRIBED}:
             return self._settle(now_ms)
         if self.state in {State.LEAVING, State.FATAL, State.PREPARE_LEAVING}:
@@ -93,24 +98,26 @@ class Membership:
 
     def stopped(self, resources: Iterable[object], now_ms: int) -> list[Instruction]:
         """Take note that these do not run any more."""
-        gone = self.owned.intersection(resources)
-        if not gone:
+        if not self._work.stopped(resources):
             return []
-        self.owned -= gone
+        if not self.owned:
+            self._deadlines.stopped()
         return self._settle(now_ms)
 
     def changed(self, assignors: tuple[Assignor, ...], now_ms: int) -> list[Instruction]:
-        """Take new assignors, or new metadata of theirs, and tell the group at once."""
-        if assignors == self._assignors:
-            return []
-        self._assignors = assignors
-        return self._send(now_ms) if self.state in SPEAKING else []
+        """Take new assignors, or new metadata of theirs, and tell the group at once.
+
+        Raises `ValueError` in a member that named a server assignor.
+        """
+        is_new = self._requests.change(assignors)
+        return self._send(now_ms) if is_new and self.state in SPEAKING else []
 
     def reconnected(self, now_ms: int) -> list[Instruction]:
         """Say everything again, at once: the group is served by somebody new."""
         if self.state not in SPEAKING:
             return []
-        self._said = None
+        self._requests.doubt()
+        self._voice.speak_up()
         return self._send(now_ms)
 
     def computed(self) -> None:
@@ -119,59 +126,50 @@ class Membership:
 
     def answered(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
         """Take the answer to the latest request; any other answer is ignored."""
-        sent = self._sent
-        if sent is None or self.state not in SPEAKING:
+        sent = self._requests.answered(reply) if self.state in SPEAKING else None
+        if sent is None:
             return []
-        asked = (self.identity.incarnation, sent.request.sequence)
-        if (reply.incarnation, reply.sequence) != asked:
-            return []
-        self._sent = None
+        if reply.throttle_time_ms > 0 and self.state is not State.LEAVING:
+            self._voice.hush(now_ms + reply.throttle_time_ms)
         if reply.error in SUCCESS:
             return self._succeeded(reply, sent, now_ms)
-        self._said = None
+        self._requests.doubt()
         return self._refused(reply, now_ms)
 
     def tick(self, now_ms: int) -> list[Instruction]:
         """Let time pass: repeat what was not answered, and fence when it is time."""
-        if self._kill_at_ms is not None and now_ms >= self._kill_at_ms and self.owned:
-            self._kill_at_ms = None
+        if self._deadlines.kill_is_due(now_ms):
             return [Kill("what had to stop has not stopped in time")]
         if self.state not in SPEAKING:
             return []
         if overdue := self._overdue(now_ms):
             return self._fence(overdue, now_ms)
-        if self._leave_by_ms is not None and now_ms >= self._leave_by_ms:
+        if (leave_by_ms := self._deadlines.leave_by_ms) is not None and now_ms >= leave_by_ms:
             return self._left()
-        return self._repeat(now_ms)
-
-    def _repeat(self, now_ms: int) -> list[Instruction]:
-        """Send again what was refused for now, or was not answered in time."""
-        patience_ms = self.timing.heartbeat_interval_ms + REQUEST_GRACE_MS
-        is_lost = self._sent is not None and now_ms >= self._sent.at_ms + patience_ms
-        is_due = self._retry_at_ms is not None and now_ms >= self._retry_at_ms
-        if not is_lost and not is_due:
-            return []
-        self._said = None
-        return self._send(now_ms)
+        speak_at_ms = self._voice.next_ms(self._deadlines.fence_at_ms())
+        return [] if speak_at_ms is None or now_ms < speak_at_ms else self._send(now_ms)
 
     def next_tick_ms(self) -> int | None:
         """Return when `tick` has something to do at the earliest, None if never."""
-        times = [self._kill_at_ms]
+        times = [self._deadlines.next_kill_ms()]
         if self.state in SPEAKING:
-            patience_ms = self.timing.heartbeat_interval_ms + REQUEST_GRACE_MS
-            times += [self._retry_at_ms, self._leave_by_ms, self._fence_at_ms()]
-            times.append(self._sent.at_ms + patience_ms if self._sent else None)
+            fence_at_ms = self._deadlines.fence_at_ms()
+            times += [self._voice.next_ms(fence_at_ms), self._deadlines.leave_by_ms]
+            times.append(None if self.state is State.LEAVING else fence_at_ms)
         return min((time for time in times if time is not None), default=None)
 
     # -- answers
 
     def _succeeded(self, reply: HeartbeatReply, sent: Sent, now_ms: int) -> list[Instruction]:
         if self.state is State.LEAVING:
-            return self._left() if sent.request.member_epoch == LEAVE_EPOCH else []
-        before_ms, self._session_from_ms = self._session_from_ms, sent.at_ms
+            return self._left() if sent.request.member_epoch < JOIN_EPOCH else []
+        before_ms = self._deadlines.asked_ms
         self.member_epoch = reply.member_epoch
-        self._log_offset = max(self._log_offset, reply.log_offset)
-        self._remember(sent.request)
+        self._work.log_offset = max(self._work.log_offset, reply.log_offset)
+        self._requests.heard(sent.request)
+        session_ms = self._voice.accepted(reply)
+        is_seated = reply.member_epoch != JOIN_EPOCH
+        self._deadlines.answered(sent.at_ms, session_ms if is_seated else None)
         self._acknowledged(sent.request)
         if overdue := self._overdue(now_ms):  # an answer that lay unread while time went by
             return self._fence(overdue, now_ms)
@@ -180,27 +178,30 @@ class Membership:
             self.computing = True
             instructions.append(Compute(reply.member_epoch))
         if reply.assignment is not None:
-            instructions += self._aim(reply.assignment, before_ms or sent.at_ms)
+            asked_from_ms = sent.at_ms if before_ms is None else before_ms
+            instructions += self._aim(reply.assignment, asked_from_ms)
         return instructions + self._settle(now_ms, answered=True)
 
     def _refused(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
-        if self.state is State.LEAVING:
+        """Do what helps against the error; a join that is refused is no seat to lose."""
+        remedy, reason = MEANINGS[reply.error].remedy, f"{reply.error.value}: {reply.message}"
+        if self.state is State.LEAVING and remedy is not Remedy.RETRY:
             return self._left()
-        reason = f"{reply.error.value}: {reply.message}"
-        if reply.error in REJOIN:
+        if remedy is Remedy.FATAL:
+            return self._die(reason, now_ms)
+        if remedy is Remedy.REJOIN and self.state is not State.JOINING:
             return self._fence(reason, now_ms)
-        if reply.error in RETRIABLE:
-            self._retry_at_ms = now_ms + self.timing.heartbeat_interval_ms
-            return []
-        return self._die(reason, now_ms)
+        is_taken = reply.error is Error.UNRELEASED_INSTANCE_ID
+        if is_taken and (advice := self._voice.taken(now_ms)):
+            return self._die(f"{reason} ({advice})", now_ms)
+        self._voice.refused(now_ms)
+        return []
 
     def _aim(self, target: Resources, asked_from_ms: int) -> list[Instruction]:
         """Turn to a new target: what must go goes first."""
-        newly = (self.owned & self._target) - target
-        self._target = target
-        drop = self.owned - target
-        if drop and self._revoke_by_ms is None:
-            self._revoke_by_ms = asked_from_ms + self.timing.rebalance_timeout_ms
+        newly = self._work.aim(target)
+        if self._work.must_release and self._deadlines.revoke_by_ms is None:
+            self._deadlines.revoke_by_ms = asked_from_ms + self.timing.rebalance_timeout_ms
         if self.state is State.PREPARE_LEAVING:
             return []  # all of it was told to stop; but the group has set a deadline
         if self.owned != target:
@@ -209,10 +210,12 @@ class Membership:
 
     def _acknowledged(self, request: Heartbeat) -> None:
         """Call the revocation's deadline off once a report that it is done was answered."""
-        if request.owned is None or self._revoke_by_ms is None:
+        if request.owned is None or self._work.must_release:
             return
-        if self._target.issuperset(request.owned) and self._target.issuperset(self.owned):
-            self._revoke_by_ms = None
+        if self._work.target.issuperset(request.owned):
+            self._deadlines.revoke_by_ms = None
+
+    # -- what follows
 
     def _settle(self, now_ms: int, *, answered: bool = False) -> list[Instruction]:
         """Do what the state calls for after something changed."""
@@ -223,8 +226,11 @@ class Membership:
         if self.state is State.PREPARE_LEAVING:
             if not self.owned:
                 self._machine.go(State.LEAVING, "everything is released")
-                self._leave_by_ms = now_ms + self.timing.session_timeout_ms
+                self._deadlines.leave_by_ms = now_ms + self.timing.session_timeout_ms
+                self.member_epoch = self._goodbye or LEAVE_EPOCH
+                self._voice.speak_up()  # a goodbye frees the others: it does not wait
                 return self._send(now_ms)
+            self._requests.repeat_owned()  # what is granted now is never begun, nor given up
             return self._send(now_ms) if answered else []
         if self.state not in SPEAKING or self.state is State.LEAVING:
             return []
@@ -233,97 +239,27 @@ class Membership:
     def _reconcile(self, now_ms: int, *, answered: bool) -> list[Instruction]:
         """Start what is granted once nothing more has to go, and report what runs."""
         instructions: list[Instruction] = []
-        grant = self._target - self.owned
-        if grant and self.owned <= self._target and answered:
-            self.owned |= grant
-            instructions.append(Start(grant, self._log_offset))
-        is_done = self.owned == self._target
-        reported = self._said is not None and frozenset(self._said.owned or ()) == self.owned
-        if self.state is State.RECONCILING and self.owned <= self._target:
+        if answered and not self._work.must_release and (grant := self._work.grant()):
+            instructions.append(Start(grant, self._work.log_offset))
+        may_report = not self._work.must_release
+        reported = self._requests.knows_owned(self.owned)
+        if self.state is State.RECONCILING and may_report:
             self._machine.go(State.ACKNOWLEDGING, "what runs is as far as it can be")
-        if is_done and reported and self.state in {State.ACKNOWLEDGING, State.JOINING}:
+        is_done = reported and self.owned == self._work.target
+        if is_done and self.state in {State.ACKNOWLEDGING, State.JOINING}:
             self._machine.go(State.STABLE, "the group knows what runs here")
-        if answered or (not reported and self.owned <= self._target):
+        if answered or (may_report and not reported):
             instructions += self._send(now_ms)
         return instructions
 
-    # -- requests
-
     def _send(self, now_ms: int) -> list[Instruction]:
-        """Send what is new since the last answer; everything if one is still missing."""
-        is_full = self._sent is not None or self._said is None
-        self._sequence += 1
-        request = self._request(is_full=is_full)
-        self._sent = Sent(request, now_ms)
-        self._retry_at_ms = None
-        return [Send(request)]
-
-    def _request(self, *, is_full: bool) -> Heartbeat:
-        identity, timing = self.identity, self.timing
-        request = Heartbeat(
-            identity.group_id,
-            identity.member_id,
-            LEAVE_EPOCH if self.state is State.LEAVING else self.member_epoch,
-            identity.incarnation,
-            self._sequence,
-        )
-        if self.state is State.LEAVING:
-            return request
-        said = self._said
-        if is_full or said is None or request.member_epoch == JOIN_EPOCH:
-            return replace(
-                request,
-                rack=identity.rack,
-                url=identity.url,
-                client_id=identity.client_id,
-                client_host=identity.client_host,
-                rebalance_timeout_ms=timing.rebalance_timeout_ms,
-                assignors=self._assignors,
-                owned=tuple(sorted(self.owned)),
-            )
-        owned = tuple(sorted(self.owned))
-        return replace(
-            request,
-            assignors=self._assignors if self._assignors != said.assignors else None,
-            owned=owned if owned != said.owned else None,
-        )
-
-    def _remember(self, request: Heartbeat) -> None:
-        """Keep what the group knows by now: what was left out had been said before."""
-        if self._said is None or request.is_full:
-            self._said = request
-            return
-        said = self._said
-        owned = said.owned if request.owned is None else request.owned
-        assignors = said.assignors if request.assignors is None else request.assignors
-        self._said = replace(said, owned=owned, assignors=assignors)
+        fence_at_ms = self._deadlines.fence_at_ms()
+        return self._voice.say(self.member_epoch, self.owned, now_ms, fence_at_ms)
 
     # -- endings
 
-    def end_ms(self) -> int | None:
-        """Return by when nothing may run here unless an answer comes, None if nothing has to."""
-        session_ms = self._session_from_ms
-        ends = [self._revoke_by_ms, self._kill_at_ms]
-        if session_ms is not None and self.member_epoch != JOIN_EPOCH:
-            ends.append(session_ms + self.timing.session_timeout_ms)
-        return min((end for end in ends if end is not None), default=None)
-
-    def _fence_at_ms(self) -> int | None:
-        """Return when this member must begin to stop everything by itself."""
-        end_ms = self.end_ms()
-        return None if end_ms is None else end_ms - self.timing.fence_margin_ms
-
     def _overdue(self, now_ms: int) -> str:
-        fence_at_ms = self._fence_at_ms()
-        if fence_at_ms is None or now_ms < fence_at_ms or self.state is State.LEAVING:
-            return ""
-        session_ms = self._session_from_ms
-        is_session = session_ms is not None and fence_at_ms == (
-            session_ms + self.timing.session_timeout_ms - self.timing.fence_margin_ms
-        )
-        if is_session:
-            return "the group has not answered for so long that the session may end"
-        return "a revocation was not acknowledged in time"
+        return "" if self.state is State.LEAVING else self._deadlines.overdue(now_ms)
 
     def _fence(self, reason: str, now_ms: int) -> list[Instruction]:
         """Stop everything without grace; no late answer calls this off."""
@@ -333,35 +269,26 @@ class Membership:
         return end if self.owned else self._rejoin(now_ms)
 
     def _stop_all(self, reason: str, now_ms: int) -> list[Instruction]:
-        """Cancel what runs, and kill it in time for the deadline; at once if that has passed.
-
-        Whoever was frozen past its deadline must not even begin to stop in good order: others
-        may run its work by now.
-        """
+        """Cancel what runs, or kill it if there is no time left to stop."""
         if not self.owned:
             return []
-        margin_ms, end_ms = self.timing.fence_margin_ms, self.end_ms()
-        latest_ms = now_ms + margin_ms if end_ms is None else end_ms - KILL_EARLY_MS
-        self._kill_at_ms = min(now_ms + margin_ms, latest_ms)
-        return [Fence(reason)] if now_ms < self._kill_at_ms else [Kill(reason)]
+        return [Fence(reason)] if self._deadlines.cancel(now_ms) else [Kill(reason)]
 
     def _forget(self) -> None:
-        self._sent = self._said = None
-        self._target = NOTHING
-        self._session_from_ms = self._revoke_by_ms = self._retry_at_ms = None
+        self._voice.clear()
+        self._deadlines.clear()
+        self._work.target = NOTHING
         self.member_epoch = JOIN_EPOCH
         self.computing = False
 
     def _rejoin(self, now_ms: int) -> list[Instruction]:
-        self._kill_at_ms = None
-        if self._is_leaving:
+        if self._goodbye is not None:
             return self._left()
         self._machine.go(State.JOINING, "nothing runs any more")
         return self._send(now_ms)
 
     def _left(self) -> list[Instruction]:
         self._forget()
-        self._leave_by_ms = None
         self._machine.go(State.UNSUBSCRIBED, "left")
         return [Gone()]
 

@@ -33,13 +33,11 @@ WAYS: dict[State, frozenset[State]] = {
     State.ACKNOWLEDGING: frozenset(
         {State.RECONCILING, State.STABLE, State.FENCED, State.PREPARE_LEAVING, State.FATAL}
     ),
-    State.STABLE: frozenset(
-        {State.RECONCILING, State.ACKNOWLEDGING, State.FENCED, State.PREPARE_LEAVING, State.FATAL}
-    ),
-    State.FENCED: frozenset({State.JOINING, State.UNSUBSCRIBED, State.FATAL}),
+    State.STABLE: frozenset({State.RECONCILING, State.FENCED, State.PREPARE_LEAVING, State.FATAL}),
+    State.FENCED: frozenset({State.JOINING, State.UNSUBSCRIBED}),
     State.PREPARE_LEAVING: frozenset({State.LEAVING, State.FENCED, State.FATAL}),
-    State.LEAVING: frozenset({State.UNSUBSCRIBED, State.FENCED, State.FATAL}),
-    State.FATAL: frozenset({State.UNSUBSCRIBED}),
+    State.LEAVING: frozenset({State.UNSUBSCRIBED}),
+    State.FATAL: frozenset(),
 }
 """From each state, where a member may go; staying where it is is always legal."""
 

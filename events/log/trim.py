@@ -1,4 +1,9 @@
-"""Forgetting the beginning of a log; the latest value of every key stays in the view."""
+"""Forgetting the beginning of a log; the latest value of every key stays in the view.
+
+A tombstone is forgotten only behind every value of its key, which are older and go with it
+or went before: nothing that was deleted comes back. `events/restore.py` says why the state
+is the same, wherever the cut lies, within a commit as well.
+"""
 
 from .frame import OFFSET, unpack_commit, unseal
 from .tables import CHAIN_KEY, LOW_KEY, Tables, Transaction, number, view_key

@@ -11,11 +11,13 @@ from ...events.log.errors import LogError, NoLogError
 from ...events.log.probe import probe
 from ...events.log.reader import LogReader
 from ...events.restore import restore
+from ...projections.story import story_of
 from ...projections.views import group_view
 from . import tables
 from .log_files import GroupFolder, LogName
 from .log_show import entries_from, follow_from, printer_of
-from .options import Here, ReadHere, takes
+from .log_story import tell
+from .options import Here, Output, ReadHere, takes
 from .outcome import Failed
 from .printing import Table, say, show
 
@@ -56,6 +58,33 @@ def show_log(
                 printer(entry)
         except KeyboardInterrupt:  # how one who follows says that it is enough
             return
+
+
+@log.command("story")
+@takes(ReadHere)
+def tell_story(
+    place: ReadHere,
+    start: Annotated[
+        int | None, typer.Option("--from", metavar="EPOCH", min=0, help="Begin at this epoch.")
+    ] = None,
+    until: Annotated[
+        int | None, typer.Option("--until", metavar="EPOCH", min=0, help="End with this epoch.")
+    ] = None,
+) -> None:
+    """Tell of each group epoch its cause, who asked, and what moved, stayed and waits."""
+    with GroupFolder(place).open(LogName.CONTROL) as reader:
+        chapters = [
+            chapter
+            for chapter in story_of(reader)
+            if (start is None or chapter.group_epoch >= start)
+            and (until is None or chapter.group_epoch <= until)
+        ]
+    if place.output is Output.TABLE:
+        for chapter in chapters:
+            for line in tell(chapter):
+                say(line)
+    else:
+        show(place.output, [chapter.to_json() for chapter in chapters], ())
 
 
 @log.command()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from ...events import records
-from ...events.model import Cause, Document, Grants, Resource, Resources, Why, identity
+from ...events.model import Cause, Document, Grants, Resource, Resources, Scope, Why, identity
 from ...events.records import Record
 from .moments import moment
 from .words import named, worker_name
@@ -22,6 +22,10 @@ ABOUT_WORKERS: Final = frozenset(
         Why.ASSIGNORS_CHANGED,
         Why.REASON_GIVEN,
         Why.METADATA_CHANGED,
+        Why.WORKER_CORDONED,
+        Why.WORKER_UNCORDONED,
+        Why.WORKER_DRAINED,
+        Why.WORKER_EXPECTED,
     }
 )
 """The causes whose subject is a worker's URL."""
@@ -42,22 +46,26 @@ class Narrator:
 
     def who(self, member_id: str) -> str:
         """Return `w1(1b9d6bcd)`: a member by its worker's name and the start of its id."""
-        short = member_id[:SHORT_ID]
-        name = self._workers.get(member_id)
-        return f"{name}({short})" if name else short
+        return member_name(self._workers.get(member_id, ""), member_id)
 
     def _note(self, record: Record | None) -> None:
         if isinstance(record, records.MemberMetadata) and record.url:
-            self._workers[record.member_id] = worker_name(record.url)
+            self._workers[record.member_id] = record.url
+
+
+def member_name(url: str, member_id: str) -> str:
+    """Return `w1(1b9d6bcd)`, or only the start of the member id where no worker is known."""
+    short = member_id[:SHORT_ID]
+    return f"{worker_name(url)}({short})" if url and url != member_id else short
 
 
 def _bump(_: Narrator, record: records.GroupMetadata) -> str:
     asked = f" (asked by {record.actor})" if record.actor else ""
-    return f"group epoch {record.group_epoch}: {_cause(record.cause)}{asked}"
+    return f"group epoch {record.group_epoch}: {cause_in_words(record.cause)}{asked}"
 
 
 def _configured(_: Narrator, record: records.ConnectorsTasksMetadata) -> str:
-    return f"configured: {_listed(record.configured)}"
+    return f"configured: {listed(record.configured)}"
 
 
 def _member(narrator: Narrator, record: records.MemberMetadata) -> str:
@@ -73,7 +81,7 @@ def _member(narrator: Narrator, record: records.MemberMetadata) -> str:
 
 def _target(narrator: Narrator, record: records.TargetAssignment) -> str:
     shares = "; ".join(
-        f"{narrator.who(member_id)} = {_listed(record.members[member_id])}"
+        f"{narrator.who(member_id)} = {listed(record.members[member_id])}"
         for member_id in sorted(record.members)
     )
     if record.error:
@@ -81,17 +89,46 @@ def _target(narrator: Narrator, record: records.TargetAssignment) -> str:
             f"assignment epoch {record.assignment_epoch} keeps the old target: attempt"
             f" {record.failures} failed, {record.error}"
         )
-    left_out = f"; unplaceable: {_listed(record.unplaceable)}" if record.unplaceable else ""
+    left_out = f"; unplaceable: {listed(record.unplaceable)}" if record.unplaceable else ""
     by = f" by {record.assignor}" if record.assignor else ""
     return f"assignment epoch {record.assignment_epoch}{by}: {shares or 'nobody'}{left_out}"
 
 
 def _step(narrator: Narrator, record: records.CurrentAssignment) -> str:
-    gives_up = f", gives up {_listed(record.pending)}" if record.pending else ""
+    gives_up = f", gives up {listed(record.pending)}" if record.pending else ""
     return (
         f"{narrator.who(record.member_id)} epoch {record.previous_epoch} -> {record.member_epoch}"
-        f" {record.state.name}: holds {_listed(record.assigned)}{gives_up}"
+        f" {record.state.name}: holds {listed(record.assigned)}{gives_up}"
     )
+
+
+def _settings(_: Narrator, record: records.GroupConfiguration) -> str:
+    return ", ".join(f"{name}={record.configs[name]}" for name in sorted(record.configs)) or "none"
+
+
+def _order(_: Narrator, record: records.Operator) -> str:
+    is_worker = record.scope is Scope.WORKER
+    subject = worker_name(record.name) if is_worker else Resource(record.name, record.task)
+    facts: list[str] = []
+    if record.cordoned:
+        facts.append("cordoned")
+    if record.draining:
+        facts.append("to be drained")
+    if record.expected_back_ms:
+        facts.append(f"expected back by {moment(record.expected_back_ms)}")
+    if record.removing:
+        facts.append(f"member {record.removing[:SHORT_ID]} to be removed")
+    if record.weight != 1:
+        facts.append(f"weighs {record.weight}")
+    if record.pins:
+        facts.append(f"only on {', '.join(map(worker_name, record.pins))}")
+    asked = f" (asked by {record.actor})" if record.actor else ""
+    return f"{record.scope.value} {subject}: {', '.join(facts) or 'no order'}{asked}"
+
+
+def _deletion(_: Narrator, record: records.GroupDeletion) -> str:
+    asked = f" (asked by {record.actor})" if record.actor else ""
+    return f"the group was deleted at group epoch {record.group_epoch}{asked}"
 
 
 def _connector(_: Narrator, record: records.ConnectorConfig) -> str:
@@ -115,16 +152,16 @@ def _status(_: Narrator, record: records.TaskStatus) -> str:
 def _schedule(_: Narrator, record: records.ScheduledRebalance) -> str:
     waiting = {each: due for each, due in record.parked.items() if each not in record.fired}
     if not waiting:
-        return f"nothing is parked{f', fired: {_listed(record.fired)}' if record.fired else ''}"
+        return f"nothing is parked{f', fired: {listed(record.fired)}' if record.fired else ''}"
     until = moment(min(waiting.values()))
-    fired = f", fired: {_listed(record.fired)}" if record.fired else ""
-    return f"parked: {_listed(waiting)}, the first until {until}{fired}"
+    fired = f", fired: {listed(record.fired)}" if record.fired else ""
+    return f"parked: {listed(waiting)}, the first until {until}{fired}"
 
 
 def _loss(narrator: Narrator, record: records.Loss) -> str:
     return (
-        f"{narrator.who(record.member_id)} lost {_listed(record.resources)}:"
-        f" {_cause(record.cause)}, parked at most until {moment(record.deadline_ms)}"
+        f"{narrator.who(record.member_id)} lost {listed(record.resources)}:"
+        f" {cause_in_words(record.cause)}, parked at most until {moment(record.deadline_ms)}"
     )
 
 
@@ -155,13 +192,15 @@ def _tombstone(narrator: Narrator, record: records.Tombstone) -> str:
     return f"gone: {' '.join(map(str, record.key)) or 'it'}"
 
 
-def _cause(cause: Cause) -> str:
+def cause_in_words(cause: Cause) -> str:
+    """Return a cause; a subject that is a worker goes by its name."""
     if cause.why in ABOUT_WORKERS:
         return str(cause._replace(subject=worker_name(cause.subject)))
     return str(cause)
 
 
-def _listed(resources: Resources | Grants | Iterable[Resource]) -> str:
+def listed(resources: Resources | Grants | Iterable[Resource]) -> str:
+    """Return resources in their short form, `nothing` for none."""
     return named((each.connector, each.task if each.is_task else None) for each in resources) or (
         "nothing"
     )
@@ -177,6 +216,9 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.MemberMetadata: _member,
     records.TargetAssignment: _target,
     records.CurrentAssignment: _step,
+    records.GroupConfiguration: _settings,
+    records.Operator: _order,
+    records.GroupDeletion: _deletion,
     records.ConnectorConfig: _connector,
     records.TaskConfigs: _split,
     records.TaskStatus: _status,

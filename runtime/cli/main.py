@@ -15,7 +15,7 @@ import typer
 from ...events.codec import CodecError
 from ...events.log.errors import LogError
 from ..config.errors import ConfigError
-from . import changing, log_verbs, node_verbs, reading, settings
+from . import changing, log_verbs, node_verbs, reading, settings, simulate
 from .outcome import FAILED, MISUSED, Failed
 from .printing import plain
 
@@ -49,7 +49,13 @@ def fairlead(
     """Run data connectors on Spark, in groups that can explain themselves."""
 
 
-for _verb in (node_verbs.up, node_verbs.down, node_verbs.worker, node_verbs.demo):
+for _verb in (
+    node_verbs.up,
+    node_verbs.down,
+    node_verbs.worker,
+    node_verbs.demo,
+    simulate.simulate,
+):
     app.command(rich_help_panel=RUN)(_verb)
 for _verb in (reading.status, reading.get, reading.describe, settings.config):
     app.command(rich_help_panel=LOOK)(_verb)

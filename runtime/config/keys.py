@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...actors.group.desk import Settings
-from ...actors.worker.instructions import Timing
-from ...actors.worker.membership import REQUEST_GRACE_MS
+from ...actors.worker.instructions import REQUEST_GRACE_MS, Timing
 from .kinds import (
     ConnectProtocol,
     Count,
@@ -34,6 +33,7 @@ from .kinds import (
     Milliseconds,
     MillisecondsOrNone,
     Port,
+    Rate,
     RemoteAssignor,
     SparkMaster,
     Workers,
@@ -126,6 +126,18 @@ class Config(BaseModel):
             "the node restarts. One name per node."
         ),
     ] = ""
+    assignment_interval_ms: Annotated[
+        MillisecondsOrNone,
+        InConnect("group.consumer.assignment.interval.ms"),
+        Field(description="The least time between two computations of a target. 0: none."),
+    ] = 0
+    member_request_rate: Annotated[
+        Rate,
+        Field(
+            description="How many heartbeats a worker may send in a second before it is told to "
+            "wait. 0: any number."
+        ),
+    ] = 0
     data_dir: Annotated[
         Folder, Field(description="The folder of the logs, and of what runs now.")
     ] = "./fairlead-data"
@@ -221,6 +233,9 @@ class Config(BaseModel):
             heartbeat_interval_ms=self.heartbeat_interval_ms,
             max_delay_ms=self.scheduled_rebalance_max_delay_ms,
             max_size=self.group_max_size,
+            assignment_interval_ms=self.assignment_interval_ms,
+            requests_per_second=self.member_request_rate,
+            fence_margin_ms=self.fence_margin_ms,
         )
 
     def timing(self) -> Timing:

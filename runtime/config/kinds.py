@@ -15,6 +15,7 @@ INT32_MAX: Final = (1 << 31) - 1
 PORT_MAX: Final = 65_535
 FOLDER_BYTES_MAX: Final = 255
 INSTANCE_BYTES_MAX: Final = 128
+RATE_MAX: Final = 100_000
 HEAP_MIN_MIB: Final = 450
 """Below it, Spark refuses to start."""
 
@@ -158,6 +159,11 @@ MillisecondsOrNone = Annotated[
 ]
 Count = Annotated[
     int, Field(ge=1, le=INT32_MAX), Kind(f"a whole number, from 1 to {INT32_MAX}", "members")
+]
+Rate = Annotated[
+    int,
+    Field(ge=0, le=RATE_MAX),
+    Kind(f"a whole number of requests a second, from 0 to {RATE_MAX}", "requests/s"),
 ]
 Workers = Annotated[int, Field(ge=0, le=1000), Kind("a whole number, from 0 to 1000", "processes")]
 Port = Annotated[int, Field(ge=0, le=PORT_MAX), Kind(f"a port, from 0 to {PORT_MAX}", "port")]

@@ -5,9 +5,10 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import Body, Depends
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 
+from ..config.kinds import INT32_MAX
 from .errors import ApiError
 
 
@@ -38,6 +39,20 @@ class NewConnector(BaseModel):
     name: str = ""
     config: Config
     initial_state: str | None = None
+
+
+class Expectation(BaseModel):
+    """When a worker is expected back."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    within_ms: int = Field(ge=0, le=INT32_MAX, description="From now. 0: wait no longer.")
+
+
+Changes = dict[str, Annotated[str | None, BeforeValidator(_text)]]
+ChangesBody = Annotated[
+    Changes, Body(description="The settings to change; null takes one back to the node's.")
+]
 
 
 def _require_json(request: Request) -> None:

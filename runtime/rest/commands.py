@@ -23,14 +23,10 @@ from .configs import check_name, named, prepare
 from .connectors import existing, info
 from .errors import ApiError, not_found
 from .gateway import Outcome
+from .replies import actor, refuse, written
 from .service import Served, Service
 
 router = APIRouter(tags=["connectors"])
-_STATUS = {
-    Error.ALREADY_EXISTS: HTTPStatus.CONFLICT,
-    Error.UNKNOWN_CONNECTOR: HTTPStatus.NOT_FOUND,
-    Error.INVALID_CONFIG: HTTPStatus.BAD_REQUEST,
-}
 
 
 @router.post("/connectors", status_code=HTTPStatus.CREATED, dependencies=[RequiresJson])
@@ -52,7 +48,7 @@ async def create_connector(
         after = await run_in_threadpool(_known, service, name)
         mine = after is not None and after.config == config and not after.deleting
     if not mine:
-        _refuse(outcome.reply)
+        refuse(outcome.reply)
     return await _told(service, name, outcome.reply, HTTPStatus.CREATED)
 
 
@@ -67,7 +63,7 @@ async def put_config(
         raise ApiError(HTTPStatus.CONFLICT, _taken(before))
     sealed = await run_in_threadpool(_prepared, service, connector, config, before)
     outcome = await _put(service, request, connector, sealed, create_only=False)
-    _refuse(outcome.reply)
+    refuse(outcome.reply)
     created = outcome.reply.created or (outcome.repeated and before is None)
     status = HTTPStatus.CREATED if created else HTTPStatus.OK
     return await _told(service, connector, outcome.reply, status)
@@ -79,10 +75,10 @@ async def delete_connector(service: Served, request: Request, connector: str) ->
     before = await run_in_threadpool(_known, service, connector)
     if before is None or before.deleting:
         raise not_found(_gone(connector, before))
-    command = DeleteConnector(service.group_id, connector, _actor(request))
+    command = DeleteConnector(service.group_id, connector, actor(request))
     outcome = await service.commands.carry_out(command)
     if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):
-        _refuse(outcome.reply)
+        refuse(outcome.reply)
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
@@ -90,7 +86,7 @@ async def _put(
     service: Service, request: Request, name: str, config: Mapping[str, str], *, create_only: bool
 ) -> Outcome:
     command = PutConnector(
-        service.group_id, name, config, create_only=create_only, actor=_actor(request)
+        service.group_id, name, config, create_only=create_only, actor=actor(request)
     )
     return await service.commands.carry_out(command)
 
@@ -118,12 +114,7 @@ async def _told(
 
     def read() -> views.Document:
         with service.logs.reading(service.group_id) as logs:
-            if logs.group.end < reply.log_offset:
-                raise ApiError(
-                    HTTPStatus.SERVICE_UNAVAILABLE,
-                    f"the command was carried out, but the log here ends at {logs.group.end}, not"
-                    f" yet at {reply.log_offset}: read the connector again",
-                )
+            written(logs.group, reply)
             existing(logs.group, name)
             return info(service, logs.group, name)
 
@@ -131,16 +122,6 @@ async def _told(
     if status is HTTPStatus.CREATED:
         told.headers["Location"] = f"/connectors/{quote(name, safe='')}"
     return told
-
-
-def _refuse(reply: CommandReply) -> None:
-    if reply.error is not Error.NONE:
-        status = _STATUS.get(reply.error, HTTPStatus.INTERNAL_SERVER_ERROR)
-        raise ApiError(status, reply.message or f"the group answered {reply.error.value}")
-
-
-def _actor(request: Request) -> str:
-    return f"rest {request.client.host}" if request.client else "rest"
 
 
 def _taken(found: ConnectorConfig) -> str:

@@ -20,10 +20,15 @@ from typing import Any, Protocol, TypeVar
 from ...actors.actor import Address, Line, System, UnreachableError, connect
 from ...actors.messages import (
     CommandReply,
+    ConfigureGroup,
+    Cordon,
     DeleteConnector,
+    DeleteGroup,
     DescribeTraffic,
+    Expect,
     PutConnector,
     Traffic,
+    Uncordon,
 )
 from ..node.run_folder import NoNodeError, RunFolder
 from ..node.spec import DescribeNode, NodeView, Whereabouts, WhereIs
@@ -34,7 +39,7 @@ COMMAND_SECONDS = 10.0
 QUESTION_SECONDS = 2.0
 _PAUSE_SECONDS = 0.1
 
-Command = PutConnector | DeleteConnector
+Command = PutConnector | DeleteConnector | ConfigureGroup | DeleteGroup | Cordon | Uncordon | Expect
 T = TypeVar("T")
 
 
@@ -167,7 +172,7 @@ _NO_SUPERVISOR = (
 )
 _UNKNOWN = (
     "the group did not answer in time: whether the command was carried out is not known; look at"
-    " the connector, and repeat the command, which does no harm"
+    " what it was about, and repeat the command, which does no harm"
 )
 
 

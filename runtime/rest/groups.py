@@ -6,10 +6,12 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from ...actors.group.standing import worker_name
 from ...events.group import Group, Member
 from ...projections import views
 from ..node.spec import ProcessView
-from .errors import Unanswered, not_found
+from .errors import Unanswered
+from .replies import known
 from .service import Served, Service
 
 router = APIRouter(tags=["groups"])
@@ -28,8 +30,7 @@ def list_groups(service: Served) -> JSONResponse:
 @router.get("/groups/{group}")
 def get_group(service: Served, group: str) -> JSONResponse:
     """Tell all that the log says of a group: epochs, members, target, parked work, losses."""
-    if group not in service.logs.group_ids():
-        raise not_found(f"there is no group {group}")
+    known(service, group)
     with service.logs.reading(group) as logs:
         return JSONResponse(views.group_view(logs.group))
 
@@ -74,8 +75,14 @@ def _worker(
         "worker_id": url,
         "group_id": group.group_id if group else None,
         "member": views.member_view(group, member) if group and member else None,
+        "order": _order(group, member) if group and member else None,
         "process": _process(process) if process else None,
     }
+
+
+def _order(group: Group, member: Member) -> views.Document | None:
+    order = group.worker_orders.get(worker_name(member.metadata))
+    return views.worker_order(order) if order else None
 
 
 def _process(process: ProcessView) -> views.Document:

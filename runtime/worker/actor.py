@@ -43,7 +43,15 @@ from ...events.log.reader import LogReader
 from ...events.model import NOTHING, Assignor, Resource, Resources
 from ...projections.follow import Follower
 from ...projections.launches import Launch, launches
-from ..node.spec import AssignorAt, GroupAt, Leave, StartWorker, WorkerGone, WorkerUp
+from ..node.spec import (
+    AssignorAt,
+    GroupAt,
+    Leave,
+    NodeSpec,
+    StartWorker,
+    WorkerGone,
+    WorkerUp,
+)
 from ..tasks.reports import (
     BatchDone,
     Hung,
@@ -95,6 +103,7 @@ class WorkerActor(Actor):
     def __init__(self) -> None:
         super().__init__()
         self._is_up = False
+        self._waits_to_join = False
         self._care: EngineCare | None = None
         self._janitor: Janitor | None = None
         self._allowed: Resources = NOTHING
@@ -184,8 +193,11 @@ class WorkerActor(Actor):
         self._carried_at_ms = 0
         self._ledger.settle(reply)
 
-    def _leave(self, _: Leave, now_ms: int) -> None:
-        self._obey(self._membership.leave(now_ms))
+    def _leave(self, order: Leave, now_ms: int) -> None:
+        is_static = self._membership.identity.instance_id is not None
+        temporary = order.is_temporary and is_static
+        self._waits_to_join = False
+        self._obey(self._membership.leave(now_ms, temporary=temporary))
 
     def _group_moved(self, news: GroupAt, now_ms: int) -> None:
         self._group = news.address
@@ -224,6 +236,7 @@ class WorkerActor(Actor):
             node.url(order.name),
             client_id=order.name,
             client_host=socket.gethostname(),
+            instance_id=node.instance_id(order.name),
         )
         folder = node.group_folder(node.group_id)
         self._follower = Follower(node.group_id, LogReader.open(folder / "control", node.group_id))
@@ -231,14 +244,29 @@ class WorkerActor(Actor):
         self._computing = Computing(node.group_id, member_id, node.timing.rebalance_timeout_ms)
         self._news = News(node.group_id, member_id)
         self._runner = self._make_runner()
-        self._membership = Membership(identity, node.timing, _assignors(self._care is None))
+        self._membership = Membership(
+            identity,
+            node.timing,
+            () if node.server_assignor else _assignors(self._care is None),
+            server_assignor=node.server_assignor,
+        )
         self._watchdog = Watchdog()
         if order.tied_to is not None:
             self._tied_since = _started_at(order.tied_to)
         self._is_up = True
         self.send(supervisor, WorkerUp(order.name, os.getpid(), member_id))
-        self._obey(self._membership.join(_steady_ms()))
+        self._waits_to_join = self._care is not None and self._joins_warm(node)
+        if not self._waits_to_join:
+            self._obey(self._membership.join(_steady_ms()))
         self.wake_after(TICK_SECONDS)
+
+    def _joins_warm(self, node: NodeSpec) -> bool:
+        """Tell whether to join only when the engine is warm.
+
+        Others join cold and say so. A worker that names a server assignor has no way to say
+        it, and a static one would have its seat's work moved away by saying it.
+        """
+        return node.server_assignor is not None or node.instance_id(self._order.name) is not None
 
     def _make_runner(self) -> Runs:
         node = self._order.node
@@ -371,7 +399,12 @@ class WorkerActor(Actor):
         """Have the engine started again if it went down; tell the group once it is warm."""
         if self._care is not None:
             self._care.look(now_ms)
-            self._obey(self._membership.changed(_assignors(self._care.is_warm), now_ms))
+            is_warm = self._care.is_warm
+            if self._order.node.server_assignor is None:
+                self._obey(self._membership.changed(_assignors(is_warm), now_ms))
+            if is_warm and self._waits_to_join:
+                self._waits_to_join = False
+                self._obey(self._membership.join(now_ms))
 
     def _look_after_tie(self, now_ms: int) -> None:
         """Leave when the command that this worker is tied to is gone."""
@@ -380,7 +413,7 @@ class WorkerActor(Actor):
             return
         started = _started_at(tied_to)
         if not started or started != self._tied_since:
-            self._obey(self._membership.leave(now_ms))
+            self._leave(Leave(), now_ms)
 
     def _to_group(self, message: object | None) -> None:
         if message is not None and self._group is not None:

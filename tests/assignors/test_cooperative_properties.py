@@ -2,81 +2,19 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
-from assignors.snapshots import DEADLINE_MS, NOW_MS, after, member, snapshot
+from assignors.drawn import heirs, snapshots, takers
+from assignors.snapshots import DEADLINE_MS, NOW_MS, after
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.capacity import COLD, WARM, is_warm
+from fairlead.actors.assignors.capacity import WARM
 from fairlead.actors.assignors.cooperative import assign
-from fairlead.actors.messages import Assignment, LossView, MemberView, Snapshot
-from fairlead.events.model import CONNECTOR, NOTHING, Resource, Resources
-
-MEMBER_IDS = ("W1", "W2", "W3", "W4")
-URLS = ("", "http://one", "http://two")
-METADATA = (b"", WARM, COLD, b"?")
-
-
-@st.composite
-def snapshots(draw: st.DrawFn, most_members: int = 4, most_tasks: int = 4) -> Snapshot:
-    """Draw a group in the middle of anything: overlapping claims, losses, parked work."""
-    known = [
-        Resource(connector, task)
-        for connector in "ABC"
-        for task in range(CONNECTOR, draw(st.integers(0, most_tasks)))
-    ]
-    ids = draw(
-        st.lists(st.sampled_from(MEMBER_IDS), min_size=1, max_size=most_members, unique=True)
-    )
-    some = st.frozensets(st.sampled_from(known))
-    target = {resource: draw(st.sampled_from([*ids, ""])) for resource in known}
-    members = [
-        member(
-            each,
-            frozenset(resource for resource in known if target[resource] == each),
-            owned=draw(some),
-            instance_id=draw(st.sampled_from([None, f"i-{each}"])),
-            url=draw(st.sampled_from(URLS)),
-            metadata=draw(st.sampled_from(METADATA)),
-        )
-        for each in ids
-    ]
-    deadlines = st.integers(NOW_MS - 1, NOW_MS + 2)
-    losses = st.builds(
-        LossView,
-        member_id=st.sampled_from([*MEMBER_IDS, "W8"]),
-        instance_id=st.sampled_from([None, "i-W1", "i-W9"]),
-        url=st.sampled_from([*URLS, "http://gone"]),
-        resources=some,
-        deadline_ms=deadlines,
-    )
-    drawn = snapshot(
-        draw(some),
-        *members,
-        losses=tuple(draw(st.lists(losses, max_size=3))),
-        parked=draw(st.dictionaries(st.sampled_from(known), deadlines, max_size=4)),
-    )
-    return replace(drawn, fired=draw(some) if draw(st.booleans()) else NOTHING)
-
-
-def heirs(group: Snapshot) -> dict[str, MemberView]:
-    """Return the members that a later, warm one of the same url follows, with that one."""
-    in_order = [group.members[each] for each in sorted(group.members)]
-    newest = {each.url: each for each in in_order}
-    return {
-        each.member_id: newest[each.url]
-        for each in in_order
-        if each.url and newest[each.url] is not each and is_warm(newest[each.url].metadata)
-    }
-
-
-def takers(group: Snapshot) -> Sequence[MemberView]:
-    present = sorted(group.members.keys() - heirs(group).keys())
-    everyone = [group.members[each] for each in present]
-    return [each for each in everyone if is_warm(each.metadata)] or everyone
+from fairlead.actors.messages import Assignment, LossView, Snapshot
+from fairlead.events.model import NOTHING, Resource, Resources
 
 
 def holder(group: Snapshot, resource: Resource) -> str | None:

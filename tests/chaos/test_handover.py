@@ -131,6 +131,28 @@ def test_a_zombie_that_wakes_after_the_takeover_commits_nothing(tmp_path: Path) 
     assert line.wrong() == []
 
 
+def test_static_workers_find_their_tasks_again_when_their_node_restarts(tmp_path: Path) -> None:
+    line = Line(tmp_path, tasks=2)
+    settings = {"group.instance.id": "north", "scheduled.rebalance.max.delay.ms": "120000"}
+    with line.flows(tmp_path / "node", workers=2, settings=settings) as node:
+        node.eventually(lambda: _is_shared(node), "both are warm, and run a task each")
+        before, tokens, epoch = _by_worker(node), _tokens(node), node.look().group_epoch
+        node.down()
+        assert _by_worker(node) == before, "they keep their seats"
+        at_ms = time.time_ns() // 1_000_000
+        node.up(2)
+        node.eventually(lambda: all(_run_since(node, at_ms)), "the tasks run again")
+        assert _by_worker(node) == before
+        assert node.look().group_epoch == epoch, "nothing had to be computed anew"
+        assert all(_tokens(node)[task] > token for task, token in tokens.items())
+        line.finish(node)
+    assert line.wrong() == []
+
+
+def _by_worker(node: Crew) -> dict[str, set[Resource]]:
+    return {worker: node.held(worker) for worker in ("w1", "w2")}
+
+
 def test_the_janitor_publishes_what_a_deleted_connector_had_committed(tmp_path: Path) -> None:
     line = Line(tmp_path, tasks=2)
     line.config |= {"sink.partition.by": "late", "transforms": "t", "transforms.t.type": "sql"}

@@ -15,7 +15,13 @@ from actor_system import runs, title_of
 from cluster.deeds import Deed, Span, deeds_in, spans_of
 
 from fairlead.actors.actor import Address, System, UnreachableError, connect
-from fairlead.actors.messages import CommandReply, DeleteConnector, Error, PutConnector
+from fairlead.actors.messages import (
+    CommandReply,
+    DeleteConnector,
+    Error,
+    GroupCommand,
+    PutConnector,
+)
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, MemberState, Resource, RunState
@@ -154,13 +160,15 @@ class Node:
     def put(self, connector: str, tasks: int) -> None:
         """Create a connector, or change into how many tasks it splits."""
         config = {"name": connector, "tasks.max": str(tasks)}
-        reply = self.ask(self.group_address, PutConnector(GROUP, connector, config))
-        assert isinstance(reply, CommandReply), reply
-        assert reply.error is Error.NONE, reply
+        self.command(PutConnector(GROUP, connector, config))
 
     def delete(self, connector: str) -> None:
         """Delete a connector."""
-        reply = self.ask(self.group_address, DeleteConnector(GROUP, connector))
+        self.command(DeleteConnector(GROUP, connector))
+
+    def command(self, command: GroupCommand) -> None:
+        """Have the group do something."""
+        reply = self.ask(self.group_address, command)
         assert isinstance(reply, CommandReply), reply
         assert reply.error is Error.NONE, reply
 

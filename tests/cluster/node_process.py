@@ -39,6 +39,8 @@ def spec(order: dict[str, Any]) -> NodeSpec:
         engine=EngineSpec("noop"),
         backoff_ms=order["backoff_ms"],
         backoff_max_ms=order["backoff_max_ms"],
+        server_assignor=order["assignor"],
+        instance=order["instance"],
     )
 
 

@@ -30,6 +30,8 @@ QUICK: dict[str, Any] = {
     "delay_ms": 0,
     "backoff_ms": 100,
     "backoff_max_ms": 1_000,
+    "assignor": None,
+    "instance": "",
 }
 
 

@@ -19,7 +19,9 @@ def test_what_is_configured_reaches_both_sides() -> None:
         "fence.margin.ms=800",
         "scheduled.rebalance.max.delay.ms=0",
         "group.max.size=9",
+        "assignment.interval.ms=50",
+        "member.request.rate=7",
     )
     config = load_config(None, {}, overrides)
     assert config.timing() == Timing(500, 6_000, 7_000, 800)
-    assert config.settings() == Settings(6_000, 500, 0, 9)
+    assert config.settings() == Settings(6_000, 500, 0, 9, 50, 7, 800)

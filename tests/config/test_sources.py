@@ -43,6 +43,8 @@ def test_nothing_given_is_all_defaults() -> None:
         "group.max.size": 2_147_483_647,
         "group.remote.assignor": "",
         "group.instance.id": "",
+        "assignment.interval.ms": 0,
+        "member.request.rate": 0,
         "data.dir": "./fairlead-data",
         "workers": 2,
         "worker.restart.backoff.ms": 1_000,

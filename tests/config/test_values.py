@@ -32,6 +32,14 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
         ),
         ("workers=-1", "allowed is a whole number, from 0 to 1000"),
         ("group.max.size=0", "allowed is a whole number, from 1 to 2147483647"),
+        (
+            "assignment.interval.ms=-1",
+            "allowed is a whole number of milliseconds, from 0 to 2147483647",
+        ),
+        (
+            "member.request.rate=100001",
+            "allowed is a whole number of requests a second, from 0 to 100000",
+        ),
         ("actor.port=65536", "allowed is a port, from 0 to 65535"),
         ("engine=flink", "allowed is spark or noop"),
         ("log.level=loud", "allowed is DEBUG, INFO, WARNING or ERROR"),

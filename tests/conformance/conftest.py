@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance.cases import RUN, Case, assignor_files, read_cases
+from conformance.cases import RUN, Case, assignor_files, later_cases, read_cases
 
 OUTCOMES = pytest.StashKey[Counter[str]]()
 
@@ -67,5 +67,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         f"{outcomes.total()} cases of {folder}: {outcomes['passed']} passed,"
         f" {outcomes['failed']} failed, {outcomes['skipped']} skipped"
     )
+    if later := later_cases(folder):
+        terminalreporter.line(f"not run: {later} cases of the classic protocol (not spoken yet)")
     if files := assignor_files(folder):
         terminalreporter.line(f"not run: {', '.join(files)} (those assignors are not built)")

@@ -40,6 +40,8 @@ class Office:
     offsets: GroupLog
     settings: Settings = SETTINGS
     now_ms: int = 0
+    wall_jump_ms: int = 0
+    """How far the wall clock was set forth or back meanwhile."""
     sequences: dict[str, int] = field(default_factory=dict[str, int])
 
     def __post_init__(self) -> None:
@@ -70,7 +72,7 @@ class Office:
     @property
     def now(self) -> Now:
         """This moment."""
-        return Now(WALL_MS + self.now_ms, self.now_ms)
+        return Now(WALL_MS + self.wall_jump_ms + self.now_ms, self.now_ms)
 
     def flush(self) -> list[Answer]:
         """Settle, write, and return what is said."""

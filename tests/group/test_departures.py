@@ -102,6 +102,15 @@ def test_a_timer_that_finds_nobody_writes_nothing(coordinator: Coordinator) -> N
     assert coordinator.carry_out(ExpireRebalance("W9", 3)).records == ()
 
 
+def test_a_session_timer_ends_only_the_seat_that_it_was_set_for(coordinator: Coordinator) -> None:
+    seat = coordinator.member("W2").metadata.joined_epoch
+    coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
+    coordinator.join("W2")
+    assert coordinator.carry_out(ExpireSession("W2", joined_epoch=seat)).records == ()
+    again = coordinator.member("W2").metadata.joined_epoch
+    assert coordinator.carry_out(ExpireSession("W2", joined_epoch=again)).records != ()
+
+
 def test_what_the_target_gives_to_another_is_not_lost(coordinator: Coordinator) -> None:
     coordinator.write(
         GroupMetadata(9, Cause(Why.OPERATOR), 0),

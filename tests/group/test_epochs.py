@@ -94,6 +94,7 @@ def test_a_change_of_who_or_what_bumps_once(
 
 RECORD_ONLY: dict[str, Command] = {
     "rebalance-timeout": replace(BEAT, rebalance_timeout_ms=7_000),
+    "session-timeout": replace(BEAT, session_timeout_ms=20_000),
     "url": replace(BEAT, url="http://elsewhere"),
     "rack": replace(BEAT, rack="north"),
     "client-id": replace(BEAT, client_id="c"),
@@ -123,6 +124,23 @@ NO_EFFECT: dict[str, Command] = {
 @pytest.mark.parametrize("command", NO_EFFECT.values(), ids=NO_EFFECT)
 def test_what_changes_nothing_writes_nothing(coordinator: Coordinator, command: Command) -> None:
     assert coordinator.carry_out(command).records == ()
+
+
+def test_what_a_request_leaves_out_stays_as_it_was(coordinator: Coordinator) -> None:
+    said = replace(
+        BEAT,
+        rack="north",
+        url="http://x",
+        client_id="c",
+        client_host="h",
+        rebalance_timeout_ms=7_000,
+        session_timeout_ms=20_000,
+    )
+    coordinator.carry_out(said)
+    metadata = coordinator.member("W1").metadata
+    assert coordinator.carry_out(BEAT).records == ()
+    coordinator.carry_out(replace(BEAT, rack="south"))
+    assert coordinator.member("W1").metadata == replace(metadata, rack="south")
 
 
 def test_one_command_bumps_once_however_much_it_changes(coordinator: Coordinator) -> None:

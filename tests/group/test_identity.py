@@ -39,10 +39,16 @@ def test_a_late_copy_does_not_bring_a_seat_back() -> None:
 
 def test_who_ever_owned_something_has_acknowledged_and_who_is_unknown_counts_as_if() -> None:
     gate = Gate()
-    gate.admits(replace(BEAT, sequence=1, owned=()))
+    gate.admits(replace(JOIN, member_id="W1", sequence=1))
     before = gate.acknowledged("W1")
     gate.admits(replace(BEAT, sequence=2, owned=tuple(resources("A"))))
     assert (before, gate.acknowledged("W1"), gate.acknowledged("W9")) == (False, True, True)
+
+
+def test_who_joined_before_a_restart_has_acknowledged_though_it_says_nothing_of_it() -> None:
+    gate = Gate()
+    gate.admits(BEAT)
+    assert gate.acknowledged("W1")
 
 
 def running() -> Coordinator:

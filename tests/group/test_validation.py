@@ -57,13 +57,46 @@ INVALID = {
     "version-above-range": replace(FIRST, assignors=(Assignor("a", 1, 2, 3),)),
     "assignor-twice": replace(FIRST, assignors=(Assignor("a"), Assignor("a", 0, 1))),
     "task-below-0": replace(BEAT, member_epoch=1, owned=(A0._replace(task=-2),)),
+    "task-above-int32": replace(BEAT, member_epoch=1, owned=(A0._replace(task=1 << 31),)),
+    "connector-without-name": replace(BEAT, member_epoch=1, owned=(A0._replace(connector=""),)),
     "owned-twice": replace(BEAT, member_epoch=1, owned=(A0, A0)),
+    "epoch-above-int32": replace(BEAT, member_epoch=1 << 31),
+    "timeout-0-of-a-member": replace(BEAT, member_epoch=1, rebalance_timeout_ms=0),
+    "timeout-below-minus-1-of-a-member": replace(BEAT, member_epoch=1, rebalance_timeout_ms=-2),
+    "timeout-0-in-a-repeated-join": replace(FIRST, rebalance_timeout_ms=0),
+    "session-0": replace(BEAT, member_epoch=1, session_timeout_ms=0),
+    "session-below-minus-1": replace(BEAT, member_epoch=1, session_timeout_ms=-2),
+    "session-above-int32": replace(BEAT, member_epoch=1, session_timeout_ms=1 << 31),
+    "both-kinds-of-assignor-as-before": replace(
+        BEAT, member_epoch=1, assignors=COOPERATIVE, server_assignor="uniform"
+    ),
+    "instance-id-blank": replace(FIRST, member_id="W2", instance_id="  "),
+    "instance-id-too-long": replace(FIRST, member_id="W2", instance_id="x" * 201),
 }
 
 
 @pytest.mark.parametrize("request_", INVALID.values(), ids=INVALID)
 def test_a_flawed_request_is_invalid(coordinator: Coordinator, request_: Heartbeat) -> None:
     assert refused(coordinator, request_) is Error.INVALID_REQUEST
+
+
+def test_a_refusal_says_what_is_wrong_in_the_words_of_the_wire(coordinator: Coordinator) -> None:
+    said = {name: coordinator.heartbeat(request).message for name, request in INVALID.items()}
+    assert all(said.values())
+    assert {name: said[name] for name in ("timeout-0-of-a-member", "task-below-0")} == {
+        "timeout-0-of-a-member": "RebalanceTimeoutMs is 0: it must be above 0, or -1 if it is"
+        " unchanged",
+        "task-below-0": "a task number is below 0 or above an int32",
+    }
+
+
+def test_what_is_invalid_is_told_before_anything_about_the_group() -> None:
+    flawed = replace(BEAT, member_epoch=5, owned=(A0, A0))
+    assert refused(Coordinator(), flawed) is Error.INVALID_REQUEST
+    full = Coordinator(Settings(max_size=1))
+    full.join("W1")
+    nameless = replace(FIRST, member_id="W2", assignors=None)
+    assert refused(full, nameless) is Error.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("name", ["\0", "x" * 201, "W\ud800", "  "], ids=repr)
@@ -88,9 +121,10 @@ def test_what_no_log_can_hold_is_invalid(
     assert refused(coordinator, hostile) is Error.INVALID_REQUEST
 
 
-@pytest.mark.parametrize("epoch", [5, -1])
+@pytest.mark.parametrize("epoch", [5, -1, -2])
 def test_only_a_join_makes_a_group(epoch: int) -> None:
-    assert refused(Coordinator(), replace(BEAT, member_epoch=epoch)) is Error.GROUP_ID_NOT_FOUND
+    request = replace(BEAT, member_epoch=epoch, instance_id="i")
+    assert refused(Coordinator(), request) is Error.GROUP_ID_NOT_FOUND
 
 
 @pytest.mark.parametrize("epoch", [5, -1])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from fairlead.actors.messages import Error, Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Identity, Instruction, Send, Timing
@@ -53,9 +54,9 @@ class Seat:
         """Begin."""
         return self.take(self.membership.join(self.now_ms))
 
-    def leave(self) -> list[Instruction]:
+    def leave(self, *, temporary: bool = False) -> list[Instruction]:
         """Be told to leave."""
-        return self.take(self.membership.leave(self.now_ms))
+        return self.take(self.membership.leave(self.now_ms, temporary=temporary))
 
     def stopped(self, text: str) -> list[Instruction]:
         """Report that resources run no more."""
@@ -73,8 +74,9 @@ class Seat:
         *,
         epoch: int = 1,
         error: Error = Error.NONE,
+        **told: Any,
     ) -> HeartbeatReply:
-        """What the group answers to a request."""
+        """What the group answers to a request; `told` are further fields, times in ms."""
         return HeartbeatReply(
             error,
             request.member_id,
@@ -83,6 +85,7 @@ class Seat:
             request.sequence,
             log_offset=7,
             assignment=None if target is None else resources(target),
+            **told,
         )
 
     def answer(
@@ -92,15 +95,22 @@ class Seat:
         epoch: int = 1,
         error: Error = Error.NONE,
         to: Heartbeat | None = None,
+        **told: Any,
     ) -> list[Instruction]:
         """Have a request answered, by default the latest."""
-        reply = self.reply(to or self.sent[-1], target, epoch=epoch, error=error)
+        reply = self.reply(to or self.sent[-1], target, epoch=epoch, error=error, **told)
         return self.take(self.membership.answered(reply, self.now_ms))
 
 
-def seated(text: str = "A A-0") -> Seat:
+def static_seat() -> Seat:
+    """A member that comes with an instance id."""
+    identity = Identity("g", "m", "i", "url", instance_id="s")
+    return Seat(membership=Membership(identity, TIMING, ASSIGNORS))
+
+
+def seated(text: str = "A A-0", seat: Seat | None = None) -> Seat:
     """A member at epoch 1 that runs these, and is stable."""
-    seat = Seat()
+    seat = seat or Seat()
     seat.join()
     seat.answer("")
     seat.answer(text)

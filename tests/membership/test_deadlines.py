@@ -14,8 +14,8 @@ from membership.seat import (
 )
 
 from fairlead.actors.messages import Error
+from fairlead.actors.worker.deadlines import KILL_EARLY_MS
 from fairlead.actors.worker.instructions import Fence, Gone, Instruction, Kill
-from fairlead.actors.worker.membership import KILL_EARLY_MS
 from fairlead.actors.worker.states import State
 
 SILENCE = "the group has not answered for so long that the session may end"
@@ -160,3 +160,26 @@ def test_the_end_is_the_kill_once_all_must_stop_and_is_off_when_all_has() -> Non
     assert seat.membership.end_ms() == BEGUN_MS + SESSION_MS - KILL_EARLY_MS
     seat.stopped("A A-0")
     assert seat.membership.end_ms() is None
+
+
+def test_a_fence_for_another_reason_kills_in_time_for_a_revocations_deadline() -> None:
+    seat = seated()
+    revoke_by_ms = seat.now_ms + REBALANCE_MS
+    seat.answer("A")
+    while seat.now_ms + HEARTBEAT_MS < revoke_by_ms - MARGIN_MS:
+        assert seat.passes(HEARTBEAT_MS) == []
+        seat.answer()
+    seat.passes(revoke_by_ms - MARGIN_MS - 1 - seat.now_ms)
+    fence = seat.answer(error=Error.FENCED_MEMBER_EPOCH, to=seat.sent[-1])
+    assert fence == [Fence("FENCED_MEMBER_EPOCH: ")]
+    assert seat.membership.end_ms() == revoke_by_ms - KILL_EARLY_MS
+
+
+def test_the_end_stands_after_the_kill_until_nothing_runs() -> None:
+    seat = seated()
+    seat.passes(SESSION_MS - MARGIN_MS)
+    end_ms = seat.membership.end_ms()
+    assert seat.passes(MARGIN_MS) == [OVERDUE]
+    assert (seat.membership.end_ms(), seat.membership.next_tick_ms()) == (end_ms, None)
+    seat.stopped("A A-0")
+    assert (seat.membership.end_ms(), seat.state()) == (None, State.JOINING)

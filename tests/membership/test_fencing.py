@@ -12,8 +12,8 @@ from membership.seat import (
 )
 
 from fairlead.actors.messages import Error
+from fairlead.actors.worker.deadlines import KILL_EARLY_MS
 from fairlead.actors.worker.instructions import Fence, Gone, Kill, Start
-from fairlead.actors.worker.membership import KILL_EARLY_MS
 from fairlead.actors.worker.states import State
 
 SILENCE = "the group has not answered for so long that the session may end"

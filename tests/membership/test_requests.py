@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
-from membership.seat import ASSIGNORS, PATIENCE_MS, SESSION_MS, Seat, resources, seated, spelled
+from membership.seat import ASSIGNORS, PATIENCE_MS, Seat, resources, seated, spelled
 
 from fairlead.actors.messages import Error, Heartbeat
-from fairlead.actors.worker.instructions import Compute, Fence, Gone, Start
+from fairlead.actors.worker.instructions import Compute, Start
 from fairlead.actors.worker.states import State
 from fairlead.events.model import Assignor
 
@@ -20,6 +19,7 @@ JOIN = Heartbeat(
     client_id="",
     client_host="",
     rebalance_timeout_ms=60_000,
+    session_timeout_ms=10_000,
     assignors=ASSIGNORS,
     owned=(),
 )
@@ -112,48 +112,6 @@ def test_everything_is_said_again_to_a_group_that_is_served_by_somebody_new() ->
     assert (request.is_full, spelled(request.owned), request.member_epoch) == (True, "A A-0", 1)
     seat.membership.answered(seat.reply(request), seat.now_ms)
     assert seat.state() is State.STABLE
-
-
-@pytest.mark.parametrize(
-    "error", [Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH, Error.GROUP_ID_NOT_FOUND]
-)
-def test_a_member_that_lost_its_seat_stops_everything_and_rejoins_with_nothing(
-    error: Error,
-) -> None:
-    seat = seated()
-    assert seat.answer(error=error) == [Fence(f"{error.value}: ")]
-    count = len(seat.sent)
-    assert seat.stopped("A") == []
-    assert (len(seat.sent), seat.state()) == (count, State.FENCED), "A-0 still runs"
-    seat.stopped("A-0")
-    assert seat.sent[count:] == [replace(JOIN, sequence=count + 1)]
-
-
-def test_a_member_that_lost_its_seat_and_runs_nothing_rejoins_at_once() -> None:
-    seat = seated("")
-    assert seat.answer(error=Error.UNKNOWN_MEMBER_ID) == []
-    assert seat.sent[-1].member_epoch == 0
-    assert seat.state() is State.JOINING
-
-
-def test_an_instance_id_that_is_not_released_yet_is_asked_for_again_after_a_while() -> None:
-    seat = Seat()
-    seat.join()
-    assert seat.answer(error=Error.UNRELEASED_INSTANCE_ID) == []
-    assert (seat.passes(2_999), len(seat.sent)) == ([], 1)
-    seat.passes(1)
-    assert seat.sent == [JOIN, replace(JOIN, sequence=2)]
-
-
-@pytest.mark.parametrize(
-    "error", [Error.INVALID_REQUEST, Error.UNSUPPORTED_ASSIGNOR, Error.GROUP_MAX_SIZE_REACHED]
-)
-def test_what_can_not_get_better_ends_the_member(error: Error) -> None:
-    seat = seated()
-    assert seat.answer(error=error) == [Fence(f"{error.value}: "), Gone(f"{error.value}: ")]
-    assert seat.state() is State.FATAL
-    count = len(seat.sent)
-    assert (seat.stopped("A A-0"), seat.passes(SESSION_MS), len(seat.sent)) == ([], [], count)
 
 
 def test_an_order_to_compute_is_passed_on_once_and_blocks_nothing() -> None:

@@ -13,8 +13,8 @@ from membership.seat import (
     spelled,
 )
 
+from fairlead.actors.worker.deadlines import KILL_EARLY_MS
 from fairlead.actors.worker.instructions import Fence, Kill, Start, Stop
-from fairlead.actors.worker.membership import KILL_EARLY_MS
 from fairlead.actors.worker.states import State
 
 LATE = "a revocation was not acknowledged in time"

@@ -1,9 +1,13 @@
 """The table of states: all of its ways, and nothing besides."""
 
 import itertools
+from pathlib import Path
 
 import pytest
+from membership.seat import SESSION_MS, Seat, seated
 
+from fairlead.actors.messages import Error
+from fairlead.actors.worker import states
 from fairlead.actors.worker.states import (
     SPEAKING,
     STORY_LENGTH,
@@ -77,3 +81,123 @@ def test_the_story_is_kept_short() -> None:
 
 def test_who_is_fenced_or_gone_does_not_speak() -> None:
     assert set(State) - SPEAKING == {State.UNSUBSCRIBED, State.FENCED, State.FATAL}
+
+
+def fenced(seat: Seat) -> Seat:
+    seat.answer(error=Error.UNKNOWN_MEMBER_ID)
+    return seat
+
+
+def refused(seat: Seat) -> Seat:
+    seat.answer(error=Error.INVALID_REQUEST)
+    return seat
+
+
+def left(seat: Seat) -> Seat:
+    seat.leave()
+    return seat
+
+
+def joining() -> Seat:
+    seat = Seat()
+    seat.join()
+    return seat
+
+
+def revoking() -> Seat:
+    seat = seated()
+    seat.answer("A")
+    return seat
+
+
+def acknowledging() -> Seat:
+    seat = joining()
+    seat.answer("A A-0")
+    return seat
+
+
+def gone() -> Seat:
+    seat = left(seated())
+    seat.stopped("A A-0")
+    seat.answer(epoch=-1)
+    return seat
+
+
+def unread() -> Seat:
+    """Its join was answered, and the answer lay unread for longer than the session."""
+    seat = joining()
+    seat.now_ms += SESSION_MS
+    seat.answer("A", epoch=4)
+    return seat
+
+
+def turned() -> Seat:
+    """It was given something else to do before what it does was answered for."""
+    seat = acknowledging()
+    seat.answer("A")
+    return seat
+
+
+def gone_while_fenced() -> Seat:
+    seat = left(fenced(seated()))
+    seat.stopped("A A-0")
+    return seat
+
+
+def leaving() -> Seat:
+    return left(seated())
+
+
+LIVES = [gone, unread, turned, gone_while_fenced]
+BEGINNINGS = [joining, revoking, acknowledging, seated, leaving]
+ENDS = [fenced, refused, left]
+
+
+def test_every_way_of_the_table_is_walked_by_some_life_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walked = set[tuple[State, State]]()
+    go = Machine.go
+
+    def noted(machine: Machine, state: State, why: str) -> None:
+        here = machine.state
+        go(machine, state, why)
+        if state is not here:
+            walked.add((here, state))
+
+    monkeypatch.setattr(Machine, "go", noted)
+    for live in LIVES:
+        live()
+    for begin, end in itertools.product(BEGINNINGS, ENDS):
+        end(begin())
+    assert walked == {(here, there) for here, ends in WAYS.items() for there in ends}
+
+
+def table(heading: str) -> list[list[str]]:
+    """The rows of the table under a heading of STATES.md, without its head."""
+    path = Path(states.__file__).with_name("STATES.md")
+    _, _, text = path.read_text(encoding="utf-8").partition(f"## {heading}\n")
+    rows = [line for line in text.partition("\n## ")[0].splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
+
+
+def test_the_documented_ways_are_those_of_the_table() -> None:
+    documented = dict[State, frozenset[State]]()
+    for name, ends, *_ in table("Ways"):
+        documented[State[name]] = frozenset(State[each] for each in ends.split(", ") if each != "-")
+    assert documented == WAYS
+
+
+def test_the_documented_heartbeats_are_those_of_who_speaks() -> None:
+    speaking = {State[name] for name, _, heartbeat, *_ in table("Ways") if heartbeat != "none"}
+    assert speaking == SPEAKING
+
+
+def test_every_state_of_the_proposal_is_documented() -> None:
+    names = [row[0] for row in table("The proposal's words")]
+    assert names == [
+        *["UNJOINED", "PREPARE", "ASSIGN", "COMPLETE", "STABLE"],
+        *["NEW", "JOINING", "JOINED", "ASSIGNING", "TERMINATING", "TERMINATED"],
+        *["UNSUBSCRIBE", "JOINING", "STABLE", "RECONCILE_ASSIGNMENT", "ACK_ASSIGNMENT"],
+        *["UNSUBSCRIBING", "FENCED", "FATAL"],
+    ]

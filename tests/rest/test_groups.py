@@ -63,6 +63,9 @@ def test_a_group_is_told_as_its_log_has_it(house: House) -> None:
         "unassigned": [],
         "parked": [],
         "losses": [],
+        "config": {},
+        "worker_orders": [],
+        "placements": [],
         "unknown_records": 0,
     }
     assert house.client.get("/groups").json() == [
@@ -122,6 +125,7 @@ def test_a_worker_is_a_member_and_a_process(house: House) -> None:
                 "worker_id": "127.0.0.1:8083/elsewhere",
                 "group_id": "connect",
                 "member": members["ELSEWHERE"],
+                "order": None,
                 "process": None,
             },
             {
@@ -129,6 +133,7 @@ def test_a_worker_is_a_member_and_a_process(house: House) -> None:
                 "worker_id": W1,
                 "group_id": "connect",
                 "member": members["W1"],
+                "order": None,
                 "process": {"pid": 11, "state": "running", "restarts": 2, "detail": ""},
             },
             {
@@ -136,6 +141,7 @@ def test_a_worker_is_a_member_and_a_process(house: House) -> None:
                 "worker_id": w2,
                 "group_id": None,
                 "member": None,
+                "order": None,
                 "process": {
                     "pid": None,
                     "state": "backing-off",

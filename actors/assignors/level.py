@@ -1,0 +1,94 @@
+"""Level shares with the fewest moves: who has more than its share gives up the tail of it."""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from ...events.model import Resource, Resources
+from .crew import Shares
+
+
+def level(placeable: Resources, claims: Shares, fixed: Mapping[str, int]) -> Shares:
+    """Return each member's share of everything placeable, as level as can be.
+
+    `claims` is what each has of it; `fixed` how much each has beside it that does not move.
+    """
+    mine = {member: claim & placeable for member, claim in claims.items()}
+    kept = _keep(len(placeable), mine, fixed)
+    _deal(sorted(placeable.difference(*kept.values())), kept, fixed)
+    return kept
+
+
+def _keep(total: int, claims: Shares, fixed: Mapping[str, int]) -> Shares:
+    """Return what each member keeps of its claim, when `total` resources are levelled.
+
+    Who claims most keeps the odd one: any other choice moves as much, or more.
+    """
+    quota, odd = _water_level(total, [fixed.get(member, 0) for member in claims])
+    fullest_first = sorted(claims, key=lambda member: (-len(claims[member]), member))
+    kept: Shares = {}
+    for member in fullest_first:
+        room = quota - fixed.get(member, 0)
+        claim = claims[member]
+        if room >= 0 and odd > 0:
+            room, odd = room + 1, odd - 1
+        kept[member] = claim if len(claim) <= room else set(sorted(claim)[: max(room, 0)])
+    return kept
+
+
+def _water_level(total: int, fixed: Sequence[int]) -> tuple[int, int]:
+    """Return up to where `total` fills what is `fixed`, and how many are left over.
+
+    Those go one each to members that are not above that level.
+    """
+    floors = sorted(fixed)
+    below = 0
+    for count, floor in enumerate(floors, start=1):
+        below += floor
+        quota, odd = divmod(total + below, count)
+        if count == len(floors) or quota < floors[count]:
+            return quota, odd
+    return 0, total
+
+
+def _deal(free: Sequence[Resource], shares: Shares, fixed: Mapping[str, int]) -> None:
+    """Give each free resource, in order, to a least loaded member.
+
+    Among those it goes to who has the fewest tasks of the same connector, then the lowest id.
+    `free` is sorted, so that each connector's tasks come in one run: for that run its holders
+    wait in a heap of their own, into which they move only when their turn would come.
+    """
+    if not free:
+        return
+    tallies = _tallies({resource.connector for resource in free}, shares)
+    others = [(len(share) + fixed.get(member, 0), member) for member, share in shares.items()]
+    heapq.heapify(others)
+    holders: list[tuple[int, int, str]] = []
+    connector = ""
+    for resource in free:
+        if resource.connector != connector:
+            connector = resource.connector
+            for load, _, member in holders:
+                heapq.heappush(others, (load, member))
+            holders = []
+        tally = tallies[connector]
+        while others and others[0][1] in tally:
+            load, member = heapq.heappop(others)
+            heapq.heappush(holders, (load, tally[member], member))
+        if holders and not (others and (others[0][0], 0) < holders[0][:2]):
+            load, _, member = heapq.heappop(holders)
+        else:
+            load, member = heapq.heappop(others)
+        shares[member].add(resource)
+        tally[member] += 1
+        heapq.heappush(holders, (load + 1, tally[member], member))
+
+
+def _tallies(connectors: set[str], shares: Shares) -> defaultdict[str, Counter[str]]:
+    """Return how many tasks of each of these connectors each member has."""
+    tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for member, share in shares.items():
+        for resource in share:
+            if resource.connector in connectors:
+                tallies[resource.connector][member] += 1
+    return tallies

@@ -1,0 +1,53 @@
+"""Lost work: how long it may wait, and with whom it has come back (PROTOCOL §7)."""
+
+from collections.abc import Iterable, Sequence
+
+from ...events.model import Resource, Resources
+from ..messages import LossView, MemberView, Snapshot
+from .crew import Claim
+
+
+def waiting(snapshot: Snapshot) -> dict[Resource, int]:
+    """Return the lost work that may wait, each with its deadline.
+
+    Work that is parked already keeps its deadline; of several losses the latest counts. What
+    has fired, or is in the target or the hands of anyone present, waits no longer.
+    """
+    deadlines: dict[Resource, int] = {}
+    for loss in sorted(snapshot.losses, key=lambda loss: loss.deadline_ms):
+        deadlines.update(dict.fromkeys(loss.resources, loss.deadline_ms))
+    deadlines.update(snapshot.parked)
+    if not deadlines:
+        return {}
+    present = snapshot.members.values()
+    absent = (snapshot.configured.intersection(deadlines) - snapshot.fired).difference(
+        *(member.target for member in present), *(member.owned for member in present)
+    )
+    pending = (resource for resource in absent if deadlines[resource] > snapshot.now_ms)
+    return {resource: deadlines[resource] for resource in sorted(pending)}
+
+
+def returned(
+    losses: Iterable[LossView], takers: Sequence[MemberView], lost: Resources
+) -> Sequence[Claim]:
+    """Return whose lost work came back with whom, the latest loss first.
+
+    A worker that returned but is not warm yet is no taker: its work goes on waiting for it.
+    """
+    # Backwards, so that the lowest member id is the one that stays.
+    by_instance = {taker.instance_id: taker.member_id for taker in reversed(takers)}
+    by_url = {taker.url: taker.member_id for taker in reversed(takers)}
+    ids = {taker.member_id for taker in takers}
+    claims: list[Claim] = []
+    for loss in sorted(losses, key=_latest_first):
+        if loss.instance_id is not None and loss.instance_id in by_instance:
+            claims.append((by_instance[loss.instance_id], loss.resources & lost))
+        elif loss.member_id in ids:
+            claims.append((loss.member_id, loss.resources & lost))
+        elif loss.url and loss.url in by_url:
+            claims.append((by_url[loss.url], loss.resources & lost))
+    return claims
+
+
+def _latest_first(loss: LossView) -> tuple[int, str, str, str]:
+    return -loss.deadline_ms, loss.member_id, loss.instance_id or "", loss.url

@@ -1,0 +1,69 @@
+"""What all built-in assignors share: what is placed before the rest is dealt out.
+
+What waits for who lost it is parked, what a cordoned worker has stays there, what is pinned
+goes where it must. How all else is dealt out is what tells one assignor from another.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ...events.model import NOTHING, Resource, Resources
+from ..messages import Assignment, Snapshot
+from .crew import Crew, Shares, claims, kept, muster
+from .losses import returned, waiting
+from .pins import place_pinned
+
+NO_MEMBERS = "no members"
+NOBODY = "no worker takes work: all are cordoned, drained or away"
+
+Dealing = Callable[[Resources, Shares, Mapping[str, Resources]], Shares]
+"""Deals out resources, given what each taker has a claim to, and what was pinned to it."""
+
+
+def place(snapshot: Snapshot, deal: Dealing, version: int) -> Assignment:
+    """Return where everything configured is to go: to a member, parked, or unplaceable.
+
+    Every member of the snapshot has an entry; deadlines are wall clock, in milliseconds.
+    Without members, or where none takes work, what nobody keeps is unplaceable.
+    """
+    if not snapshot.members:
+        nowhere = dict.fromkeys(sorted(snapshot.configured), NO_MEMBERS)
+        return Assignment(members={}, unplaceable=nowhere, version=version)
+    crew = muster(snapshot.members)
+    lost = waiting(snapshot)
+    back = returned(snapshot.losses, crew.takers, frozenset(lost))
+    came_back = NOTHING.union(*(resources for _, resources in back))
+    parked = {resource: at for resource, at in lost.items() if resource not in came_back}
+    placeable = snapshot.configured.difference(parked)
+    shares, unplaceable = _place(snapshot, crew, placeable, claims(crew, back), deal)
+    return Assignment(
+        {member: frozenset(shares.get(member, ())) for member in sorted(snapshot.members)},
+        parked,
+        unplaceable,
+        version,
+    )
+
+
+def _place(
+    snapshot: Snapshot, crew: Crew, placeable: Resources, claimed: Shares, deal: Dealing
+) -> tuple[Shares, dict[Resource, str]]:
+    """Return everybody's share of what is not parked, and what nobody can take."""
+    shares: Shares = {
+        member: _permitted(snapshot, member, share)
+        for member, share in kept(crew, placeable).items()
+    }
+    free = placeable.difference(*shares.values())
+    pinned = place_pinned(snapshot, crew, free, claimed)
+    free -= pinned.all
+    if not claimed:
+        return shares, {**pinned.unplaceable, **dict.fromkeys(sorted(free), NOBODY)}
+    for dealt in (pinned.shares, deal(free, claimed, pinned.shares)):
+        for member, share in dealt.items():
+            shares.setdefault(member, set()).update(share)
+    return shares, dict(pinned.unplaceable)
+
+
+def _permitted(snapshot: Snapshot, member_id: str, share: Iterable[Resource]) -> set[Resource]:
+    """Return what of its share a keeper may keep: not what is pinned to others."""
+    worker = snapshot.members[member_id].worker or member_id
+    pins = snapshot.pins
+    return {each for each in share if each not in pins or worker in pins[each]}

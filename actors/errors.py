@@ -1,0 +1,141 @@
+"""The errors of the protocol: their names and numbers on the wire, and what to do about each.
+
+A number that Kafka has is Kafka's; what Kafka does not know is counted from `FIRST_OF_OURS`,
+far behind its last (131 in Kafka 4). ERRORS.md beside this file is the same table to read.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+FIRST_OF_OURS: Final = 20_000
+
+
+class Error(Enum):
+    """What a reply may report; spelled as on the wire."""
+
+    NONE = "NONE"
+    COMPUTE_ASSIGNMENT = "COMPUTE_ASSIGNMENT"
+    COORDINATOR_LOAD_IN_PROGRESS = "COORDINATOR_LOAD_IN_PROGRESS"
+    COORDINATOR_NOT_AVAILABLE = "COORDINATOR_NOT_AVAILABLE"
+    NOT_COORDINATOR = "NOT_COORDINATOR"
+    GROUP_AUTHORIZATION_FAILED = "GROUP_AUTHORIZATION_FAILED"
+    INVALID_GROUP_ID = "INVALID_GROUP_ID"
+    UNKNOWN_MEMBER_ID = "UNKNOWN_MEMBER_ID"
+    REBALANCE_IN_PROGRESS = "REBALANCE_IN_PROGRESS"
+    INVALID_REQUEST = "INVALID_REQUEST"
+    GROUP_ID_NOT_FOUND = "GROUP_ID_NOT_FOUND"
+    GROUP_MAX_SIZE_REACHED = "GROUP_MAX_SIZE_REACHED"
+    FENCED_INSTANCE_ID = "FENCED_INSTANCE_ID"
+    FENCED_MEMBER_EPOCH = "FENCED_MEMBER_EPOCH"
+    UNRELEASED_INSTANCE_ID = "UNRELEASED_INSTANCE_ID"
+    UNSUPPORTED_ASSIGNOR = "UNSUPPORTED_ASSIGNOR"
+    INVALID_ASSIGNMENT = "INVALID_ASSIGNMENT"
+    NON_EMPTY_GROUP = "NON_EMPTY_GROUP"
+    FENCED = "FENCED"
+    """A commit or a task split came with a token that is not the current one."""
+    INVALID_CONFIG = "INVALID_CONFIG"
+    ALREADY_EXISTS = "ALREADY_EXISTS"
+    UNKNOWN_CONNECTOR = "UNKNOWN_CONNECTOR"
+
+
+SUCCESS = frozenset({Error.NONE, Error.COMPUTE_ASSIGNMENT})
+"""The answers that refresh a session: COMPUTE_ASSIGNMENT is success plus a request."""
+
+
+class Remedy(Enum):
+    """What helps against an error."""
+
+    NOTHING = "-"
+    """It is none."""
+
+    RETRY = "retriable"
+    """The same request, sent again after a while, may succeed."""
+
+    REJOIN = "rejoin"
+    """Stop everything, then join anew: same member id, epoch 0."""
+
+    FATAL = "fatal"
+    """Nothing, until somebody changes the request, the configuration or the group."""
+
+
+class Meaning(NamedTuple):
+    """An error's number on the wire (int16), what helps against it, and how."""
+
+    code: int
+    remedy: Remedy
+    advice: str
+
+
+MEANINGS: Mapping[Error, Meaning] = {
+    Error.NONE: Meaning(0, Remedy.NOTHING, "nothing: it went well"),
+    Error.COORDINATOR_LOAD_IN_PROGRESS: Meaning(
+        14, Remedy.RETRY, "wait: the group is being rebuilt from its log; send it again"
+    ),
+    Error.COORDINATOR_NOT_AVAILABLE: Meaning(
+        15, Remedy.RETRY, "wait: the group has no coordinator at the moment; send it again"
+    ),
+    Error.NOT_COORDINATOR: Meaning(
+        16, Remedy.RETRY, "find the group's coordinator anew, and send it there"
+    ),
+    Error.INVALID_GROUP_ID: Meaning(24, Remedy.FATAL, "name a group: the group id is empty"),
+    Error.UNKNOWN_MEMBER_ID: Meaning(
+        25,
+        Remedy.REJOIN,
+        "on a heartbeat: stop everything and rejoin with epoch 0; on Prepare or Install: drop"
+        " this computation and nothing else",
+    ),
+    Error.REBALANCE_IN_PROGRESS: Meaning(
+        27, Remedy.RETRY, "for classic members: send JoinGroup again"
+    ),
+    Error.GROUP_AUTHORIZATION_FAILED: Meaning(
+        30, Remedy.FATAL, "have the group's owner allow it, or use another key"
+    ),
+    Error.INVALID_CONFIG: Meaning(40, Remedy.FATAL, "correct the setting that the message names"),
+    Error.INVALID_REQUEST: Meaning(42, Remedy.FATAL, "correct the field that the message names"),
+    Error.NON_EMPTY_GROUP: Meaning(
+        68, Remedy.FATAL, "have all members leave first, or wait until their sessions expire"
+    ),
+    Error.GROUP_ID_NOT_FOUND: Meaning(
+        69, Remedy.REJOIN, "stop everything and join with epoch 0, which makes the group"
+    ),
+    Error.GROUP_MAX_SIZE_REACHED: Meaning(
+        81, Remedy.FATAL, "remove a member, or raise group.max.size"
+    ),
+    Error.FENCED_INSTANCE_ID: Meaning(
+        82, Remedy.FATAL, "another member took over the instance id: give each worker its own"
+    ),
+    Error.FENCED_MEMBER_EPOCH: Meaning(
+        110,
+        Remedy.REJOIN,
+        "on a heartbeat: stop everything and rejoin with epoch 0; on Prepare or Install: send"
+        " it again with the member's epoch of now",
+    ),
+    Error.UNRELEASED_INSTANCE_ID: Meaning(
+        111,
+        Remedy.RETRY,
+        "wait for two session timeouts, since a process that was killed expires first; if it"
+        " goes on, two live processes have one id: give each its own",
+    ),
+    Error.UNSUPPORTED_ASSIGNOR: Meaning(
+        112, Remedy.FATAL, "offer an assignor that all members of the group can run"
+    ),
+    Error.COMPUTE_ASSIGNMENT: Meaning(
+        20_000, Remedy.NOTHING, "all went well; in addition compute a target: Prepare, Install"
+    ),
+    Error.INVALID_ASSIGNMENT: Meaning(
+        20_001,
+        Remedy.FATAL,
+        "correct the assignor: the message names the resource; the old target stands, and a"
+        " computation is asked for again after a back-off",
+    ),
+    Error.FENCED: Meaning(
+        20_002, Remedy.FATAL, "end the task: its fencing token is not the current one any more"
+    ),
+    Error.ALREADY_EXISTS: Meaning(
+        20_003, Remedy.FATAL, "choose another name, or change the connector that has it"
+    ),
+    Error.UNKNOWN_CONNECTOR: Meaning(
+        20_004, Remedy.FATAL, "name a connector of the group, or create it first"
+    ),
+}

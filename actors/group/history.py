@@ -1,0 +1,175 @@
+"""What may follow what in a group's log; a record that may not is a bug, told with its story.
+
+Replay is tolerant, since a log that is there must load. Whoever adds to one is not: each
+record is held against the group before it is written, and one that no legal history allows
+is never written. The rules are those of PROTOCOL §11 as far as one record can break them;
+holding a record against them costs what folding it does.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ...events.group import Group
+from ...events.model import MemberState
+from ...events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    Loss,
+    MemberMetadata,
+    Record,
+    TargetAssignment,
+    Tombstone,
+)
+from ..messages import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH
+
+REMEMBERED: Final = 256
+"""How many records are kept for a story."""
+
+STORY_LENGTH: Final = 20
+"""How many of them are told: the last that concern the group or the member."""
+
+
+class IllegalRecordError(Exception):
+    """The rules led to a record that no legal history allows: nothing of it was written.
+
+    The text ends with the records that led there, the last of them the one at fault.
+    """
+
+
+class History:
+    """The last records of a group's log, and what may come next."""
+
+    def __init__(self) -> None:
+        self._last: deque[tuple[int, Record]] = deque(maxlen=REMEMBERED)
+
+    def admit(self, group: Group, record: Record) -> None:
+        """Take the record that the group is to evolve by; raises `IllegalRecordError`."""
+        kept = replace(record, members={}) if isinstance(record, TargetAssignment) else record
+        self._last.append((group.end, kept))  # targets are too large to keep many of them
+        if found := flaw(group, record):
+            raise IllegalRecordError("\n".join([f"{found}; what led there:", *self._story(record)]))
+
+    def _story(self, record: Record) -> list[str]:
+        member_id = _member_of(record)
+        concerned = [
+            f"{offset} {_told(each)}"
+            for offset, each in self._last
+            if _member_of(each) in {"", member_id}
+        ]
+        return concerned[-STORY_LENGTH:]
+
+
+def flaw(group: Group, record: Record) -> str:
+    """Return why the record may not follow in this group, or nothing."""
+    find = FLAWS.get(type(record))
+    return find(group, record) if find else ""
+
+
+def _in_bump(group: Group, record: GroupMetadata) -> str:
+    if record.group_epoch != group.group_epoch + 1:
+        return f"group epoch {record.group_epoch} can not follow {group.group_epoch}"
+    return ""
+
+
+def _in_target(group: Group, record: TargetAssignment) -> str:
+    epoch = record.assignment_epoch
+    if not group.assignment_epoch < epoch <= group.group_epoch:
+        between = f"{group.assignment_epoch} and group epoch {group.group_epoch}"
+        return f"assignment epoch {epoch} is not behind {between}"
+    if strangers := record.members.keys() - group.members.keys():
+        return f"the target of epoch {epoch} has a share for {min(strangers)}, who is no member"
+    placed = frozenset[object]().union(*record.members.values())
+    if len(placed) < sum(map(len, record.members.values())):
+        return f"the target of epoch {epoch} places a resource twice"
+    return ""
+
+
+def _in_member(group: Group, record: MemberMetadata) -> str:
+    member_id, known = record.member_id, group.members.get(record.member_id)
+    if known is not None and known.metadata.joined_epoch != record.joined_epoch:
+        was = known.metadata.joined_epoch
+        return f"{member_id} joined for epoch {was} and can not now for {record.joined_epoch}"
+    sitter = group.instances.get(record.instance_id) if record.instance_id else None
+    if sitter is not None and sitter != member_id:
+        return f"{member_id} can not have the instance id of {sitter}"
+    return ""
+
+
+def _in_step(group: Group, record: CurrentAssignment) -> str:
+    member_id, member = record.member_id, group.members.get(record.member_id)
+    if member is None:
+        return f"{member_id} takes a step and is no member"
+    if record.member_epoch > group.assignment_epoch:
+        return f"{member_id} is at {record.member_epoch}, beyond {group.assignment_epoch}"
+    old = member.current
+    if not _may_go(old.member_epoch, record.member_epoch):
+        return f"{member_id} goes back from {old.member_epoch} to {record.member_epoch}"
+    is_unrevoked = record.state is MemberState.UNREVOKED
+    if is_unrevoked != bool(record.pending) or record.pending.keys() & record.assigned.keys():
+        return f"{member_id} is {record.state.name} and does not give up what that says"
+    held = (record.assigned.keys() | record.pending.keys()) - old.assigned.keys()
+    for resource in held:  # what it was assigned before is its own
+        if (holder := group.holders.get(resource, member_id)) != member_id:
+            return f"{member_id} is to hold {resource}, which {holder} still holds"
+    return ""
+
+
+def _may_go(was: int, now: int) -> bool:
+    """Tell whether a member epoch may follow another: a static member leaves and returns."""
+    if now == TEMPORARY_LEAVE_EPOCH:
+        return True
+    return now >= was if was >= JOIN_EPOCH else now == JOIN_EPOCH
+
+
+def _in_tombstone(group: Group, record: Tombstone) -> str:
+    member = group.members.get(_member_of(record)) if record.kind is MemberMetadata else None
+    if member is not None and (member.current.assigned or member.current.pending):
+        return f"the seat of {member.member_id} can not go before what it holds"
+    return ""
+
+
+def _in_loss(group: Group, record: Loss) -> str:
+    is_new = record.member_id not in group.losses  # else only its deadline moves
+    if is_new and record.member_id in group.members:
+        return f"{record.member_id} is a member, and can not be lost"
+    return ""
+
+
+FLAWS: Mapping[type, Callable[[Group, Any], str]] = {
+    GroupMetadata: _in_bump,
+    TargetAssignment: _in_target,
+    MemberMetadata: _in_member,
+    CurrentAssignment: _in_step,
+    Tombstone: _in_tombstone,
+    Loss: _in_loss,
+}
+"""By kind, what finds a flaw; records of other kinds may come in any order."""
+
+
+def _member_of(record: Record) -> str:
+    """Return whom a record concerns; nothing if it is the whole group."""
+    if isinstance(record, Tombstone):
+        of_members = record.kind in {MemberMetadata, CurrentAssignment, Loss}
+        return str(record.key[0]) if of_members and record.key else ""
+    return getattr(record, "member_id", "")
+
+
+def _told(record: Record) -> str:
+    """Tell a record in a line; what a config says is nobody's business here."""
+    name = type(record).__name__
+    if isinstance(record, GroupMetadata):
+        return f"{name} {record.group_epoch}: {record.cause}"
+    if isinstance(record, TargetAssignment):
+        return f"{name} {record.assignment_epoch}{' failed' if record.error else ''}"
+    if isinstance(record, CurrentAssignment):
+        holds = " ".join(map(str, sorted(record.assigned)))
+        gives_up = " ".join(map(str, sorted(record.pending)))
+        return (
+            f"{name} {record.member_id} {record.previous_epoch} -> {record.member_epoch}"
+            f" {record.state.name} holds [{holds}] gives up [{gives_up}]"
+        )
+    if isinstance(record, Tombstone):
+        return f"{name} {record.kind.__name__} {' '.join(map(str, record.key))}".rstrip()
+    return f"{name} {_member_of(record)}".rstrip()

@@ -1,0 +1,171 @@
+"""What a member's instructions mean to a listener: assigned, revoked, lost (PROTOCOL §9).
+
+The callbacks run on a thread of their own, one at a time, in the order of what caused them.
+So a listener may take its time, or hang, and the member's heartbeats go on: whoever runs
+the member hands its Start, Stop and Fence on, and tells the member what has ended since.
+
+* Nothing counts as released before its `on_revoked` has returned.
+* On a fence what had not begun is never begun: an assignment not told yet is dropped without a
+  word, and a revocation not told yet becomes a loss. Each resource that was assigned hears of one
+  end. The fence waits for nobody: if the listener still hangs at its deadline, the member's Kill
+  comes all the same, and it is for whoever runs the member to obey it.
+* A callback that raises is logged. It has ended nothing: what `on_assigned` failed for counts as
+  assigned, since some of it may run; what `on_revoked` failed for stays owned until the
+  revocation's deadline fences, and is then lost; what `on_lost` failed for is left to the Kill.
+
+    callbacks = Callbacks(listener, ended=wake_the_loop)    # called on the callbacks' thread
+    for instruction in member.tick(clock()):
+        if not callbacks.take(instruction):
+            obey(instruction)                               # Send, Kill, Compute, Gone
+    member.stopped(callbacks.released(), clock())           # more instructions, the same way
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from threading import Condition, Thread
+from typing import Protocol
+
+from ...events.model import NOTHING, Resources
+from .instructions import Fence, Instruction, Kill, Start, Stop
+
+LOGGER = logging.getLogger(__name__)
+
+
+class Listener(Protocol):
+    """Runs what a member is granted; each call may block for as long as its work takes."""
+
+    def on_assigned(self, resources: Resources) -> None:
+        """Begin these: they are this member's from now on."""
+        ...
+
+    def on_revoked(self, resources: Resources) -> None:
+        """End these in good order; once this returns others may begin them."""
+        ...
+
+    def on_lost(self, resources: Resources) -> None:
+        """End these at once, without any word to the outside: others may have begun them."""
+        ...
+
+
+class Kind(Enum):
+    """Which callback."""
+
+    ASSIGNED = "on_assigned"
+    REVOKED = "on_revoked"
+    LOST = "on_lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A callback to make."""
+
+    kind: Kind
+    resources: Resources
+
+
+class Callbacks:
+    """Makes a listener's callbacks; all its methods return at once."""
+
+    def __init__(self, listener: Listener, ended: Callable[[], None]) -> None:
+        """Begin; `ended` is called, from another thread, when `released` has something."""
+        self._listener = listener
+        self._ended = ended
+        self._changed = Condition()
+        self._calls: deque[Call] = deque()
+        self._told: Resources = NOTHING
+        """What the listener was told of, and no end of which is under way or over."""
+        self._released: Resources = NOTHING
+        self._is_fenced = self._is_closed = False
+        Thread(target=self._run, name="listener", daemon=True).start()
+
+    def take(self, instruction: Instruction) -> bool:
+        """Tell the listener in due time what this means for it; False if more is to be done."""
+        with self._changed:
+            match instruction:
+                case Start(resources):
+                    self._is_fenced = False
+                    self._calls.append(Call(Kind.ASSIGNED, resources))
+                case Stop(resources):
+                    self._revoke(resources)
+                case Fence() | Kill():
+                    self._is_fenced = True
+                    self._lose()
+                case _:
+                    return False
+            self._changed.notify()
+        return not isinstance(instruction, Kill)
+
+    def released(self) -> Resources:
+        """Return what has ended since this was last asked: the member is to hear of it."""
+        with self._changed:
+            released, self._released = self._released, NOTHING
+        return released
+
+    def close(self) -> None:
+        """Make no more callbacks; one that is under way is not waited for."""
+        with self._changed:
+            self._is_closed = True
+            self._calls.clear()
+            self._changed.notify()
+
+    def _revoke(self, resources: Resources) -> None:
+        """Revoke what is not being revoked already: a leave says it again for everything."""
+        is_assigned = self._told | self._queued(Kind.ASSIGNED)
+        fresh = resources & (is_assigned - self._queued(Kind.REVOKED))
+        if fresh:
+            self._calls.append(Call(Kind.REVOKED, fresh))
+
+    def _lose(self) -> None:
+        """Begin nothing more; what was begun, and is not ending already, is lost."""
+        self._released |= self._queued(Kind.ASSIGNED)
+        self._calls.clear()
+        if self._told:
+            self._calls.append(Call(Kind.LOST, self._told))
+
+    def _queued(self, kind: Kind) -> Resources:
+        return NOTHING.union(*(call.resources for call in self._calls if call.kind is kind))
+
+    def _run(self) -> None:
+        while call := self._next():
+            is_done = self._make(call)
+            if call.kind is Kind.ASSIGNED:
+                continue
+            with self._changed:
+                if is_done:
+                    self._released |= call.resources
+                elif call.kind is Kind.REVOKED:
+                    self._told |= call.resources
+                    if self._is_fenced:
+                        self._lose()
+            self._ended()
+
+    def _next(self) -> Call | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._calls or self._is_closed)
+            if self._is_closed:
+                return None
+            call = self._calls.popleft()
+            if call.kind is Kind.ASSIGNED:
+                self._told |= call.resources
+            else:
+                self._told -= call.resources
+            return call
+
+    def _make(self, call: Call) -> bool:
+        """Make a callback, and tell whether it came to its end without an error."""
+        listener = self._listener
+        make = {
+            Kind.ASSIGNED: listener.on_assigned,
+            Kind.REVOKED: listener.on_revoked,
+            Kind.LOST: listener.on_lost,
+        }[call.kind]
+        try:
+            make(call.resources)
+        except Exception:
+            names = " ".join(map(str, sorted(call.resources)))
+            LOGGER.exception("%s failed for %s", call.kind.value, names)
+            return False
+        return True

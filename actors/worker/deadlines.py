@@ -1,0 +1,89 @@
+"""By when nothing may run at a member any more, however it came to that (PROTOCOL §8).
+
+Three things end what runs: the session, counted from the sending time of the newest answered
+request; a revocation, which is over only when a report that it is done was answered; and the
+kill, which ends what was cancelled and has not stopped. The earliest one counts. A fence begins
+a margin before, so that what is cancelled has time to stop.
+"""
+
+KILL_EARLY_MS = 100
+"""So long before its deadline what has not stopped is killed: two of a worker's ticks."""
+
+SILENCE = "the group has not answered for so long that the session may end"
+LATE = "a revocation was not acknowledged in time"
+
+
+class Deadlines:
+    """The deadlines of one member, on its monotonic clock, in milliseconds."""
+
+    def __init__(self, fence_margin_ms: int) -> None:
+        self.asked_ms: int | None = None
+        """When the newest answered request was sent."""
+        self.leave_by_ms: int | None = None
+        """Until when a goodbye is repeated; nothing runs any more by then."""
+        self.revoke_by_ms: int | None = None
+        self._margin_ms = fence_margin_ms
+        self._session_end_ms: int | None = None
+        self._kill_at_ms: int | None = None
+        self._is_kill_given = False
+
+    def answered(self, sent_ms: int, session_ms: int | None) -> None:
+        """Count the session from a request's sending time; None: there is no seat to lose yet.
+
+        Counted from the answer, a member that is served late would outlive its session.
+        """
+        self.asked_ms = sent_ms
+        self._session_end_ms = None if session_ms is None else sent_ms + session_ms
+
+    def end_ms(self) -> int | None:
+        """Return by when nothing may run unless an answer comes, None if nothing has to end."""
+        return _first(self._session_end_ms, self.revoke_by_ms, self._kill_at_ms)
+
+    def fence_at_ms(self) -> int | None:
+        """Return when the member must begin to stop everything by itself."""
+        end_ms = self.end_ms()
+        return None if end_ms is None else end_ms - self._margin_ms
+
+    def overdue(self, now_ms: int) -> str:
+        """Return why it is time to fence, or nothing."""
+        fence_at_ms = self.fence_at_ms()
+        if fence_at_ms is None or now_ms < fence_at_ms:
+            return ""
+        return SILENCE if self.end_ms() == self._session_end_ms else LATE
+
+    def cancel(self, now_ms: int) -> bool:
+        """Set when to kill what is cancelled now; tell whether it has any time to stop.
+
+        The kill is in time for the deadline, late as the cancelling may be. Whoever was frozen
+        past its deadline must not even begin to stop in good order: others may run its work.
+        """
+        latest_ms, end_ms = now_ms + self._margin_ms, self.end_ms()
+        if end_ms is not None:
+            latest_ms = min(latest_ms, end_ms - KILL_EARLY_MS)
+        self._kill_at_ms = latest_ms
+        self._is_kill_given = now_ms >= latest_ms
+        return not self._is_kill_given
+
+    def kill_is_due(self, now_ms: int) -> bool:
+        """Tell, once, that what was cancelled has had its time."""
+        kill_at_ms = self.next_kill_ms()
+        if kill_at_ms is None or now_ms < kill_at_ms:
+            return False
+        self._is_kill_given = True
+        return True
+
+    def next_kill_ms(self) -> int | None:
+        """Return when a kill will be due, None if none is to come."""
+        return None if self._is_kill_given else self._kill_at_ms
+
+    def stopped(self) -> None:
+        """Take note that nothing runs: there is nothing to kill."""
+        self._kill_at_ms, self._is_kill_given = None, False
+
+    def clear(self) -> None:
+        """Forget the seat; a kill that was set stands until nothing runs."""
+        self.asked_ms = self._session_end_ms = self.revoke_by_ms = self.leave_by_ms = None
+
+
+def _first(*times: int | None) -> int | None:
+    return min((time for time in times if time is not None), default=None)

@@ -1,0 +1,199 @@
+"""The story of a group, read from its control log alone: what every epoch led to, and why.
+
+A control log keeps its history for ever by default, so that this works for epochs of long
+ago. Of a log that was trimmed, the story begins behind the first target that is left: what
+that one changed can not be known any more.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..events.codec import decode
+from ..events.evolve import evolve
+from ..events.group import Group
+from ..events.log.frame import Entry
+from ..events.log.reader import LogReader
+from ..events.model import GroupState, Resource
+from ..events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    ScheduledRebalance,
+    TargetAssignment,
+)
+from ..events.restore import restore
+from .chapters import Answer, Attempt, Chapter, Seat, Transfer
+
+
+def story_of(log: LogReader) -> Iterator[Chapter]:
+    """Yield the chapters of a log, as far back as it goes; raises `LogError`, `CodecError`."""
+    low = log.low()
+    entries = (entry for batch in log.tail(low) for entry in batch)
+    if low == 0:
+        yield from story(entries)
+    else:
+        left = (entry for entry in log.load().entries if entry.offset < low)
+        yield from story(entries, restore(log.log_id, left, low))
+
+
+def story(entries: Iterable[Entry], before: Group | None = None) -> Iterator[Chapter]:
+    """Yield a chapter for each group epoch in order, as soon as no more can come to it.
+
+    `before` is what is still known of the group before the first of the entries, None where
+    nothing was before; it is changed. Chapters that nothing answered yet come last. Raises
+    `CodecError`.
+    """
+    teller = _Teller(before or Group(""), before is None or before.assignment_epoch > 0)
+    for entry in entries:
+        record = decode(entry)
+        if record is not None:
+            teller.hear(record, entry)
+            yield from teller.finished()
+    yield from teller.rest()
+
+
+@dataclass(slots=True)
+class _Teller:
+    """Folds the log, and keeps the chapters that are not at their end."""
+
+    group: Group
+    knows_homes: bool
+    homes: dict[Resource, MemberMetadata] = field(default_factory=dict[Resource, MemberMetadata])
+    """Who was given a resource last, also if that member is gone."""
+    open: list[Chapter] = field(default_factory=list[Chapter])
+    """Not answered, in order."""
+    told: list[Chapter] = field(default_factory=list[Chapter])
+    """Answered by `answer`, which the group has not settled on yet."""
+    done: list[Chapter] = field(default_factory=list[Chapter])
+    answer: Answer | None = None
+    aimed_at: int = -1
+    """The offset of the record that `answer` was read from."""
+
+    def __post_init__(self) -> None:
+        self.homes.update(_homes(self.group))
+
+    def hear(self, record: Record, entry: Entry) -> None:
+        """Take the next record of the log."""
+        group = self.group
+        evolve(group, record, entry.offset)
+        if isinstance(record, GroupMetadata):
+            self.open.append(Chapter(record))
+        elif isinstance(record, TargetAssignment):
+            self._aim(record, entry)
+        elif isinstance(record, ScheduledRebalance) and entry.offset == self.aimed_at + 1:
+            self._park(record)
+        elif isinstance(record, MemberMetadata) and record.succession is not None:
+            self.homes.update(dict.fromkeys(group.share_of(record.member_id), record))
+        elif isinstance(record, CurrentAssignment):
+            self._settle(entry)
+
+    def finished(self) -> Iterator[Chapter]:
+        """Yield the chapters that nothing can be added to."""
+        done, self.done = self.done, []
+        yield from done
+
+    def rest(self) -> Iterator[Chapter]:
+        """Yield what is left at the end of the log."""
+        yield from (*self._with_answer(), *self.open)
+
+    def _aim(self, record: TargetAssignment, entry: Entry) -> None:
+        time_ms = record.time_ms or entry.timestamp_ms
+        if record.error:
+            attempt = Attempt(record.assignment_epoch, time_ms, record.error)
+            self.open = [self._tried(chapter, attempt) for chapter in self.open]
+            return
+        self.done += self._with_answer()
+        self.told = [each for each in self.open if each.group_epoch <= record.assignment_epoch]
+        self.open = self.open[len(self.told) :]
+        self.answer = None
+        if self.knows_homes:
+            self.answer = _answer(self.group, record, self.homes, time_ms)
+        else:
+            self.told, self.knows_homes = [], True
+        self.aimed_at = entry.offset
+        for resource in self.homes.keys() - self.group.configured:
+            del self.homes[resource]
+        self.homes.update(_homes(self.group))
+
+    def _tried(self, chapter: Chapter, attempt: Attempt) -> Chapter:
+        if chapter.group_epoch > attempt.assignment_epoch:
+            return chapter
+        return replace(chapter, attempts=(*chapter.attempts, attempt))
+
+    def _park(self, record: ScheduledRebalance) -> None:
+        """Take what is parked from the record that follows the target in its batch."""
+        if self.answer is not None:
+            self.answer = replace(self.answer, parked=record.parked)
+
+    def _settle(self, entry: Entry) -> None:
+        group, answer = self.group, self.answer
+        if answer is None or group.state is not GroupState.STABLE:
+            return
+        if group.assignment_epoch == answer.assignment_epoch:
+            self.answer = replace(answer, settled_ms=entry.timestamp_ms)
+            self.done += self._with_answer()
+            self.told, self.answer = [], None
+
+    def _with_answer(self) -> list[Chapter]:
+        return [replace(chapter, answer=self.answer) for chapter in self.told]
+
+
+def _homes(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
+    for member_id, share in group.shares.items():
+        member = group.members.get(member_id)
+        metadata = member.metadata if member else MemberMetadata(member_id)
+        yield from ((resource, metadata) for resource in share)
+
+
+def _answer(
+    group: Group,
+    record: TargetAssignment,
+    homes: Mapping[Resource, MemberMetadata],
+    time_ms: int,
+) -> Answer:
+    """Hold a target against who had everything before it."""
+    kept: dict[Seat, set[Resource]] = {}
+    moved: list[Transfer] = []
+    returned: list[Transfer] = []
+    placed: list[Transfer] = []
+    for resource, metadata in sorted(_homes(group), key=lambda home: home[0]):
+        giver, taker = homes.get(resource), _seat(metadata)
+        if giver is None:
+            placed.append(Transfer(resource, None, taker))
+        elif _is_same_seat(giver, metadata):
+            kept.setdefault(taker, set()).add(resource)
+        else:
+            transfers = returned if _is_same_worker(giver, metadata) else moved
+            transfers.append(Transfer(resource, _seat(giver), taker))
+    computed_by = group.members.get(record.computed_by)
+    return Answer(
+        record.assignment_epoch,
+        time_ms,
+        record.assignor,
+        _seat(computed_by.metadata) if computed_by else None,
+        {seat: frozenset(resources) for seat, resources in kept.items()},
+        tuple(moved),
+        tuple(returned),
+        tuple(placed),
+        group.schedule.parked,
+        record.unplaceable,
+        frozenset(homes.keys() - group.configured),
+    )
+
+
+def _seat(metadata: MemberMetadata) -> Seat:
+    return Seat(metadata.url or metadata.member_id, metadata.member_id)
+
+
+def _is_same_seat(one: MemberMetadata, other: MemberMetadata) -> bool:
+    return (one.member_id, one.joined_epoch) == (other.member_id, other.joined_epoch)
+
+
+def _is_same_worker(one: MemberMetadata, other: MemberMetadata) -> bool:
+    """Tell whether one came back as the other: by member id, instance id or url."""
+    return (
+        one.member_id == other.member_id
+        or (one.instance_id is not None and one.instance_id == other.instance_id)
+        or (one.url != "" and one.url == other.url)
+    )

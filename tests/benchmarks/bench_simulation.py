@@ -1,0 +1,52 @@
+"""What a simulated group costs: its steps with all checks on, and a day of its life."""
+
+import time
+
+from benchmarks.figures import tell
+
+from fairlead.runtime.simulation.campaign import Findings
+from fairlead.runtime.simulation.plan import Plan, Size, Traits, draw
+from fairlead.runtime.simulation.play import play
+
+SEEDS = range(60)
+DAY_MS = 86_400_000
+MINUTE_S = 60
+TROUBLES_A_DAY = 48
+EVERYDAY = Traits(commit_every_ms=30_000)
+
+
+def storms() -> None:
+    """Time groups to which everything happens at once."""
+    findings, begun = Findings(), time.process_time()
+    for seed in SEEDS:
+        findings = findings.and_also(play(draw(seed, Size())))
+        assert findings.last is not None
+        assert not findings.last.violation
+    took_s = time.process_time() - begun
+    conditions = f"{len(SEEDS)} seeds, 3 workers and more, 120 troubles in 96 s, all checks"
+    tell("simulation.steps", findings.steps / took_s, "decisions+records/s", conditions=conditions)
+    tell("simulation.seed", took_s / len(SEEDS), "CPU s", conditions=conditions)
+
+
+def day() -> None:
+    """Time a day of ten workers, with some trouble every half hour."""
+    size = Size(TROUBLES_A_DAY, workers=10, connectors=4, pace_ms=DAY_MS // TROUBLES_A_DAY)
+    plan = Plan(1, size, EVERYDAY, draw(1, size).troubles)
+    begun = time.process_time()
+    outcome = play(plan)
+    took_s = time.process_time() - begun
+    assert not outcome.violation
+    conditions = f"10 workers, {TROUBLES_A_DAY} troubles, {outcome.steps} steps, all checks"
+    days = outcome.cluster_ms / DAY_MS
+    tell("simulation.days", days * MINUTE_S / took_s, "days/CPU min", conditions=conditions)
+    tell("simulation.day.steps", outcome.steps / took_s, "1/s", conditions=conditions)
+
+
+def main() -> None:
+    """Print the figures of both."""
+    storms()
+    day()
+
+
+if __name__ == "__main__":
+    main()

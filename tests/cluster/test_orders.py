@@ -1,0 +1,99 @@
+"""What operators order, static workers, and an assignor of the group's own, on real processes."""
+
+import signal
+
+import pytest
+from cluster.deeds import overlaps
+from cluster.node import GROUP, Node
+from cluster.remains import Starts
+
+from fairlead.actors.messages import ConfigureGroup, Cordon, Uncordon
+
+pytestmark = pytest.mark.cluster
+
+
+def url(node: Node, name: str) -> str:
+    """Return the url of a worker."""
+    (found,) = (
+        member.metadata.url
+        for member in node.group().members.values()
+        if member.metadata.client_id == name
+    )
+    return found
+
+
+def test_a_drained_worker_gives_all_away_and_gets_its_share_back_when_it_is_let(
+    start_node: Starts,
+) -> None:
+    node = start_node()
+    node.put("numbers", 6)
+    node.runs_tasks("numbers", 6, "w1", "w2")
+    node.command(Cordon(GROUP, "w1", drain=True))
+    node.settles("w1", "w2")
+    assert node.shares() == [0, 6]
+    assert node.held()["w1"] == set()
+    node.hit("worker w1")  # an order is for the worker, whatever process it is
+    node.settles("w1", "w2")
+    assert node.held()["w1"] == set()
+    node.command(Uncordon(GROUP, "w1"))
+    node.settles("w1", "w2")
+    assert node.shares() == [3, 3]
+    assert overlaps(node.spans()) == []
+
+
+def test_static_workers_keep_their_work_while_their_node_restarts(start_node: Starts) -> None:
+    node = start_node(instance="north", delay_ms=60_000)
+    node.put("numbers", 6)
+    node.runs_tasks("numbers", 6, "w1", "w2")
+    held, epoch = node.held(), node.group().group_epoch
+    members = set(node.group().members)
+    assert node.end(signal.SIGTERM) == 0
+    assert node.held() == held
+    node.forget_log()
+    again = start_node(instance="north", delay_ms=60_000)
+    again.settles("w1", "w2")
+    assert again.held() == held
+    assert set(again.group().members).isdisjoint(members)
+    assert again.group().group_epoch == epoch, "nothing had to be computed anew"
+    assert overlaps(again.spans()) == []
+
+
+def test_a_static_worker_that_is_killed_comes_back_to_its_seat(start_node: Starts) -> None:
+    node = start_node(instance="north", delay_ms=60_000)
+    node.put("numbers", 6)
+    node.runs_tasks("numbers", 6, "w1", "w2")
+    held = node.held()
+    node.hit("worker w1")
+    node.settles("w1", "w2")
+    assert node.held() == held
+    assert overlaps(node.spans()) == []
+
+
+def test_the_group_itself_computes_where_its_workers_name_an_assignor_of_its_own(
+    start_node: Starts,
+) -> None:
+    node = start_node(assignor="uniform")
+    node.put("numbers", 6)
+    node.runs_tasks("numbers", 6, "w1", "w2")
+    node.add("w3")
+    node.settles("w1", "w2", "w3")
+    assert node.shares() == [2, 2, 2]
+    target = node.group().target
+    assert (target.assignor, target.computed_by) == ("uniform", "coordinator")
+    assert overlaps(node.spans()) == []
+
+
+def test_a_session_that_is_changed_while_the_group_runs_holds_for_its_workers(
+    start_node: Starts,
+) -> None:
+    node = start_node()
+    node.put("numbers", 4)
+    node.runs_tasks("numbers", 4, "w1", "w2")
+    node.command(ConfigureGroup(GROUP, {"session.timeout.ms": "6000"}))
+    node.settles("w1", "w2")
+    node.hit("group connect")
+    node.settles("w1", "w2")
+    assert node.group().configs == {"session.timeout.ms": "6000"}
+    node.hit("worker w1")
+    node.settles("w1", "w2")
+    assert overlaps(node.spans()) == []

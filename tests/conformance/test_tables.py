@@ -1,0 +1,159 @@
+"""The data's tables: validation and group states by machine, what is told in words by hand."""
+# pyright: basic
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conformance import play_members, play_timers
+from conformance.cases import Case
+from conformance.played import PLAYS, play
+from coordination.office import SETTINGS, Office
+from coordinator import COOPERATIVE, Coordinator, resource
+
+from fairlead.actors.group.coordinator import Asked
+from fairlead.actors.group.coordinator import Coordinator as Shell
+from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.messages import SUCCESS, Heartbeat, HeartbeatReply
+from fairlead.events.evolve import evolve
+from fairlead.events.model import Cause, MemberState, Why
+from fairlead.events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    TargetAssignment,
+)
+
+assert play_members
+assert play_timers
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Any:
+    office = Office.at(tmp_path)
+    yield office
+    office.close()
+
+
+def test_static_membership(static_membership: Case, office: Office) -> None:
+    play(static_membership, office)
+
+
+def test_epoch_bumps(epoch_bumps: Case, office: Office) -> None:
+    play(epoch_bumps, office)
+
+
+def test_timers(timers: Case, office: Office) -> None:
+    play(timers, office)
+
+
+def test_leave_and_delete(leave_and_delete: Case, office: Office) -> None:
+    play(leave_and_delete, office)
+
+
+def test_a_case_that_nobody_plays_fails_by_its_name(office: Office) -> None:
+    case = Case("timers", "brand-new", {"steps": []})
+    assert ("timers", "brand-new") not in PLAYS
+    with pytest.raises(AssertionError, match="nobody plays timers / brand-new"):
+        play(case, office)
+
+
+GIVEN_KEYS = {
+    "group_id",
+    "instance_id",
+    "rack_id",
+    "epoch",
+    "member_id",
+    "rebalance_timeout_ms",
+    "owned",
+    "subscription",
+    "assignor",
+    "group",
+    "member",
+}
+WHO = {"absent": "m9", "new": "m2", "existing": "m1"}
+
+
+def request_of(given: dict[str, Any]) -> Heartbeat:
+    """The request that the data means; what it leaves out is as it should be."""
+    assert given.keys() <= GIVEN_KEYS, "the data has a field that nobody here knows"
+    epoch = given.get("epoch", 5)
+    joins = epoch == 0
+    owned = given.get("owned", [] if joins else None)
+    server = given.get("assignor")
+    subscribes = given.get("subscription", "set" if joins and server is None else None)
+    who = WHO[given.get("member", "new" if joins else "existing")]
+    return Heartbeat(
+        given.get("group_id", "connect"),
+        given.get("member_id", who),
+        epoch,
+        instance_id=given.get("instance_id"),
+        rack=given.get("rack_id"),
+        rebalance_timeout_ms=given.get("rebalance_timeout_ms", 5_000 if joins else -1),
+        assignors=COOPERATIVE if subscribes else None,
+        server_assignor=server,
+        owned=None if owned is None else tuple(map(resource, owned)),
+    )
+
+
+def set_up(office: Office, kind: str) -> None:
+    """A group of m1, at rest at epoch 5, in which one more has a place if it is not full."""
+    office.settings = replace(SETTINGS, max_size=1 if kind == "full" else 2)
+    ledger = OffsetLedger(office.offsets)
+    office.coordinator = Shell(office.group, office.settings, ledger, 0, lambda: "made")
+    if kind == "absent":
+        return
+    records: tuple[Record, ...] = (
+        MemberMetadata("m1", "", 1, 5_000, COOPERATIVE),
+        GroupMetadata(5, Cause(Why.OPERATOR), 0),
+        TargetAssignment(5, {"m1": frozenset()}, "cooperative"),
+        CurrentAssignment("m1", 5, 4, MemberState.STABLE, {}, {}),
+    )
+    for record in records:
+        evolve(office.group, record, office.group.end)
+
+
+def test_request_validation(request_validation: Case, office: Office) -> None:
+    told = request_validation.told
+    set_up(office, told["given"].get("group", ""))
+    end = office.group.end
+    request = replace(request_of(told["given"]), incarnation="")
+    office.coordinator.beat(Asked(request, "x"), office.now)
+    office.coordinator.pass_time(replace(office.now, steady_ms=SETTINGS.heartbeat_interval_ms))
+    (answer,) = office.coordinator.outbox
+    assert isinstance(answer.reply, HeartbeatReply)
+    expected, _, remark = told["expect"].partition(",")
+    found = "OK" if answer.reply.error in SUCCESS else answer.reply.error.name
+    assert found == expected
+    if remark.strip() == "server generates the member id":
+        assert (answer.reply.member_id, "made" in office.group.members) == ("made", True)
+    if found != "OK":
+        assert (office.group.end, bool(answer.reply.message)) == (end, True)
+
+
+EPOCHS = re.compile(r"(?:group epoch|epochs) (\d+)(?:/|, assignment epoch )(\d+)")
+MEMBER = re.compile(r"members? (?:(UNRELEASED|UNREVOKED|STABLE) )?at (?:epoch )?(\d+)")
+
+
+def test_group_states(group_states: Case) -> None:
+    given = group_states.told["given"]
+    epochs, member = EPOCHS.match(given), MEMBER.search(given)
+    assert epochs or given == "no members", f"the data has words that nobody here reads: {given}"
+    coordinator = Coordinator()
+    group_epoch, assignment_epoch = map(int, epochs.groups()) if epochs else (0, 0)
+    records: list[Record] = []
+    if epochs:
+        state, epoch = (member[1], int(member[2])) if member else ("STABLE", assignment_epoch)
+        waits = state == "UNRELEASED" or "UNRELEASED" in given
+        name = MemberState.UNRELEASED if waits else MemberState.STABLE
+        records = [
+            MemberMetadata("m"),
+            CurrentAssignment("m", epoch, epoch, name, {}, {}),
+            GroupMetadata(group_epoch, Cause(Why.OPERATOR), 0),
+            TargetAssignment(assignment_epoch, {}),
+        ]
+    coordinator.write(*records)
+    assert coordinator.group.state.name == group_states.told["state"]

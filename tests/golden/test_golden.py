@@ -1,0 +1,120 @@
+"""Logs that were ever written replay for ever, to the whole state that they told of then."""
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden.fixtures import generations, plain_group, read_lines, state_of
+from golden.lives import LIVES, lead
+from invariants import consistent
+
+from fairlead.actors.group.history import History
+from fairlead.events.codec import TYPES, decode
+from fairlead.events.evolve import evolve
+from fairlead.events.group import Group
+from fairlead.events.log.frame import NewEntry
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.records import GroupMetadata
+from fairlead.events.restore import restore
+from fairlead.projections.story import story
+
+GOLDEN = [
+    pytest.param(path, id=f"{path.parent.name}-{path.stem}")
+    for folder in generations()
+    for path in sorted(folder.glob("*.state"))
+]
+ON_DISK = [
+    pytest.param(path, id=f"{path.parent.name}-{path.name}")
+    for folder in generations()
+    for path in sorted(folder.glob("*.tar.gz"))
+]
+
+
+def as_told(state: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+    """Return of a group's state what a golden log tells: fields of the group may come later."""
+    return {name: state.get(name) for name in told}
+
+
+@pytest.mark.parametrize("path", GOLDEN)
+def test_a_golden_log_replays_to_the_state_it_told_of_then(path: Path) -> None:
+    told = json.loads(path.read_text())
+    control, offsets = read_lines(path.with_suffix(".control")), path.with_suffix(".offsets")
+    state = json.loads(json.dumps(state_of(control, read_lines(offsets))))
+    assert as_told(state["group"], told["group"]) == told["group"]
+    assert state["offsets"] == told["offsets"]
+
+
+@pytest.mark.parametrize("path", GOLDEN)
+def test_a_golden_log_loads_from_disk_trimmed_or_not_to_that_state(
+    path: Path, tmp_path: Path
+) -> None:
+    told = json.loads(path.read_text())["group"]
+    entries = read_lines(path.with_suffix(".control"))
+    for low in (0, len(entries) // 2, len(entries) - 1):
+        folder = tmp_path / str(low)
+        with GroupLog.open_writer(folder, "connect", reserve_bytes=0) as log:
+            for entry in entries:
+                log.append(log.end, [NewEntry(*entry[1:4], entry.value)], entry.timestamp_ms)
+            log.trim(low)
+        with LogReader.open(folder) as reader:
+            group = restore("connect", *reader.load())
+        assert as_told(json.loads(json.dumps(plain_group(group))), told) == told
+
+
+@pytest.mark.parametrize("path", ON_DISK)
+def test_a_log_as_it_lay_on_disk_then_opens_and_tells_the_same(path: Path, tmp_path: Path) -> None:
+    with tarfile.open(path) as packed:
+        packed.extractall(tmp_path, filter="data")
+    name = path.name.partition(".")[0]
+    told = json.loads(path.with_name(f"{name}.state").read_text())["group"]
+    with LogReader.open(tmp_path / "control", "connect") as reader:
+        reader.verify()
+        assert reader.read(0).entries == read_lines(path.with_name(f"{name}.control"))
+        group = restore("connect", *reader.load())
+    assert as_told(json.loads(json.dumps(plain_group(group))), told) == told
+
+
+@pytest.mark.parametrize("path", GOLDEN)
+def test_a_golden_log_is_a_legal_history_of_a_group_that_agrees_with_itself(path: Path) -> None:
+    group, history = Group("connect"), History()
+    for entry in read_lines(path.with_suffix(".control")):
+        record = decode(entry)
+        assert record is not None
+        history.admit(group, record)
+        evolve(group, record, entry.offset)
+    consistent(group)
+
+
+@pytest.mark.parametrize("path", GOLDEN)
+def test_a_golden_log_tells_its_story(path: Path) -> None:
+    entries = read_lines(path.with_suffix(".control"))
+    epochs = [
+        record.group_epoch for record in map(decode, entries) if isinstance(record, GroupMetadata)
+    ]
+    assert [chapter.group_epoch for chapter in story(entries)] == epochs
+
+
+def test_the_golden_logs_hold_every_kind_of_record() -> None:
+    (newest,) = generations()[-1:]
+    logs = [*newest.glob("*.control"), *newest.glob("*.offsets")]
+    kinds = {entry.type for log in logs for entry in read_lines(log)}
+    assert kinds == {number for number, _ in TYPES.values()}
+
+
+def test_every_life_of_today_is_in_the_newest_generation() -> None:
+    (newest,) = generations()[-1:]
+    assert {path.stem for path in newest.glob("*.state")} == set(LIVES)
+
+
+def test_generations_are_numbered_without_a_gap() -> None:
+    numbers = [folder.name for folder in generations()]
+    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
+    assert numbers
+
+
+@pytest.mark.parametrize("name", LIVES)
+def test_a_life_can_be_led_today_and_is_the_same_each_time(name: str, tmp_path: Path) -> None:
+    assert lead(name, tmp_path / "1") == lead(name, tmp_path / "2")

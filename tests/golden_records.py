@@ -1,0 +1,272 @@
+"""What records are on disk, written down by hand: the whole value of each kind, and its key.
+
+When a kind changes, its row in `WRITTEN` moves to `EARLIER` as it is, with the record that
+those bytes mean from now on, and the new form takes its place. Nothing leaves `EARLIER`.
+"""
+
+from typing import NamedTuple
+
+from fairlead.events import records
+from fairlead.events.model import (
+    Advance,
+    Assignor,
+    Cause,
+    Commit,
+    CommitId,
+    Manifest,
+    MemberState,
+    Resource,
+    RunState,
+    Scope,
+    Succession,
+    TaskConfig,
+    Token,
+    Why,
+)
+from fairlead.events.records import Record
+
+
+class Golden(NamedTuple):
+    """A record, the key it is kept under, and its value as msgpack reads it."""
+
+    record: Record
+    key: bytes
+    value: dict[str, object]
+
+
+A, A0, A1, B0 = Resource("A"), Resource("A", 0), Resource("A", 1), Resource("B", 0)
+COMMIT_ID = CommitId("A", 1, Token(5, 2), 3)
+WIRE_ID = {"connector": "A", "task": 1, "grant_epoch": 5, "generation": 2, "batch": 3}
+LISTED = {"connectors": ["A"], "tasks": [{"connector": "A", "tasks": [0, 1]}]}
+JUST_B0 = {"connectors": [], "tasks": [{"connector": "B", "tasks": [0]}]}
+
+WRITTEN: list[Golden] = [
+    Golden(
+        records.GroupMetadata(3, Cause(Why.MEMBER_JOINED, "http://w1"), 9, "someone"),
+        b"",
+        {
+            "group_epoch": 3,
+            "cause": {"why": "member-joined", "subject": "http://w1"},
+            "time_ms": 9,
+            "actor": "someone",
+        },
+    ),
+    Golden(
+        records.ConnectorsTasksMetadata(frozenset({A, A0, A1})),
+        b"",
+        {"configured": LISTED},
+    ),
+    Golden(
+        records.MemberMetadata(
+            "W1",
+            "p",
+            2,
+            60_000,
+            (Assignor("cooperative", 0, 2, 1, 3, b"x"),),
+            url="http://w1",
+            session_timeout_ms=10_000,
+            succession=Succession(2, "W0", 1),
+        ),
+        b"W1\0",
+        {
+            "member_id": "W1",
+            "incarnation": "p",
+            "joined_epoch": 2,
+            "rebalance_timeout_ms": 60_000,
+            "assignors": [
+                {
+                    "name": "cooperative",
+                    "minimum_version": 0,
+                    "maximum_version": 2,
+                    "version": 1,
+                    "reason": 3,
+                    "metadata": b"x",
+                }
+            ],
+            "server_assignor": None,
+            "instance_id": None,
+            "rack": None,
+            "url": "http://w1",
+            "client_id": "",
+            "client_host": "",
+            "session_timeout_ms": 10_000,
+            "succession": {"returns": 2, "target_id": "W0", "assignment_epoch": 1},
+        },
+    ),
+    Golden(
+        records.TargetAssignment(4, {"W1": frozenset({A, A0, A1})}, unplaceable={B0: "full"}),
+        b"",
+        {
+            "assignment_epoch": 4,
+            "members": [{"member_id": "W1", "resources": LISTED}],
+            "assignor": "",
+            "assignor_version": 0,
+            "assignor_metadata": b"",
+            "unplaceable": [{"connector": "B", "task": 0, "reason": "full"}],
+            "computed_by": "",
+            "time_ms": 0,
+            "error": "",
+            "failures": 0,
+            "retry_at_ms": 0,
+        },
+    ),
+    Golden(
+        records.CurrentAssignment("W1", 5, 4, MemberState.UNREVOKED, {A1: 3, A: 5, A0: 4}, {B0: 2}),
+        b"W1\0",
+        {
+            "member_id": "W1",
+            "member_epoch": 5,
+            "previous_epoch": 4,
+            "state": 1,
+            "assigned": LISTED,
+            "pending": JUST_B0,
+            "assigned_epochs": [5, 4, 3],
+            "pending_epochs": [2],
+            "assignor_error": 0,
+        },
+    ),
+    Golden(
+        records.GroupConfiguration({"session.timeout.ms": "20000"}),
+        b"",
+        {"configs": {"session.timeout.ms": "20000"}},
+    ),
+    Golden(
+        records.ConnectorConfig("A", {"x": "1"}, 2, 9),
+        b"A\0",
+        {"connector": "A", "config": {"x": "1"}, "version": 2, "time_ms": 9, "deleting": False},
+    ),
+    Golden(
+        records.TaskConfigs("A", 2, (TaskConfig({"x": "1"}, 1),)),
+        b"A\0",
+        {"connector": "A", "generation": 2, "tasks": [{"config": {"x": "1"}, "generation": 1}]},
+    ),
+    Golden(
+        records.Offset("A", {"path": "a"}, {"row": 8}),
+        b"A\0path='a'\0",
+        {"connector": "A", "partition": {"path": "a"}, "offset": {"row": 8}},
+    ),
+    Golden(
+        records.TaskStatus(A1, RunState.FAILED, "http://w1", Token(5, 2), 9, "why"),
+        b"A\x001\0",
+        {
+            "connector": "A",
+            "task": 1,
+            "state": "FAILED",
+            "worker": "http://w1",
+            "grant_epoch": 5,
+            "generation": 2,
+            "time_ms": 9,
+            "reason": "why",
+        },
+    ),
+    Golden(
+        records.ScheduledRebalance({A: 300, A0: 300, A1: 300, B0: 900}, frozenset({B0})),
+        b"",
+        {
+            "parked": [
+                {"deadline_ms": 300, "resources": LISTED},
+                {"deadline_ms": 900, "resources": JUST_B0},
+            ],
+            "fired": JUST_B0,
+        },
+    ),
+    Golden(
+        records.Operator(
+            Scope.RESOURCE, "A", 1, True, True, 300, 5, ("http://w1", "i"), 9, "someone", "W1"
+        ),
+        b"resource\0A\x001\0",
+        {
+            "scope": "resource",
+            "name": "A",
+            "task": 1,
+            "cordoned": True,
+            "draining": True,
+            "expected_back_ms": 300,
+            "weight": 5,
+            "pins": ["http://w1", "i"],
+            "time_ms": 9,
+            "actor": "someone",
+            "removing": "W1",
+        },
+    ),
+    Golden(
+        records.Loss("W1", "i", "http://w1", frozenset({B0}), 9, Cause(Why.SESSION_EXPIRED), 300),
+        b"W1\0",
+        {
+            "member_id": "W1",
+            "url": "http://w1",
+            "resources": JUST_B0,
+            "time_ms": 9,
+            "cause": {"why": "session-expired", "subject": ""},
+            "deadline_ms": 300,
+            "instance_id": "i",
+        },
+    ),
+    Golden(
+        records.Committed(
+            Commit(
+                COMMIT_ID,
+                (Advance({"path": "a"}, None, {"row": 8}),),
+                Manifest("/out", "s", 8, 80, 1),
+                10,
+            ),
+            9,
+        ),
+        b"A\x001\x005\x002\x003\0",
+        {
+            "commit_id": WIRE_ID,
+            "advances": [{"partition": {"path": "a"}, "start": None, "end": {"row": 8}}],
+            "manifest": {"root": "/out", "staging": "s", "rows": 8, "bytes": 80, "files": 1},
+            "rows_in": 10,
+            "time_ms": 9,
+        },
+    ),
+    Golden(
+        records.TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9),
+        b"A\x001\0",
+        {
+            "last": WIRE_ID,
+            "batches": 4,
+            "rows_in": 40,
+            "rows_out": 32,
+            "bytes_out": 320,
+            "time_ms": 9,
+        },
+    ),
+    Golden(
+        records.GroupDeletion(7, 9, "someone"),
+        b"",
+        {"group_epoch": 7, "time_ms": 9, "actor": "someone"},
+    ),
+]
+
+EARLIER: list[Golden] = [
+    Golden(
+        records.MemberMetadata(
+            "W1", "p", 2, 60_000, (Assignor("cooperative", 0, 2, 1, 3, b"x"),), url="http://w1"
+        ),
+        b"W1\0",
+        {
+            "member_id": "W1",
+            "incarnation": "p",
+            "joined_epoch": 2,
+            "rebalance_timeout_ms": 60_000,
+            "assignors": [
+                {
+                    "name": "cooperative",
+                    "minimum_version": 0,
+                    "maximum_version": 2,
+                    "version": 1,
+                    "reason": 3,
+                    "metadata": b"x",
+                }
+            ],
+            "server_assignor": None,
+            "instance_id": None,
+            "rack": None,
+            "url": "http://w1",
+            "client_id": "",
+            "client_host": "",
+        },
+    ),
+]

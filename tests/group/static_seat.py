@@ -1,0 +1,48 @@
+"""A group with a static member, for the tests of seats that outlive a process."""
+
+from dataclasses import replace
+
+from coordinator import JOIN, Coordinator, resources
+
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages import Error, Heartbeat
+
+STATIC = replace(JOIN, instance_id="i", url="http://s")
+BEAT = Heartbeat("connect", "S1", 2, "1", instance_id="i")
+AWAY = replace(BEAT, member_epoch=-2)
+WORK = resources("B B-0")
+AT_2 = dict.fromkeys(WORK, 2)
+DELAY_MS = 300_000
+
+
+def static_group() -> Coordinator:
+    """A group of W1 with connector A, and S1, of instance i, with connector B, at epoch 2."""
+    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator.configure("A A-0 B B-0")
+    coordinator.join("W1")
+    coordinator.compute()
+    coordinator.beat("W1", "")
+    coordinator.join("S1", STATIC)
+    coordinator.settle()
+    assert coordinator.current("S1").assigned == AT_2
+    return coordinator
+
+
+def returning(member_id: str, **changes: object) -> Heartbeat:
+    """The join of a new process in the seat of instance i."""
+    return replace(STATIC, member_id=member_id, incarnation="2", **changes)  # type: ignore[arg-type]
+
+
+def seated(coordinator: Coordinator, member_id: str) -> Coordinator:
+    """Let the static member leave for a while, and another come in its place."""
+    coordinator.heartbeat(AWAY)
+    assert coordinator.heartbeat(returning(member_id)).error is Error.NONE
+    return coordinator
+
+
+def refused(coordinator: Coordinator, request: Heartbeat) -> Error:
+    """Return the error of a request that must change nothing."""
+    end = coordinator.group.end
+    reply = coordinator.heartbeat(request)
+    assert coordinator.group.end == end, "a refused request changes nothing"
+    return reply.error

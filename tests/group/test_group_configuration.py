@@ -1,0 +1,163 @@
+"""A group's own settings: validated as a whole, and good at once (record 8)."""
+
+from dataclasses import fields, replace
+
+import pytest
+from coordinator import JOIN, Coordinator
+
+from fairlead.actors.group.configuration import SETTINGS, effective
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages import CommandReply, ConfigureGroup, Error, ExpireSession
+from fairlead.events.records import GroupConfiguration, Tombstone
+
+NODE = Settings(session_timeout_ms=10_000, heartbeat_interval_ms=3_000)
+
+
+@pytest.fixture
+def coordinator() -> Coordinator:
+    coordinator = Coordinator(NODE)
+    coordinator.configure("A B")
+    coordinator.join("W1")
+    coordinator.settle()
+    return coordinator
+
+
+def configure(**configs: str | None) -> ConfigureGroup:
+    return ConfigureGroup("connect", {key.replace("_", "."): configs[key] for key in configs})
+
+
+def test_every_setting_is_a_field_of_the_nodes_and_allows_its_default() -> None:
+    known = {each.name for each in fields(Settings)}
+    for key, setting in SETTINGS.items():
+        assert (setting.key, setting.field in known) == (key, True)
+        assert setting.parse(str(min(getattr(NODE, setting.field), setting.most))) is not None
+
+
+def test_a_setting_is_recorded_and_good_at_once_and_bumps_nothing(
+    coordinator: Coordinator,
+) -> None:
+    epoch = coordinator.group.group_epoch
+    decision = coordinator.carry_out(configure(session_timeout_ms="20000", group_max_size="1"))
+    assert decision.records == (
+        GroupConfiguration({"group.max.size": "1", "session.timeout.ms": "20000"}),
+    )
+    assert decision.reply == CommandReply(Error.NONE, log_offset=coordinator.group.end)
+    assert coordinator.desk.settings == replace(NODE, session_timeout_ms=20_000, max_size=1)
+    assert coordinator.group.group_epoch == epoch
+    assert coordinator.join("W2").error is Error.GROUP_MAX_SIZE_REACHED
+    assert coordinator.beat("W1").session_timeout_ms == 20_000
+
+
+def test_after_a_restart_a_setting_is_still_good(coordinator: Coordinator) -> None:
+    coordinator.carry_out(configure(heartbeat_interval_ms="500"))
+    coordinator.restart()
+    assert coordinator.desk.settings == replace(NODE, heartbeat_interval_ms=500)
+
+
+def test_a_change_keeps_what_it_does_not_name_and_none_takes_one_back(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.carry_out(configure(group_max_size="5", assignment_interval_ms="100"))
+    assert coordinator.carry_out(configure(group_max_size=None)).records == (
+        GroupConfiguration({"assignment.interval.ms": "100"}),
+    )
+    assert coordinator.carry_out(configure(assignment_interval_ms=None)).records == (
+        Tombstone(GroupConfiguration, ()),
+    )
+    assert (coordinator.group.configs, coordinator.desk.settings) == ({}, NODE)
+
+
+def test_a_change_that_changes_nothing_writes_nothing(coordinator: Coordinator) -> None:
+    coordinator.carry_out(configure(group_max_size="5"))
+    for command in (configure(group_max_size="5"), configure(session_timeout_ms=None)):
+        assert coordinator.carry_out(command).records == ()
+
+
+@pytest.mark.parametrize(
+    ("configs", "message"),
+    [
+        (
+            {"sesion.timeout.ms": "1"},
+            "unknown setting 'sesion.timeout.ms': did you mean session.timeout.ms?",
+        ),
+        (
+            {"zzz": "1"},
+            "unknown setting 'zzz': a group has assignment.interval.ms, group.max.size,"
+            " heartbeat.interval.ms, member.request.rate, scheduled.rebalance.max.delay.ms,"
+            " session.timeout.ms",
+        ),
+        (
+            {"session.timeout.ms": "ten"},
+            "session.timeout.ms = 'ten': allowed is a whole number of milliseconds, from 1 to"
+            " 2147483647",
+        ),
+        (
+            {"group.max.size": "0", "member.request.rate": "-1"},
+            "group.max.size = '0': allowed is a whole number of members, from 1 to 2147483647;"
+            " member.request.rate = '-1': allowed is a whole number of requests a second, from 0"
+            " to 100000",
+        ),
+        (
+            {"session.timeout.ms": "9999"},
+            "session.timeout.ms = 9999 is too short: a worker has to be able to miss one heartbeat"
+            " and still to stop in time, so it must be at least fence.margin.ms + 2 *"
+            " (heartbeat.interval.ms + 1500) = 10000 with heartbeat.interval.ms = 3000 and"
+            " fence.margin.ms = 1000",
+        ),
+        (
+            {"session.timeout.ms": "60001"},
+            "session.timeout.ms = 60001 is longer than the rebalance timeout of 60000 ms of member"
+            " W1: raise rebalance.timeout.ms at its node first, or choose a shorter session",
+        ),
+    ],
+)
+def test_a_change_is_refused_as_a_whole_and_says_why(
+    coordinator: Coordinator, configs: dict[str, str], message: str
+) -> None:
+    command = ConfigureGroup("connect", {"group.max.size": "7", **configs})
+    end = coordinator.group.end
+    assert coordinator.command(command) == CommandReply(Error.INVALID_CONFIG, message)
+    assert (coordinator.group.end, coordinator.desk.settings) == (end, NODE)
+
+
+@pytest.mark.parametrize("text", ["", " 1", "1_0", "+1", "٣", "9" * 5_000, "\ud800", "1.0"])
+def test_a_value_is_spelled_in_plain_digits(coordinator: Coordinator, text: str) -> None:
+    reply = coordinator.command(configure(group_max_size=text))
+    assert (reply.error, len(reply.message) < 500) == (Error.INVALID_CONFIG, True)
+
+
+def test_settings_that_agree_only_together_are_taken_together(coordinator: Coordinator) -> None:
+    assert coordinator.command(configure(session_timeout_ms="5000")).error is Error.INVALID_CONFIG
+    both = configure(session_timeout_ms="5000", heartbeat_interval_ms="500")
+    assert coordinator.command(both).error is Error.NONE
+    alone = configure(heartbeat_interval_ms=None)
+    assert coordinator.command(alone).error is Error.INVALID_CONFIG, "the session needs it"
+
+
+def test_what_a_later_version_wrote_is_left_alone_and_changes_nothing() -> None:
+    configs = {"colour": "red", "group.max.size": "many", "assignment.interval.ms": "5"}
+    assert effective(NODE, configs) == replace(NODE, assignment_interval_ms=5)
+
+
+def test_an_unknown_setting_of_the_log_can_be_taken_back(coordinator: Coordinator) -> None:
+    coordinator.write(GroupConfiguration({"colour": "red"}))
+    coordinator.carry_out(configure(group_max_size="5"))
+    assert coordinator.group.configs == {"colour": "red", "group.max.size": "5"}
+    coordinator.carry_out(configure(colour=None, group_max_size=None))
+    assert coordinator.group.configs == {}
+
+
+def test_a_session_that_the_nodes_settings_allow_no_longer_is_passed_over() -> None:
+    slower = replace(NODE, session_timeout_ms=30_000, heartbeat_interval_ms=9_000)
+    assert effective(slower, {"session.timeout.ms": "10000", "group.max.size": "3"}) == replace(
+        slower, max_size=3
+    )
+
+
+def test_a_deadline_that_is_recorded_does_not_move(coordinator: Coordinator) -> None:
+    coordinator.join("W2", replace(JOIN, url="http://w2"))
+    coordinator.settle()
+    coordinator.carry_out(ExpireSession("W2"))
+    coordinator.carry_out(configure(scheduled_rebalance_max_delay_ms="0"))
+    (loss,) = coordinator.group.losses.values()
+    assert loss.deadline_ms == NODE.max_delay_ms

@@ -1,0 +1,311 @@
+"""What operators order of workers and resources (PROTOCOL §2, record 22)."""
+
+from dataclasses import replace
+
+import pytest
+from coordinator import JOIN, Coordinator, resource, resources
+
+from fairlead.actors.group.standing import worker_name
+from fairlead.actors.messages import (
+    CommandReply,
+    Cordon,
+    DeleteConnector,
+    Error,
+    ExpireSession,
+    FinishDeletion,
+    Heartbeat,
+    Place,
+    Rebalance,
+    RemoveMember,
+    Uncordon,
+)
+from fairlead.events.model import Cause, Scope, Why
+from fairlead.events.records import (
+    ConnectorConfig,
+    CurrentAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    Operator,
+    Tombstone,
+)
+
+NOW_MS = 1_000
+W1, W2 = "http://w1", "http://w2"
+CORDONED = Operator(Scope.WORKER, W2, cordoned=True, time_ms=NOW_MS, actor="ann")
+
+
+@pytest.fixture
+def coordinator() -> Coordinator:
+    """A group of W1 with connector A and W2 with connector B, at rest at epoch 2."""
+    coordinator = Coordinator()
+    coordinator.configure("A A-0 B B-0")
+    for member_id in ("W1", "W2"):
+        coordinator.join(member_id, replace(JOIN, client_id=f"client-{member_id}"))
+        coordinator.settle()
+    coordinator.now_ms = NOW_MS
+    return coordinator
+
+
+def nothing_done(coordinator: Coordinator) -> CommandReply:
+    return CommandReply(Error.NONE, log_offset=coordinator.group.end)
+
+
+def test_a_cordon_is_an_order_and_a_bump_with_cause_and_actor(coordinator: Coordinator) -> None:
+    decision = coordinator.carry_out(Cordon("connect", W2, actor="ann"))
+    assert decision.records == (
+        CORDONED,
+        GroupMetadata(3, Cause(Why.WORKER_CORDONED, W2), NOW_MS, "ann"),
+    )
+    assert decision.reply == nothing_done(coordinator)
+
+
+def test_an_order_that_changes_nothing_writes_nothing(coordinator: Coordinator) -> None:
+    coordinator.carry_out(Cordon("connect", W2, actor="ann"))
+    coordinator.now_ms += 1
+    assert coordinator.carry_out(Cordon("connect", W2, actor="bob")).records == ()
+    assert coordinator.carry_out(Uncordon("connect", W1)).records == ()
+    assert coordinator.command(Uncordon("connect", W1)) == nothing_done(coordinator)
+
+
+def test_a_drain_is_a_cordon_that_gives_up_what_is_there(coordinator: Coordinator) -> None:
+    coordinator.carry_out(Cordon("connect", W2))
+    assert coordinator.carry_out(Cordon("connect", W2, drain=True, actor="ann")).records == (
+        replace(CORDONED, draining=True),
+        GroupMetadata(4, Cause(Why.WORKER_DRAINED, W2), NOW_MS, "ann"),
+    )
+    assert coordinator.carry_out(Cordon("connect", W2)).records == (), "it goes on draining"
+
+
+def test_an_order_that_asks_for_nothing_any_more_becomes_a_tombstone(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.carry_out(Cordon("connect", W2, drain=True))
+    assert coordinator.carry_out(Uncordon("connect", W2, actor="ann")).records == (
+        Tombstone(Operator, ("worker", W2, -1)),
+        GroupMetadata(4, Cause(Why.WORKER_UNCORDONED, W2), NOW_MS, "ann"),
+    )
+    assert coordinator.group.worker_orders == {}
+
+
+def test_a_group_without_members_is_not_bumped_by_an_order(coordinator: Coordinator) -> None:
+    coordinator.carry_out(Cordon("connect", W2))
+    for member_id in ("W1", "W2"):
+        coordinator.carry_out(Heartbeat("connect", member_id, -1, "1"))
+    assert coordinator.carry_out(Uncordon("connect", W2)).records == (
+        Tombstone(Operator, ("worker", W2, -1)),
+    )
+    assert coordinator.carry_out(Rebalance("connect")).records == ()
+
+
+@pytest.mark.parametrize("called", ["W2", W2, "client-W2", "w2"])
+def test_a_worker_is_found_by_each_of_its_names(coordinator: Coordinator, called: str) -> None:
+    coordinator.carry_out(Cordon("connect", called, actor="ann"))
+    assert coordinator.group.worker_orders == {W2: CORDONED}
+
+
+def test_a_worker_goes_by_its_instance_id_else_its_url_else_its_member_id() -> None:
+    seat = MemberMetadata("W1")
+    assert worker_name(seat) == "W1"
+    assert worker_name(replace(seat, url=W1)) == W1
+    assert worker_name(replace(seat, url=W1, instance_id="one")) == "one"
+
+
+def test_a_lost_worker_and_one_that_is_only_ordered_are_found_as_well(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.carry_out(ExpireSession("W2"))
+    assert coordinator.command(Cordon("connect", W2)).error is Error.NONE
+    coordinator.carry_out(Heartbeat("connect", "W1", -1, "1"))
+    assert coordinator.group.losses == {}
+    assert coordinator.command(Uncordon("connect", W2)).error is Error.NONE
+
+
+def test_an_unknown_worker_is_refused_with_who_is_there(coordinator: Coordinator) -> None:
+    end = coordinator.group.end
+    for command in (Cordon("connect", "w9"), Uncordon("connect", "w9")):
+        assert coordinator.command(command) == CommandReply(
+            Error.UNKNOWN_MEMBER_ID, f"there is no worker 'w9': there are {W1}, {W2}"
+        )
+    assert coordinator.group.end == end
+
+
+def test_a_name_that_several_have_is_refused_with_whose_it_is(coordinator: Coordinator) -> None:
+    coordinator.join("W3", replace(JOIN, url="http://w3", client_id="client-W2"))
+    assert coordinator.command(Cordon("connect", "client-W2")) == CommandReply(
+        Error.UNKNOWN_MEMBER_ID,
+        f"'client-W2' could be any of {W2}, http://w3: name one of these",
+    )
+
+
+def test_a_name_that_is_a_workers_own_beats_one_that_it_shares(coordinator: Coordinator) -> None:
+    coordinator.join("W3", replace(JOIN, url="http://w3", client_id=W2))
+    coordinator.carry_out(Cordon("connect", W2, actor="ann"))
+    assert coordinator.group.worker_orders == {W2: CORDONED}
+
+
+def test_a_worker_whose_name_no_key_can_hold_is_refused(coordinator: Coordinator) -> None:
+    coordinator.join("W3", replace(JOIN, url="x" * 201))
+    reply = coordinator.command(Cordon("connect", "W3"))
+    assert (reply.error, "so no order can name it" in reply.message) == (
+        Error.INVALID_REQUEST,
+        True,
+    )
+
+
+def test_a_restarted_worker_stays_cordoned(coordinator: Coordinator) -> None:
+    coordinator.carry_out(Cordon("connect", W2, actor="ann"))
+    coordinator.carry_out(ExpireSession("W2"))
+    coordinator.join("again", replace(JOIN, url=W2))
+    assert coordinator.group.worker_orders == {W2: CORDONED}
+    coordinator.restart()
+    assert coordinator.group.worker_orders == {W2: CORDONED}
+
+
+# Placement.
+
+
+def placed(text: str, **fields: object) -> Operator:
+    return replace(
+        Operator(Scope.RESOURCE, *resource(text), time_ms=NOW_MS, actor="ann"),
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def test_a_placement_sets_what_it_names_and_leaves_the_rest(coordinator: Coordinator) -> None:
+    place = Place("connect", resource("A-0"), weight=7, actor="ann")
+    assert coordinator.carry_out(place).records == (
+        placed("A-0", weight=7),
+        GroupMetadata(3, Cause(Why.PLACEMENT_CHANGED, "A-0"), NOW_MS, "ann"),
+    )
+    pinned = Place("connect", resource("A-0"), pins=("W2", "w1", W2), actor="ann")
+    coordinator.carry_out(pinned)
+    assert coordinator.group.resource_orders == {
+        resource("A-0"): placed("A-0", weight=7, pins=(W1, W2))
+    }
+    assert coordinator.carry_out(pinned).records == ()
+
+
+def test_weight_1_and_no_pins_end_a_placement(coordinator: Coordinator) -> None:
+    coordinator.carry_out(Place("connect", resource("A"), weight=7, pins=("W2",)))
+    coordinator.carry_out(Place("connect", resource("A"), weight=1, pins=()))
+    assert coordinator.group.resource_orders == {}
+
+
+def test_an_unknown_resource_is_refused(coordinator: Coordinator) -> None:
+    for text in ("C", "A-1"):
+        assert coordinator.command(Place("connect", resource(text), weight=2)) == CommandReply(
+            Error.UNKNOWN_CONNECTOR,
+            f"{text} is neither a connector of this group nor a task of one",
+        )
+
+
+@pytest.mark.parametrize("weight", [0, -1, 1_001])
+def test_a_weight_outside_1_to_1000_is_refused(coordinator: Coordinator, weight: int) -> None:
+    assert coordinator.command(Place("connect", resource("A"), weight=weight)) == CommandReply(
+        Error.INVALID_REQUEST,
+        f"weight = {weight}: allowed is a whole number, from 1 to 1000",
+    )
+
+
+def test_a_pin_to_an_unknown_worker_is_refused_and_an_old_pin_may_be_repeated(
+    coordinator: Coordinator,
+) -> None:
+    place = Place("connect", resource("A"), pins=("W2",), actor="ann")
+    coordinator.carry_out(place)
+    coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
+    assert coordinator.carry_out(replace(place, pins=(W2,))).records == ()
+    reply = coordinator.command(replace(place, pins=("W9",)))
+    assert reply.error is Error.UNKNOWN_MEMBER_ID
+
+
+def test_a_deleted_connectors_placements_go_with_it(coordinator: Coordinator) -> None:
+    coordinator.carry_out(Place("connect", resource("B"), weight=7))
+    coordinator.carry_out(Place("connect", resource("B-0"), weight=8))
+    coordinator.carry_out(DeleteConnector("connect", "B"))
+    coordinator.settle()
+    records = coordinator.carry_out(FinishDeletion("B")).records
+    assert records[-3:] == (
+        Tombstone(Operator, ("resource", "B", -1)),
+        Tombstone(Operator, ("resource", "B", 0)),
+        Tombstone(ConnectorConfig, ("B",)),
+    )
+    assert coordinator.group.resource_orders == {}
+
+
+# Rebalance, and the end of a seat.
+
+
+def test_an_operator_may_ask_for_a_rebalance(coordinator: Coordinator) -> None:
+    assert coordinator.carry_out(Rebalance("connect", actor="ann")).records == (
+        GroupMetadata(3, Cause(Why.REBALANCE_REQUESTED, "connect"), NOW_MS, "ann"),
+    )
+
+
+GONE = (Tombstone(CurrentAssignment, ("W2",)), Tombstone(MemberMetadata, ("W2",)))
+
+
+def test_a_member_that_holds_work_is_not_removed_without_force(coordinator: Coordinator) -> None:
+    assert coordinator.command(RemoveMember("connect", "W2")) == CommandReply(
+        Error.INVALID_REQUEST,
+        "W2 still holds 2 resources: drain it first, or remove it by force",
+    )
+
+
+def test_a_member_that_holds_nothing_is_removed_at_once(coordinator: Coordinator) -> None:
+    coordinator.join("W3")
+    records = coordinator.carry_out(RemoveMember("connect", "w3", actor="ann")).records
+    assert records == (
+        Tombstone(CurrentAssignment, ("W3",)),
+        Tombstone(MemberMetadata, ("W3",)),
+        GroupMetadata(4, Cause(Why.MEMBER_REMOVED, "http://w3"), NOW_MS, "ann"),
+    )
+
+
+def test_a_drained_member_can_be_removed(coordinator: Coordinator) -> None:
+    coordinator.carry_out(Cordon("connect", W2, drain=True))
+    coordinator.settle()
+    assert coordinator.current("W2").assigned == {}
+    assert coordinator.command(RemoveMember("connect", "W2")).error is Error.NONE
+    assert set(coordinator.group.members) == {"W1"}
+
+
+def test_a_member_removed_by_force_goes_with_its_session_and_parks_nothing(
+    coordinator: Coordinator,
+) -> None:
+    removal = RemoveMember("connect", "W2", force=True, actor="ann")
+    ordered = Operator(Scope.WORKER, W2, time_ms=NOW_MS, actor="ann", removing="W2")
+    assert coordinator.carry_out(removal).records == (ordered,)
+    assert coordinator.carry_out(removal).records == (), "once is enough"
+    coordinator.restart()
+    assert coordinator.carry_out(ExpireSession("W2")).records == (
+        *GONE,
+        Tombstone(Operator, ("worker", W2, -1)),
+        GroupMetadata(3, Cause(Why.MEMBER_REMOVED, W2), NOW_MS, "ann"),
+    )
+    coordinator.settle()
+    assert coordinator.current("W1").assigned.keys() == resources("A A-0 B B-0")
+
+
+def test_the_end_of_a_seat_leaves_the_workers_cordon(coordinator: Coordinator) -> None:
+    coordinator.carry_out(Cordon("connect", W2, actor="ann"))
+    coordinator.carry_out(RemoveMember("connect", "W2", force=True, actor="ann"))
+    coordinator.carry_out(ExpireSession("W2"))
+    assert coordinator.group.worker_orders == {W2: CORDONED}
+
+
+def test_a_member_that_left_for_a_while_is_removed_by_force_at_once(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.configure("A A-0 B B-0 C C-0")
+    coordinator.join("S", replace(JOIN, url="http://s", instance_id="s"))
+    coordinator.settle()
+    assert coordinator.current("S").assigned
+    coordinator.carry_out(Heartbeat("connect", "S", -2, "1", instance_id="s"))
+    coordinator.carry_out(RemoveMember("connect", "s", force=True))
+    assert set(coordinator.group.members) == {"W1", "W2"}
+
+
+def test_there_is_no_member_to_remove_by_an_unknown_name(coordinator: Coordinator) -> None:
+    assert coordinator.command(RemoveMember("connect", "w9")) == CommandReply(
+        Error.UNKNOWN_MEMBER_ID, "there is no worker 'w9': there are W1, W2"
+    )

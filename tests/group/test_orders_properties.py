@@ -1,0 +1,97 @@
+"""Orders, settings and deletions in any order, among members that come and go.
+
+After every command the witness holds the group against itself, its past and the fold of its
+log; at the end the log is compacted and trimmed, and leads to the same group.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+import pytest
+from coordinator import JOIN, Coordinator, resource
+
+from fairlead.actors.messages import (
+    Command,
+    ConfigureGroup,
+    Cordon,
+    DeleteGroup,
+    Error,
+    Expect,
+    ExpireSession,
+    Heartbeat,
+    HeartbeatReply,
+    Place,
+    PutConnector,
+    Rebalance,
+    ReleaseParked,
+    RemoveMember,
+    Uncordon,
+)
+from fairlead.events.model import GroupState
+
+WORKERS = ("w1", "w2", "w3")
+NAMES = (*WORKERS, "http://w1", "nobody")
+STEPS = 60
+
+
+def next_command(random: Random, coordinator: Coordinator, step: int) -> Command:
+    worker, name = random.choice(WORKERS), random.choice(NAMES)
+    seated = sorted(coordinator.group.members) or [f"{worker}-{step}"]
+    member = random.choice(seated)
+    text = random.choice(("A", "A-0", "B", "C"))
+    choices: tuple[Callable[[], Command], ...] = (
+        lambda: replace(JOIN, member_id=f"{worker}-{step}", url=f"http://{worker}"),
+        lambda: replace(JOIN, member_id=f"{worker}-{step}", url=f"http://{worker}"),
+        lambda: Heartbeat("connect", member, -1, "1"),
+        lambda: ExpireSession(member),
+        lambda: Cordon("connect", name, drain=random.random() < 0.5),
+        lambda: Uncordon("connect", name),
+        lambda: Expect("connect", name, random.choice((0, 500, 5_000))),
+        lambda: Place("connect", resource(text), random.choice((None, 1, 5)), (name,)),
+        lambda: Place("connect", resource(text), 1, ()),
+        lambda: Rebalance("connect"),
+        lambda: RemoveMember("connect", name, force=random.random() < 0.7),
+        lambda: ConfigureGroup("connect", {"group.max.size": random.choice((None, "2", "9"))}),
+        lambda: ConfigureGroup(
+            "connect", {"scheduled.rebalance.max.delay.ms": random.choice((None, "0", "1000"))}
+        ),
+        lambda: DeleteGroup("connect"),
+        lambda: PutConnector("connect", text[0], {"n": str(step)}),
+        ReleaseParked,
+    )
+    return random.choice(choices)()
+
+
+def beats(random: Random, coordinator: Coordinator) -> None:
+    """Let some members beat and acknowledge, and compute if asked to."""
+    for member_id in sorted(coordinator.group.members):
+        if random.random() < 0.5 and member_id in coordinator.group.members:
+            current = coordinator.current(member_id)
+            owned = tuple(sorted(current.assigned)) if current.member_epoch > 0 else ()
+            full = replace(JOIN, member_id=member_id, member_epoch=current.member_epoch)
+            reply = coordinator.carry_out(replace(full, owned=owned)).reply
+            assert isinstance(reply, HeartbeatReply)
+            if reply.error is Error.COMPUTE_ASSIGNMENT:
+                coordinator.compute()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_orders_in_any_order_keep_what_must_be_kept(seed: int) -> None:
+    random = Random(seed)
+    coordinator = Coordinator()
+    coordinator.carry_out(PutConnector("connect", "A", {}))
+    for step in range(STEPS):
+        coordinator.now_ms += random.choice((0, 1, 400, 3_000))
+        coordinator.carry_out(next_command(random, coordinator, step))
+        beats(random, coordinator)
+        if random.random() < 0.05:
+            coordinator.restart()
+    coordinator.witness.compacted(coordinator.group)
+    removed = {each.removing for each in coordinator.group.worker_orders.values()} - {""}
+    for member_id in sorted(removed):
+        coordinator.carry_out(ExpireSession(member_id))
+    assert not any(each.removing for each in coordinator.group.worker_orders.values())
+    coordinator.settle()
+    at_rest = GroupState.STABLE, GroupState.EMPTY, GroupState.DEAD
+    assert coordinator.group.state in at_rest

@@ -1,0 +1,82 @@
+"""What an assignor is shown of the group, operators' orders included (PROTOCOL §5)."""
+
+from dataclasses import replace
+
+from coordinator import COOPERATIVE, JOIN, Coordinator, resource, resources
+
+from fairlead.actors.group.snapshot import snapshot_of
+from fairlead.actors.messages import Cordon, MemberView, Place, Snapshot, Uncordon
+
+CALLED = ("http://w1", "two", "W3")
+
+
+def group() -> Coordinator:
+    """W1 with a url, W2 with an instance id as well, W3 with neither, over A and its tasks."""
+    coordinator = Coordinator()
+    coordinator.configure("A A-0 A-1")
+    coordinator.join("W1")
+    coordinator.join("W2", replace(JOIN, instance_id="two"))
+    coordinator.heartbeat(replace(JOIN, member_id="W3"))
+    return coordinator
+
+
+def shown(coordinator: Coordinator, assignor: str = "cooperative") -> Snapshot:
+    return snapshot_of(coordinator.group, assignor, coordinator.now_ms)
+
+
+def orders(snapshot: Snapshot) -> list[tuple[str, bool, bool]]:
+    members = snapshot.members
+    return [
+        (members[each].worker, members[each].cordoned, members[each].draining)
+        for each in sorted(members)
+    ]
+
+
+def test_a_worker_is_known_by_instance_id_else_url_else_member_id() -> None:
+    assert orders(shown(group())) == [(name, False, False) for name in CALLED]
+
+
+def test_an_assignor_sees_who_is_cordoned_and_who_is_drained() -> None:
+    coordinator = group()
+    coordinator.carry_out(Cordon("connect", "http://w1"))
+    coordinator.carry_out(Cordon("connect", "two", drain=True))
+    assert orders(shown(coordinator)) == [
+        ("http://w1", True, False),
+        ("two", True, True),
+        ("W3", False, False),
+    ]
+    coordinator.carry_out(Uncordon("connect", "http://w1"))
+    assert orders(shown(coordinator))[0] == ("http://w1", False, False)
+
+
+def test_a_connectors_order_stands_for_its_tasks_that_have_none_of_their_own() -> None:
+    coordinator = group()
+    coordinator.carry_out(Place("connect", resource("A"), weight=3, pins=("two",)))
+    coordinator.carry_out(Place("connect", resource("A-1"), weight=7))
+    snapshot = shown(coordinator)
+    assert snapshot.weights == {resource("A"): 3, resource("A-0"): 3, resource("A-1"): 7}
+    assert snapshot.pins == dict.fromkeys(resources("A A-0"), ("two",))
+
+
+def test_a_member_is_shown_as_it_speaks_of_that_assignor() -> None:
+    coordinator = Coordinator()
+    listed = (replace(COOPERATIVE[0], name="other", metadata=b"first"), COOPERATIVE[0])
+    coordinator.join("W1", replace(JOIN, assignors=listed))
+    coordinator.join("W2", replace(JOIN, assignors=None, server_assignor="uniform"))
+    view = MemberView(
+        "W1", 1, None, "http://w1", None, 0, 0, b"", frozenset(), frozenset(), 1, worker="http://w1"
+    )
+    coordinator.beat("W1", "")
+    assert shown(coordinator).members["W1"] == replace(view, member_epoch=2)
+    assert shown(coordinator, "uniform").members["W1"].metadata == b"first"
+    assert shown(coordinator, "uniform").members["W2"].metadata == b""
+
+
+def test_an_assignor_sees_its_own_metadata_and_no_others() -> None:
+    coordinator = group()
+    snapshot = coordinator.prepare("W1")
+    made = {"W1": snapshot.configured}
+    computed = replace(coordinator.group.target, members=made, assignor="cooperative")
+    coordinator.group.target = replace(computed, assignor_metadata=b"memory")
+    assert shown(coordinator).assignor_metadata == b"memory"
+    assert shown(coordinator, "uniform").assignor_metadata == b""

@@ -1,0 +1,63 @@
+"""The indexes of a group, as it keeps them and as its facts say that they must be."""
+
+from collections import Counter
+from typing import Any
+
+from fairlead.events.group import Group
+from fairlead.events.model import MemberState
+
+INDEXES = (
+    "holders",
+    "instances",
+    "heirs",
+    "stable_at",
+    "assignor_ranges",
+    "ballots",
+    "server_choices",
+    "next_deadline_ms",
+)
+
+
+def indexes_of(group: Group) -> dict[str, Any]:
+    """Return the indexes that a group keeps up."""
+    return {name: getattr(group, name) for name in INDEXES}
+
+
+def indexes_from_scratch(group: Group) -> dict[str, Any]:
+    """Return the indexes that the group's members, shares and schedule call for."""
+    members = group.members.values()
+    spoken = [each.metadata for each in members]
+    schedule = group.schedule
+    return {
+        "holders": {
+            resource: each.member_id
+            for each in members
+            for resource in (*each.current.assigned, *each.current.pending)
+        },
+        "instances": {each.instance_id: each.member_id for each in spoken if each.instance_id},
+        "heirs": {
+            resource: member_id for member_id, share in group.shares.items() for resource in share
+        },
+        "stable_at": Counter(
+            each.current.member_epoch
+            for each in members
+            if each.current.state is MemberState.STABLE
+        ),
+        "assignor_ranges": Counter(
+            (each.name, each.minimum_version, each.maximum_version, each.version)
+            for metadata in spoken
+            for each in metadata.assignors
+        ),
+        "ballots": Counter(
+            tuple(each.name for each in metadata.assignors)
+            for metadata in spoken
+            if metadata.assignors
+        ),
+        "server_choices": Counter(
+            each.server_assignor for each in spoken if each.server_assignor is not None
+        ),
+        "next_deadline_ms": min(
+            (due for each, due in schedule.parked.items() if each not in schedule.fired),
+            default=None,
+        ),
+    }

@@ -1,0 +1,224 @@
+"""What the log alone tells of every group epoch: its cause, its answer, and what moved."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from coordinator import JOIN, Coordinator, resource, resources
+from log.samples import TIME_MS
+
+from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.messages import (
+    Assignment,
+    ExpireSession,
+    Heartbeat,
+    Install,
+    PutConnector,
+    ReleaseParked,
+    RetryAssignor,
+)
+from fairlead.events.codec import TYPES, encode
+from fairlead.events.log.frame import Entry, NewEntry
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import Cause, Why
+from fairlead.events.records import GroupMetadata, Record
+from fairlead.projections.chapters import Answer, Attempt, Chapter, Seat, Transfer
+from fairlead.projections.story import story, story_of
+
+GROUP_METADATA = TYPES[GroupMetadata][0]
+A, B, C, D = map(resource, "ABCD")
+W1, W2, W3 = (Seat(f"http://w{number}", f"W{number}") for number in (1, 2, 3))
+
+
+class Scribe(Coordinator):
+    """A coordinator whose log knows when each record was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: list[Entry] = []
+
+    def write(self, *records: Record, wrote: Assignment | None = None) -> None:
+        for number, record in enumerate(records):
+            kind, version, key, value = encode(record)
+            at = self.group.end + number
+            self.entries.append(Entry(at, kind, version, key, TIME_MS + self.now_ms, value))
+        super().write(*records, wrote=wrote)
+
+    def at(self, now_ms: int) -> "Scribe":
+        self.now_ms = now_ms
+        return self
+
+    def told(self) -> dict[int, Chapter]:
+        return {chapter.group_epoch: chapter for chapter in story(self.entries)}
+
+
+def grown() -> Scribe:
+    """W1 alone with A to D at epoch 1; then W2 joins at epoch 2 and both settle."""
+    scribe = Scribe()
+    scribe.configure("A B C D")
+    scribe.at(1_000).join("W1")
+    scribe.at(1_500).compute()
+    scribe.at(1_700).settle()
+    scribe.at(5_000).join("W2")
+    scribe.at(5_200).compute()
+    scribe.at(5_900).settle()
+    return scribe
+
+
+def answer(chapter: Chapter) -> Answer:
+    assert chapter.answer is not None
+    return chapter.answer
+
+
+def test_an_epoch_has_its_cause_its_answer_and_what_moved_from_whom_to_whom() -> None:
+    told = grown().told()
+    assert told[1] == Chapter(
+        GroupMetadata(1, Cause(Why.MEMBER_JOINED, "http://w1"), 1_000),
+        (),
+        Answer(
+            1,
+            1_500,
+            "cooperative",
+            W1,
+            {},
+            (),
+            (),
+            tuple(Transfer(each, None, W1) for each in (A, B, C, D)),
+            {},
+            {},
+            frozenset(),
+            TIME_MS + 1_700,
+        ),
+    )
+    assert told[1].took_ms == 500
+    second = answer(told[2])
+    assert second.kept == {W1: resources("A B")}
+    assert second.moved == (Transfer(C, W1, W2), Transfer(D, W1, W2))
+    assert (second.returned, second.placed, second.settled_ms) == ((), (), TIME_MS + 5_900)
+
+
+def test_epochs_that_one_target_answers_have_the_same_answer() -> None:
+    scribe = Scribe()
+    scribe.configure("A")
+    scribe.at(10).join("W1")
+    scribe.at(20).join("W2")
+    scribe.at(50).compute()
+    told = scribe.told()
+    assert [chapter.took_ms for chapter in told.values()] == [40, 30]
+    assert answer(told[1]) == answer(told[2])
+    assert answer(told[2]).settled_ms is None
+
+
+def test_lost_work_is_parked_until_its_deadline_and_then_moves_from_who_is_gone() -> None:
+    scribe = grown()
+    scribe.at(20_000).carry_out(ExpireSession("W2"))
+    scribe.at(20_100).compute()
+    scribe.settle()
+    scribe.at(320_000).carry_out(ReleaseParked())
+    scribe.at(320_100).compute()
+    scribe.settle()
+    told = scribe.told()
+    assert told[3].bump.cause == Cause(Why.SESSION_EXPIRED, "http://w2")
+    parked = answer(told[3])
+    assert parked.parked == {C: 320_000, D: 320_000}
+    assert (parked.kept, parked.moved, parked.placed) == ({W1: resources("A B")}, (), ())
+    assert told[4].bump.cause.why is Why.DELAY_EXPIRED
+    assert answer(told[4]).moved == (Transfer(C, W2, W1), Transfer(D, W2, W1))
+    assert answer(told[4]).parked == {}
+
+
+def test_a_worker_that_comes_back_has_its_work_returned() -> None:
+    scribe = grown()
+    scribe.at(20_000).carry_out(ExpireSession("W2"))
+    scribe.at(20_100).compute()
+    back = Heartbeat(
+        "connect",
+        "W9",
+        0,
+        "1",
+        url="http://w2",
+        rebalance_timeout_ms=60_000,
+        assignors=scribe.member("W1").metadata.assignors,
+        owned=(),
+    )
+    scribe.at(21_000).heartbeat(back)
+    scribe.at(21_100).compute()
+    last = answer(scribe.told()[4])
+    w9 = Seat("http://w2", "W9")
+    assert last.returned == (Transfer(C, W2, w9), Transfer(D, W2, w9))
+    assert (last.kept, last.moved) == ({W1: resources("A B")}, ())
+
+
+def test_a_static_member_that_came_back_without_a_bump_keeps_what_it_has() -> None:
+    scribe = Scribe()
+    scribe.configure("A")
+    static = replace(JOIN, instance_id="i1")
+    scribe.join("W1", replace(static, url="http://w1"))
+    scribe.compute()
+    scribe.settle()
+    scribe.heartbeat(Heartbeat("connect", "W1", -2, "1", instance_id="i1"))
+    scribe.join("W7", replace(static, url="http://w1"))
+    scribe.settle()
+    scribe.join("W2")
+    scribe.compute()
+    told = scribe.told()
+    assert set(told) == {1, 2}
+    assert answer(told[2]).kept == {Seat("http://w1", "W7"): resources("A")}
+
+
+def test_failed_attempts_belong_to_the_epochs_that_they_were_for() -> None:
+    scribe = Scribe()
+    scribe.configure("A")
+    scribe.at(10).join("W1")
+    snapshot = scribe.at(20).prepare("W1")
+    failed = Install("connect", "W1", 0, snapshot.group_epoch, None, "out of luck")
+    scribe.at(30).carry_out(failed)
+    scribe.at(6_000).carry_out(RetryAssignor())
+    scribe.at(6_010).compute()
+    told = scribe.told()
+    assert told[1].attempts == (Attempt(1, 30, "out of luck"),)
+    assert told[2].attempts == ()
+    assert told[2].bump.cause == Cause(Why.ASSIGNOR_RETRY, "")
+    assert {answer(chapter).assignment_epoch for chapter in told.values()} == {2}
+
+
+def test_what_can_not_be_placed_and_what_is_configured_no_more_are_told() -> None:
+    scribe = grown()
+    scribe.at(9_000).carry_out(PutConnector("connect", "E", {}, actor="rest"))
+    snapshot = scribe.prepare("W1")
+    scribe.configure("A B C E")
+    computed = assign(snapshot)
+    members = {each: share - {resource("E")} for each, share in computed.members.items()}
+    reason = {resource("E"): "too heavy"}
+    scribe.install("W1", snapshot, Assignment(members, unplaceable=reason))
+    chapter = scribe.told()[3]
+    assert (chapter.bump.cause.why, chapter.bump.actor) == (Why.CONNECTOR_ADDED, "rest")
+    assert answer(chapter).unplaceable == reason
+    assert answer(chapter).retired == resources("D")
+    assert answer(chapter).kept_count == 3
+
+
+def test_an_epoch_that_nothing_answered_says_so() -> None:
+    scribe = Scribe()
+    scribe.join("W1")
+    scribe.carry_out(ExpireSession("W1", acknowledged=False))
+    assert [(each.group_epoch, each.answer) for each in story(scribe.entries)] == [
+        (1, None),
+        (2, None),
+    ]
+
+
+def test_a_story_is_read_from_the_files_as_far_as_they_still_tell_it(tmp_path: Path) -> None:
+    scribe = grown()
+    scribe.at(20_000).carry_out(ExpireSession("W2"))
+    scribe.at(20_100).compute()
+    scribe.settle()
+    first, second, third = (each.offset for each in scribe.entries if each.type == GROUP_METADATA)
+    for low, epochs in ((0, [1, 2, 3]), (first, [2, 3]), (second, [3]), (third, [])):
+        path = tmp_path / str(low)
+        with GroupLog.open_writer(path, "connect", reserve_bytes=0) as log:
+            for entry in scribe.entries:
+                log.append(log.end, [NewEntry(*entry[1:4], entry.value)], entry.timestamp_ms)
+            log.trim(low)
+        with LogReader.open(path) as reader:
+            assert list(story_of(reader)) == [scribe.told()[epoch] for epoch in epochs]
