@@ -19,7 +19,7 @@ from ..events.restore import restore
 from .actor import Actor, Address, Failure
 from .group.coordinator import Answer, Asked, Coordinator, Now
 from .group.desk import Settings
-from .group.ledger import OffsetLedger
+from .group.work.ledger import OffsetLedger
 from .host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
 from .messages import CommitOffsets, DescribeTraffic, GroupCommand, Heartbeat, HeartbeatReply
 

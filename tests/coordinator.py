@@ -5,10 +5,10 @@ from dataclasses import replace
 from invariants import Witness, fold
 
 from fairlead.actors.assignors.cooperative import assign
-from fairlead.actors.group.compute import attend
-from fairlead.actors.group.configuration import open_desk
+from fairlead.actors.group.computing.compute import attend
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.desk import Decision, Desk, Settings
+from fairlead.actors.group.orders.configuration import open_desk
 from fairlead.actors.messages import (
     Assignment,
     Command,

@@ -74,7 +74,7 @@ PURE = (
 )
 """Files that decide, fold or compute: they come without any library."""
 
-SHELLS = {"actors/group/coordinator.py", "actors/group/ledger.py"}
+SHELLS = {"actors/group/coordinator.py", "actors/group/work/ledger.py"}
 """Files in a pure folder that look into the log itself."""
 
 DOOR = {

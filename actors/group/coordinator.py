@@ -42,21 +42,21 @@ from ..messages import (
     Traffic,
 )
 from .affected import affected
-from .alarms import Alarms
-from .commit import commit_offsets
-from .compute import is_news
-from .configuration import open_desk
-from .deadlines import Deadlines
+from .computing.compute import is_news
+from .computing.failure import is_retry_due
 from .decide import decide
-from .delete_group import unfinished
 from .desk import Decision, Settings
-from .failure import is_retry_due
-from .gate import Gate
 from .history import History
-from .ledger import OffsetLedger
-from .quota import Quota
-from .standing import is_silenced
-from .watch import Watch
+from .orders.configuration import open_desk
+from .orders.delete_group import unfinished
+from .orders.standing import is_silenced
+from .timing.alarms import Alarms
+from .timing.deadlines import Deadlines
+from .timing.gate import Gate
+from .timing.quota import Quota
+from .timing.watch import Watch
+from .work.commit import commit_offsets
+from .work.ledger import OffsetLedger
 
 Address = Any
 

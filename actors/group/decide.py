@@ -34,26 +34,26 @@ from ..messages import (
     TimeOutAssignor,
     Uncordon,
 )
-from .compute import attended, end_rest, time_out_assignor
-from .configuration import configure_group
-from .configure import (
+from .computing.compute import attended, end_rest, time_out_assignor
+from .computing.failure import retry_assignor
+from .computing.install import install, prepare
+from .desk import Decision, Desk
+from .members.heartbeat import heartbeat
+from .orders.configuration import configure_group
+from .orders.delete_group import delete_group
+from .orders.expect import expect
+from .orders.operate import cordon, place, rebalance, remove_member, uncordon
+from .timing.timers import (
+    expire_rebalance,
+    expire_session,
+    release_parked,
+)
+from .work.configure import (
     delete_connector,
     finish_deletion,
     put_connector,
     put_task_configs,
     report_status,
-)
-from .delete_group import delete_group
-from .desk import Decision, Desk
-from .expect import expect
-from .failure import retry_assignor
-from .heartbeat import heartbeat
-from .install import install, prepare
-from .operate import cordon, place, rebalance, remove_member, uncordon
-from .timers import (
-    expire_rebalance,
-    expire_session,
-    release_parked,
 )
 
 RULES: dict[type, Callable[[Group, Desk, Any, int], Decision]] = {

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...actors.group.configuration import SETTINGS
+from ...actors.group.orders.configuration import SETTINGS
 from ...actors.messages import CommandReply, ConfigureGroup, DeleteGroup, Error
 from .bodies import ChangesBody, ConfigBody, RequiresJson
 from .replies import actor, known, refuse, written

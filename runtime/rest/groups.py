@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from ...actors.group.standing import worker_name
+from ...actors.group.orders.standing import worker_name
 from ...events.group import Group, Member
 from ...projections import views
 from ..node.spec import ProcessView

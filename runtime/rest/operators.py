@@ -12,8 +12,8 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from ...actors.group.standing import order_for
-from ...actors.group.whereabouts import find_worker
+from ...actors.group.orders.standing import order_for
+from ...actors.group.orders.whereabouts import find_worker
 from ...actors.messages import CommandReply, Cordon, Expect, Uncordon
 from ...projections import views
 from .bodies import Expectation, RequiresJson

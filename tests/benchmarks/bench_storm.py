@@ -19,7 +19,7 @@ from fairlead.actors.assignors import cooperative
 from fairlead.actors.assignors.capacity import WARM
 from fairlead.actors.group.coordinator import Asked, Coordinator, Now
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages import (
     GroupCommand,
     Heartbeat,

@@ -4,7 +4,7 @@
 from conformance.cases import Case
 from conformance.stage import Stage, compare, read, read_current, spell_current
 
-from fairlead.actors.group.reconcile import FencedError, Goal, reconcile
+from fairlead.actors.group.members.reconcile import FencedError, Goal, reconcile
 
 
 def test_builder_case(builder_cases: Case) -> None:

@@ -15,7 +15,7 @@ from coordinator import COOPERATIVE, Coordinator, resource
 
 from fairlead.actors.group.coordinator import Asked
 from fairlead.actors.group.coordinator import Coordinator as Shell
-from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages import SUCCESS, Heartbeat, HeartbeatReply
 from fairlead.events.evolve import evolve
 from fairlead.events.model import Cause, MemberState, Why

@@ -9,7 +9,7 @@ from coordinator import COOPERATIVE, resources
 from fairlead.actors.assignors.cooperative import assign
 from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages import (
     Error,
     GroupCommand,

@@ -7,8 +7,8 @@ import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, Office, told
 from coordinator import resources
 
-from fairlead.actors.group import compute
-from fairlead.actors.group import elect as elect_module
+from fairlead.actors.group.computing import compute
+from fairlead.actors.group.computing import elect as elect_module
 from fairlead.actors.messages import Error, Heartbeat, Install, Prepare, PrepareReply
 from fairlead.events.model import Assignor, Cause, Why
 

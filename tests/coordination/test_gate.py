@@ -1,6 +1,6 @@
 """Which requests are new: each process counts its own (PROTOCOL §3, Identity)."""
 
-from fairlead.actors.group.gate import Gate
+from fairlead.actors.group.timing.gate import Gate
 from fairlead.actors.messages import Heartbeat
 
 

@@ -8,7 +8,7 @@ from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, 
 from coordinator import COOPERATIVE, resource
 
 from fairlead.actors.group.coordinator import Asked, Coordinator
-from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages import (
     CommandReply,
     CommitOffsets,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.group.elect import Electorate, elect
+from fairlead.actors.group.computing.elect import Electorate, elect
 from fairlead.actors.messages import Error, ExpireSession, Heartbeat, HeartbeatReply
 from fairlead.events.model import Assignor
 from fairlead.events.records import MemberMetadata

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from coordinator import Coordinator, resource, resources
 
-from fairlead.actors.group.commit import CommitDecision, commit_offsets
+from fairlead.actors.group.work.commit import CommitDecision, commit_offsets
 from fairlead.actors.messages import CommitOffsets, CommitReply, CommitVerdict, Error
 from fairlead.events.codec import key_of
 from fairlead.events.keys import Key, commit_key, offset_key

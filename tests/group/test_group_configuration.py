@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 import pytest
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.group.configuration import SETTINGS, effective
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.orders.configuration import SETTINGS, effective
 from fairlead.actors.messages import CommandReply, ConfigureGroup, Error, ExpireSession
 from fairlead.events.records import GroupConfiguration, Tombstone
 

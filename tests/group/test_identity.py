@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.group.gate import Gate
+from fairlead.actors.group.timing.gate import Gate
 from fairlead.actors.messages import Error, Heartbeat
 from fairlead.events.model import Cause, MemberState, Why
 from fairlead.events.records import GroupMetadata, TargetAssignment

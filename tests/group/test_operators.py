@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resource, resources
 
-from fairlead.actors.group.standing import worker_name
+from fairlead.actors.group.orders.standing import worker_name
 from fairlead.actors.messages import (
     CommandReply,
     Cordon,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from coordinator import COOPERATIVE, JOIN, Coordinator, resource, resources
 
-from fairlead.actors.group.snapshot import snapshot_of
+from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages import Cordon, MemberView, Place, Snapshot, Uncordon
 
 CALLED = ("http://w1", "two", "W3")

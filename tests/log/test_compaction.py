@@ -11,7 +11,7 @@ from invariants import same
 from life import DEEDS, NUMBERS, OPENING, Deed, Life
 
 from fairlead.actors.assignors.cooperative import assign
-from fairlead.actors.group.snapshot import snapshot_of
+from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader

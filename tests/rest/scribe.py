@@ -15,8 +15,8 @@ from typing import Any
 
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.group.commit import commit_offsets
-from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.group.work.commit import commit_offsets
+from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages import (
     CommandReply,
     CommitOffsets,

@@ -3,7 +3,7 @@
 from rest.client import Client
 from rest.conftest import House
 
-from fairlead.actors.group.configuration import SETTINGS
+from fairlead.actors.group.orders.configuration import SETTINGS
 from fairlead.actors.messages import DeleteGroup
 
 CONFIG = "/groups/connect/config"

@@ -9,8 +9,8 @@ import pytest
 from coordinator import Coordinator
 from tasks.numbers import Hooks, LineSink, Numbers, staged, written
 
-from fairlead.actors.group.commit import commit_offsets
-from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.group.work.commit import commit_offsets
+from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages import (
     CommitOffsets,
     DeleteConnector,

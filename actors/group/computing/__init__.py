@@ -1,0 +1,1 @@
+"""The target: who computes it, from what, and what is accepted."""

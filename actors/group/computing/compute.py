@@ -1,0 +1,157 @@
+"""The one computation in flight: who is asked for it, and for how long (PROTOCOL §5).
+
+After each decision a target that is due is either in a member's hands, or was computed by
+the coordinator itself, or waits because the last computation began too short a time ago.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ....events.evolve import evolve
+from ....events.group import Group
+from ....events.records import GroupMetadata, Record
+from ...assignors.server import BUILT_IN, SERVER_ASSIGNORS
+from ...messages import EndRest, TimeOutAssignor
+from ..desk import Computation, Decision, Desk
+from .elect import can_run, elect
+from .failure import failed
+from .outlook import Outlook, foresee, look_ahead
+from .serve import serve
+
+LONGEST_COMPUTATION_MS = 60_000
+"""How long a member that named no rebalance timeout may compute."""
+
+
+class Attended(NamedTuple):
+    """The desk, what the coordinator computed itself, and the group that this rests on.
+
+    The group is the one as it was where nothing was computed, else as it will be.
+    """
+
+    desk: Desk
+    records: tuple[Record, ...]
+    group: Group
+
+
+def is_due(group: Group) -> bool:
+    """Tell whether the group needs a target that it does not have."""
+    return group.group_epoch > group.assignment_epoch and bool(group.members)
+
+
+def attend(group: Group, desk: Desk, records: Sequence[Record], now_ms: int) -> Attended:
+    """See to a target that is due once these records are written; they are not, yet."""
+    bumps = bool(records) and any(type(record) is GroupMetadata for record in records)
+    if not bumps and group.group_epoch <= group.assignment_epoch:
+        return Attended(desk, (), group)
+    if bumps and desk.timed_out:
+        desk = replace(desk, timed_out=frozenset())
+    outlook = look_ahead(group, records)
+    if not outlook.is_due:
+        return Attended(desk.without_computation(), (), group)
+    assignor = outlook.electorate.server_assignor(SERVER_ASSIGNORS)
+    if not assignor:
+        if (asking := _ask_a_member(outlook, desk)) is not None:
+            return Attended(asking, (), group)
+        assignor = BUILT_IN
+    desk = desk.without_computation()
+    if desk.rests:
+        return Attended(desk, (), group)
+    ahead = foresee(group, records)
+    made = serve(ahead, desk.settings, assignor, now_ms)
+    for record in made:
+        evolve(ahead, record, ahead.end)
+    return Attended(_begin(desk, None), tuple(made), ahead)
+
+
+def _ask_a_member(outlook: Outlook, desk: Desk) -> Desk | None:
+    """Return the desk with a member that computes, or is to once it may; None if none can.
+
+    Another in place of one that is gone is still the same computation, and waits for nothing.
+    """
+    if _stands(outlook, desk) or (desk.rests and desk.computation is None):
+        return desk
+    return choose(outlook, desk)
+
+
+def attended(group: Group, decision: Decision, now_ms: int) -> Decision:
+    """Return the decision with the target that it makes due, where the group computes it."""
+    desk, made, _ = attend(group, decision.desk, decision.records, now_ms)
+    if not made:
+        return decision if desk is decision.desk else replace(decision, desk=desk)
+    return replace(decision, desk=desk, records=(*decision.records, *made), news=True)
+
+
+def choose(outlook: Outlook, desk: Desk) -> Desk | None:
+    """Return the desk with a member chosen to compute; None if nobody can."""
+    found = elect(outlook.crew(), outlook.electorate, desk.last_chosen, desk.timed_out)
+    if found is None:
+        return None
+    assignor, metadata = found
+    timeout_ms = metadata.rebalance_timeout_ms
+    computation = Computation(
+        metadata.member_id,
+        assignor,
+        desk.begun + 1,
+        timeout_ms if timeout_ms > 0 else LONGEST_COMPUTATION_MS,
+    )
+    return replace(_begin(desk, computation), last_chosen=metadata.member_id)
+
+
+def _begin(desk: Desk, computation: Computation | None) -> Desk:
+    rests = desk.settings.assignment_interval_ms > 0
+    return replace(desk, computation=computation, begun=desk.begun + 1, rests=rests)
+
+
+def _stands(outlook: Outlook, desk: Desk) -> bool:
+    """Tell whether who computes is still there and still able to."""
+    computation = desk.computation
+    if computation is None or not outlook.is_present(computation.member_id):
+        return False
+    member = outlook.metadata(computation.member_id)
+    fit = outlook.electorate.fit().get(computation.assignor, ())
+    return member is not None and can_run(member, fit)
+
+
+def ask(desk: Desk, member_id: str, group_epoch: int) -> tuple[Desk, bool, bool]:
+    """Return the desk, whether this member is to compute, and whether it hears so first."""
+    computation = desk.computation
+    if computation is None or computation.member_id != member_id:
+        return desk, False, False
+    first = is_news(desk, group_epoch)
+    if computation.told_epoch != group_epoch:
+        desk = replace(desk, computation=replace(computation, told_epoch=group_epoch))
+    return desk, True, first
+
+
+def is_news(desk: Desk, group_epoch: int) -> bool:
+    """Tell whether COMPUTE_ASSIGNMENT would be the first for this group epoch.
+
+    A member that has its snapshot is busy; it asks again by itself when it has installed.
+    """
+    computation = desk.computation
+    return (
+        computation is not None
+        and computation.snapshot is None
+        and computation.told_epoch != group_epoch
+    )
+
+
+def end_rest(_: Group, desk: Desk, __: EndRest, ___: int) -> Decision:
+    """Let the next computation begin: what is due is attended to after every decision."""
+    return Decision(replace(desk, rests=False))
+
+
+def time_out_assignor(group: Group, desk: Desk, command: TimeOutAssignor, now_ms: int) -> Decision:
+    """Choose another member to compute; if all took too long, the attempt has failed."""
+    computation = desk.computation
+    if computation is None or computation.number != command.number:
+        return Decision(desk)
+    timed_out = desk.timed_out | {computation.member_id}
+    chosen = choose(look_ahead(group, ()), replace(desk, timed_out=timed_out))
+    if chosen is not None and chosen.last_chosen not in timed_out:
+        return Decision(chosen)
+    epoch = computation.snapshot.group_epoch if computation.snapshot else group.group_epoch
+    desk = replace(desk, computation=None, timed_out=frozenset(), last_chosen="")
+    error = "no member computed an assignment in time"
+    return Decision(desk, (failed(group, desk.settings, epoch, error, now_ms),))

@@ -1,0 +1,69 @@
+"""Prepare and Install: the chosen member fetches a snapshot and hands in a target.
+
+The group may move on in between. What is installed is checked against the snapshot, and
+becomes the target of the snapshot's group epoch (PROTOCOL §5).
+"""
+
+from dataclasses import replace
+
+from ....events.group import Group
+from ...messages import Error, Install, InstallReply, Prepare, PrepareReply
+from ..desk import Decision, Desk
+from .failure import failed
+from .snapshot import snapshot_of
+from .target import Computed, flaw_in, target
+
+
+def prepare(group: Group, desk: Desk, command: Prepare, now_ms: int) -> Decision:
+    """Hand the chosen member the group as it is now; its time to compute runs on.
+
+    Asked again, it hands out a fresh snapshot, and what the one before leads to is dropped.
+    """
+    error, message = _refuse(group, desk, command)
+    computation = desk.computation
+    if error is not Error.NONE or computation is None:
+        return Decision(desk, reply=PrepareReply(error, message))
+    snapshot = snapshot_of(group, computation.assignor, now_ms)
+    desk = replace(desk, computation=replace(computation, snapshot=snapshot))
+    return Decision(desk, reply=PrepareReply(Error.NONE, snapshot=snapshot))
+
+
+def install(group: Group, desk: Desk, command: Install, now_ms: int) -> Decision:
+    """Make what the chosen member computed the target, or record that it could not."""
+    error, message = _refuse(group, desk, command)
+    computation = desk.computation
+    if error is not Error.NONE or computation is None:
+        return Decision(desk, reply=InstallReply(error, message))
+    snapshot = computation.snapshot
+    if snapshot is None or snapshot.group_epoch != command.group_epoch:
+        message = "the snapshot is gone: drop this computation, you will be asked again"
+        return Decision(desk, reply=InstallReply(Error.UNKNOWN_MEMBER_ID, message))
+    done = desk.without_computation()
+    if command.assignment is None:
+        found, reply = command.error or "no reason", InstallReply(Error.NONE)
+    else:
+        found = flaw_in(command.assignment, snapshot)
+        reply = InstallReply(Error.INVALID_ASSIGNMENT, found)
+    if command.assignment is None or found:
+        record = failed(group, desk.settings, snapshot.group_epoch, found, now_ms)
+        return Decision(done, (record,), reply)
+    done = replace(done, timed_out=frozenset())
+    computed = Computed(snapshot, command.assignment, computation.member_id)
+    return Decision(done, tuple(target(group, computed, now_ms)), InstallReply(Error.NONE))
+
+
+def _refuse(group: Group, desk: Desk, command: Prepare | Install) -> tuple[Error, str]:
+    if not command.group_id or not command.member_id or command.member_epoch < 0:
+        return Error.INVALID_REQUEST, "ids must not be empty, and the epoch not below 0"
+    if not group.exists:
+        return Error.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}"
+    member = group.members.get(command.member_id)
+    if member is None:
+        return Error.UNKNOWN_MEMBER_ID, f"{command.member_id} is no member"
+    if member.current.member_epoch != command.member_epoch:
+        message = f"the member is at epoch {member.current.member_epoch}: send it again with that"
+        return Error.FENCED_MEMBER_EPOCH, message
+    if desk.computation is None or desk.computation.member_id != command.member_id:
+        message = "another member computes, or nobody needs to: drop this computation"
+        return Error.UNKNOWN_MEMBER_ID, message
+    return Error.NONE, ""

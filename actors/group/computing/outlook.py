@@ -1,0 +1,96 @@
+"""The group as the records of a command will leave it, before they are written."""
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, field, fields
+
+from ....events.evolve import evolve
+from ....events.group import Group
+from ....events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    TargetAssignment,
+    Tombstone,
+)
+from .elect import Electorate
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What a computation depends on, after the records; costs what they change."""
+
+    group: Group
+    group_epoch: int
+    assignment_epoch: int
+    electorate: Electorate
+    changed: dict[str, MemberMetadata | None] = field(
+        default_factory=dict[str, MemberMetadata | None]
+    )
+    """Who joined or says something new; None for who goes."""
+    epochs: dict[str, int] = field(default_factory=dict[str, int])
+    """The member epochs that change."""
+
+    @property
+    def is_due(self) -> bool:
+        """Tell whether the group needs a target that it does not have."""
+        return self.group_epoch > self.assignment_epoch and self.electorate.members > 0
+
+    def metadata(self, member_id: str) -> MemberMetadata | None:
+        """Return what is known of a member that is in the group then."""
+        if member_id in self.changed:
+            return self.changed[member_id]
+        member = self.group.members.get(member_id)
+        return member.metadata if member else None
+
+    def is_present(self, member_id: str) -> bool:
+        """Tell a member that can be asked from one that is gone, for good or for a while."""
+        if self.metadata(member_id) is None:
+            return False
+        if member_id in self.epochs:
+            return self.epochs[member_id] >= 0
+        member = self.group.members.get(member_id)
+        return member is None or member.current.member_epoch >= 0
+
+    def crew(self) -> Iterator[MemberMetadata]:
+        """Yield all members that can be asked; costs what members there are."""
+        for member_id in self.group.members.keys() | self.changed.keys():
+            metadata = self.metadata(member_id)
+            if metadata is not None and self.is_present(member_id):
+                yield metadata
+
+
+def look_ahead(group: Group, records: Iterable[Record]) -> Outlook:
+    """Return the outlook that these records lead to; the group stays as it is."""
+    outlook = Outlook(group, group.group_epoch, group.assignment_epoch, Electorate.of(group))
+    for record in records:
+        match record:
+            case GroupMetadata():
+                outlook.group_epoch = record.group_epoch
+            case TargetAssignment():
+                outlook.assignment_epoch = record.assignment_epoch
+            case MemberMetadata(member_id):
+                _turn(outlook, member_id, record)
+            case Tombstone(kind, (str() as member_id,)) if kind is MemberMetadata:
+                _turn(outlook, member_id, None)
+                outlook.epochs.pop(member_id, None)
+            case CurrentAssignment(member_id):
+                outlook.epochs[member_id] = record.member_epoch
+            case _:
+                pass
+    return outlook
+
+
+def _turn(outlook: Outlook, member_id: str, new: MemberMetadata | None) -> None:
+    old = outlook.metadata(member_id)
+    outlook.electorate = outlook.electorate.turned(old, new)
+    outlook.changed[member_id] = new
+
+
+def foresee(group: Group, records: Iterable[Record]) -> Group:
+    """Return a group of its own that has evolved by these records; costs the whole group."""
+    ahead = Group(**{each.name: copy(getattr(group, each.name)) for each in fields(Group)})
+    for record in records:
+        evolve(ahead, record, ahead.end)
+    return ahead

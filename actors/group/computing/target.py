@@ -1,0 +1,136 @@
+"""From an assignment to the group's target: what is refused, and what is written.
+
+An assignment is checked against the snapshot that it was computed from, and then cut to
+the group as it is: the group may have moved on in between (PROTOCOL §5, Install).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ....events.group import Group
+from ....events.model import NOTHING, Grants, Resource, Resources
+from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
+from ...messages import Assignment, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An assignment, what it was computed from, and by whom."""
+
+    snapshot: Snapshot
+    assignment: Assignment
+    computed_by: str
+
+
+def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
+    """Return what is wrong with an assignment of that snapshot, or nothing."""
+    strangers = assignment.members.keys() - snapshot.members.keys()
+    if strangers:
+        return f"{min(strangers)} was no member in the snapshot"
+    seen: set[Resource] = set()
+    for share in (*assignment.members.values(), assignment.parked, assignment.unplaceable):
+        if twice := seen.intersection(share):
+            return f"{min(twice)} is placed twice"
+        seen.update(share)
+    if foreign := seen - snapshot.configured:
+        return f"{min(foreign)} is not configured"
+    if missing := snapshot.configured - seen:
+        return f"{min(missing)} is neither assigned nor parked nor unplaceable"
+    return _flaw_in_parked(assignment.parked, snapshot) or _flaw_in_reasons(assignment)
+
+
+def _flaw_in_parked(parked: Grants, snapshot: Snapshot) -> str:
+    latest: dict[Resource, int] = {}
+    for loss in snapshot.losses:
+        for resource in loss.resources & parked.keys():
+            known_ms = max(latest.get(resource, 0), snapshot.parked.get(resource, 0))
+            latest[resource] = max(known_ms, loss.deadline_ms)
+    for resource, deadline_ms in sorted(parked.items()):
+        if resource not in latest:
+            return f"{resource} is parked, but was not lost"
+        if resource in snapshot.fired:
+            return f"{resource} is parked again, but its deadline has passed"
+        if deadline_ms <= 0:
+            return f"{resource} is parked without a deadline"
+        if deadline_ms > latest[resource]:
+            beyond_ms = deadline_ms - latest[resource]
+            return f"{resource} is parked for {beyond_ms} ms longer than its loss allows"
+    return ""
+
+
+def _flaw_in_reasons(assignment: Assignment) -> str:
+    unreasoned = sorted(each for each, reason in assignment.unplaceable.items() if not reason)
+    return f"{unreasoned[0]} is unplaceable without a reason" if unreasoned else ""
+
+
+def target(group: Group, computed: Computed, now_ms: int) -> Iterator[Record]:
+    """Yield the target, what stays parked, and the losses that are made good by it."""
+    snapshot, assignment = computed.snapshot, computed.assignment
+    yield TargetAssignment(
+        snapshot.group_epoch,
+        _shares(group, snapshot, assignment.members),
+        snapshot.assignor,
+        assignment.version,
+        assignment.metadata,
+        {
+            resource: reason
+            for resource, reason in assignment.unplaceable.items()
+            if resource in group.configured
+        },
+        computed.computed_by,
+        now_ms,
+    )
+    parked = _parked(group, snapshot, assignment.parked)
+    schedule = ScheduledRebalance(parked, group.schedule.fired.intersection(parked))
+    if schedule != group.schedule:
+        yield schedule
+    for loss in snapshot.losses:
+        stands = group.losses.get(loss.member_id)
+        is_same = stands is not None and stands.resources == loss.resources
+        if is_same and loss.resources.isdisjoint(parked):
+            yield Tombstone(Loss, (loss.member_id,))
+
+
+def _shares(
+    group: Group, snapshot: Snapshot, shares: Mapping[str, Resources]
+) -> dict[str, Resources]:
+    """Return what members of now get: the departed nothing, who replaced a seat its share."""
+    found: dict[str, Resources] = {}
+    for member_id, share in shares.items():
+        seat = _seat_of(group, snapshot, member_id)
+        if seat is not None:
+            found[seat] = found.get(seat, NOTHING) | (share & group.configured)
+    return found
+
+
+def _seat_of(group: Group, snapshot: Snapshot, member_id: str) -> str | None:
+    """Return who sits now where a member of the snapshot sat; None if the seat has ended.
+
+    A static member may have been replaced under another member id. Who left and joined anew
+    since then, be it with the same id, is somebody else.
+    """
+    instance_id = snapshot.members[member_id].instance_id
+    seat = member_id
+    if member_id not in group.members and instance_id is not None:
+        seat = group.instances.get(instance_id, member_id)
+    member = group.members.get(seat)
+    if member is None or member.metadata.joined_epoch > snapshot.group_epoch:
+        return None
+    return seat
+
+
+def _parked(group: Group, snapshot: Snapshot, parked: Grants) -> dict[Resource, int]:
+    """Return what stays parked: what is still configured, by the deadline that holds now.
+
+    Operators may have moved a loss's deadline since the snapshot; theirs is the later word.
+    """
+    moved: dict[Resource, int] = {}
+    for loss in snapshot.losses:
+        stands = group.losses.get(loss.member_id)
+        if stands is not None and stands.deadline_ms != loss.deadline_ms:
+            moved.update(dict.fromkeys(stands.resources, stands.deadline_ms))
+    return {
+        resource: moved.get(resource, deadline_ms)
+        for resource, deadline_ms in parked.items()
+        if resource in group.configured
+    }

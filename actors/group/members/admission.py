@@ -1,0 +1,83 @@
+"""Which heartbeats may change anything, and why the others may not (PROTOCOL §3, §8)."""
+
+from ....events.group import Group, Member
+from ....events.records import CurrentAssignment
+from ...messages import JOIN_EPOCH, Error, Heartbeat
+from ..computing.assignor_lists import refuse_assignors
+from ..desk import Desk
+from .seats import is_away, refuse_instance
+from .validate import flaw, flaw_in_first_join
+
+
+def refuse(
+    group: Group, desk: Desk, seat: Member | None, request: Heartbeat
+) -> tuple[Error, str] | None:
+    """Return why the request changes nothing, or None if it may go on.
+
+    `seat` is what `seats.seat_of` found.
+    """
+    if request.group_id and request.group_id != group.group_id:
+        return Error.GROUP_ID_NOT_FOUND, f"{request.group_id!r} is not served here"
+    if seat is not None and seat.member_id == request.member_id:
+        return _refuse_member(group, seat, request)
+    return _refuse_stranger(group, desk, seat, request)
+
+
+def _refuse_member(group: Group, member: Member, request: Heartbeat) -> tuple[Error, str] | None:
+    """Refuse another process, and an epoch that is not the member's."""
+    if found := flaw(request, member.metadata):
+        return Error.INVALID_REQUEST, found
+    if refused := refuse_instance(group, request):
+        return refused
+    returns = is_away(member) and request.member_epoch == JOIN_EPOCH
+    if request.incarnation != member.metadata.incarnation and not returns:
+        message = f"{request.member_id} is the seat of another process, which still lives"
+        return Error.UNRELEASED_INSTANCE_ID, message
+    if found := _fence(member.current, request):
+        return Error.FENCED_MEMBER_EPOCH, found
+    return refuse_assignors(group, request, member.metadata)
+
+
+def _refuse_stranger(
+    group: Group, desk: Desk, seat: Member | None, request: Heartbeat
+) -> tuple[Error, str] | None:
+    """Refuse a member id that has no seat, unless it takes a new one or the one it left."""
+    is_join = request.member_epoch == JOIN_EPOCH
+    if found := flaw(request) or (flaw_in_first_join(request) if is_join else ""):
+        return Error.INVALID_REQUEST, found
+    if not is_join:
+        return _refuse_unknown(group, request)
+    if refused := refuse_instance(group, request):
+        return refused
+    if seat is not None:  # who comes back by its instance id is weighed as the seat it takes
+        return refuse_assignors(group, request, seat.metadata)
+    if len(group.members) >= desk.settings.max_size:
+        message = f"the group is full: group.max.size is {desk.settings.max_size}"
+        return Error.GROUP_MAX_SIZE_REACHED, message
+    return refuse_assignors(group, request, None)
+
+
+def _refuse_unknown(group: Group, request: Heartbeat) -> tuple[Error, str]:
+    if not group.exists:
+        return Error.GROUP_ID_NOT_FOUND, f"there is no group {request.group_id!r}"
+    message = f"{request.member_id} is no member: rejoin with epoch 0"
+    return refuse_instance(group, request) or (Error.UNKNOWN_MEMBER_ID, message)
+
+
+def _fence(current: CurrentAssignment, request: Heartbeat) -> str:
+    """Return why the member epoch is not good, or nothing (PROTOCOL §3, Epoch check).
+
+    A lost response is made good by the epoch before it, together with an owned list that
+    shows that nothing of the response was begun. A leave and a repeated join pass. Who
+    left for a while has stopped everything: only a join brings it back.
+    """
+    epoch = request.member_epoch
+    if epoch <= JOIN_EPOCH or epoch == current.member_epoch:
+        return ""
+    if current.member_epoch < JOIN_EPOCH:
+        return f"{current.member_id} left for a while: rejoin with epoch 0"
+    if epoch == current.previous_epoch and request.owned is not None:
+        if current.assigned.keys() >= set(request.owned):
+            return ""
+        return f"epoch {epoch} is the previous one, and owned holds what is not assigned"
+    return f"epoch {epoch} is not the member's {current.member_epoch}: rejoin with epoch 0"

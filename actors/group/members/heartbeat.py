@@ -1,0 +1,192 @@
+"""One heartbeat of one member: admission, merge, step, answer (PROTOCOL §3)."""
+
+from dataclasses import replace
+
+from ....events.group import Group, Member
+from ....events.model import NOTHING, Cause, Resources, Why
+from ....events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    Tombstone,
+)
+from ...messages import JOIN_EPOCH, Error, Heartbeat, HeartbeatReply
+from ..computing.assignor_lists import change_in, change_of_mode
+from ..computing.compute import ask, attend
+from ..desk import Decision, Desk
+from ..orders.standing import welcome
+from .admission import refuse
+from .depart import leave
+from .reconcile import FencedError, Goal, reconcile
+from .seats import is_away, seat_of, take_seat
+
+
+def heartbeat(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision:
+    """Return what a heartbeat leads to."""
+    seat = seat_of(group, request)
+    if refused := refuse(group, desk, seat, request):
+        return _refusal(desk, request, *refused)
+    if request.member_epoch < JOIN_EPOCH:
+        return leave(group, desk, request, now_ms)
+    try:
+        return _advance(group, desk, seat, request, now_ms)
+    except FencedError:
+        message = f"the stored state of {request.member_id} is unknown here: rejoin with nothing"
+        return _refusal(desk, request, Error.FENCED_MEMBER_EPOCH, message)
+
+
+def _advance(
+    group: Group, desk: Desk, seat: Member | None, request: Heartbeat, now_ms: int
+) -> Decision:
+    """Let the member join or go on: merge what it says, and take its next step."""
+    member, records = _hear(group, desk, seat, request)
+    bumped = _bump(group, seat, member.metadata, now_ms)
+    if bumped is not None:
+        records.append(bumped)
+    desk, made, ahead = attend(group, desk, records, now_ms)
+    records += made
+    target = ahead.share_of(seat.member_id if seat and not made else request.member_id)
+    owned = _owned(request)
+    goal = Goal(ahead.assignment_epoch, target, ahead.holders)
+    after = reconcile(member.current, goal, owned)
+    if after is not member.current:
+        records.append(after)
+
+    group_epoch = bumped.group_epoch if bumped else group.group_epoch
+    desk, computes, asked_first = ask(desk, request.member_id, group_epoch)
+    end = group.end + len(records)
+    reply = _answer(desk, request, member.current, after, end)
+    if computes:
+        reply = replace(reply, error=Error.COMPUTE_ASSIGNMENT)
+    news = bool(records) or asked_first or _missed(request, after, owned)
+    return Decision(desk, tuple(records), reply, news)
+
+
+def _hear(
+    group: Group, desk: Desk, seat: Member | None, request: Heartbeat
+) -> tuple[Member, list[Record]]:
+    """Return the member as it is by what it says, and the records of that."""
+    session_ms = desk.settings.session_timeout_ms
+    if seat is None or is_away(seat):
+        member = take_seat(group, seat, request)
+        metadata = _merge(member.metadata, request, session_ms)
+        records = [*_sit_down(seat, member, metadata), *welcome(group, metadata)]
+        return replace(member, metadata=metadata), records
+    metadata = _merge(seat.metadata, request, session_ms)
+    if metadata is seat.metadata:
+        return seat, []
+    return replace(seat, metadata=metadata), [metadata]
+
+
+def _sit_down(seat: Member | None, member: Member, metadata: MemberMetadata) -> list[Record]:
+    """Return the records by which a member takes a seat: a new one, or one that was kept."""
+    if seat is None:
+        return [metadata]
+    if seat.member_id == member.member_id:
+        return [metadata, member.current]
+    gone = (seat.member_id,)
+    return [
+        Tombstone(CurrentAssignment, gone),
+        Tombstone(MemberMetadata, gone),
+        metadata,
+        member.current,
+    ]
+
+
+def _answer(
+    desk: Desk, request: Heartbeat, before: CurrentAssignment, after: CurrentAssignment, end: int
+) -> HeartbeatReply:
+    return HeartbeatReply(
+        Error.NONE,
+        request.member_id,
+        after.member_epoch,
+        request.incarnation,
+        request.sequence,
+        heartbeat_interval_ms=desk.settings.heartbeat_interval_ms,
+        session_timeout_ms=desk.settings.session_timeout_ms,
+        log_offset=end,
+        assignment=_assignment(request, before, after),
+    )
+
+
+def _owned(request: Heartbeat) -> Resources | None:
+    if request.owned is None:
+        return None
+    return frozenset(request.owned) if request.owned else NOTHING
+
+
+def _assignment(
+    request: Heartbeat, before: CurrentAssignment, after: CurrentAssignment
+) -> Resources | None:
+    """Return what the answer must carry: all if the request was full, or what changed."""
+    if request.is_full or after.assigned.keys() != before.assigned.keys():
+        return frozenset(after.assigned)
+    return None
+
+
+def _missed(request: Heartbeat, after: CurrentAssignment, owned: Resources | None) -> bool:
+    """Tell whether a full request shows that the member may have missed an answer."""
+    if not request.is_full:
+        return False
+    return frozenset(after.assigned) != owned or request.member_epoch != after.member_epoch
+
+
+def _merge(old: MemberMetadata, request: Heartbeat, session_timeout_ms: int) -> MemberMetadata:
+    """Return what is known of the member now; the same object if the request adds nothing."""
+    if request.is_bare and not 0 < old.session_timeout_ms < session_timeout_ms:
+        return old
+    changes: dict[str, object] = {}
+    for name in ("rack", "url", "client_id", "client_host", "instance_id"):
+        said = getattr(request, name)
+        if said is not None and said != getattr(old, name):
+            changes[name] = said
+    if request.rebalance_timeout_ms not in {-1, old.rebalance_timeout_ms}:
+        changes["rebalance_timeout_ms"] = request.rebalance_timeout_ms
+    session_ms = _session_ms(old, request, session_timeout_ms)
+    if session_ms != old.session_timeout_ms:
+        changes["session_timeout_ms"] = session_ms
+    changes.update(change_of_mode(old, request))
+    return replace(old, **changes) if changes else old  # type: ignore[arg-type]
+
+
+def _session_ms(old: MemberMetadata, request: Heartbeat, told_ms: int) -> int:
+    """Return the longest session by which the member may fence itself after this answer.
+
+    That is what it says, or the longer one that the answer tells it; see `patience_ms`. A
+    member that never says goes by the group's.
+    """
+    said = request.session_timeout_ms
+    session_ms = old.session_timeout_ms if said == -1 else said
+    return max(session_ms, told_ms) if session_ms else 0
+
+
+def _bump(
+    group: Group, seat: Member | None, metadata: MemberMetadata, now_ms: int
+) -> GroupMetadata | None:
+    """Return the bump that a join or a change of assignors calls for.
+
+    A return calls for none of its own, unless there is work that nobody could take while
+    the member was away: no other event would ever place it.
+    """
+    if seat is None or (is_away(seat) and group.target.unplaceable):
+        why: Why | None = Why.MEMBER_JOINED
+    else:
+        why = change_in(group, seat.metadata, metadata)
+    if why is None:
+        return None
+    cause = Cause(why, metadata.url or metadata.member_id)
+    return GroupMetadata(group.group_epoch + 1, cause, now_ms)
+
+
+def _refusal(desk: Desk, request: Heartbeat, error: Error, message: str) -> Decision:
+    reply = HeartbeatReply(
+        error,
+        request.member_id,
+        request.member_epoch,
+        request.incarnation,
+        request.sequence,
+        message,
+        desk.settings.heartbeat_interval_ms,
+    )
+    return Decision(desk, reply=reply)

@@ -1,0 +1,76 @@
+"""One member's next step from its current assignment towards its target.
+
+First it gives up what it must no longer hold, and only when it reports that it has, it
+takes what is free. It never does both at once (PROTOCOL §4, KAFKA-19449, KAFKA-19974).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ....events.model import NOTHING, MemberState, Resource, Resources
+from ....events.records import CurrentAssignment
+
+
+class Goal(NamedTuple):
+    """Where a member is to go, and who stands in its way."""
+
+    assignment_epoch: int
+    target: Resources
+    holders: Mapping[Resource, str]
+
+
+class FencedError(Exception):
+    """The member's stored state is not known here; it must come back empty."""
+
+
+def reconcile(current: CurrentAssignment, goal: Goal, owned: Resources | None) -> CurrentAssignment:
+    """Return the member after its next step; the same object where it must wait.
+
+    `owned` is what the member says it runs, None if it did not say. Raises `FencedError`
+    if the member's state is unknown and it does not say that it runs nothing.
+    """
+    state = current.state
+    if state is MemberState.UNREVOKED:
+        if owned is None or not owned.isdisjoint(current.pending):
+            return current
+    elif state is MemberState.STABLE:
+        if current.member_epoch == goal.assignment_epoch:
+            return current
+    elif state is MemberState.UNKNOWN and owned != NOTHING:
+        raise FencedError(current.member_id)
+
+    drop = current.assigned.keys() - goal.target
+    if drop and (owned is None or not owned.isdisjoint(drop)):
+        after = _revoke(current, goal, drop)
+    else:
+        after = _grant(current, goal)
+    return current if after == current else after
+
+
+def _revoke(current: CurrentAssignment, goal: Goal, drop: set[Resource]) -> CurrentAssignment:
+    grants = current.assigned
+    return CurrentAssignment(
+        current.member_id,
+        current.member_epoch,
+        current.member_epoch,
+        MemberState.UNREVOKED,
+        {resource: epoch for resource, epoch in grants.items() if resource in goal.target},
+        {resource: grants[resource] for resource in drop},
+    )
+
+
+def _grant(current: CurrentAssignment, goal: Goal) -> CurrentAssignment:
+    target, holders, me = goal.target, goal.holders, current.member_id
+    epoch = goal.assignment_epoch
+    assigned = {r: granted for r, granted in current.assigned.items() if r in target}
+    if current.member_epoch == 0:  # a static member came back: what it has is granted anew
+        assigned = dict.fromkeys(assigned, epoch)
+    waiting = False
+    for resource in target:
+        if resource not in assigned:
+            if holders.get(resource, me) == me:
+                assigned[resource] = epoch
+            else:
+                waiting = True
+    state = MemberState.UNRELEASED if waiting else MemberState.STABLE
+    return CurrentAssignment(me, epoch, current.member_epoch, state, assigned, {})

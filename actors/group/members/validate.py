@@ -1,0 +1,144 @@
+"""What a heartbeat must be before anybody looks at the group (PROTOCOL §3, Validation)."""
+
+from collections import Counter
+
+from ....events.model import CONNECTOR, Assignor
+from ....events.records import MemberMetadata
+from ...messages import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
+
+LONGEST_NAME = 200
+"""Bytes of an id or a connector's name: they are part of the log's keys."""
+
+LARGEST_NUMBER = (1 << 31) - 1
+"""The largest int32."""
+
+UNCHANGED = -1
+"""What a request says of a time that is as it was."""
+
+
+def flaw(request: Heartbeat, known: MemberMetadata | None = None) -> str:
+    """Return what makes the request invalid, or nothing; an INVALID_REQUEST's message.
+
+    What is `known` of the member was found good before, and is not looked at again.
+    """
+    found = _flaw_in_ids(request) or _flaw_in_owned(request)
+    if found or (known is not None and request.is_bare):
+        return found
+    found = _flaw_in_values(request) or _flaw_in_assignors(request, known)
+    return found or (_flaw_in_names(request) if known is None else "")
+
+
+def _flaw_in_names(request: Heartbeat) -> str:
+    """Return which id could be no part of a key, or nothing; an empty member id is made good."""
+    member_id, instance_id = request.member_id, request.instance_id
+    found = flaw_in_name(member_id, "MemberId") if member_id else ""
+    if not found and instance_id is not None:
+        found = flaw_in_name(instance_id, "InstanceId")
+    return found
+
+
+def flaw_in_name(name: str, what: str) -> str:
+    """Return what makes a name unfit for the log's keys, or nothing."""
+    if not name or not name.strip():
+        return f"{what} is empty"
+    if found := flaw_in_text(name, what):
+        return found
+    if "\0" in name or len(name.encode()) > LONGEST_NAME:
+        return f"{what} is longer than {LONGEST_NAME} bytes or holds a zero byte"
+    return ""
+
+
+def flaw_in_text(text: str, what: str) -> str:
+    """Return what makes a text unfit for the log, or nothing."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return f"{what} holds half a character, which is no Unicode"
+    return ""
+
+
+def _flaw_in_ids(request: Heartbeat) -> str:
+    epoch, instance_id = request.member_epoch, request.instance_id
+    if not request.group_id:
+        return "GroupId is empty"
+    if not TEMPORARY_LEAVE_EPOCH <= epoch <= LARGEST_NUMBER:
+        return "MemberEpoch is below -2 or above an int32"
+    if not request.member_id and epoch != JOIN_EPOCH:
+        return "MemberId is empty, which only a join may leave"
+    if instance_id == "" or request.rack == "":
+        return "InstanceId and RackId must be left out or not be empty"
+    if epoch == TEMPORARY_LEAVE_EPOCH and instance_id is None:
+        return "a temporary leave (epoch -2) needs an InstanceId"
+    return ""
+
+
+def _flaw_in_values(request: Heartbeat) -> str:
+    """Return which field the log could not hold, or nothing."""
+    for what, time_ms in (
+        ("RebalanceTimeoutMs", request.rebalance_timeout_ms),
+        ("SessionTimeoutMs", request.session_timeout_ms),
+    ):
+        if time_ms != UNCHANGED and not 0 < time_ms <= LARGEST_NUMBER:
+            return f"{what} is {time_ms}: it must be above 0, or -1 if it is unchanged"
+    for what, text in (
+        ("Incarnation", request.incarnation),
+        ("Url", request.url),
+        ("InstanceId", request.instance_id),
+        ("RackId", request.rack),
+        ("ClientId", request.client_id),
+        ("ClientHost", request.client_host),
+    ):
+        if text and (found := flaw_in_text(text, what)):
+            return found
+    return ""
+
+
+def _flaw_in_owned(request: Heartbeat) -> str:
+    owned = request.owned
+    if request.member_epoch == JOIN_EPOCH and (owned is None or owned):
+        return "a join (epoch 0) must say that it owns nothing: owned present and empty"
+    if not owned:
+        return ""
+    if any(not CONNECTOR <= resource.task <= LARGEST_NUMBER for resource in owned):
+        return "a task number is below 0 or above an int32"
+    if any(not resource.connector for resource in owned):
+        return "owned names a connector without a name"
+    if len(set(owned)) != len(owned):
+        return "owned names a resource twice"
+    return ""
+
+
+def _flaw_in_assignors(request: Heartbeat, known: MemberMetadata | None) -> str:
+    assignors = request.assignors
+    if assignors is None:
+        return ""
+    if request.server_assignor is not None:
+        return "ServerAssignor and ClientAssignors exclude each other"
+    if known and assignors == known.assignors:
+        return ""
+    names = Counter(assignor.name for assignor in assignors)
+    if twice := [name for name, count in names.items() if count > 1]:
+        return f"assignor {twice[0]!r} is named twice"
+    return next((found for each in assignors if (found := _flaw_in_assignor(each))), "")
+
+
+def _flaw_in_assignor(assignor: Assignor) -> str:
+    low, high, version = assignor.minimum_version, assignor.maximum_version, assignor.version
+    if found := flaw_in_name(assignor.name, "an assignor's name"):
+        return found
+    if max(high, assignor.reason) > LARGEST_NUMBER:
+        return f"assignor {assignor.name!r} has a number above {LARGEST_NUMBER}"
+    if low < -1 or high < 0 or high < low:
+        return f"assignor {assignor.name!r} has the impossible range [{low}, {high}]"
+    if not low <= version <= high:
+        return f"assignor {assignor.name!r} writes version {version} outside [{low}, {high}]"
+    return ""
+
+
+def flaw_in_first_join(request: Heartbeat) -> str:
+    """Return what a member that is not known yet left out of its join, or nothing."""
+    if request.rebalance_timeout_ms <= 0:
+        return "a join needs a RebalanceTimeoutMs above 0"
+    if not request.assignors and request.server_assignor is None:
+        return "a join needs an assignor: ClientAssignors or ServerAssignor"
+    return ""

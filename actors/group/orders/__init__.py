@@ -1,0 +1,1 @@
+"""What operators want: of workers, of work, and of the group itself."""

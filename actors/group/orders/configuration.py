@@ -1,0 +1,203 @@
+"""The settings of a group's own: what they are, and how they are changed while it runs.
+
+A group goes by its node's settings, and by its own where it has any (GroupConfiguration, key
+type 8). A change is checked as a whole and takes effect at once. It bumps nothing, and what
+runs already keeps its time: a deadline that is recorded does not move. Names and values that
+this version does not know, as a later one may have written them, are left where they are and
+change nothing; so is a session that the node's settings no longer allow.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from ....events.group import Group
+from ....events.records import GroupConfiguration, Record, Tombstone
+from ...messages import CommandReply, ConfigureGroup, Error
+from ...worker.instructions import REQUEST_GRACE_MS
+from ..desk import Decision, Desk, Settings
+from ..members.validate import LARGEST_NUMBER
+
+LONGEST_SHOWN = 60
+"""How much of a key or a value that is refused stands in the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its name, the field of `Settings` that it is, its range, unit and meaning."""
+
+    key: str
+    field: str
+    least: int
+    most: int
+    unit: str
+    meaning: str
+
+    @property
+    def allowed(self) -> str:
+        """What values are let through, in words."""
+        return f"a whole number of {self.unit}, from {self.least} to {self.most}"
+
+    def parse(self, text: str) -> int | None:
+        """Return the value that a text spells, None if it is not allowed."""
+        if not text.isascii() or not text.isdigit() or len(text) > len(str(LARGEST_NUMBER)):
+            return None
+        return int(text) if self.least <= int(text) <= self.most else None
+
+
+SETTINGS: Mapping[str, Setting] = {
+    each.key: each
+    for each in (
+        Setting(
+            "session.timeout.ms",
+            "session_timeout_ms",
+            1,
+            LARGEST_NUMBER,
+            "milliseconds",
+            "A worker that is silent for so long has lost its work to others.",
+        ),
+        Setting(
+            "heartbeat.interval.ms",
+            "heartbeat_interval_ms",
+            1,
+            LARGEST_NUMBER,
+            "milliseconds",
+            "How often a worker reports when there is nothing to say.",
+        ),
+        Setting(
+            "scheduled.rebalance.max.delay.ms",
+            "max_delay_ms",
+            0,
+            LARGEST_NUMBER,
+            "milliseconds",
+            "How long the work of a lost worker waits for its return. 0: not at all.",
+        ),
+        Setting(
+            "group.max.size",
+            "max_size",
+            1,
+            LARGEST_NUMBER,
+            "members",
+            "How many members the group can have; who is in it stays.",
+        ),
+        Setting(
+            "assignment.interval.ms",
+            "assignment_interval_ms",
+            0,
+            LARGEST_NUMBER,
+            "milliseconds",
+            "The least time between two computations of a target. 0: none.",
+        ),
+        Setting(
+            "member.request.rate",
+            "requests_per_second",
+            0,
+            100_000,
+            "requests a second",
+            "How many heartbeats a member may send before it is told to wait. 0: any number.",
+        ),
+    )
+}
+"""The settings that a group can have of its own, by name."""
+
+
+def open_desk(node: Settings, group: Group) -> Desk:
+    """Return the empty desk beside a group that was rebuilt from its log."""
+    return Desk(effective(node, group.configs), node=node)
+
+
+def effective(node: Settings, configs: Mapping[str, str]) -> Settings:
+    """Return what a group goes by: its node's settings, changed by its own."""
+    settings = _applied(node, configs)
+    if _flaw_in_session(settings):
+        settings = replace(
+            settings,
+            session_timeout_ms=node.session_timeout_ms,
+            heartbeat_interval_ms=node.heartbeat_interval_ms,
+        )
+    return settings
+
+
+def configure_group(group: Group, desk: Desk, command: ConfigureGroup, _: int) -> Decision:
+    """Change settings of the group, all of those named or none; INVALID_CONFIG says why not."""
+    node = desk.node or desk.settings
+    if found := [*_flaws(group, command.configs)]:
+        return _refuse(desk, "; ".join(found))
+    merged = {**group.configs, **command.configs}
+    configs = {key: merged[key] for key in sorted(merged) if merged[key] is not None}
+    kept = {key: str(value) for key, value in configs.items()}
+    settings = _applied(node, kept)
+    if flaw := _flaw_in_session(settings) or _flaw_in_members(group, desk.settings, settings):
+        return _refuse(desk, flaw)
+    if kept == group.configs:
+        return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
+    record: Record = GroupConfiguration(kept) if kept else Tombstone(GroupConfiguration, ())
+    reply = CommandReply(Error.NONE, log_offset=group.end + 1)
+    return Decision(replace(desk, settings=settings, node=node), (record,), reply)
+
+
+def _applied(node: Settings, configs: Mapping[str, str]) -> Settings:
+    values = {
+        setting.field: value
+        for key, setting in SETTINGS.items()
+        if key in configs and (value := setting.parse(configs[key])) is not None
+    }
+    return replace(node, **values)
+
+
+def _flaws(group: Group, configs: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield what is wrong with the names and with each value by itself.
+
+    What the log has may be taken back, whoever wrote it.
+    """
+    for key, value in configs.items():
+        setting = SETTINGS.get(key)
+        if setting is None and not (value is None and key in group.configs):
+            yield f"unknown setting {key[:LONGEST_SHOWN]!a}: {_hint(key)}"
+        elif setting is not None and value is not None and setting.parse(value) is None:
+            yield f"{key} = {value[:LONGEST_SHOWN]!a}: allowed is {setting.allowed}"
+
+
+def _hint(key: str) -> str:
+    near = get_close_matches(key[:LONGEST_SHOWN], SETTINGS, 1)
+    return f"did you mean {near[0]}?" if near else f"a group has {_listed(SETTINGS)}"
+
+
+def _flaw_in_session(settings: Settings) -> str:
+    beat, margin = settings.heartbeat_interval_ms, settings.fence_margin_ms
+    smallest = margin + 2 * (beat + REQUEST_GRACE_MS)
+    if settings.session_timeout_ms >= smallest:
+        return ""
+    return (
+        f"session.timeout.ms = {settings.session_timeout_ms} is too short: a worker has to be able"
+        " to miss one heartbeat and still to stop in time, so it must be at least fence.margin.ms"
+        f" + 2 * (heartbeat.interval.ms + {REQUEST_GRACE_MS}) = {smallest} with"
+        f" heartbeat.interval.ms = {beat} and fence.margin.ms = {margin}"
+    )
+
+
+def _flaw_in_members(group: Group, before: Settings, after: Settings) -> str:
+    """Return whom a longer session would give less time to give work up than to be silent."""
+    session_ms = after.session_timeout_ms
+    if session_ms <= before.session_timeout_ms:
+        return ""
+    shortest = min(
+        (member.metadata for member in group.members.values()),
+        key=lambda metadata: metadata.rebalance_timeout_ms,
+        default=None,
+    )
+    if shortest is None or shortest.rebalance_timeout_ms >= session_ms:
+        return ""
+    return (
+        f"session.timeout.ms = {session_ms} is longer than the rebalance timeout of"
+        f" {shortest.rebalance_timeout_ms} ms of member {shortest.member_id}: raise"
+        " rebalance.timeout.ms at its node first, or choose a shorter session"
+    )
+
+
+def _listed(keys: Iterable[str]) -> str:
+    return ", ".join(sorted(keys))
+
+
+def _refuse(desk: Desk, message: str) -> Decision:
+    return Decision(desk, reply=CommandReply(Error.INVALID_CONFIG, message))

@@ -1,0 +1,89 @@
+"""The end of a group, and what makes its next life safe (PROTOCOL §8).
+
+Only an empty group is deleted. All that it was goes: also its connectors, their tasks and
+statuses, its settings and the operators' orders. Kafka keeps these in topics of their own,
+which are nobody's group; here the group is where they live. Offsets stay, as they do when a
+connector is deleted: a connector of the same name goes on where the last one was, and what
+was published is not published again. The history in the log stays as well.
+
+The group epoch does not start over. A token that a task had in one life must not come again
+in the next: the offset log knows tasks' progress by token, and sinks know files by it. So the
+deletion says how far the epochs came, and whoever joins next is at the one after. Until
+then the group is DEAD, and only a join is answered by anything but GROUP_ID_NOT_FOUND.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from ....events.group import NO_SCHEDULE, NO_TARGET, Group
+from ....events.keys import Key, operator_key
+from ....events.records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    GroupConfiguration,
+    GroupDeletion,
+    GroupMetadata,
+    Loss,
+    Operator,
+    Record,
+    ScheduledRebalance,
+    TargetAssignment,
+    TaskConfigs,
+    TaskStatus,
+    Tombstone,
+)
+from ...messages import CommandReply, DeleteGroup, Error
+from ..desk import Decision, Desk
+
+
+def delete_group(group: Group, desk: Desk, command: DeleteGroup, now_ms: int) -> Decision:
+    """Bury an empty group; NON_EMPTY_GROUP while it has members."""
+    if group.members:
+        message = f"members in the group: {len(group.members)}; delete it once they have left"
+        return Decision(desk, reply=CommandReply(Error.NON_EMPTY_GROUP, message))
+    graves = [*_graves(group)]
+    if not group.exists and not graves:
+        message = f"there is no group {group.group_id!r}"
+        return Decision(desk, reply=CommandReply(Error.GROUP_ID_NOT_FOUND, message))
+    deletion = GroupDeletion(group.group_epoch, now_ms, command.actor)
+    records: tuple[Record, ...] = (deletion, *graves)
+    desk = replace(desk.without_computation(), settings=desk.node or desk.settings, last_chosen="")
+    reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
+    return Decision(desk, records, reply)
+
+
+def unfinished(group: Group, has_unpublished: Callable[[str], bool]) -> str:
+    """Return what an empty group still has to bring to an end, or nothing.
+
+    A batch that counts but is not published would be lost with its connector.
+    """
+    for name in () if group.members else sorted(group.connectors):
+        if has_unpublished(name):
+            return (
+                f"batches of {name} count, but are not published yet: start a worker, which"
+                " publishes them, and delete the group then"
+            )
+    return ""
+
+
+def _graves(group: Group) -> Iterator[Tombstone]:
+    """Yield a tombstone for every fact, in the protocol's order: what rests on others first.
+
+    An empty group has no members left to bury: they took their assignments with them.
+    """
+    orders = (*group.worker_orders.values(), *group.resource_orders.values())
+    by_key: tuple[tuple[type, Iterable[Key]], ...] = (
+        (Loss, ((member_id,) for member_id in group.losses)),
+        (ScheduledRebalance, ((),) if group.schedule != NO_SCHEDULE else ()),
+        (TargetAssignment, ((),) if group.target != NO_TARGET else ()),
+        (TaskStatus, ((*each,) for each in group.statuses)),
+        (TaskConfigs, ((name,) for name in group.task_configs)),
+        (ConnectorConfig, ((name,) for name in group.connectors)),
+        (ConnectorsTasksMetadata, ((),) if group.configured else ()),
+        (Operator, (operator_key(each.scope, each.name, each.task) for each in orders)),
+        (GroupConfiguration, ((),) if group.configs else ()),
+        (GroupMetadata, ((),) if group.bump is not None else ()),
+    )
+    for kind, keys in by_key:
+        for key in sorted(keys):
+            yield Tombstone(kind, key)

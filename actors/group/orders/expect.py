@@ -1,0 +1,75 @@
+"""A worker is expected back: its work waits for it, and no longer (PROTOCOL §7).
+
+For a worker that is lost already the deadlines move: that of its loss, and of what is parked
+for it. What has fired stays where it went. For one that is present the order waits, and counts
+if the worker is lost before the time it names; it ends when the worker joins again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ....events.group import Group
+from ....events.model import GroupState, Why
+from ....events.records import Loss, Record, ScheduledRebalance
+from ...messages import CommandReply, Error, Expect
+from ..desk import Decision, Desk, bump
+from ..members.validate import LARGEST_NUMBER, flaw_in_name
+from .operate import refuse
+from .standing import order_for, worker_name, written
+from .whereabouts import find_worker
+
+
+def expect(group: Group, desk: Desk, command: Expect, now_ms: int) -> Decision:
+    """Wait for a worker until a moment from now; 0 milliseconds: wait no longer."""
+    within_ms = command.within_ms
+    if not 0 <= within_ms <= LARGEST_NUMBER:
+        allowed = f"a whole number of milliseconds, from 0 to {LARGEST_NUMBER}"
+        message = f"within_ms = {within_ms}: allowed is {allowed}"
+        return refuse(desk, Error.INVALID_REQUEST, message)
+    found = find_worker(group, command.worker)
+    if flaw := found.message or flaw_in_name(found.name, "the worker's name"):
+        error = Error.UNKNOWN_MEMBER_ID if found.message else Error.INVALID_REQUEST
+        return refuse(desk, error, flaw)
+    deadline_ms = now_ms + within_ms
+    order = order_for(group, found.name)
+    expected = replace(order, expected_back_ms=deadline_ms if within_ms else 0)
+    expected = replace(expected, time_ms=now_ms, actor=command.actor)
+    records = written(group.worker_orders.get(found.name), expected)
+    moved = [*_moved(group, found.name, deadline_ms)]
+    records += moved
+    if moved and _must_compute(group, found.name):
+        records.append(bump(group, Why.WORKER_EXPECTED, found.name, now_ms, command.actor))
+    reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
+    return Decision(desk, tuple(records), reply)
+
+
+def _losses(group: Group, name: str) -> list[Loss]:
+    return [loss for loss in group.losses.values() if worker_name(loss) == name]
+
+
+def _moved(group: Group, name: str, deadline_ms: int) -> Iterator[Record]:
+    """Yield the worker's losses and the parked work with the new deadline."""
+    waiting = frozenset[object]()
+    for loss in _losses(group, name):
+        waiting |= loss.resources
+        if loss.deadline_ms != deadline_ms:
+            yield replace(loss, deadline_ms=deadline_ms)
+    schedule = group.schedule
+    parked = {
+        resource: deadline_ms if resource in waiting - schedule.fired else due_ms
+        for resource, due_ms in schedule.parked.items()
+    }
+    if parked != schedule.parked:
+        yield ScheduledRebalance(parked, schedule.fired)
+
+
+def _must_compute(group: Group, name: str) -> bool:
+    """Tell whether only a new computation makes the order good.
+
+    One is needed for lost work that is neither parked nor with somebody else, as after an
+    attempt that failed, unless one is due anyway: what is installed goes by the new deadline.
+    """
+    lost = frozenset(each for loss in _losses(group, name) for each in loss.resources)
+    adrift = lost - group.schedule.parked.keys() - group.heirs.keys()
+    at_rest = group.members and group.state is not GroupState.ASSIGNING
+    return bool(at_rest and adrift & group.configured)

@@ -1,0 +1,133 @@
+"""What operators order: who is given work, who is waited for, what runs where (PROTOCOL §2).
+
+An order is a record of its own (Operator, key type 22). One that changes what a target would
+be bumps, with its own cause and who asked, if there are members to rebalance; one that changes
+nothing writes nothing. Under which name an order stands, and for how long: see `standing`.
+"""
+
+from dataclasses import replace
+
+from ....events.group import Group
+from ....events.model import Resource, Scope, Why
+from ....events.records import Operator, Record
+from ...messages import (
+    TEMPORARY_LEAVE_EPOCH,
+    CommandReply,
+    Cordon,
+    Error,
+    Place,
+    Rebalance,
+    RemoveMember,
+    Uncordon,
+)
+from ..desk import Decision, Desk, bump
+from ..members.depart import Departure, depart
+from ..members.validate import flaw_in_name
+from .standing import order_for, worker_name, written
+from .whereabouts import find_member, find_worker
+
+HEAVIEST = 1_000
+"""The largest weight; the lightest is 1."""
+
+
+def cordon(group: Group, desk: Desk, command: Cordon, now_ms: int) -> Decision:
+    """Give a worker nothing more; to drain it, have it give up what it has as well.
+
+    A worker that drains goes on draining if it is only cordoned again: `uncordon` ends both.
+    """
+    found = find_worker(group, command.worker)
+    if found.message:
+        return refuse(desk, Error.UNKNOWN_MEMBER_ID, found.message)
+    old = order_for(group, found.name)
+    new = replace(old, cordoned=True, draining=old.draining or command.drain)
+    why = Why.WORKER_DRAINED if command.drain else Why.WORKER_CORDONED
+    return _order(group, desk, replace(new, time_ms=now_ms, actor=command.actor), why)
+
+
+def uncordon(group: Group, desk: Desk, command: Uncordon, now_ms: int) -> Decision:
+    """Let a worker be given work again."""
+    found = find_worker(group, command.worker)
+    if found.message:
+        return refuse(desk, Error.UNKNOWN_MEMBER_ID, found.message)
+    new = replace(order_for(group, found.name), cordoned=False, draining=False)
+    new = replace(new, time_ms=now_ms, actor=command.actor)
+    return _order(group, desk, new, Why.WORKER_UNCORDONED)
+
+
+def place(group: Group, desk: Desk, command: Place, now_ms: int) -> Decision:
+    """Set what a connector's work or a task weighs, and which workers may run it."""
+    resource = command.resource
+    if resource not in group.configured:
+        message = f"{resource} is neither a connector of this group nor a task of one"
+        return refuse(desk, Error.UNKNOWN_CONNECTOR, message)
+    if command.weight is not None and not 1 <= command.weight <= HEAVIEST:
+        message = f"weight = {command.weight}: allowed is a whole number, from 1 to {HEAVIEST}"
+        return refuse(desk, Error.INVALID_REQUEST, message)
+    old = group.resource_orders.get(resource) or Operator(Scope.RESOURCE, *resource)
+    pins = old.pins
+    if command.pins is not None:
+        workers = [find_worker(group, each) for each in command.pins]
+        if unknown := next((each.message for each in workers if each.message), ""):
+            return refuse(desk, Error.UNKNOWN_MEMBER_ID, unknown)
+        pins = tuple(sorted({each.name for each in workers}))
+    weight = old.weight if command.weight is None else command.weight
+    new = replace(old, weight=weight, pins=pins, time_ms=now_ms, actor=command.actor)
+    return _order(group, desk, new, Why.PLACEMENT_CHANGED)
+
+
+def rebalance(group: Group, desk: Desk, command: Rebalance, now_ms: int) -> Decision:
+    """Have the target computed anew; a group without members has none to compute."""
+    if not group.members:
+        return done(group, desk, [])
+    bumped = bump(group, Why.REBALANCE_REQUESTED, group.group_id, now_ms, command.actor)
+    return done(group, desk, [bumped])
+
+
+def remove_member(group: Group, desk: Desk, command: RemoveMember, now_ms: int) -> Decision:
+    """End a member's seat: at once where it holds nothing, else only by force.
+
+    By force the member is answered no more, and goes when its session has passed: until then
+    it may still run what it holds, and only then it has fenced itself. It is not expected
+    back, so nothing of its work is parked. A member that left for a while runs nothing.
+    Either way a worker that lives on joins again: drain it, or end its process.
+    """
+    member = find_member(group, command.worker)
+    if isinstance(member, str):
+        return refuse(desk, Error.UNKNOWN_MEMBER_ID, member)
+    held = len(member.current.assigned) + len(member.current.pending)
+    if held and not command.force:
+        message = f"{member.member_id} still holds {held} resources: drain it first"
+        return refuse(desk, Error.INVALID_REQUEST, f"{message}, or remove it by force")
+    if not held or member.current.member_epoch == TEMPORARY_LEAVE_EPOCH:
+        departure = Departure(member, Why.MEMBER_REMOVED, actor=command.actor)
+        decision = depart(group, desk, departure, now_ms)
+        log_offset = group.end + len(decision.records)
+        return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
+    new = replace(order_for(group, worker_name(member.metadata)), removing=member.member_id)
+    return _order(group, desk, replace(new, time_ms=now_ms, actor=command.actor), None)
+
+
+def _order(group: Group, desk: Desk, new: Operator, why: Why | None) -> Decision:
+    """Write an order if it changes anything, and call for a target that follows it."""
+    if found := flaw_in_name(new.name, "the worker's name"):
+        return refuse(desk, Error.INVALID_REQUEST, f"{found}, so no order can name it")
+    if new.scope is Scope.WORKER:
+        old = group.worker_orders.get(new.name)
+    else:
+        old = group.resource_orders.get(Resource(new.name, new.task))
+    records: list[Record] = written(old, new)
+    if records and why is not None and group.members:
+        subject = new.name if new.scope is Scope.WORKER else str(Resource(new.name, new.task))
+        records.append(bump(group, why, subject, new.time_ms, new.actor))
+    return done(group, desk, records)
+
+
+def done(group: Group, desk: Desk, records: list[Record]) -> Decision:
+    """Return the decision to write these records."""
+    reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
+    return Decision(desk, tuple(records), reply)
+
+
+def refuse(desk: Desk, error: Error, message: str) -> Decision:
+    """Return the decision to change nothing, and why."""
+    return Decision(desk, reply=CommandReply(error, message))

@@ -1,0 +1,48 @@
+"""Until when members must be heard of, and must have given up what they were asked to.
+
+Soft state on the steady clock: after a restart every member has a full session again, and
+each revocation its full time (PROTOCOL §4, §8).
+"""
+
+from collections.abc import Iterator
+
+from ....events.group import Group, Member
+from ....events.model import MemberState
+from ...messages import ExpireRebalance, ExpireSession
+from ..desk import Settings
+from ..members.seats import patience_ms
+from .alarms import Alarms
+from .gate import Gate
+
+
+class Deadlines:
+    """The session and rebalance timers of one group's members.
+
+    None is ever called off: one whose seat or revocation is over finds nothing to end.
+    """
+
+    def __init__(self, group: Group, settings: Settings, steady_ms: int) -> None:
+        """Give every member of the log all the time that it can have."""
+        self._sessions: Alarms[tuple[str, int]] = Alarms()
+        self._revocations: Alarms[tuple[str, int]] = Alarms()
+        for member in group.members.values():
+            self.keep_alive(member, settings, steady_ms)
+            self.time_revocation(member, steady_ms)
+
+    def keep_alive(self, member: Member, settings: Settings, since_ms: int) -> None:
+        """Wait for the member's next word, counted from when its last one came."""
+        seat = member.member_id, member.metadata.joined_epoch
+        self._sessions.set(seat, since_ms + patience_ms(member, settings))
+
+    def time_revocation(self, member: Member, steady_ms: int) -> None:
+        """Time a revocation from the record that asks for it, if that is the member's last."""
+        if member.current.state is MemberState.UNREVOKED:
+            asked = member.member_id, member.offset
+            self._revocations.set(asked, steady_ms + member.metadata.rebalance_timeout_ms)
+
+    def due(self, gate: Gate, now_ms: int) -> Iterator[ExpireSession | ExpireRebalance]:
+        """Yield whose time is up, each once; `gate` knows who ever answered for its work."""
+        for member_id, joined_epoch in self._sessions.due(now_ms):
+            yield ExpireSession(member_id, gate.acknowledged(member_id), joined_epoch)
+        for member_id, offset in self._revocations.due(now_ms):
+            yield ExpireRebalance(member_id, offset, gate.acknowledged(member_id))

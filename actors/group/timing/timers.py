@@ -1,0 +1,60 @@
+"""What the group says to itself when time has passed; each rule checks that it still holds."""
+
+from ....events.group import Group, Member
+from ....events.model import MemberState, Why
+from ....events.records import ScheduledRebalance
+from ...messages import ExpireRebalance, ExpireSession, ReleaseParked
+from ..desk import Decision, Desk, bump
+from ..members.depart import Departure, depart
+from ..orders.standing import removal_of
+
+
+def expire_session(group: Group, desk: Desk, command: ExpireSession, now_ms: int) -> Decision:
+    """Remove a member that was not heard of; its work is lost if it ever had any.
+
+    A seat that was taken since the timer was set has a session of its own.
+    """
+    member = group.members.get(command.member_id)
+    if member is None or command.joined_epoch not in {None, member.metadata.joined_epoch}:
+        return Decision(desk)
+    departure = _overdue(group, member, Why.SESSION_EXPIRED, lost=command.acknowledged)
+    return depart(group, desk, departure, now_ms)
+
+
+def expire_rebalance(group: Group, desk: Desk, command: ExpireRebalance, now_ms: int) -> Decision:
+    """Remove a member that did not give up in time what that very record asked it to."""
+    member = group.members.get(command.member_id)
+    if (
+        member is None
+        or member.offset != command.offset
+        or member.current.state is not MemberState.UNREVOKED
+    ):
+        return Decision(desk)
+    departure = _overdue(group, member, Why.REBALANCE_EXPIRED, lost=command.acknowledged)
+    return depart(group, desk, departure, now_ms)
+
+
+def _overdue(group: Group, member: Member, why: Why, *, lost: bool) -> Departure:
+    """Return how a member goes whose time is up: lost, unless an operator sent it away.
+
+    Whom an operator removes by force is not waited for, so nothing of its work is parked.
+    """
+    order = removal_of(group, member)
+    if order is not None:
+        return Departure(member, Why.MEMBER_REMOVED, actor=order.actor)
+    return Departure(member, why, lost)
+
+
+def release_parked(group: Group, desk: Desk, _: ReleaseParked, now_ms: int) -> Decision:
+    """Release the parked work whose deadline has come, and ask for a target that places it."""
+    schedule = group.schedule
+    due = {
+        resource
+        for resource, deadline_ms in schedule.parked.items()
+        if deadline_ms <= now_ms and resource not in schedule.fired
+    }
+    if not due or not group.members:
+        return Decision(desk)
+    fired = ScheduledRebalance(schedule.parked, schedule.fired | due)
+    subject = min(map(str, due)) + (f" and {len(due) - 1} more" if len(due) > 1 else "")
+    return Decision(desk, (fired, bump(group, Why.DELAY_EXPIRED, subject, now_ms)))

@@ -1,0 +1,1 @@
+"""The group's work: connectors, their tasks, and the batches that count."""

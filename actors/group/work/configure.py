@@ -1,0 +1,161 @@
+"""Connectors and their tasks: what the group is to run (DATA_PLANE §1)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from ....events.group import Group
+from ....events.keys import operator_key
+from ....events.model import Resource, Scope, TaskConfig, Why
+from ....events.records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    Operator,
+    Record,
+    TaskConfigs,
+    TaskStatus,
+    Tombstone,
+)
+from ....events.tokens import token_of
+from ...messages import (
+    CommandReply,
+    DeleteConnector,
+    Error,
+    FinishDeletion,
+    PutConnector,
+    PutTaskConfigs,
+    ReportStatus,
+    StatusUpdate,
+)
+from ..desk import Decision, Desk, bump
+from ..members.validate import flaw_in_name, flaw_in_text
+
+
+def put_connector(group: Group, desk: Desk, command: PutConnector, now_ms: int) -> Decision:
+    """Create a connector, or change its config; only a new one needs a new target."""
+    name = command.connector
+    old = group.connectors.get(name)
+    if found := flaw_in_name(name, "the connector's name") or _flaw_in_config(command.config):
+        return _refuse(desk, Error.INVALID_CONFIG, found)
+    if old is not None and old.deleting:
+        message = f"connector {name} is being deleted: its last batches are brought to an end"
+        return _refuse(desk, Error.ALREADY_EXISTS, message)
+    if old is not None and command.create_only:
+        return _refuse(desk, Error.ALREADY_EXISTS, f"connector {name} already exists")
+    if old is not None and old.config == command.config:
+        return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
+    version = old.version + 1 if old else 1
+    records: list[Record] = [ConnectorConfig(name, dict(command.config), version, now_ms)]
+    if old is None:
+        records.append(ConnectorsTasksMetadata(group.configured | {Resource(name)}))
+        if group.members:
+            records.append(bump(group, Why.CONNECTOR_ADDED, name, now_ms, command.actor))
+    reply = CommandReply(Error.NONE, "", group.end + len(records), created=old is None)
+    return Decision(desk, tuple(records), reply)
+
+
+def _flaw_in_config(config: Mapping[str, str]) -> str:
+    found = (flaw_in_text(key + value, f"the config's {key!a}") for key, value in config.items())
+    return next((flaw for flaw in found if flaw), "")
+
+
+def delete_connector(group: Group, desk: Desk, command: DeleteConnector, now_ms: int) -> Decision:
+    """Take a connector and its tasks out of what is to run; its config goes last."""
+    name = command.connector
+    old = group.connectors.get(name)
+    if old is None or old.deleting:
+        return _refuse(desk, Error.UNKNOWN_CONNECTOR, f"there is no connector {name}")
+    rest = frozenset(resource for resource in group.configured if resource.connector != name)
+    records: list[Record] = [replace(old, deleting=True), ConnectorsTasksMetadata(rest)]
+    if group.members:
+        records.append(bump(group, Why.CONNECTOR_DELETED, name, now_ms, command.actor))
+    reply = CommandReply(Error.NONE, "", group.end + len(records))
+    return Decision(desk, tuple(records), reply)
+
+
+def finish_deletion(group: Group, desk: Desk, command: FinishDeletion, _: int) -> Decision:
+    """Bury a deleted connector once nobody holds any of it; its offsets stay."""
+    name = command.connector
+    old = group.connectors.get(name)
+    if old is None or not old.deleting or _is_wanted(group, name):
+        return Decision(desk)
+    statuses = sorted(each for each in group.statuses if each.connector == name)
+    records: list[Record] = [Tombstone(TaskStatus, tuple(each)) for each in statuses]
+    if name in group.task_configs:
+        records.append(Tombstone(TaskConfigs, (name,)))
+    ordered = sorted(each for each in group.resource_orders if each.connector == name)
+    records += (Tombstone(Operator, operator_key(Scope.RESOURCE, *each)) for each in ordered)
+    records.append(Tombstone(ConnectorConfig, (name,)))
+    return Decision(desk, tuple(records))
+
+
+def _is_wanted(group: Group, name: str) -> bool:
+    """Tell whether anybody holds any of a connector, or is still to get it."""
+    return any(each.connector == name for each in (*group.holders, *group.heirs))
+
+
+def put_task_configs(group: Group, desk: Desk, command: PutTaskConfigs, now_ms: int) -> Decision:
+    """Take a connector's split of its work; another number of tasks needs a new target."""
+    name = command.connector
+    if token_of(group, command.member_id, Resource(name)) != command.token:
+        message = f"{command.member_id} does not run connector {name} under {command.token}"
+        return _refuse(desk, Error.FENCED, message)
+    if group.connectors[name].deleting:
+        return _refuse(desk, Error.FENCED, f"connector {name} is being deleted")
+    old = group.task_configs.get(name)
+    split = _split(old, command)
+    if old is not None and split.tasks == old.tasks:
+        return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
+    others = {each for each in group.configured if each.connector != name or not each.is_task}
+    configured = frozenset(others.union(Resource(name, n) for n in range(len(split.tasks))))
+    records: list[Record] = [split]
+    if configured != group.configured:
+        records.append(ConnectorsTasksMetadata(configured))
+        if group.members:
+            records.append(bump(group, Why.TASKS_CHANGED, name, now_ms))
+    reply = CommandReply(Error.NONE, "", group.end + len(records))
+    return Decision(desk, tuple(records), reply)
+
+
+def _split(old: TaskConfigs | None, command: PutTaskConfigs) -> TaskConfigs:
+    """Return the new split; a task whose config did not change keeps its generation."""
+    generation = old.generation + 1 if old else 1
+    before = dict(enumerate(old.tasks)) if old else {}
+
+    def task(number: int, config: Mapping[str, str]) -> TaskConfig:
+        was = before.get(number)
+        return was if was and was.config == config else TaskConfig(dict(config), generation)
+
+    tasks = tuple(task(number, config) for number, config in enumerate(command.configs))
+    return TaskConfigs(command.connector, generation, tasks)
+
+
+def report_status(group: Group, desk: Desk, command: ReportStatus, _: int) -> Decision:
+    """Take what a worker says of its resources; an older token never beats a newer one."""
+    member = group.members.get(command.member_id)
+    if member is None:
+        return _refuse(desk, Error.UNKNOWN_MEMBER_ID, f"{command.member_id} is no member")
+    worker = member.metadata.url or command.member_id
+    records = tuple(
+        TaskStatus(each.resource, each.state, worker, each.token, each.at_ms, each.reason)
+        for each in _news(group, command.updates)
+    )
+    return Decision(desk, records, CommandReply(Error.NONE, "", group.end + len(records)))
+
+
+def _news(group: Group, updates: tuple[StatusUpdate, ...]) -> Iterator[StatusUpdate]:
+    latest = {update.resource: update for update in updates}
+    for update in latest.values():
+        known = group.statuses.get(update.resource)
+        gone = update.resource.connector not in group.connectors
+        if gone or (known is not None and update.token < known.token):
+            continue
+        if known is None or (known.state, known.reason, known.token) != (
+            update.state,
+            update.reason,
+            update.token,
+        ):
+            yield update
+
+
+def _refuse(desk: Desk, error: Error, message: str) -> Decision:
+    return Decision(desk, reply=CommandReply(error, message))

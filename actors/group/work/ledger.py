@@ -1,0 +1,72 @@
+"""The offset log as the coordinator sees it: what is durable, and what it has just decided."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from ....events import records
+from ....events.codec import TYPES, decode, key_of
+from ....events.keys import Key, commit_key, offset_key, pack_key
+from ....events.log.frame import Entry
+from ....events.model import CommitId, Document
+
+COMMITTED = TYPES[records.Committed][0]
+
+
+class Latest(Protocol):
+    """A log, as far as the latest entry of each key goes."""
+
+    def get(self, kind: int, key: bytes) -> Entry | None:
+        """Return the latest entry of a type and key; None if there is none, or it was deleted."""
+        ...
+
+    def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        """Return the latest entries of a type whose keys begin so, none deleted."""
+        ...
+
+
+class OffsetLedger:
+    """Looks up offsets, progress and unpublished commits; `lay` adds what is not durable yet."""
+
+    def __init__(self, log: Latest) -> None:
+        self._log = log
+        self._laid: dict[tuple[type, Key], records.Record | None] = {}
+
+    def lay(self, decided: Iterable[records.Record]) -> None:
+        """Take records that were decided but are not appended yet."""
+        for record in decided:
+            if isinstance(record, records.Tombstone):
+                self._laid[record.kind, record.key] = None
+            else:
+                self._laid[type(record), key_of(record)] = record
+
+    def clear(self) -> None:
+        """Forget what was laid: it is durable now."""
+        self._laid.clear()
+
+    def offset(self, connector: str, partition: Document) -> Document | None:
+        """Return how far a source partition was read."""
+        found = self._find(records.Offset, offset_key(connector, partition))
+        return found.offset if isinstance(found, records.Offset) else None
+
+    def progress(self, connector: str, task: int) -> records.TaskProgress | None:
+        """Return what a task committed so far."""
+        found = self._find(records.TaskProgress, (connector, task))
+        return found if isinstance(found, records.TaskProgress) else None
+
+    def is_unpublished(self, commit_id: CommitId) -> bool:
+        """Tell whether a commit waits to be published."""
+        return self._find(records.Committed, commit_key(commit_id)) is not None
+
+    def has_unpublished(self, connector: str) -> bool:
+        """Tell whether any commit of a connector waits to be published."""
+        laid = any(
+            kind is records.Committed and key[0] == connector and record is not None
+            for (kind, key), record in self._laid.items()
+        )
+        return laid or bool(self._log.scan(COMMITTED, pack_key((connector,))))
+
+    def _find(self, kind: type, key: Key) -> records.Record | None:
+        if (kind, key) in self._laid:
+            return self._laid[kind, key]
+        entry: Entry | None = self._log.get(TYPES[kind][0], pack_key(key))
+        return None if entry is None else decode(entry)

@@ -1,0 +1,63 @@
+"""The assignor of one node: the real one, which may be slow, fail, or hand in nonsense."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import IntEnum
+from random import Random
+from typing import Final
+
+from ...actors.assignor_actor import Assign, Assigned
+from ...actors.assignors.cooperative import assign
+from ...actors.messages import Assignment, Snapshot
+from .clock import Clock
+
+LONGEST_MS: Final = 500
+
+
+class Blunder(IntEnum):
+    """What an assignor may do wrong."""
+
+    FAIL = 0
+    LEAVE_OUT = 1
+    PLACE_TWICE = 2
+
+
+class Assignor:
+    """Computes for the worker at its place."""
+
+    def __init__(self, clock: Clock, dice: Random) -> None:
+        self._clock = clock
+        self._dice = dice
+        self._blunder: Blunder | None = None
+        self._delay_ms = 0
+
+    def spoil(self, blunder: Blunder) -> None:
+        """Have the next assignment go wrong."""
+        self._blunder = blunder
+
+    def slow(self, delay_ms: int) -> None:
+        """Have the next assignment take so much longer."""
+        self._delay_ms = delay_ms
+
+    def heal(self) -> None:
+        """Call off what was to go wrong."""
+        self._blunder, self._delay_ms = None, 0
+
+    def compute(self, asked: Assign, hear: Callable[[object], None]) -> None:
+        """Compute, and tell the result after a while."""
+        blunder, delay_ms = self._blunder, self._delay_ms
+        self.heal()
+        epoch = asked.snapshot.group_epoch
+        if blunder is Blunder.FAIL:
+            result = Assigned(epoch, None, "ValueError: the assignor has failed")
+        else:
+            result = Assigned(epoch, _spoilt(assign(asked.snapshot), asked.snapshot, blunder))
+        self._clock.after(delay_ms + self._dice.randint(1, LONGEST_MS), hear, result)
+
+
+def _spoilt(made: Assignment, snapshot: Snapshot, blunder: Blunder | None) -> Assignment:
+    if blunder is None:
+        return made
+    if blunder is Blunder.LEAVE_OUT:
+        return replace(made, members={})
+    return replace(made, members=dict.fromkeys(sorted(snapshot.members), snapshot.configured))

@@ -1,0 +1,73 @@
+"""Many seeds, one after the other, until one of them breaks a rule."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from .plan import Plan, Size, draw
+from .play import Outcome, play
+from .shrink import Shrinker
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the seeds did together, and the last of them: told where it broke a rule."""
+
+    seeds: int = 0
+    cluster_ms: int = 0
+    steps: int = 0
+    records: int = 0
+    commits: int = 0
+    moves: int = 0
+    restarts: int = 0
+    checks: int = 0
+    last: Outcome | None = None
+
+    def and_also(self, outcome: Outcome) -> "Findings":
+        """Return these findings with those of one seed more."""
+        return Findings(
+            self.seeds + 1,
+            self.cluster_ms + outcome.cluster_ms,
+            self.steps + outcome.steps,
+            self.records + outcome.records,
+            self.commits + outcome.commits,
+            self.moves + outcome.moves,
+            self.restarts + outcome.restarts,
+            self.checks + outcome.checks,
+            outcome,
+        )
+
+
+def search(
+    seeds: Iterable[int],
+    size: Size,
+    *,
+    go_on: Callable[[], bool] = lambda: True,
+    on_disk: bool = False,
+) -> Findings:
+    """Play seeds as long as `go_on`; the first that breaks a rule ends it, cut short and told."""
+    findings = Findings()
+    for seed in seeds:
+        outcome = play(draw(seed, size), on_disk=on_disk)
+        if outcome.violation:
+            shortest = Shrinker(outcome).shrink().plan
+            return findings.and_also(play(shortest, is_told=True, on_disk=on_disk))
+        findings = findings.and_also(outcome)
+        if not go_on():
+            break
+    return findings
+
+
+def replay(seed: int, size: Size, numbers: Collection[int], *, on_disk: bool = False) -> Findings:
+    """Play only these troubles of a seed, and tell the story."""
+    plan = draw(seed, size).keeping(numbers)
+    return Findings().and_also(play(plan, is_told=True, on_disk=on_disk))
+
+
+def again(plan: Plan) -> str:
+    """Return the command that plays a plan once more, and tells it."""
+    size = plan.size
+    kept = ",".join(str(trouble.number) for trouble in plan.troubles) or "none"
+    return (
+        f"fairlead simulate --seed {plan.seed} --steps {size.steps} --workers {size.workers}"
+        f" --connectors {size.connectors} --pace {size.pace_ms} --keep {kept}"
+    )

@@ -1,0 +1,167 @@
+"""What must always be true of a group (PROTOCOL §11), as far as its coordinator knows.
+
+The numbers in what a `Violation` says are those of the protocol's list. `Checks` stands behind
+a group from its first record on and holds it against itself, against its own past, and against
+a fold of the log's bytes.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import NamedTuple
+
+from ...actors.messages import Assignment
+from ...events.group import Group, Member
+from ...events.model import NOTHING, Grants, MemberState, Resource, Resources, Token
+from ...events.records import GroupMetadata, Record, ScheduledRebalance, TargetAssignment
+from ...events.tokens import token_of
+from .violation import Violation
+
+
+class _Cover(NamedTuple):
+    """A target, and what was configured and parked when it was written."""
+
+    target: TargetAssignment
+    configured: Resources
+    parked: Resources
+
+
+class Checks:
+    """Sees every record of one group, and remembers what may never go back."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.installs: dict[int, Assignment] = {}
+        """What was handed in, by the group epoch that it was computed for."""
+        self._epochs = (0, 0)
+        self._member_epochs: dict[tuple[str, int], int] = {}
+        self._tokens: dict[Resource, Token] = {}
+        self._configured_at: dict[int, Resources] = {}
+        self._targets: list[_Cover] = []
+        self._is_new_target = False
+
+    def saw(self, record: Record, folded: Group) -> None:
+        """Take note of a record, by which the folded group has just evolved."""
+        if isinstance(record, GroupMetadata):
+            self._configured_at[folded.group_epoch] = folded.configured
+        elif isinstance(record, TargetAssignment):
+            parked = frozenset(folded.schedule.parked)
+            self._targets.append(_Cover(record, folded.configured, parked))
+            self._is_new_target = True
+            return
+        elif isinstance(record, ScheduledRebalance) and self._is_new_target:
+            self._targets[-1] = self._targets[-1]._replace(parked=frozenset(record.parked))
+        self._is_new_target = False
+
+    def hold(self, live: Group, folded: Group) -> None:
+        """Hold the group against all invariants after a write; raises `Violation`."""
+        self.count += 1
+        same(live, folded)
+        consistent(live)
+        self._forward(live)
+        self._tokens_forward(live)
+        for cover in self._targets:
+            self._cover(cover)
+        self._targets.clear()
+        self._is_new_target = False
+
+    def _forward(self, group: Group) -> None:
+        # A group that was deleted has no target; what it had stays the least of the next.
+        epochs = (group.group_epoch, group.assignment_epoch or self._epochs[1])
+        if epochs[0] < self._epochs[0] or epochs[1] < self._epochs[1]:
+            raise Violation(f"4: the epochs went back from {self._epochs} to {epochs}")
+        self._epochs = epochs
+        for member in group.members.values():
+            seat = (member.member_id, member.metadata.joined_epoch)
+            epoch = member.current.member_epoch
+            if 0 < epoch < self._member_epochs.get(seat, 0):
+                raise Violation(f"4: {seat} went back to {epoch}")
+            self._member_epochs[seat] = max(epoch, 0)
+
+    def _tokens_forward(self, group: Group) -> None:
+        known = self._tokens
+        for resource, member_id in group.holders.items():
+            token = token_of(group, member_id, resource)
+            if token is not None:
+                last = known.get(resource)
+                if last is not None and token < last:
+                    raise Violation(f"7: the token of {resource} went back to {token}")
+                known[resource] = token
+
+    def _cover(self, cover: _Cover) -> None:
+        """2. A target covers what was configured at its epoch and still is."""
+        target = cover.target
+        if target.error:
+            return
+        epoch = target.assignment_epoch
+        placed = NOTHING.union(*target.members.values())
+        asked = self._configured_at.get(epoch, cover.configured) & cover.configured
+        left_out = asked - placed - cover.parked - target.unplaceable.keys()
+        for member_id, share in _members_of(self.installs.pop(epoch, None)).items():
+            if member_id not in target.members:
+                left_out -= share
+        if left_out:
+            raise Violation(f"2: target {epoch} neither places nor parks {sorted(left_out)}")
+
+
+def _members_of(assignment: Assignment | None) -> Mapping[str, Resources]:
+    return assignment.members if assignment is not None else {}
+
+
+def same(live: Group, folded: Group) -> None:
+    """5. The state is what the log says, to the last index; raises `Violation`."""
+    if live == folded:
+        return
+    for each in fields(Group):
+        mine, logged = getattr(live, each.name), getattr(folded, each.name)
+        if mine != logged:
+            raise Violation(f"5: {each.name} is {mine}, the log says {logged}")
+
+
+def consistent(group: Group) -> None:
+    """1, 2, 3, 4. The group agrees with itself; raises `Violation`."""
+    if group.assignment_epoch > group.group_epoch:
+        raise Violation("4: the assignment epoch is ahead of the group epoch")
+    held = 0
+    for member in group.members.values():
+        held += len(member.current.assigned) + len(member.current.pending)
+        _agree(group, member)
+    if held != len(group.holders):
+        raise Violation(f"1: {_twice(group)} held twice")
+    placed = sum(len(share) for share in group.shares.values())
+    if placed != len(group.heirs):
+        raise Violation("2: the target places a resource twice")
+    if not group.shares.keys() <= group.members.keys():
+        raise Violation(f"2: the target names the departed: {set(group.shares)}")
+    if not group.heirs.keys().isdisjoint(group.schedule.parked):
+        raise Violation(f"2: parked and placed: {group.heirs.keys() & group.schedule.parked}")
+
+
+def _twice(group: Group) -> str:
+    held = Counter[Resource]()
+    for member in group.members.values():
+        held.update([*member.current.assigned, *member.current.pending])
+    return ", ".join(str(each) for each, count in sorted(held.items()) if count > 1)
+
+
+def _agree(group: Group, member: Member) -> None:
+    current = member.current
+    if current.member_epoch > group.assignment_epoch:
+        raise Violation(f"4: {member.member_id} is ahead of the assignment epoch")
+    for grants in (current.assigned, current.pending):
+        _agree_on(group, member.member_id, grants)
+    is_revoking = current.state is MemberState.UNREVOKED
+    if current.state is not MemberState.UNKNOWN and is_revoking != bool(current.pending):
+        raise Violation(f"3: {member.member_id} is {current.state.name} with {current.pending}")
+    is_stable = current.state is MemberState.STABLE
+    is_done = is_stable and current.member_epoch == group.assignment_epoch
+    if is_done and frozenset(current.assigned) != group.share_of(member.member_id):
+        raise Violation(f"3: {member.member_id} is STABLE and does not hold its target")
+
+
+def _agree_on(group: Group, member_id: str, grants: Grants) -> None:
+    for resource, epoch in grants.items():
+        if group.holders.get(resource) != member_id:
+            raise Violation(f"1: {resource} is held by {member_id} as well")
+        if epoch > group.assignment_epoch:
+            raise Violation(f"4: {resource} was granted at {epoch}")

@@ -1,0 +1,55 @@
+"""Virtual time: what is due when, in an order that depends on nothing but the seed."""
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from ...actors.group.coordinator import Now
+
+WALL_MS = 1_700_000_000_000
+"""The wall clock at the beginning, in milliseconds since 1970."""
+
+Deed = Callable[..., None]
+
+
+class Clock:
+    """Two clocks in milliseconds: a steady one that drives everything, and a wall clock.
+
+    The wall clock may be set forwards and backwards (`skew_ms`), the steady one never is.
+    """
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self.skew_ms = 0
+        self._agenda: list[tuple[int, int, Deed, tuple[Any, ...]]] = []
+        self._order = count()
+        self._now = Now(WALL_MS, 0)
+
+    @property
+    def wall_ms(self) -> int:
+        """The time of day, as far as this machine knows."""
+        return WALL_MS + self.now_ms + self.skew_ms
+
+    def set_wall(self, skew_ms: int) -> None:
+        """Set the wall clock to be so far off from now on."""
+        self.skew_ms = skew_ms
+        self._now = Now(self.wall_ms, self.now_ms)
+
+    def now(self) -> Now:
+        """Return this moment on both clocks."""
+        if self._now.steady_ms != self.now_ms:
+            self._now = Now(self.wall_ms, self.now_ms)
+        return self._now
+
+    def after(self, delay_ms: int, deed: Deed, *args: object) -> None:
+        """Have something happen once, when the delay is over."""
+        heapq.heappush(self._agenda, (self.now_ms + delay_ms, next(self._order), deed, args))
+
+    def run(self, until_ms: int) -> None:
+        """Let happen all that falls due up to a moment: by time, then as it was asked for."""
+        agenda = self._agenda
+        while agenda and agenda[0][0] <= until_ms:
+            self.now_ms, _, deed, args = heapq.heappop(agenda)
+            deed(*args)
+        self.now_ms = until_ms

@@ -1,0 +1,61 @@
+"""The shop floor: who really runs what, whatever the group believes."""
+
+from typing import Protocol
+
+from ...events.model import Resource
+from .story import Story
+from .violation import Violation
+
+
+class Runner(Protocol):
+    """Somebody who runs resources; asleep, it does nothing that others could see."""
+
+    @property
+    def name(self) -> str:
+        """Who it is."""
+        ...
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether it does anything at the moment."""
+        ...
+
+
+class Floor:
+    """For each resource those who run it: at most one of them may be awake."""
+
+    def __init__(self, story: Story) -> None:
+        self.runs = 0
+        self.moves = 0
+        self._story = story
+        self._running: dict[Resource, list[Runner]] = {}
+        self._last: dict[Resource, str] = {}
+
+    def begin(self, runner: Runner, resource: Resource) -> None:
+        """Take note that somebody begins to run a resource; raises `Violation`."""
+        self._story.tell("{} starts {}", runner.name, resource)
+        self._running.setdefault(resource, []).append(runner)
+        self.runs += 1
+        if self._last.get(resource, runner.name) != runner.name:
+            self.moves += 1
+        self._last[resource] = runner.name
+        self.look(resource)
+
+    def end(self, runner: Runner, resource: Resource) -> None:
+        """Take note that somebody does not run a resource any more."""
+        self._story.tell("{} has stopped {}", runner.name, resource)
+        self._running[resource].remove(runner)
+
+    def look(self, resource: Resource) -> None:
+        """See that a resource is run once at most; raises `Violation`."""
+        awake = [runner.name for runner in self._running.get(resource, ()) if runner.is_awake]
+        if len(awake) > 1:
+            raise Violation(f"1: {resource} runs at {' and at '.join(awake)}")
+
+    def running(self) -> dict[Resource, str]:
+        """Return who runs what."""
+        return {
+            resource: runner.name
+            for resource, runners in self._running.items()
+            for runner in runners
+        }

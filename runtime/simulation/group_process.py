@@ -1,0 +1,176 @@
+"""The process of a group: it decides, it writes, it speaks; and it dies wherever it may.
+
+What the group's actor does on real processes is done here in virtual time. What a death
+costs is the same: everything but the log.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Final
+
+from ...actors.group.coordinator import Answer, Coordinator
+from ...actors.group.desk import Settings
+from ...actors.group.work.ledger import OffsetLedger
+from ...actors.messages import CommitOffsets, GroupCommand, Install, Reply
+from ...events.group import Group
+from .books import Books
+from .clock import Clock
+from .story import Story
+
+TICK_MS: Final = 100
+"""As often as the group's actor looks at its timers."""
+
+Hear = Callable[[Reply], None]
+Write = Callable[[], None]
+
+
+class Border(Enum):
+    """Where a process may die while it writes."""
+
+    BEFORE = "before it writes"
+    BETWEEN_LOGS = "between its two logs"
+    BEFORE_SPEAKING = "before it speaks"
+    AFTER_SPEAKING = "after it has spoken"
+
+
+class GroupProcess:
+    """One group's coordinator with its queue, its logs and its timers."""
+
+    def __init__(self, clock: Clock, story: Story, settings: Settings, books: Books) -> None:
+        self.generation = 0
+        self.is_down = self.is_frozen = False
+        self.decisions = 0
+        self.restarts = 0
+        self._clock = clock
+        self._story = story
+        self._settings = settings
+        self._books = books
+        self._doom: Border | None = None
+        self._downtime_ms = 0
+        self._queue: list[tuple[GroupCommand | CommitOffsets, Hear]] = []
+        self._is_due = False
+        self._reopened: list[Callable[[], None]] = []
+        self._open()
+        clock.after(TICK_MS, self._tick)
+
+    @property
+    def group(self) -> Group:
+        """The group as the process has it in memory."""
+        return self._coordinator.group
+
+    def take(self, generation: int, hear: Hear, message: GroupCommand | CommitOffsets) -> None:
+        """Queue a message; one that was sent to a process that is dead by now is gone."""
+        if generation != self.generation or self.is_down:
+            return
+        self._queue.append((message, hear))
+        if not self._is_due:
+            self._is_due = True
+            self._clock.after(0, self._flush)
+
+    def on_reopened(self, deed: Callable[[], None]) -> None:
+        """Have something done each time the process is there again."""
+        self._reopened.append(deed)
+
+    def doom(self, border: Border, downtime_ms: int) -> None:
+        """Have the process die the next time that it writes."""
+        self._doom, self._downtime_ms = border, downtime_ms
+
+    def spare(self) -> None:
+        """Call off a death that was to come."""
+        self._doom = None
+
+    def die(self, downtime_ms: int) -> None:
+        """Lose all but the logs, and be back after a while."""
+        if not self.is_down:
+            self._story.tell("the group's process dies")
+            self.is_down, self.is_frozen, self._doom = True, False, None
+            self._clock.after(downtime_ms, self._reopen)
+
+    def freeze(self, span_ms: int, *, ticks_first: bool) -> None:
+        """Do nothing for a while; what arrives meanwhile waits."""
+        if not self.is_down and not self.is_frozen:
+            self._story.tell("the group's process freezes for {} ms", span_ms)
+            self.is_frozen = True
+            self._clock.after(span_ms, self._thaw, self.generation, ticks_first)
+
+    def _thaw(self, generation: int, ticks_first: bool) -> None:  # noqa: FBT001
+        if generation == self.generation and self.is_frozen and not self.is_down:
+            self.is_frozen = False
+            if ticks_first:
+                self._coordinator.pass_time(self._clock.now())
+            self._flush()
+
+    def _open(self) -> None:
+        ledger = OffsetLedger(self._books.offsets)
+        group = self._books.restored()
+        self._coordinator = Coordinator(group, self._settings, ledger, self._clock.now_ms)
+        self._ledger = ledger
+
+    def _reopen(self) -> None:
+        self._queue.clear()
+        self.generation += 1
+        self.restarts += 1
+        self.is_down = False
+        self._story.tell("the group's process is back")
+        self._open()
+        for deed in self._reopened:
+            deed()
+
+    def _tick(self) -> None:
+        self._clock.after(TICK_MS, self._tick)
+        if not self.is_down and not self.is_frozen:
+            self._coordinator.pass_time(self._clock.now())
+            self.decisions += len(self._coordinator.outbox)
+            self._write()
+
+    def _flush(self) -> None:
+        self._is_due = False
+        if self.is_down or self.is_frozen:
+            return
+        queue, self._queue = self._queue, []
+        now, coordinator = self._clock.now(), self._coordinator
+        self.decisions += len(queue)
+        for message, hear in queue:
+            if isinstance(message, CommitOffsets):
+                coordinator.commit(message, hear, now)
+            else:
+                if isinstance(message, Install):
+                    self._books.heard(message)
+                coordinator.take(message, hear, now)
+        self._write()
+
+    def _write(self) -> None:
+        """Write what was decided, the commits first, and only then speak."""
+        coordinator = self._coordinator
+        answers = len(coordinator.outbox)
+        coordinator.settle(self._clock.now())
+        self.decisions += len(coordinator.outbox) - answers
+        if coordinator.offset_entries or coordinator.entries:
+            if self._dies_at(Border.BEFORE):
+                return
+            self._books.write_offsets(coordinator.offset_entries)
+            coordinator.offset_entries.clear()
+            self._ledger.clear()
+            if self._dies_at(Border.BETWEEN_LOGS):
+                return
+            self._books.write(coordinator.entries, coordinator.group)
+            coordinator.entries.clear()
+            if self._dies_at(Border.BEFORE_SPEAKING):
+                return
+            self._speak()
+            self._dies_at(Border.AFTER_SPEAKING)
+        else:
+            self._speak()
+
+    def _speak(self) -> None:
+        outbox: list[Answer]
+        outbox, self._coordinator.outbox = self._coordinator.outbox, []
+        for answer in outbox:
+            answer.to(answer.reply)
+
+    def _dies_at(self, border: Border) -> bool:
+        if self._doom is not border:
+            return False
+        self._story.tell("the group's process is to die {}", border.value)
+        self.die(self._downtime_ms)
+        return True

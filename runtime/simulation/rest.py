@@ -1,0 +1,76 @@
+"""Liveness: a group that is left alone comes to rest, and then writes nothing (invariant 6)."""
+
+from typing import Final
+
+from ...actors.messages import ConfigureGroup, Place, Uncordon
+from ...actors.worker.states import State
+from ...events.model import GroupState
+from .log import GROUP_ID
+from .story import listed
+from .violation import Violation
+from .world import World
+
+PATIENCE_MS: Final = 180_000
+"""Sessions, revocations, fences, the longest back-off: all over by then."""
+AFTERMATH_MS: Final = 15_000
+"""How long what went wrong may go on: messages that are late, and a session without them."""
+LOOK_EVERY_MS: Final = 1_000
+QUIET_MS: Final = 8_000
+"""How long a group at rest is watched: more than two heartbeats of each member."""
+
+
+def come_to_rest(world: World) -> None:
+    """Let time pass until the group is at rest and see it stay so; raises `Violation`."""
+    world.clock.run(world.clock.now_ms + AFTERMATH_MS)
+    _tidy(world)
+    world.clock.run(world.clock.now_ms + QUIET_MS)
+    until_ms = world.clock.now_ms + _promised_ms(world) + PATIENCE_MS
+    while missing := what_is_missing(world):
+        if world.clock.now_ms > until_ms:
+            raise Violation(f"6: the group does not come to rest: {missing}")
+        if not any(world.workers()):
+            world.places[0].comes()
+        world.clock.run(world.clock.now_ms + LOOK_EVERY_MS)
+    end = world.books.control.end
+    world.clock.run(world.clock.now_ms + QUIET_MS)
+    if world.books.control.end != end:
+        raise Violation("6: a group at rest writes")
+
+
+def _tidy(world: World) -> None:
+    """Take back what operators ordered: not all of it lets a group come to rest."""
+    group = world.books.durable
+    for name in sorted(group.worker_orders):
+        world.command(Uncordon(GROUP_ID, name))
+    for resource in sorted(group.resource_orders):
+        world.command(Place(GROUP_ID, resource, weight=1, pins=()))
+    if group.configs:
+        world.command(ConfigureGroup(GROUP_ID, dict.fromkeys(sorted(group.configs))))
+
+
+def _promised_ms(world: World) -> int:
+    """Return how long the group may wait for a time that it has written down."""
+    group, wall_ms = world.books.durable, world.clock.wall_ms
+    promised = (group.next_deadline_ms or 0, group.target.retry_at_ms)
+    return world.plan.traits.max_delay_ms + max(0, max(promised) - wall_ms)
+
+
+def what_is_missing(world: World) -> str:
+    """Return why the group is not at rest, nothing if it is."""
+    group = world.group
+    live = {worker.name for worker in world.workers()}
+    running, held = world.floor.running(), group.holders
+    placed = group.configured - group.target.unplaceable.keys()
+    doubts = {
+        f"its process is down or the group is {group.state.value}": world.process.is_down
+        or group.state is not GroupState.STABLE,
+        f"parked: {listed(group.schedule.parked)}": bool(group.schedule.parked),
+        f"the last computation failed: {group.target.error}": bool(group.target.error),
+        f"members {sorted(group.members)}, alive {sorted(live)}": set(group.members) != live,
+        f"held by nobody: {listed(placed - held.keys())}": placed != held.keys(),
+        f"running {running}, held {held}": running != held,
+        "somebody comes or goes": any(place.awaited for place in world.places)
+        or any(each.is_frozen or each.member.state is not State.STABLE for each in world.workers()),
+        "a connector is being deleted": any(e.deleting for e in group.connectors.values()),
+    }
+    return "; ".join(doubt for doubt, holds in doubts.items() if holds)

@@ -1,0 +1,135 @@
+"""One simulated cluster: a group, its workers, and whatever its plan has in store for them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ...actors.assignors import cooperative, uniform
+from ...actors.assignors import range as ranges
+from ...actors.group.desk import Settings
+from ...actors.messages import GroupCommand, PutConnector, Reply
+from ...actors.worker.instructions import Identity, Timing
+from ...actors.worker.membership import Membership
+from ...events.group import Group
+from ...events.model import Assignor as Runs
+from .assignor import Assignor
+from .books import Books
+from .chance import stream
+from .clock import Clock
+from .floor import Floor
+from .group_process import GroupProcess
+from .log import GROUP_ID
+from .network import Network
+from .plan import Plan
+from .story import Story
+from .worker import Worker
+
+PATTERN: Final = 3
+"""What is not the same at all places alternates in a pattern of so many."""
+SERVED: Final = (uniform.NAME, ranges.NAME)
+SPARE_PLACES: Final = 3
+"""So many more workers may come than there were to begin with."""
+
+
+class Place:
+    """A node on which one worker lives at a time; its successors have its url."""
+
+    def __init__(self, world: "World", number: int) -> None:
+        self.number = number
+        self.url = f"http://w{number}"
+        traits = world.plan.traits
+        self.instance_id = f"i{number}" if number % PATTERN < traits.statics else None
+        served = SERVED[number % len(SERVED)] if number % PATTERN < traits.served else None
+        self.server_assignor = served
+        self.worker: Worker | None = None
+        self.assignor = Assignor(world.clock, stream(world.plan.seed, "assignor", number))
+        self.awaited = 0
+        """How many are on their way here."""
+        self._world = world
+        self._lives = 0
+
+    @property
+    def live(self) -> Worker | None:
+        """The worker that lives here, if any does."""
+        return self.worker if self.worker is not None and self.worker.is_alive else None
+
+    def comes(self) -> None:
+        """Have a worker live here, unless one does."""
+        if self.live is None:
+            self._lives += 1
+            self.worker = Worker(self._world, self, f"w{self.number}.{self._lives}")
+            self._world.story.tell("{} comes", self.worker.name)
+            self.worker.begin()
+
+    def comes_back(self, delay_ms: int) -> None:
+        """Have a worker live here after a while, unless one does by then."""
+        self.awaited += 1
+        self._world.clock.after(delay_ms, self._arrives)
+
+    def _arrives(self) -> None:
+        self.awaited -= 1
+        self.comes()
+
+
+class World:
+    """Everything there is in one simulation."""
+
+    def __init__(self, plan: Plan, *, is_told: bool = False, folder: Path | None = None) -> None:
+        """Make the world of a plan; in a folder the group's log is a real one."""
+        self.plan = plan
+        self.is_calm = False
+        self.clock = Clock()
+        self.story = Story(self.clock, is_told=is_told)
+        self.floor = Floor(self.story)
+        self.network = Network(self.clock, self.story, plan.seed, plan.traits.jitter_ms)
+        self.books = Books(self.clock, self.story, plan.seed, folder)
+        settings = Settings(max_delay_ms=plan.traits.max_delay_ms)
+        self.process = GroupProcess(self.clock, self.story, settings, self.books)
+        self.process.on_reopened(self._tell_of_group)
+        self._dice = stream(plan.seed, "news")
+        self.places = [Place(self, number) for number in range(plan.size.workers + SPARE_PLACES)]
+        for place in self.places[: plan.size.workers]:
+            place.comes()
+        for number in range(plan.size.connectors):
+            self.clock.after(100, self.command, PutConnector(GROUP_ID, f"c{number}", {"v": "0"}))
+
+    @property
+    def group(self) -> Group:
+        """The group, as its process has it in memory."""
+        return self.process.group
+
+    def workers(self) -> Iterator[Worker]:
+        """Yield who lives, in order of their places."""
+        return (place.worker for place in self.places if place.worker and place.worker.is_alive)
+
+    def command(self, command: GroupCommand) -> None:
+        """Have the group do what somebody wants, if its process is there to hear of it."""
+        self.story.tell("somebody wants {}", command)
+        self.process.take(self.process.generation, self._told, command)
+
+    def membership(self, place: Place, name: str) -> Membership:
+        """Return a new member for a worker at a place."""
+        instance_id, served = place.instance_id, place.server_assignor
+        identity = Identity(GROUP_ID, name, name, place.url, instance_id=instance_id)
+        timing = Timing(rebalance_timeout_ms=self.plan.traits.rebalance_timeout_ms)
+        assignors = () if served else self.assignors()
+        return Membership(identity, timing, assignors, server_assignor=served)
+
+    def assignors(self, reason: int = 0) -> tuple[Runs, ...]:
+        """Return what the workers can run."""
+        return (
+            Runs(
+                cooperative.NAME,
+                cooperative.MINIMUM_VERSION,
+                cooperative.MAXIMUM_VERSION,
+                cooperative.VERSION,
+                reason,
+            ),
+        )
+
+    def _told(self, reply: Reply) -> None:
+        self.story.tell("somebody is told {}", reply)
+
+    def _tell_of_group(self) -> None:
+        for worker in self.workers():
+            self.clock.after(self._dice.randint(0, 300), worker.hears_of_group)

@@ -1,0 +1,51 @@
+"""Print the table of runtime/simulation/MUTATIONS.md: each rule, how soon it is missed, and how.
+
+PYTHONPATH=tests python tests/simulation/tell_mutations.py [NAME ...]
+"""
+
+import sys
+
+import pytest
+from simulation.mutations import MUTATIONS, Mutation
+
+from fairlead.runtime.simulation.campaign import search
+from fairlead.runtime.simulation.plan import Size
+from fairlead.runtime.simulation.play import Outcome
+
+SEEDS = 1_000
+"""So many seeds are played before a rule counts as not found."""
+
+TITLE = "| rule switched off | § | seeds needed | looked for in | what broke | shortest story |"
+
+
+def row(mutation: Mutation) -> str:
+    """Return a mutation's line of the table."""
+    with pytest.MonkeyPatch.context() as patch:
+        mutation.switch_off(patch)
+        found = search(range(SEEDS), Size())
+    last = found.last
+    head = f"| {mutation.rule} (`{mutation.name}`) | {mutation.section} "
+    if last is None or not last.violation:
+        return f"{head}| not in {SEEDS} | {mutation.seeds} | | |"
+    broke = last.violation.splitlines()[0].partition("; what led there")[0][:90]
+    return f"{head}| {found.seeds} | {mutation.seeds} | {broke} | {story(last)} |"
+
+
+def story(outcome: Outcome) -> str:
+    """Return the troubles without which nothing broke, in a line."""
+    plan = outcome.plan
+    troubles = [" ".join(str(trouble).split()) for trouble in plan.troubles]
+    cast = f"seed {plan.seed}, {plan.size.workers} workers, {plan.size.connectors} connectors"
+    return f"{cast}: {'; '.join(troubles) or 'nothing at all'}"
+
+
+def main() -> None:
+    """Print the lines of the mutations that are named, of all if none is."""
+    print(TITLE, "|---|---|---|---|---|---|", sep="\n")
+    for mutation in MUTATIONS:
+        if not sys.argv[1:] or mutation.name in sys.argv[1:]:
+            print(row(mutation), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""What a simulation is made of: time, messages, the shop floor, and deaths at every border."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from fairlead.events.log.frame import NewEntry
+from fairlead.events.model import CommitId, Resource, Token
+from fairlead.events.records import Offset, TaskProgress
+from fairlead.runtime.simulation.clock import WALL_MS, Clock
+from fairlead.runtime.simulation.floor import Floor
+from fairlead.runtime.simulation.group_process import Border
+from fairlead.runtime.simulation.log import Log
+from fairlead.runtime.simulation.network import Fault, Network, Way
+from fairlead.runtime.simulation.plan import Kind, Plan, Size, Traits, Trouble
+from fairlead.runtime.simulation.play import play
+from fairlead.runtime.simulation.progress import Progress
+from fairlead.runtime.simulation.story import Story
+from fairlead.runtime.simulation.violation import Violation
+
+LINE = (0, Way.TO_GROUP)
+
+
+@dataclass
+class Sleeper:
+    """Somebody who runs things, awake or not."""
+
+    name: str
+    is_awake: bool = True
+
+
+def test_what_is_due_happens_by_time_and_then_as_it_was_asked_for() -> None:
+    clock, seen = Clock(), list[tuple[int, str]]()
+
+    def see(name: str) -> None:
+        seen.append((clock.now_ms, name))
+
+    for delay_ms, name in ((5, "a"), (3, "b"), (5, "c"), (9, "late")):
+        clock.after(delay_ms, see, name)
+    clock.run(8)
+    assert (seen, clock.now_ms) == ([(3, "b"), (5, "a"), (5, "c")], 8)
+
+
+def test_the_wall_clock_jumps_and_the_steady_one_does_not() -> None:
+    clock = Clock()
+    clock.run(1_000)
+    clock.set_wall(-5_000)
+    assert (clock.now().steady_ms, clock.now().wall_ms) == (1_000, WALL_MS - 4_000)
+
+
+def delivered(strike: Fault | None, span_ms: int = 0) -> list[str]:
+    """Return what arrives of two messages, in order, after the first was struck."""
+    clock, seen = Clock(), list[str]()
+    network = Network(clock, Story(clock, is_told=False), 1, jitter_ms=1)
+    if strike is not None:
+        network.strike(LINE, strike, span_ms, 1)
+    for message in ("first", "second"):
+        network.send(LINE, seen.append, message)
+        clock.run(clock.now_ms + 10)
+    clock.run(20_000)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("fault", "arrive"),
+    [
+        (None, ["first", "second"]),
+        (Fault.LOSE, ["second"]),
+        (Fault.DOUBLE, ["first", "second", "first"]),
+        (Fault.DELAY, ["second", "first"]),
+    ],
+)
+def test_a_fault_befalls_the_next_message_only(fault: Fault | None, arrive: list[str]) -> None:
+    assert delivered(fault, span_ms=9_000) == arrive
+
+
+def test_a_cut_loses_everything_for_a_while() -> None:
+    clock, seen = Clock(), list[int]()
+    network = Network(clock, Story(clock, is_told=False), 1, jitter_ms=1)
+    network.cut(LINE, 1_000)
+    for at_ms in (0, 999, 1_000):
+        clock.run(at_ms)
+        network.send(LINE, seen.append, at_ms)
+    clock.run(2_000)
+    assert seen == [1_000]
+
+
+def test_nobody_runs_what_another_runs_who_is_awake() -> None:
+    floor = Floor(Story(Clock(), is_told=False))
+    frozen, awake = Sleeper("w1", is_awake=False), Sleeper("w2")
+    floor.begin(frozen, Resource("c", 0))
+    floor.begin(awake, Resource("c", 0))
+    frozen.is_awake = True
+    with pytest.raises(Violation, match="1: c-0 runs at w1 and at w2"):
+        floor.look(Resource("c", 0))
+
+
+def test_compaction_keeps_the_latest_of_each_key_and_the_tombstones_behind_the_cut() -> None:
+    log = Log()
+    log.append([NewEntry(3, 1, b"a", b"\x01"), NewEntry(3, 1, b"a", b"\x02")], 0)
+    log.append([NewEntry(3, 1, b"b", None), NewEntry(3, 1, b"c", None)], 0)
+    assert [(entry.offset, entry.key) for entry in log.compacted(3)] == [(1, b"a"), (3, b"c")]
+    assert [entry.offset for entry in log.scan(3)] == [1]
+    assert log.get(3, b"b") is None
+
+
+def progress(token: Token, row: int) -> tuple[Offset, TaskProgress]:
+    """Return what a commit of one row leaves in the offset log."""
+    last = CommitId("c", 0, token, 0)
+    return Offset("c", {"of": "c-0"}, {"row": row}), TaskProgress(last, 1, 1, 1, 1, 0)
+
+
+def test_no_row_counts_twice_and_none_is_left_out() -> None:
+    seen = Progress()
+    for record in progress(Token(1, 1), 1):
+        seen.saw(record)
+    for row in (1, 3):
+        with pytest.raises(Violation, match=f"up to row {row}, 2 was next"):
+            seen.saw(progress(Token(1, 1), row)[0])
+
+
+def test_a_task_never_commits_under_an_older_token() -> None:
+    seen = Progress()
+    for record in progress(Token(2, 1), 1):
+        seen.saw(record)
+    with pytest.raises(Violation, match="7: c-0 committed under 1-9, after 2-1"):
+        seen.saw(progress(Token(1, 9), 2)[1])
+
+
+@pytest.mark.parametrize("border", list(Border))
+def test_the_group_survives_a_death_at_every_border_of_its_writing(border: Border) -> None:
+    size = Size(steps=12, workers=3, connectors=2, pace_ms=1_000)
+    deaths = tuple(
+        Trouble(number, 300 + 1_000 * number, kind, number, 500, much)
+        for number, (kind, much) in enumerate(
+            (kind, much)
+            for _ in range(4)
+            for kind, much in (
+                (Kind.KILL_WRITING, list(Border).index(border)),
+                (Kind.SPLIT, 3),
+                (Kind.JOIN, 0),
+            )
+        )
+    )
+    outcome = play(Plan(1, size, Traits(commit_every_ms=700), deaths))
+    assert outcome.violation == ""
+    assert outcome.restarts >= 3

@@ -1,0 +1,51 @@
+"""Whatever befalls a group, no rule is ever broken, and once it is over the group is at rest.
+
+`SIMULATION_SEEDS=1000-2000` in the environment plays others; `fairlead simulate` tells more.
+"""
+
+import os
+
+import pytest
+
+from fairlead.runtime.simulation.campaign import Findings, again, search
+from fairlead.runtime.simulation.plan import Size, draw
+from fairlead.runtime.simulation.play import play
+
+FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-300").split("-"))
+BATCH = 25
+
+
+def told(findings: Findings) -> str:
+    """Return the story of the seed that broke a rule, nothing if none did."""
+    last = findings.last
+    if last is None or not last.violation:
+        return ""
+    return "\n".join([*last.story, again(last.plan)])
+
+
+@pytest.mark.parametrize("first", range(FIRST, LAST, BATCH))
+def test_no_seed_breaks_a_rule(first: int) -> None:
+    found = search(range(first, min(first + BATCH, LAST)), Size())
+    assert told(found) == ""
+    assert found.seeds == min(BATCH, LAST - first)
+
+
+def test_a_large_group_breaks_no_rule_either() -> None:
+    assert told(search(range(3), Size(steps=150, workers=12, connectors=6))) == ""
+
+
+def test_a_single_worker_breaks_no_rule_either() -> None:
+    assert told(search(range(20), Size(steps=60, workers=1, connectors=1))) == ""
+
+
+def test_a_quiet_night_writes_no_more_than_the_first_target_asks_for() -> None:
+    hours = Size(steps=1, workers=10, connectors=4, pace_ms=1_800_000)
+    outcome = play(draw(0, hours).keeping([]))
+    assert outcome.violation == ""
+    assert outcome.cluster_ms > 1_800_000
+    assert outcome.records < 150
+
+
+def test_a_log_on_disk_leads_to_the_same_as_one_in_memory() -> None:
+    plan = draw(7, Size(steps=60))
+    assert play(plan, on_disk=True) == play(plan)
