@@ -2,7 +2,7 @@
 
 A committed batch is published by the task that committed it, or by the task's next owner. Where
 there is no next owner, because the connector is deleted, or has fewer tasks now, or its work is
-parked, one member of the group does it: the one with the lowest id. Should two take themselves
+parked, one member of the group does it: the present one with the lowest id. Should two take themselves
 for that one, no harm is done: anybody may publish, and what is swept no commit can name.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Protocol
 
+from ...actors.group.members.seats import is_away
 from ...events.group import Group
 from ...events.model import Commit, CommitId, Resource, Resources, TaskConfig, Token
 from ..connectors.spi import Pipeline
@@ -93,8 +94,9 @@ class Estate:
 
 
 def is_on_duty(group: Group, member_id: str) -> bool:
-    """Tell whether a member is the one that does the chores."""
-    return member_id == min(group.members, default=None)
+    """Tell whether a member is the one that does the chores; who is away does none."""
+    present = (each for each, member in group.members.items() if not is_away(member))
+    return member_id == min(present, default=None)
 
 
 class Janitor:

@@ -19,12 +19,15 @@ from fairlead.actors.messages import (
     PutTaskConfigs,
 )
 from fairlead.events.codec import encode
+from fairlead.events.evolve import evolve
+from fairlead.events.group import Group
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import Commit, CommitId, Resource, Token
+from fairlead.events.model import Commit, CommitId, MemberState, Resource, Token
+from fairlead.events.records import CurrentAssignment, MemberMetadata
 from fairlead.events.tokens import token_of
 from fairlead.runtime.connectors.spi import Context, Pipeline
 from fairlead.runtime.worker.group_ledger import GroupLedger
-from fairlead.runtime.worker.janitor import Chore, Janitor
+from fairlead.runtime.worker.janitor import Chore, Janitor, is_on_duty
 
 NAME, FIRST, SECOND = "A", Resource("A", 0), Resource("A", 1)
 
@@ -132,6 +135,15 @@ def test_what_a_worker_holds_is_its_own_to_publish(scene: Scene) -> None:
     scene.stage(SECOND, 3)
     scene.work()
     assert (scene.seen, len(staged(scene.root)), scene.ledger.carry()) == ([], 2, None)
+
+
+def test_a_static_member_that_is_away_does_no_chores() -> None:
+    group = Group("connect")
+    for member_id, epoch in (("W1", -2), ("W2", 3), ("W3", 3)):
+        evolve(group, MemberMetadata(member_id, instance_id=member_id), group.end)
+        step = CurrentAssignment(member_id, epoch, 3, MemberState.STABLE, {}, {})
+        evolve(group, step, group.end)
+    assert [each for each in group.members if is_on_duty(group, each)] == ["W2"]
 
 
 def test_only_the_member_with_the_lowest_id_does_the_chores(scene: Scene) -> None:
