@@ -1,8 +1,6 @@
 """Records to their wire values and back; one pair of functions for each that differs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -14,7 +12,6 @@ from .model import (
     Cause,
     Commit,
     CommitId,
-    Grants,
     Manifest,
     MemberState,
     Resource,
@@ -25,12 +22,11 @@ from .model import (
     Token,
     Why,
 )
+from .resource_lists import lift_grants, lift_resources, lower_grants, lower_resources
 
-BY_CONNECTOR = itemgetter(0)
 STATES = {state.value: state for state in MemberState}
 CAUSES = {why.value: why for why in Why}
 RUN_STATES = {state.value: state for state in RunState}
-CONNECTOR_TASK = -1
 
 
 def lower(record: records.Record) -> msgspec.Struct:
@@ -43,55 +39,9 @@ def lift(value: msgspec.Struct) -> records.Record:
     return LIFT[type(value)](value)
 
 
-def lower_resources(resources: Iterable[Resource]) -> tuple[wire.ResourceList, list[Resource]]:
-    """Return the wire's struct, and the resources in the order in which it lists them."""
-    connectors: list[str] = []
-    tasks: list[wire.TaskList] = []
-    ordered = sorted(resources)
-    heads: list[Resource] = []
-    rest: list[Resource] = []
-    for name, group in groupby(ordered, BY_CONNECTOR):
-        numbers: list[int] = []
-        for resource in group:
-            if resource.task == CONNECTOR_TASK:
-                connectors.append(name)
-                heads.append(resource)
-            else:
-                numbers.append(resource.task)
-                rest.append(resource)
-        if numbers:
-            tasks.append(wire.TaskList(name, numbers))
-    return wire.ResourceList(connectors, tasks), heads + rest
-
-
-def lift_resources(value: wire.ResourceList) -> list[Resource]:
-    """Return the resources of a wire struct, in its order."""
-    found = [Resource(name) for name in value.connectors]
-    for each in value.tasks:
-        name = each.connector
-        found += [Resource(name, task) for task in each.tasks]
-    return found
-
-
-def _resources(value: Iterable[Resource]) -> wire.ResourceList:
-    return lower_resources(value)[0]
-
-
-def _lower_grants(grants: Grants) -> tuple[wire.ResourceList, list[int]]:
-    listed, ordered = lower_resources(grants)
-    return listed, [grants[resource] for resource in ordered]
-
-
-def _lift_grants(value: wire.ResourceList, epochs: Sequence[int]) -> Grants:
-    found = lift_resources(value)
-    if len(found) != len(epochs):
-        raise ValueError(f"{len(found)} resources with {len(epochs)} grant epochs")
-    return dict(zip(found, epochs, strict=True))
-
-
 def _lower_current(record: records.CurrentAssignment) -> wire.CurrentAssignmentWire:
-    assigned, assigned_epochs = _lower_grants(record.assigned)
-    pending, pending_epochs = _lower_grants(record.pending)
+    assigned, assigned_epochs = lower_grants(record.assigned)
+    pending, pending_epochs = lower_grants(record.pending)
     return wire.CurrentAssignmentWire(
         record.member_id,
         record.member_epoch,
@@ -111,8 +61,8 @@ def _lift_current(value: wire.CurrentAssignmentWire) -> records.CurrentAssignmen
         value.member_epoch,
         value.previous_epoch,
         STATES.get(value.state, MemberState.UNKNOWN),
-        _lift_grants(value.assigned, value.assigned_epochs),
-        _lift_grants(value.pending, value.pending_epochs),
+        lift_grants(value.assigned, value.assigned_epochs),
+        lift_grants(value.pending, value.pending_epochs),
         value.assignor_error,
     )
 
@@ -160,7 +110,7 @@ def _lift_member(value: wire.MemberMetadataWire) -> records.MemberMetadata:
 def _lower_target(record: records.TargetAssignment) -> wire.TargetAssignmentWire:
     fields = _fields(record)
     fields["members"] = [
-        wire.ShareWire(member_id, _resources(share))
+        wire.ShareWire(member_id, lower_resources(share))
         for member_id, share in sorted(record.members.items())
     ]
     fields["unplaceable"] = [
@@ -218,10 +168,10 @@ def _lower_schedule(record: records.ScheduledRebalance) -> wire.ScheduledRebalan
     for resource, deadline_ms in record.parked.items():
         by_deadline.setdefault(deadline_ms, []).append(resource)
     parked = [
-        wire.DeadlineWire(deadline_ms, _resources(resources))
+        wire.DeadlineWire(deadline_ms, lower_resources(resources))
         for deadline_ms, resources in sorted(by_deadline.items())
     ]
-    return wire.ScheduledRebalanceWire(parked, _resources(record.fired))
+    return wire.ScheduledRebalanceWire(parked, lower_resources(record.fired))
 
 
 def _lift_schedule(value: wire.ScheduledRebalanceWire) -> records.ScheduledRebalance:
@@ -249,7 +199,7 @@ def _lift_operator(value: wire.OperatorWire) -> records.Operator:
 
 def _lower_loss(record: records.Loss) -> wire.LossWire:
     fields = _fields(record)
-    fields["resources"] = _resources(record.resources)
+    fields["resources"] = lower_resources(record.resources)
     fields["cause"] = _lower_cause(record.cause)
     return wire.LossWire(**fields)
 
@@ -312,7 +262,7 @@ def _fields(value: Any) -> dict[str, Any]:
 LOWER: dict[type, Callable[[Any], msgspec.Struct]] = {
     records.GroupMetadata: _lower_group,
     records.ConnectorsTasksMetadata: lambda record: wire.ConnectorsTasksMetadataWire(
-        _resources(record.configured)
+        lower_resources(record.configured)
     ),
     records.MemberMetadata: _lower_member,
     records.TargetAssignment: _lower_target,
