@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from actor_system import Running, eventually, isolated, listeners, log_of
+from actor_system import Running, eventually, isolated, listeners, log_of, runs
 from actors_door.cast import Echo, Parent, Tell
 
 from fairlead.actors import transport
@@ -94,7 +94,7 @@ def test_who_takes_over_a_port_is_not_believed(actor_system: Running) -> None:
     (process,) = actor_system.titled("fairlead: echo")
     ((_, port),) = listeners([process])
     process.kill()
-    eventually(lambda: actor_system.titled("fairlead: echo") == [], "it is dead")
+    eventually(lambda: not runs(process), "it is dead, and its port free")
     with socket.create_server(("127.0.0.1", port)) as impostor:
         system.tell(parent, Tell(echo, "hello"))
         caller, _ = impostor.accept()
