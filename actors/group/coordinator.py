@@ -47,6 +47,7 @@ from .computing.failure import is_retry_due
 from .decide import decide
 from .desk import Decision, Settings
 from .history import History
+from .members.heartbeat import refusal
 from .orders.configuration import open_desk
 from .orders.delete_group import unfinished
 from .orders.standing import is_silenced
@@ -231,7 +232,10 @@ class Coordinator:
 
     def _decide_heartbeat(self, request: Heartbeat, arrived_ms: int, now: Now) -> Decision:
         """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
-        decision = self._decide(request, now)
+        try:
+            decision = self._decide(request, now)
+        except UnwritableRecordError as error:  # what no rule foresaw, and no log could hold
+            return refusal(self._desk, request, Error.INVALID_REQUEST, str(error))
         reply = decision.reply
         if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
             member = self.group.members.get(request.member_id)

@@ -2,8 +2,9 @@
 
 A committed batch is published by the task that committed it, or by the task's next owner. Where
 there is no next owner, because the connector is deleted, or has fewer tasks now, or its work is
-parked, one member of the group does it: the present one with the lowest id. Should two take themselves
-for that one, no harm is done: anybody may publish, and what is swept no commit can name.
+parked, one member of the group does it: of those present the one with the lowest id. Should two
+take themselves for that one, no harm is done: anybody may publish, and what is swept no commit
+can name.
 """
 
 import logging

@@ -8,6 +8,9 @@ from ..desk import Desk
 from .seats import is_away, refuse_instance
 from .validate import flaw, flaw_in_first_join
 
+REMEDY = "its seat is kept; stop everything, and rejoin with epoch 0"
+"""What a fenced member is to do."""
+
 
 def refuse(
     group: Group, desk: Desk, seat: Member | None, request: Heartbeat
@@ -17,7 +20,8 @@ def refuse(
     `seat` is what `seats.seat_of` found.
     """
     if request.group_id and request.group_id != group.group_id:
-        return Error.GROUP_ID_NOT_FOUND, f"{request.group_id!r} is not served here"
+        message = f"group {request.group_id!r} is not served here: ask its own coordinator"
+        return Error.GROUP_ID_NOT_FOUND, message
     if seat is not None and seat.member_id == request.member_id:
         return _refuse_member(group, seat, request)
     return _refuse_stranger(group, desk, seat, request)
@@ -26,12 +30,13 @@ def refuse(
 def _refuse_member(group: Group, member: Member, request: Heartbeat) -> tuple[Error, str] | None:
     """Refuse another process, and an epoch that is not the member's."""
     if found := flaw(request, member.metadata):
-        return Error.INVALID_REQUEST, found
+        return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if refused := refuse_instance(group, request):
         return refused
     returns = is_away(member) and request.member_epoch == JOIN_EPOCH
     if request.incarnation != member.metadata.incarnation and not returns:
-        message = f"{request.member_id} is the seat of another process, which still lives"
+        taken = f"{request.member_id} is the seat of another process, which keeps it"
+        message = f"{taken}: join under a member id of your own"
         return Error.UNRELEASED_INSTANCE_ID, message
     if found := _fence(member.current, request):
         return Error.FENCED_MEMBER_EPOCH, found
@@ -44,7 +49,7 @@ def _refuse_stranger(
     """Refuse a member id that has no seat, unless it takes a new one or the one it left."""
     is_join = request.member_epoch == JOIN_EPOCH
     if found := flaw(request) or (flaw_in_first_join(request) if is_join else ""):
-        return Error.INVALID_REQUEST, found
+        return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if not is_join:
         return _refuse_unknown(group, request)
     if refused := refuse_instance(group, request):
@@ -52,15 +57,17 @@ def _refuse_stranger(
     if seat is not None:  # who comes back by its instance id is weighed as the seat it takes
         return refuse_assignors(group, request, seat.metadata)
     if len(group.members) >= desk.settings.max_size:
-        message = f"the group is full: group.max.size is {desk.settings.max_size}"
+        full = f"the group has as many members as group.max.size = {desk.settings.max_size} allows"
+        message = f"{full}: raise it, or ask again once one has left"
         return Error.GROUP_MAX_SIZE_REACHED, message
     return refuse_assignors(group, request, None)
 
 
 def _refuse_unknown(group: Group, request: Heartbeat) -> tuple[Error, str]:
     if not group.exists:
-        return Error.GROUP_ID_NOT_FOUND, f"there is no group {request.group_id!r}"
-    message = f"{request.member_id} is no member: rejoin with epoch 0"
+        message = f"there is no group {request.group_id!r}: join it with epoch 0"
+        return Error.GROUP_ID_NOT_FOUND, message
+    message = f"{request.member_id} is no member: stop everything, and join with epoch 0"
     return refuse_instance(group, request) or (Error.UNKNOWN_MEMBER_ID, message)
 
 
@@ -75,9 +82,9 @@ def _fence(current: CurrentAssignment, request: Heartbeat) -> str:
     if epoch <= JOIN_EPOCH or epoch == current.member_epoch:
         return ""
     if current.member_epoch < JOIN_EPOCH:
-        return f"{current.member_id} left for a while: rejoin with epoch 0"
+        return f"{current.member_id} left for a while, and its seat is kept: rejoin with epoch 0"
     if epoch == current.previous_epoch and request.owned is not None:
         if current.assigned.keys() >= set(request.owned):
             return ""
-        return f"epoch {epoch} is the previous one, and owned holds what is not assigned"
-    return f"epoch {epoch} is not the member's {current.member_epoch}: rejoin with epoch 0"
+        return f"at the previous epoch, {epoch}, owned holds what is not assigned: {REMEDY}"
+    return f"epoch {epoch} is not the member's {current.member_epoch}: {REMEDY}"

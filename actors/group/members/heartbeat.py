@@ -16,7 +16,7 @@ from ..computing.assignor_lists import change_in, change_of_mode
 from ..computing.compute import ask, attend
 from ..desk import Decision, Desk
 from ..orders.standing import welcome
-from .admission import refuse
+from .admission import REMEDY, refuse
 from .depart import leave
 from .reconcile import FencedError, Goal, reconcile
 from .seats import is_away, seat_of, take_seat
@@ -26,14 +26,14 @@ def heartbeat(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Deci
     """Return what a heartbeat leads to."""
     seat = seat_of(group, request)
     if refused := refuse(group, desk, seat, request):
-        return _refusal(desk, request, *refused)
+        return refusal(desk, request, *refused)
     if request.member_epoch < JOIN_EPOCH:
         return leave(group, desk, request, now_ms)
     try:
         return _advance(group, desk, seat, request, now_ms)
     except FencedError:
-        message = f"the stored state of {request.member_id} is unknown here: rejoin with nothing"
-        return _refusal(desk, request, Error.FENCED_MEMBER_EPOCH, message)
+        message = f"this version does not know the stored state of {request.member_id}: {REMEDY}"
+        return refusal(desk, request, Error.FENCED_MEMBER_EPOCH, message)
 
 
 def _advance(
@@ -179,7 +179,8 @@ def _bump(
     return GroupMetadata(group.group_epoch + 1, cause, now_ms)
 
 
-def _refusal(desk: Desk, request: Heartbeat, error: Error, message: str) -> Decision:
+def refusal(desk: Desk, request: Heartbeat, error: Error, message: str) -> Decision:
+    """Return that the request changes nothing, and why."""
     reply = HeartbeatReply(
         error,
         request.member_id,

@@ -40,9 +40,9 @@ def refuse_instance(group: Group, request: Heartbeat) -> tuple[Error, str] | Non
     if request.member_epoch == JOIN_EPOCH:
         return _refuse_join(group, request, owner)
     if owner is None:
-        message = f"no member has the instance id {instance_id!r}: rejoin with epoch 0"
+        message = f"no member has the instance id {instance_id!r}: join with epoch 0"
         return Error.UNKNOWN_MEMBER_ID, message
-    message = f"instance id {instance_id!r} is the seat of {owner}: stop everything"
+    message = f"instance id {instance_id!r} is the seat of {owner}, who keeps it: stop everything"
     return Error.FENCED_INSTANCE_ID, message
 
 
@@ -50,8 +50,8 @@ def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[E
     """Refuse a join to the seat of another that is not away, or from one seat to the next."""
     instance_id, member_id = request.instance_id, request.member_id
     if owner is not None and not is_away(group.members[owner]):
-        message = f"instance id {instance_id!r} is in use by {owner}: ask again once it has gone"
-        return Error.UNRELEASED_INSTANCE_ID, message
+        message = f"instance id {instance_id!r} is in use by {owner}, who keeps it"
+        return Error.UNRELEASED_INSTANCE_ID, f"{message}: ask again once it has gone"
     if member_id in group.members:
         message = f"{member_id} has a seat of its own: leave it before you join as {instance_id!r}"
         return Error.INVALID_REQUEST, message

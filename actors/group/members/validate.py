@@ -60,15 +60,15 @@ def flaw_in_text(text: str, what: str) -> str:
 def _flaw_in_ids(request: Heartbeat) -> str:
     epoch, instance_id = request.member_epoch, request.instance_id
     if not request.group_id:
-        return "GroupId is empty"
+        return "GroupId is empty: name the group"
     if not TEMPORARY_LEAVE_EPOCH <= epoch <= LARGEST_NUMBER:
-        return "MemberEpoch is below -2 or above an int32"
+        return f"MemberEpoch is {_shown(epoch)}: it must be from -2 to {LARGEST_NUMBER}"
     if not request.member_id and epoch != JOIN_EPOCH:
-        return "MemberId is empty, which only a join may leave"
+        return "MemberId is empty: only a join (epoch 0) may leave it out"
     if instance_id == "" or request.rack == "":
-        return "InstanceId and RackId must be left out or not be empty"
+        return "InstanceId or RackId is empty: leave it out, or give it a value"
     if epoch == TEMPORARY_LEAVE_EPOCH and instance_id is None:
-        return "a temporary leave (epoch -2) needs an InstanceId"
+        return "a temporary leave (epoch -2) needs an InstanceId: send it, or leave with epoch -1"
     return ""
 
 
@@ -79,7 +79,7 @@ def _flaw_in_values(request: Heartbeat) -> str:
         ("SessionTimeoutMs", request.session_timeout_ms),
     ):
         if time_ms != UNCHANGED and not 0 < time_ms <= LARGEST_NUMBER:
-            return f"{what} is {time_ms}: it must be above 0, or -1 if it is unchanged"
+            return f"{what} is {_shown(time_ms)}: it must be above 0, or -1 if it is unchanged"
     for what, text in (
         ("Incarnation", request.incarnation),
         ("Url", request.url),
@@ -100,11 +100,11 @@ def _flaw_in_owned(request: Heartbeat) -> str:
     if not owned:
         return ""
     if any(not CONNECTOR <= resource.task <= LARGEST_NUMBER for resource in owned):
-        return "a task number is below 0 or above an int32"
+        return f"owned has a task number outside 0 to {LARGEST_NUMBER}: tasks count from 0"
     if any(not resource.connector for resource in owned):
-        return "owned names a connector without a name"
+        return "owned has a resource without a connector: name it"
     if len(set(owned)) != len(owned):
-        return "owned names a resource twice"
+        return "owned names a resource twice: name each once"
     return ""
 
 
@@ -113,12 +113,12 @@ def _flaw_in_assignors(request: Heartbeat, known: MemberMetadata | None) -> str:
     if assignors is None:
         return ""
     if request.server_assignor is not None:
-        return "ServerAssignor and ClientAssignors exclude each other"
+        return "ServerAssignor and ClientAssignors exclude each other: send one of them"
     if known and assignors == known.assignors:
         return ""
     names = Counter(assignor.name for assignor in assignors)
     if twice := [name for name, count in names.items() if count > 1]:
-        return f"assignor {twice[0]!r} is named twice"
+        return f"assignor {twice[0]!r} is named twice: name each once"
     return next((found for each in assignors if (found := _flaw_in_assignor(each))), "")
 
 
@@ -126,13 +126,22 @@ def _flaw_in_assignor(assignor: Assignor) -> str:
     low, high, version = assignor.minimum_version, assignor.maximum_version, assignor.version
     if found := flaw_in_name(assignor.name, "an assignor's name"):
         return found
-    if max(high, assignor.reason) > LARGEST_NUMBER:
-        return f"assignor {assignor.name!r} has a number above {LARGEST_NUMBER}"
+    if max(high, assignor.reason) > LARGEST_NUMBER or assignor.reason < 0:
+        return f"assignor {assignor.name!r} has a number outside 0 to {LARGEST_NUMBER}"
     if low < -1 or high < 0 or high < low:
-        return f"assignor {assignor.name!r} has the impossible range [{low}, {high}]"
+        allowed = "it must be -1 <= minimum <= maximum and 0 <= maximum"
+        return (
+            f"assignor {assignor.name!r} has the range [{_shown(low)}, {_shown(high)}]: {allowed}"
+        )
     if not low <= version <= high:
-        return f"assignor {assignor.name!r} writes version {version} outside [{low}, {high}]"
+        outside = f"writes version {_shown(version)} outside [{low}, {high}]"
+        return f"assignor {assignor.name!r} {outside}: it must read what it writes"
     return ""
+
+
+def _shown(number: int) -> str:
+    """Return a number's digits; Python writes none that has too many."""
+    return str(number) if -LARGEST_NUMBER <= number <= LARGEST_NUMBER else "beyond an int32"
 
 
 def flaw_in_first_join(request: Heartbeat) -> str:

@@ -1,0 +1,41 @@
+"""What no log can hold is refused, whoever sends it, and the group goes on."""
+
+from dataclasses import replace
+
+import pytest
+from coordination.office import Office, told
+
+from fairlead.actors.messages import Heartbeat
+from fairlead.events.model import Assignor, Resource
+
+HUGE = 10**5_000
+HALF = "\ud800"
+HOSTILE: dict[str, dict[str, object]] = {
+    "a reason below any number": {"assignors": (Assignor("cooperative", reason=-(1 << 70)),)},
+    "a version with too many digits": {"assignors": (Assignor("cooperative", version=HUGE),)},
+    "a range with too many digits": {"assignors": (Assignor("cooperative", -HUGE, HUGE),)},
+    "an endless rebalance timeout": {"rebalance_timeout_ms": HUGE},
+    "an endless session": {"session_timeout_ms": HUGE},
+    "half a character in a url": {"url": HALF},
+    "half a character in a rack": {"rack": HALF},
+    "half a character in metadata's place": {"client_host": HALF},
+    "a task beyond int32": {"owned": (Resource("a", 1 << 40),)},
+}
+
+
+@pytest.mark.parametrize("changes", HOSTILE.values(), ids=HOSTILE)
+def test_a_heartbeat_that_no_log_can_hold_changes_nothing(
+    office: Office, changes: dict[str, object]
+) -> None:
+    office.asks(office.joining("a"))
+    end = office.control.end
+    hostile: Heartbeat = replace(office.full("a"), **changes)  # type: ignore[arg-type]
+    assert told(office.asks(hostile)) == {"a": ("INVALID_REQUEST", None)}
+    assert office.control.end == end
+    assert told(office.asks(office.joining("b")))["b"][0] == "NONE"
+
+
+@pytest.mark.parametrize("epoch", [HUGE, -HUGE], ids=["above", "below"])
+def test_an_epoch_with_too_many_digits_is_refused(office: Office, epoch: int) -> None:
+    office.asks(office.joining("a"))
+    assert told(office.asks(office.request("a", epoch))) == {"a": ("INVALID_REQUEST", None)}
