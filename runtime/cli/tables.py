@@ -126,6 +126,7 @@ def worker(found: object) -> list[Section]:
         ("Process id", text(process, "pid")),
         ("Restarts", text(process, "restarts")),
         ("Detail", text(process, "detail")),
+        ("Order", _order(document(found))),
     )
     member_facts = (
         ("State", text(member, "state")),
@@ -163,9 +164,13 @@ def group(found: object) -> list[Section]:
         ("Log end", text(found, "log_end")),
         ("Unknown records", text(found, "unknown_records").removeprefix("0")),
     )
+    settings = document(inner(found, "config"))
     members = [_member_row(each) for each in documents(inner(found, "members"))]
     columns = ("MEMBER", "STATE", "EPOCH", "HOLDS", "GIVES UP", "MEMBER ID")
-    sections: list[Section] = [Facts(facts), Table(columns, members, "no members")]
+    sections: list[Section] = [Facts(facts)]
+    if settings:
+        sections.append(Facts([(key, text(settings, key)) for key in sorted(settings)], "Settings"))
+    sections.append(Table(columns, members, "no members"))
     if losses := [_loss_row(each) for each in documents(inner(found, "losses"))]:
         headings = ("LOST WORKER", "CAUSE", "RESOURCES", "PARKED UNTIL")
         sections.append(Table(headings, losses, title="Losses"))
@@ -233,13 +238,20 @@ def _worker_row(found: Document) -> tuple[str, ...]:
     return (
         worker_label(found),
         text(process, "state"),
-        text(member, "state"),
+        ",".join(filter(None, (text(member, "state"), _order(found)))),
         text(member, "member_epoch"),
         str(held.count(None)) if member else "",
         str(len(held) - held.count(None)) if member else "",
         text(process, "pid"),
         text(process, "restarts"),
     )
+
+
+def _order(found: Document) -> str:
+    """Return what operators want of a worker, in a word."""
+    order = inner(found, "order")
+    said = {"removing": "removing", "draining": "draining", "cordoned": "cordoned"}
+    return next((word for key, word in said.items() if inner(order, key)), "")
 
 
 def _member_row(found: Document) -> tuple[str, ...]:

@@ -80,6 +80,7 @@ WORKERS: dict[str, Any] = {
             "worker_id": URL_2,
             "group_id": "connect",
             "member": MEMBER_2,
+            "order": {"worker": URL_2, "cordoned": True, "draining": False, "removing": None},
             "process": None,
         },
         {
@@ -105,6 +106,7 @@ GROUPS = [
 ]
 GROUP = {
     "group_id": "connect",
+    "config": {"session.timeout.ms": "20000"},
     "state": "Stable",
     "group_epoch": 4,
     "assignment_epoch": 4,

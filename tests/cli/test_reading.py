@@ -19,10 +19,10 @@ Tasks:    1 FAILED, 1 RUNNING
 GROUP    STATE   EPOCH  ASSIGNMENT  MEMBERS  CONNECTORS  ASSIGNED
 connect  Stable  4      4           2        1           3/3
 
-NAME  PROCESS      MEMBER  EPOCH  CONNECTORS  TASKS  PID   RESTARTS
-w1    running      STABLE  4      1           1      4711  0
-w2                 STABLE  4      0           1
-w3    backing-off                                          3
+NAME  PROCESS      MEMBER           EPOCH  CONNECTORS  TASKS  PID   RESTARTS
+w1    running      STABLE           4      1           1      4711  0
+w2                 STABLE,cordoned  4      0           1
+w3    backing-off                                                   3
 
 NAME     TYPE    STATE    WORKER  TASKS  CLASS
 flights  source  RUNNING  w1      1/2    SparkPipeline
@@ -38,10 +38,10 @@ flights-0  RUNNING  w1
 flights-1  FAILED   w2      no such column: carrier
 """,
     "workers": """\
-NAME  PROCESS      MEMBER  EPOCH  CONNECTORS  TASKS  PID   RESTARTS
-w1    running      STABLE  4      1           1      4711  0
-w2                 STABLE  4      0           1
-w3    backing-off                                          3
+NAME  PROCESS      MEMBER           EPOCH  CONNECTORS  TASKS  PID   RESTARTS
+w1    running      STABLE           4      1           1      4711  0
+w2                 STABLE,cordoned  4      0           1
+w3    backing-off                                                   3
 """,
     "groups": """\
 GROUP    STATE   EPOCH  ASSIGNMENT  MEMBERS  CONNECTORS  ASSIGNED
@@ -103,6 +103,9 @@ Last rebalance:    member-joined w2, 2013-01-01T00:26:40.000Z
 Assignor:          cooperative
 Configured:        flights flights-0..1
 Log end:           42
+
+Settings
+session.timeout.ms:  20000
 
 MEMBER  STATE   EPOCH  HOLDS              GIVES UP  MEMBER ID
 w1      STABLE  4      flights flights-0            1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed
