@@ -143,10 +143,14 @@ class Coordinator:
         if not self._gate.admits(request) or is_silenced(self.group, request):
             return
         member_id = request.member_id
-        superseded = self._held.pop(member_id, None)
         decision = self._decide_heartbeat(request, now.steady_ms, now)
         reply = decision.reply
-        if member_id in self.group.members:
+        seat = self.group.members.get(member_id)
+        if seat is not None and seat.metadata.incarnation != request.incarnation:
+            self.outbox.append(Answer(asked.sender, reply, asked.by_host))
+            return  # another process, refused: who sits there has a request of its own waiting
+        superseded = self._held.pop(member_id, None)
+        if seat is not None:
             reply = self._quota.weigh(reply, self._desk.settings, now.steady_ms)
         may_wait = superseded is not None or not request.is_full
         may_wait = may_wait or request.member_epoch == JOIN_EPOCH

@@ -91,7 +91,8 @@ def _in_member(group: Group, record: MemberMetadata) -> str:
     if known is not None and known.metadata.joined_epoch != record.joined_epoch:
         was = known.metadata.joined_epoch
         return f"{member_id} joined for epoch {was} and can not now for {record.joined_epoch}"
-    sitter = group.instances.get(record.instance_id) if record.instance_id else None
+    is_new = known is None or known.metadata.instance_id != record.instance_id
+    sitter = group.instances.get(record.instance_id) if record.instance_id and is_new else None
     if sitter is not None and sitter != member_id:
         return f"{member_id} can not have the instance id of {sitter}"
     return ""

@@ -185,13 +185,13 @@ class Membership:
     def _refused(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
         """Do what helps against the error; a join that is refused is no seat to lose."""
         remedy, reason = MEANINGS[reply.error].remedy, f"{reply.error.value}: {reply.message}"
-        if self.state is State.LEAVING and remedy is not Remedy.RETRY:
+        is_taken = reply.error is Error.UNRELEASED_INSTANCE_ID
+        if self.state is State.LEAVING and (is_taken or remedy is not Remedy.RETRY):
             return self._left()
         if remedy is Remedy.FATAL:
             return self._die(reason, now_ms)
         if remedy is Remedy.REJOIN and self.state is not State.JOINING:
             return self._fence(reason, now_ms)
-        is_taken = reply.error is Error.UNRELEASED_INSTANCE_ID
         if is_taken and (advice := self._voice.taken(now_ms)):
             return self._die(f"{reason} ({advice})", now_ms)
         self._voice.refused(now_ms)

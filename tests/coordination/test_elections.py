@@ -9,7 +9,14 @@ from coordinator import resources
 
 from fairlead.actors.group.computing import compute
 from fairlead.actors.group.computing import elect as elect_module
-from fairlead.actors.messages import Error, Heartbeat, Install, Prepare, PrepareReply
+from fairlead.actors.messages import (
+    ConfigureGroup,
+    Error,
+    Heartbeat,
+    Install,
+    Prepare,
+    PrepareReply,
+)
 from fairlead.events.model import Assignor, Cause, Why
 
 
@@ -96,6 +103,18 @@ def test_while_computations_are_spaced_nobody_is_elected_until_the_next_may_begi
     assert len(elections) == 2
     office.compute("a")
     assert office.group.assignment_epoch == office.group.group_epoch == 3
+
+
+def test_an_interval_that_is_taken_back_keeps_nobody_waiting(office: Office) -> None:
+    office.send(ConfigureGroup("connect", {"assignment.interval.ms": "2147483647"}))
+    office.asks(office.joining("a"))
+    office.compute("a")
+    office.put("A")
+    office.passes(5_000)
+    assert office.group.assignment_epoch < office.group.group_epoch
+    office.send(ConfigureGroup("connect", {"assignment.interval.ms": None}))
+    office.passes(1)
+    assert who_computes(office) == "a"
 
 
 def test_another_in_place_of_one_that_went_need_not_wait_for_the_interval(office: Office) -> None:

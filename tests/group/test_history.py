@@ -189,3 +189,12 @@ def test_the_coordinator_writes_nothing_of_what_no_legal_history_allows(tmp_path
         office.asks(office.request("W1", owned=()))
     assert (office.coordinator.entries, office.control.end) == ([], end)
     office.close()
+
+
+def test_old_logs_in_which_two_members_have_one_instance_id_go_on() -> None:
+    group = Group("connect")
+    for number, member_id in enumerate(("W1", "W2")):
+        evolve(group, MemberMetadata(member_id, instance_id="s"), number)
+    later = replace(group.members["W1"].metadata, url="http://elsewhere")
+    assert flaw(group, later) == ""
+    assert flaw(group, MemberMetadata("W3", instance_id="s")) != ""

@@ -2,6 +2,7 @@
 
 import pytest
 from membership.seat import (
+    BEGUN_MS,
     HEARTBEAT_MS,
     SESSION_MS,
     Seat,
@@ -107,7 +108,9 @@ def test_a_retriable_error_does_not_refresh_the_session() -> None:
     assert seat.membership.end_ms() == end_ms
 
 
-@pytest.mark.parametrize("error", errors(Remedy.RETRY))
+@pytest.mark.parametrize(
+    "error", [each for each in errors(Remedy.RETRY) if each is not Error.UNRELEASED_INSTANCE_ID]
+)
 def test_a_goodbye_that_is_refused_for_now_is_repeated(error: Error) -> None:
     seat = seated("")
     seat.leave()
@@ -180,3 +183,15 @@ def test_whose_instance_id_is_anothers_ends() -> None:
     seat = seated(seat=static_seat())
     reason = "FENCED_INSTANCE_ID: "
     assert seat.answer(error=Error.FENCED_INSTANCE_ID) == [Fence(reason), Gone(reason)]
+
+
+def test_a_goodbye_to_a_seat_that_is_anothers_is_said() -> None:
+    seat = Seat()
+    seat.join()
+    while seat.now_ms < BEGUN_MS + 2 * SESSION_MS - HEARTBEAT_MS:
+        seat.answer(error=Error.UNRELEASED_INSTANCE_ID, epoch=0)
+        seat.passes(HEARTBEAT_MS)
+    seat.leave()
+    seat.now_ms += HEARTBEAT_MS
+    assert seat.answer(error=Error.UNRELEASED_INSTANCE_ID, epoch=-1) == [Gone()]
+    assert seat.state() is State.UNSUBSCRIBED

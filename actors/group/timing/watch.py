@@ -16,19 +16,22 @@ class Watch:
 
     def __init__(self) -> None:
         self._begun = 0
+        self._begun_ms = 0
+        self._rest_ms: int | None = None
         self._alarms: Alarms[TimeOutAssignor | EndRest] = Alarms()
 
     def see(self, desk: Desk, steady_ms: int) -> None:
-        """Time the computation that has begun since the last desk, if one has."""
-        if desk.begun == self._begun:
-            return
-        self._alarms.cancel(TimeOutAssignor(self._begun))
-        self._begun = desk.begun
-        if desk.computation is not None:
-            alarm = TimeOutAssignor(desk.computation.number)
-            self._alarms.set(alarm, steady_ms + desk.computation.timeout_ms)
-        if desk.rests:
-            self._alarms.set(EndRest(), steady_ms + desk.settings.assignment_interval_ms)
+        """Time the computation that has begun since the last desk, and the rest after it."""
+        if desk.begun != self._begun:
+            self._alarms.cancel(TimeOutAssignor(self._begun))
+            self._begun, self._begun_ms, self._rest_ms = desk.begun, steady_ms, None
+            if desk.computation is not None:
+                alarm = TimeOutAssignor(desk.computation.number)
+                self._alarms.set(alarm, steady_ms + desk.computation.timeout_ms)
+        rest_ms = desk.settings.assignment_interval_ms
+        if desk.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
+            self._rest_ms = rest_ms
+            self._alarms.set(EndRest(), self._begun_ms + rest_ms)
 
     def due(self, steady_ms: int) -> Iterator[TimeOutAssignor | EndRest]:
         """Yield what the group is to say to itself now."""
