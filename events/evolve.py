@@ -154,6 +154,8 @@ def _inherit(group: Group, member_id: str, succession: Succession) -> None:
     target_id = succession.target_id
     if group.assignment_epoch > succession.assignment_epoch:
         return
+    if target_id != member_id:  # it may have left and come back into another's seat
+        _drop_share(group, member_id)
     if target_id in group.target.members:
         _drop_share(group, target_id)
         share = group.shares[member_id] = group.target.members[target_id]

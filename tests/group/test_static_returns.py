@@ -8,6 +8,8 @@ from group.static_seat import AT_2, AWAY, STATIC, WORK, refused, returning, seat
 
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages import Error, Heartbeat
+from fairlead.events.evolve import evolve, settle
+from fairlead.events.group import Group
 from fairlead.events.model import (
     NOTHING,
     Assignor,
@@ -236,3 +238,16 @@ def test_what_was_computed_before_a_return_moves_by_instance_id(coordinator: Coo
     assert "S1" not in coordinator.group.shares
     coordinator.settle()
     assert coordinator.group.state is GroupState.STABLE
+
+
+def test_who_left_and_took_anothers_seat_has_that_seats_work_alone_after_compaction() -> None:
+    own, seats = resources("B-1"), resources("A-1")
+    group = Group("connect")
+    for record in (
+        GroupMetadata(2, Cause(Why.MEMBER_JOINED), 0),
+        TargetAssignment(2, {"W5": own, "S1": seats}),
+        MemberMetadata("W5", joined_epoch=2, instance_id="i", succession=Succession(1, "S1", 2)),
+    ):  # compacted: that W5 left its own seat meanwhile is overwritten
+        evolve(group, record, group.end)
+    settle(group)
+    assert (group.shares, group.heirs) == ({"W5": seats}, dict.fromkeys(seats, "W5"))
