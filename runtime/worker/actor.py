@@ -7,20 +7,14 @@ takes time happens in the runner's threads, which post what became of it.
 
 import logging
 import os
-import socket
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
-
-import psutil
 
 from ...actors.actor import Actor, Address, Failure
 from ...actors.assignor_actor import Assigned
-from ...actors.assignors import capacity, cooperative
 from ...actors.messages import (
     CommitReply,
     HeartbeatReply,
@@ -31,7 +25,6 @@ from ...actors.worker.instructions import (
     Compute,
     Fence,
     Gone,
-    Identity,
     Instruction,
     Kill,
     Send,
@@ -40,14 +33,12 @@ from ...actors.worker.instructions import (
 )
 from ...actors.worker.membership import Membership
 from ...events.log.reader import LogReader
-from ...events.model import NOTHING, Assignor, Resource, Resources
+from ...events.model import Resource, Resources
 from ...projections.follow import Follower
-from ...projections.launches import Launch, launches
 from ..node.spec import (
     AssignorAt,
     GroupAt,
     Leave,
-    NodeSpec,
     StartWorker,
     WorkerGone,
     WorkerUp,
@@ -65,9 +56,12 @@ from .computing import Computing
 from .engine_care import EngineCare
 from .group_ledger import GroupLedger
 from .janitor import Janitor
+from .launching import Launching
 from .news import News
 from .noop import NoopRunner
 from .runs import Runs
+from .seat import assignors, joins_warm, membership_of
+from .tie import Tie
 from .watchdog import Watchdog
 
 LOGGER = logging.getLogger(__name__)
@@ -75,8 +69,6 @@ TICK_SECONDS = 0.05
 SLOW_TICK_MS = 1_000
 ANSWER_MS = 4_000
 """How long a message with commits may be on its way before the tasks are told to ask again."""
-REST_MS = 1_000
-"""How long a resource rests that ended though it may run."""
 CLOSE_SECONDS = 5.0
 EXIT_FAILED, EXIT_KILLED = 70, 75
 
@@ -97,6 +89,8 @@ class WorkerActor(Actor):
     _computing: Computing
     _news: News
     _watchdog: Watchdog
+    _launching: Launching
+    _tie: Tie
     _group: Address
     _assignor: Address
 
@@ -106,12 +100,7 @@ class WorkerActor(Actor):
         self._waits_to_join = False
         self._care: EngineCare | None = None
         self._janitor: Janitor | None = None
-        self._allowed: Resources = NOTHING
-        self._launched: dict[Resource, Launch] = {}
-        self._rests: dict[Resource, int] = {}
-        self._seen_end = -1
         self._reports: deque[Report] = deque()
-        self._tied_since = 0.0
         self._slow_at_ms = 0
         self._carried_at_ms = 0
         self._handlers: dict[type, Callable[[Any, int], None]] = {
@@ -214,7 +203,8 @@ class WorkerActor(Actor):
         if not self._is_up:
             return
         self._hear_reports(now_ms)
-        self._align(now_ms)
+        if self._launching.align(now_ms):
+            self._hear_reports(now_ms)
         self._watchdog.until(self._membership.end_ms() if self._membership.owned else None)
         self._membership.computing = self._computing.is_busy
         self._tell_news(now_ms)
@@ -226,47 +216,27 @@ class WorkerActor(Actor):
     # -- beginning
 
     def _begin(self, order: StartWorker, supervisor: Address) -> None:
-        node, member_id = order.node, str(uuid.uuid4())
+        node = order.node
         self._order, self._supervisor = order, supervisor
         self._group, self._assignor = order.group, order.assignor
-        identity = Identity(
-            node.group_id,
-            member_id,
-            str(uuid.uuid4()),
-            node.url(order.name),
-            client_id=order.name,
-            client_host=socket.gethostname(),
-            instance_id=node.instance_id(order.name),
-        )
+        is_warm = node.engine.kind == "noop"
+        self._membership = membership_of(node, order.name, is_warm=is_warm)
+        member_id = self._membership.identity.member_id
         folder = node.group_folder(node.group_id)
         self._follower = Follower(node.group_id, LogReader.open(folder / "control", node.group_id))
         self._ledger = GroupLedger(node.group_id, member_id, folder / "offsets", self.post)
         self._computing = Computing(node.group_id, member_id, node.timing.rebalance_timeout_ms)
         self._news = News(node.group_id, member_id)
         self._runner = self._make_runner()
-        self._membership = Membership(
-            identity,
-            node.timing,
-            () if node.server_assignor else _assignors(self._care is None),
-            server_assignor=node.server_assignor,
-        )
+        self._launching = Launching(member_id, self._follower, self._runner)
         self._watchdog = Watchdog()
-        if order.tied_to is not None:
-            self._tied_since = _started_at(order.tied_to)
+        self._tie = Tie(order.tied_to)
         self._is_up = True
         self.send(supervisor, WorkerUp(order.name, os.getpid(), member_id))
-        self._waits_to_join = self._care is not None and self._joins_warm(node)
+        self._waits_to_join = not is_warm and joins_warm(node, order.name)
         if not self._waits_to_join:
             self._obey(self._membership.join(_steady_ms()))
         self.wake_after(TICK_SECONDS)
-
-    def _joins_warm(self, node: NodeSpec) -> bool:
-        """Tell whether to join only when the engine is warm.
-
-        Others join cold and say so. A worker that names a server assignor has no way to say
-        it, and a static one would have its seat's work moved away by saying it.
-        """
-        return node.server_assignor is not None or node.instance_id(self._order.name) is not None
 
     def _make_runner(self) -> Runs:
         node = self._order.node
@@ -293,8 +263,7 @@ class WorkerActor(Actor):
             case Send(request):
                 self._to_group(request)
             case Start(resources):
-                self._allowed |= resources
-                self._seen_end = -1
+                self._launching.allow(resources)
             case Stop(resources):
                 return self._stop(resources)
             case Fence(reason):
@@ -311,31 +280,8 @@ class WorkerActor(Actor):
 
     def _stop(self, resources: Resources, *, abandon: bool = False) -> list[Instruction]:
         """Bring resources to an end; those of which nothing runs have ended already."""
-        self._allowed -= resources
-        if abandon:
-            self._runner.abandon()
-        else:
-            for resource in resources:
-                self._runner.stop(resource)
-        now_ms = _steady_ms()
-        idle = resources - self._runner.running()
-        return self._membership.stopped(idle, now_ms)
-
-    def _align(self, now_ms: int) -> None:
-        """Have run what the log grants, with the config that it names."""
-        group = self._follower.catch_up()
-        rested = [each for each, until_ms in self._rests.items() if now_ms >= until_ms]
-        for resource in rested:
-            del self._rests[resource]
-        if group.end == self._seen_end and not rested:
-            return
-        self._seen_end = group.end
-        member_id = self._membership.identity.member_id
-        for resource, launch in launches(group, member_id, self._allowed).items():
-            if self._launched.get(resource) != launch and resource not in self._rests:
-                self._launched[resource] = launch
-                self._runner.start(launch)
-        self._hear_reports(now_ms)
+        idle = self._launching.stop(resources, abandon=abandon)
+        return self._membership.stopped(idle, _steady_ms())
 
     # -- what the runner reports
 
@@ -384,13 +330,8 @@ class WorkerActor(Actor):
                 pass
 
     def _ended(self, resource: Resource, now_ms: int) -> None:
-        """Tell the membership, or have the resource rest and begin again if it may run."""
-        if resource in self._runner.running():
-            return
-        self._launched.pop(resource, None)
-        if resource in self._allowed:
-            self._rests[resource] = now_ms + REST_MS
-        else:
+        """Tell the membership of what has ended for good."""
+        if self._launching.has_ended(resource, now_ms):
             self._obey(self._membership.stopped([resource], now_ms))
 
     # -- others
@@ -401,18 +342,14 @@ class WorkerActor(Actor):
             self._care.look(now_ms)
             is_warm = self._care.is_warm
             if self._order.node.server_assignor is None:
-                self._obey(self._membership.changed(_assignors(is_warm), now_ms))
+                self._obey(self._membership.changed(assignors(is_warm=is_warm), now_ms))
             if is_warm and self._waits_to_join:
                 self._waits_to_join = False
                 self._obey(self._membership.join(now_ms))
 
     def _look_after_tie(self, now_ms: int) -> None:
         """Leave when the command that this worker is tied to is gone."""
-        tied_to = self._order.tied_to
-        if tied_to is None:
-            return
-        started = _started_at(tied_to)
-        if not started or started != self._tied_since:
+        if self._tie.is_cut:
             self._leave(Leave(), now_ms)
 
     def _to_group(self, message: object | None) -> None:
@@ -422,28 +359,6 @@ class WorkerActor(Actor):
     def _to_assignor(self, message: object | None) -> None:
         if message is not None and self._assignor is not None:
             self.send(self._assignor, message)
-
-
-def _assignors(is_warm: bool) -> tuple[Assignor, ...]:  # noqa: FBT001 - one question, one answer
-    metadata = capacity.WARM if is_warm else capacity.COLD
-    return (
-        Assignor(
-            cooperative.NAME,
-            cooperative.MINIMUM_VERSION,
-            cooperative.MAXIMUM_VERSION,
-            cooperative.VERSION,
-            metadata=metadata,
-        ),
-    )
-
-
-def _started_at(pid: int) -> float:
-    """Return when a process started, 0 if it runs no more."""
-    with suppress(psutil.Error):
-        process = psutil.Process(pid)
-        if process.status() != psutil.STATUS_ZOMBIE:
-            return process.create_time()
-    return 0.0
 
 
 def _steady_ms() -> int:
