@@ -120,7 +120,12 @@ class ExpireRebalance:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseParked:
-    """The deadline of parked work has come; the group says so to itself."""
+    """The deadline of parked work has come; the group says so to itself.
+
+    `until_ms` is the latest deadline that has come, whatever the wall clock says by now.
+    """
+
+    until_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ from .orders.standing import is_silenced
 from .timing.alarms import Alarms
 from .timing.deadlines import Deadlines
 from .timing.gate import Gate
+from .timing.parking import Parking
 from .timing.quota import Quota
 from .timing.watch import Watch
 from .work.commit import commit_offsets
@@ -110,6 +111,7 @@ class Coordinator:
         self._ledger = ledger
         self._new_id = new_id
         self._watch = Watch()
+        self._parking = Parking()
         self._gate = Gate()
         self._history = History()
         self._quota = Quota()
@@ -197,6 +199,9 @@ class Coordinator:
         deadline_ms = group.next_deadline_ms
         if deadline_ms is not None and deadline_ms <= now.wall_ms:
             self._decide(ReleaseParked(), now)
+        self._parking.see(group.schedule, now.wall_ms, now.steady_ms)
+        for release in self._parking.due(now.steady_ms):
+            self._decide(release, now)
         if is_retry_due(group, self._desk.settings, now.wall_ms):
             self._decide(RetryAssignor(), now)
         for name in [each.connector for each in group.connectors.values() if each.deleting]:
@@ -231,6 +236,7 @@ class Coordinator:
         self._watch.see(decision.desk, now.steady_ms)
         if entries:
             self._write(decision.records, now)
+            self._parking.see(self.group.schedule, now.wall_ms, now.steady_ms)
             self.entries += entries
         return decision
 

@@ -50,6 +50,8 @@ class Voice:
         holds at once, whether or not the group will ever hear that it does; a longer one only
         for requests that say so, once they are answered: a group that fell back to a shorter
         one meanwhile, even through a crash, has then heard by which this member fences itself.
+        And none is longer than the rebalance timeout: work may be taken away after that, from
+        a member that was never reached by the answer that asks for it.
         """
         self._backoff_ms, self._taken_since_ms = BACKOFF_MS, None
         timing = self.timing
@@ -59,7 +61,7 @@ class Voice:
             self.timing = replace(
                 timing, heartbeat_interval_ms=interval_ms, session_timeout_ms=session_ms
             )
-        return min(self.requests.known_session_ms, session_ms)
+        return min(self.requests.known_session_ms, session_ms, timing.rebalance_timeout_ms)
 
     def refused(self, now_ms: int) -> None:
         """Let a refusal rest, each in a row longer than the one before."""

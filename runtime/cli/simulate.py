@@ -40,13 +40,22 @@ class Extent:
         int,
         typer.Option("--pace", metavar="MS", min=1, max=86_400_000, help="From step to step."),
     ] = 800
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="KIND,KIND", help="What goes wrong, as in lose,cut,crash."),
+    ] = None
     log: Annotated[bool, typer.Option("--log", help="With a real log on disk; slower.")] = False
 
     def size(self) -> "Size":
         """Return it as the simulation knows it."""
-        from ..simulation.plan import Size  # noqa: PLC0415  # --help needs no group
+        from ..simulation.plan import Kind, Size  # noqa: PLC0415  # --help needs no group
 
-        return Size(self.steps, self.workers, self.connectors, self.pace)
+        named = self.only.upper().split(",") if self.only is not None else []
+        if unknown := [name for name in named if name not in Kind.__members__]:
+            known = ", ".join(kind.lower() for kind in Kind.__members__)
+            raise Misused(f"--only knows nothing of {unknown[0].lower()!r}, only of: {known}")
+        kinds = tuple(Kind[name] for name in named)
+        return Size(self.steps, self.workers, self.connectors, self.pace, kinds)
 
 
 @takes(Extent)

@@ -14,7 +14,17 @@ from .errors import ApiError
 
 def _text(value: object) -> object:
     """Return a number or a boolean as the text that JSON has for it, as Connect does."""
-    return json.dumps(value) if isinstance(value, bool | int | float) else value
+    return json.dumps(value) if isinstance(value, bool | int | float) else _whole(value)
+
+
+def _whole(value: object) -> object:
+    """Refuse a text that no log and no answer can hold."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError("holds half a character, which is no Unicode") from None
+    return value
 
 
 def _given(value: object) -> object:
@@ -24,8 +34,9 @@ def _given(value: object) -> object:
     return {key: each for key, each in value.items() if each is not None}  # pyright: ignore
 
 
+Key = Annotated[str, BeforeValidator(_whole)]
 Config = Annotated[
-    dict[str, Annotated[str, BeforeValidator(_text)]],
+    dict[Key, Annotated[str, BeforeValidator(_text)]],
     BeforeValidator(_given),
 ]
 ConfigBody = Annotated[Config, Body(description="The config: each key with its value as text.")]
@@ -36,7 +47,7 @@ class NewConnector(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = ""
+    name: Key = ""
     config: Config
     initial_state: str | None = None
 
@@ -49,7 +60,7 @@ class Expectation(BaseModel):
     within_ms: int = Field(ge=0, le=INT32_MAX, description="From now. 0: wait no longer.")
 
 
-Changes = dict[str, Annotated[str | None, BeforeValidator(_text)]]
+Changes = dict[Key, Annotated[str | None, BeforeValidator(_text)]]
 ChangesBody = Annotated[
     Changes, Body(description="The settings to change; null takes one back to the node's.")
 ]

@@ -45,7 +45,8 @@ def not_found(message: str) -> ApiError:
 
 def error_reply(status: int, message: str) -> JSONResponse:
     """Return an error in its one shape."""
-    return JSONResponse({"error_code": status, "message": message}, status)
+    told = message.encode(errors="backslashreplace").decode()  # it may quote half a character
+    return JSONResponse({"error_code": status, "message": told}, status)
 
 
 def handle_errors(app: FastAPI) -> None:

@@ -66,8 +66,9 @@ def replay(seed: int, size: Size, numbers: Collection[int], *, on_disk: bool = F
 def again(plan: Plan) -> str:
     """Return the command that plays a plan once more, and tells it."""
     size = plan.size
+    only = f" --only {','.join(kind.name.lower() for kind in size.only)}" if size.only else ""
     kept = ",".join(str(trouble.number) for trouble in plan.troubles) or "none"
     return (
         f"fairlead simulate --seed {plan.seed} --steps {size.steps} --workers {size.workers}"
-        f" --connectors {size.connectors} --pace {size.pace_ms} --keep {kept}"
+        f" --connectors {size.connectors} --pace {size.pace_ms}{only} --keep {kept}"
     )

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from ...events.model import Resource
+from ...events.model import Resource, Token
 from .story import Story
 from .violation import Violation
 
@@ -30,6 +30,16 @@ class Floor:
         self._story = story
         self._running: dict[Resource, list[Runner]] = {}
         self._last: dict[Resource, str] = {}
+        self._under: dict[tuple[Resource, Token], str] = {}
+
+    def take(self, runner: Runner, resource: Resource, token: Token) -> None:
+        """Take note of the token that a resource is run under; raises `Violation`.
+
+        No two processes may have the same one: nothing could tell their work apart.
+        """
+        other = self._under.setdefault((resource, token), runner.name)
+        if other != runner.name:
+            raise Violation(f"7: {runner.name} runs {resource} under {token}, as {other} did")
 
     def begin(self, runner: Runner, resource: Resource) -> None:
         """Take note that somebody begins to run a resource; raises `Violation`."""

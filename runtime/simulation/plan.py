@@ -24,6 +24,7 @@ class Kind(Enum):
     CRASH = "a worker dies"
     FREEZE = "a worker freezes"
     LEAVE = "a worker leaves"
+    STEP_AWAY = "a static worker leaves for a while"
     JOIN = "a worker comes"
     HANG = "the next stop hangs"
     KILL_GROUP = "the group's process dies"
@@ -43,7 +44,7 @@ class Kind(Enum):
     PLACE = "somebody says what a resource weighs, and where it may run"
     REBALANCE = "somebody wants a rebalance"
     REMOVE = "a worker is removed"
-    CONFIGURE = "a setting of the group is changed"
+    CONFIGURE = "a setting of the group is changed, and taken back"
 
 
 WEIGHTS: Final = {
@@ -54,6 +55,7 @@ WEIGHTS: Final = {
     Kind.CRASH: 7,
     Kind.FREEZE: 12,
     Kind.LEAVE: 4,
+    Kind.STEP_AWAY: 4,
     Kind.JOIN: 7,
     Kind.HANG: 5,
     Kind.KILL_GROUP: 3,
@@ -84,6 +86,7 @@ SPANS_MS: Final[dict[Kind, tuple[int, ...]]] = {
     Kind.CRASH: (100, 2_000, 15_000, 30_000),
     Kind.FREEZE: (500, 3_000, 8_000, 9_500, 12_000, 25_000),
     Kind.LEAVE: (1_000, 20_000),
+    Kind.STEP_AWAY: (500, 5_000, 20_000),
     Kind.KILL_GROUP: (100, 4_000, 12_000),
     Kind.KILL_WRITING: (100, 4_000),
     Kind.FREEZE_GROUP: (500, 4_000, 15_000),
@@ -91,6 +94,7 @@ SPANS_MS: Final[dict[Kind, tuple[int, ...]]] = {
     Kind.EXODUS: (10_000, 30_000),
     Kind.CLOCK: (1_000, 30_000, 600_000),
     Kind.EXPECT: (5_000, 60_000),
+    Kind.CONFIGURE: (5_000, 30_000),
 }
 """The longest that a trouble lasts, one of these; what is not named here has no length."""
 
@@ -131,6 +135,8 @@ class Size:
     workers: int = 3
     connectors: int = 2
     pace_ms: int = 800
+    only: tuple[Kind, ...] = ()
+    """What may go wrong; where nothing is named, anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +183,14 @@ def draw(seed: int, size: Size) -> Plan:
 
 def _traits(dice: Random) -> Traits:
     return Traits(
-        jitter_ms=dice.choice([5, 30, 30, 400, 2_500]),
+        jitter_ms=dice.choice([5, 30, 30, 400, 2_500, 2_500]),
         slowest_stop_ms=dice.choice([200, 4_000, 9_000, 14_000]),
         rebalance_timeout_ms=dice.choice([10_000, 12_000, 20_000]),
-        max_delay_ms=dice.choice([0, 5_000, 30_000]),
+        max_delay_ms=dice.choice([0, 0, 0, 5_000, 30_000]),
         commit_every_ms=dice.choice([1_000, 3_000]),
         tasks=dice.choice([1, 3, 6]),
-        statics=dice.choice([0, 0, 1, 3]),
-        served=dice.choice([0, 0, 0, 0, 1, 3]),
+        statics=dice.choice([0, 0, 1, 3, 3]),
+        served=dice.choice([0, 0, 0, 1, 3, 3]),
     )
 
 
@@ -200,7 +206,7 @@ def _mood(dice: Random) -> Sequence[Kind]:
 
 
 def _troubles(dice: Random, size: Size) -> Sequence[Trouble]:
-    kinds = _mood(dice)
+    kinds = size.only or _mood(dice)
     weights = [WEIGHTS[kind] for kind in kinds]
     end_ms, at_ms = size.steps * size.pace_ms, 0
     found: list[tuple[int, Kind, int, int, int]] = []

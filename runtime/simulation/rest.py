@@ -12,8 +12,8 @@ from .world import World
 
 PATIENCE_MS: Final = 180_000
 """Sessions, revocations, fences, the longest back-off: all over by then."""
-AFTERMATH_MS: Final = 15_000
-"""How long what went wrong may go on: messages that are late, and a session without them."""
+AFTERMATH_MS: Final = 30_000
+"""How long it may take until the last that was begun is over, and a session after it."""
 LOOK_EVERY_MS: Final = 1_000
 QUIET_MS: Final = 8_000
 """How long a group at rest is watched: more than two heartbeats of each member."""

@@ -69,11 +69,14 @@ class Shrinker:
     def _make_smaller(self) -> bool:
         plan = self._shortest.plan
         numbers = self._numbers()
-        for fewer in ({"workers": plan.size.workers - 1}, {"connectors": plan.size.connectors - 1}):
-            if min(fewer.values()) > 0:
-                smaller = draw(plan.seed, replace(plan.size, **fewer))
-                if self._breaks(smaller.keeping(numbers)):
-                    return True
+        size = plan.size
+        for smaller in (
+            replace(size, workers=size.workers - 1),
+            replace(size, connectors=size.connectors - 1),
+        ):
+            is_possible = smaller.workers > 0 and smaller.connectors > 0
+            if is_possible and self._breaks(draw(plan.seed, smaller).keeping(numbers)):
+                return True
         return False
 
 

@@ -98,6 +98,16 @@ def _leave(world: World, trouble: Trouble) -> None:
             place.comes_back(trouble.span_ms)
 
 
+def _step_away(world: World, trouble: Trouble) -> None:
+    static = [place for place in world.places if place.live and place.instance_id is not None]
+    if static:
+        place = static[trouble.who % len(static)]
+        if place.live is not None:
+            world.story.tell("{} leaves for a while", place.live.name)
+            place.live.leave(temporary=True)
+            place.comes_back(trouble.span_ms)
+
+
 def _exodus(world: World, trouble: Trouble) -> None:
     for worker in list(world.workers()):
         worker.leave()
@@ -118,7 +128,7 @@ def _join(world: World, trouble: Trouble) -> None:
 def _hang(world: World, trouble: Trouble) -> None:
     place = _inhabited(world, trouble)
     if place is not None and place.live is not None:
-        place.live.hangs = True
+        place.live.engine.hangs = True
 
 
 def _kill_group(world: World, trouble: Trouble) -> None:
@@ -205,19 +215,21 @@ def _rebalance(_: str, __: Trouble) -> GroupCommand:
     return Rebalance(GROUP_ID)
 
 
-def _configure(_: str, trouble: Trouble) -> GroupCommand:
+def _configure(world: World, trouble: Trouble) -> None:
     key, values = SETTINGS[trouble.much % len(SETTINGS)]
-    return ConfigureGroup(GROUP_ID, {key: values[trouble.who % len(values)]})
+    world.command(ConfigureGroup(GROUP_ID, {key: values[trouble.who % len(values)]}))
+    back = ConfigureGroup(GROUP_ID, {key: None})
+    world.clock.after(trouble.span_ms, world.command, back)
 
 
 SETTINGS: Final = (
-    ("session.timeout.ms", ("10000", "12000", "16000", None)),
-    ("session.timeout.ms", ("10000", "20000")),
-    ("heartbeat.interval.ms", ("1000", "3000", None)),
-    ("scheduled.rebalance.max.delay.ms", ("0", "5000", "30000", None)),
-    ("assignment.interval.ms", ("0", "2000", "10000", None)),
-    ("member.request.rate", ("1", "5", None)),
-    ("group.max.size", ("2", "100", None)),
+    ("session.timeout.ms", ("12000", "16000")),
+    ("session.timeout.ms", ("20000",)),
+    ("heartbeat.interval.ms", ("1000", "2000")),
+    ("scheduled.rebalance.max.delay.ms", ("0", "5000", "30000")),
+    ("assignment.interval.ms", ("2000", "10000")),
+    ("member.request.rate", ("1", "5")),
+    ("group.max.size", ("2", "100")),
 )
 
 RUNS: Final = {
@@ -235,6 +247,7 @@ BEFALL: Final[dict[Kind, Callable[[World, Trouble], None]]] = {
     Kind.CRASH: _crash,
     Kind.FREEZE: _freeze,
     Kind.LEAVE: _leave,
+    Kind.STEP_AWAY: _step_away,
     Kind.JOIN: _join,
     Kind.HANG: _hang,
     Kind.KILL_GROUP: _kill_group,
@@ -254,5 +267,5 @@ BEFALL: Final[dict[Kind, Callable[[World, Trouble], None]]] = {
     Kind.PLACE: partial(_order, _place),
     Kind.REBALANCE: partial(_order, _rebalance),
     Kind.REMOVE: partial(_order, _remove),
-    Kind.CONFIGURE: partial(_order, _configure),
+    Kind.CONFIGURE: _configure,
 }

@@ -1,10 +1,9 @@
-"""A live worker: a real member, and tasks that take their time to stop, or never do.
+"""A live worker: a real member, and an engine whose tasks take their time to stop.
 
 It is put together as the real worker is, out of the real parts: membership, computing, news
 and launches. Only the engine is made up.
 """
 
-from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -27,14 +26,15 @@ from ...actors.worker.instructions import (
     Start,
     Stop,
 )
-from ...events.model import NOTHING, Resource, Resources, Token
-from ...projections.launches import Launch, launches
+from ...events.model import Resources
+from ...projections.launches import launches
 from ..tasks.reports import Ending, Stopped, TaskConfigsChanged
 from ..worker.computing import Computing
 from ..worker.news import News
 from .chance import stream
+from .engine import Engine
 from .network import Way
-from .tasks import Carrier, Task, begun
+from .tasks import Task
 
 if TYPE_CHECKING:
     from .world import Place, World
@@ -43,10 +43,6 @@ TICK_MS: Final = 50
 """As often as the real worker lets time pass for all its parts."""
 CANCEL_MS: Final = 700
 """How long it takes at most to cancel what does not hang."""
-HUNG_MS: Final = 30_000
-"""How long a stop may take at most: longer than any revocation's deadline here."""
-REST_MS: Final = 1_000
-"""How long a task rests that ended though it may run."""
 NEVER: Final = 1 << 60
 
 
@@ -58,19 +54,15 @@ class Worker:
         self.place = place
         self.name = name
         self.is_alive, self.is_frozen = True, False
-        self.hangs = False
-        self.tasks: dict[Resource, Task] = {}
         self.dice = stream(world.plan.seed, name)
         self.generation = world.process.generation
         self.member = world.membership(place, name)
-        self._clock, self._floor, self._books = world.clock, world.floor, world.books
+        self.engine = Engine(world, self, self.dice)
+        self._clock, self._books = world.clock, world.books
         self._computing = Computing(
             self.member.identity.group_id, name, world.plan.traits.rebalance_timeout_ms
         )
         self._news = News(self.member.identity.group_id, name)
-        self._carrier = Carrier(name)
-        self._allowed: Resources = NOTHING
-        self._rests: dict[Resource, int] = {}
         self._seen_end = -1
         self._inbox: list[object] = []
         self._tick_at_ms = NEVER
@@ -100,9 +92,7 @@ class Worker:
         """End at once, with all that runs here."""
         if self.is_alive:
             self.is_alive = False
-            for resource in sorted(self.tasks):
-                self._floor.end(self, resource)
-            self.tasks.clear()
+            self.engine.die()
 
     def leave(self, *, temporary: bool = False) -> None:
         """Give everything up in good order, then say goodbye; who is static may come again."""
@@ -131,9 +121,10 @@ class Worker:
 
     def split(self, tasks: int, shade: int) -> None:
         """Have a connector that runs here split its work anew."""
-        running = [each for each in sorted(self.tasks) if not each.is_task]
+        running = [each for each in sorted(self.engine.tasks) if not each.is_task]
         if self.is_awake and running:
-            self._split(self.tasks[running[shade % len(running)]], tasks, shade)
+            connector = self.engine.tasks[running[shade % len(running)]]
+            self._split(connector, tasks, shade)
             self._go_on()
 
     def _split(self, connector: Task, tasks: int, shade: int) -> None:
@@ -156,8 +147,8 @@ class Worker:
             else:
                 self.hear(message)
         self._pass_time()
-        for resource in sorted(self.tasks):
-            self._floor.look(resource)
+        for resource in sorted(self.engine.tasks):
+            self.world.floor.look(resource)
 
     # -- what comes in
 
@@ -174,7 +165,7 @@ class Worker:
             case HeartbeatReply():
                 self._obey(self.member.answered(message, now_ms))
             case CommitReply():
-                self._end_fenced(self._carrier.settle(message))
+                self.engine.settle(message, now_ms)
             case PrepareReply():
                 asked = self._computing.prepared(message, now_ms)
                 if asked is not None:
@@ -205,7 +196,7 @@ class Worker:
         if not self.is_alive:
             return
         now_ms = self._clock.now_ms
-        if self._rests or self._books.durable.end != self._seen_end:
+        if self.engine.rests or self._books.durable.end != self._seen_end:
             self._align(now_ms)
         self.member.computing = self._computing.is_busy
         for message in self._news.unsaid(self._books.durable, now_ms):
@@ -214,7 +205,7 @@ class Worker:
 
     def _plan_tick(self, now_ms: int) -> None:
         due_ms = self.member.next_tick_ms()
-        if self._computing.is_busy or self._rests:
+        if self._computing.is_busy or self.engine.rests:
             due_ms = now_ms + TICK_MS
         elif due_ms is None:
             return
@@ -225,41 +216,34 @@ class Worker:
             self._clock.after(due_ms - now_ms, self._tick, due_ms)
 
     def _align(self, now_ms: int) -> None:
-        """Have run what the log grants, under the token that it names."""
+        """Have run what the log grants."""
         group = self._books.durable
         self._seen_end = group.end
-        for resource in [each for each, at_ms in self._rests.items() if now_ms >= at_ms]:
-            del self._rests[resource]
-        granted = launches(group, self.name, self._allowed)
-        for resource in sorted(granted):
-            if resource not in self._rests:
-                self._launch(granted[resource])
-
-    def _launch(self, launch: Launch) -> None:
-        resource, token = launch.resource, launch.token
-        running = self.tasks.get(resource)
-        if running is not None and running.token == token:
-            return
-        task = self.tasks[resource] = begun(self._books.offsets, resource, token)
-        if running is None:
-            self._floor.begin(self, resource)
-        if not resource.is_task and not launch.split:
-            self._split(task, self.world.plan.traits.tasks, 0)
+        granted = launches(group, self.name, self.engine.allowed)
+        for task in self.engine.launch(granted, now_ms):
+            if not task.resource.is_task and not granted[task.resource].split:
+                self._split(task, self.world.plan.traits.tasks, 0)
 
     def _commit(self) -> None:
         if not self.is_alive:
             return
         self._clock.after(self.world.plan.traits.commit_every_ms, self._commit)
-        if self.is_awake and self.tasks:
-            tasks = [self.tasks[each] for each in sorted(self.tasks) if each.is_task]
-            self._say(self._carrier.carry(tasks, self._clock.now_ms))
+        if self.is_awake:
+            self._say(self.engine.commit(self._clock.now_ms))
 
-    def _end_fenced(self, fenced: Iterable[Task]) -> None:
-        """End what may not commit any more; what may run all the same begins anew."""
-        for task in fenced:
-            if self.tasks.get(task.resource) is task:
-                self._rests[task.resource] = self._clock.now_ms + REST_MS
-                self._end(task, Ending.FENCED)
+    # -- what the engine reports
+
+    def ended(self, task: Task, ending: Ending) -> None:
+        """Tell who has to know that a task has ended."""
+        now_ms, resource = self._clock.now_ms, task.resource
+        self._news.stopped(Stopped(resource, task.token, ending), self._clock.wall_ms)
+        if resource not in self.engine.allowed:
+            self._obey(self.member.stopped([resource], now_ms))
+        self._go_on()
+
+    def give_up(self, why: str) -> None:
+        """End oneself: something that was to stop does not."""
+        self._finish(Kill(why))
 
     # -- what the membership wants
 
@@ -279,7 +263,7 @@ class Worker:
             case Send(request):
                 self._say(request)
             case Start(resources):
-                self._allowed |= resources
+                self.engine.allowed |= resources
                 self._seen_end = -1
             case Stop(resources):
                 return self._stop(resources, self.world.plan.traits.slowest_stop_ms)
@@ -301,43 +285,5 @@ class Worker:
             self.place.comes_back(self.dice.randint(100, 8_000))
 
     def _stop(self, resources: Resources, longest_ms: int) -> list[Instruction]:
-        self._allowed -= resources
-        for resource in sorted(resources & self.tasks.keys()):
-            task = self.tasks[resource]
-            if self.hangs and not self.world.is_calm:
-                self.hangs = False
-                self.world.story.tell("{} does not get {} to stop", self.name, resource)
-                self._clock.after(HUNG_MS, self._is_hung, task)
-            else:
-                self._clock.after(self.dice.randint(1, longest_ms), self._ended, task)
-        return self.member.stopped(resources - self.tasks.keys(), self._clock.now_ms)
-
-    def _is_hung(self, task: Task) -> None:
-        """End oneself, as the real worker does, because of what does not stop though cancelled."""
-        if self._is_stopping(task):
-            self._finish(Kill(f"{task.resource} does not stop"))
-
-    def _ended(self, task: Task) -> None:
-        if self.is_frozen:
-            self._clock.after(TICK_MS, self._ended, task)
-        elif self._is_stopping(task):
-            self._end(task, Ending.STOPPED)
-            self._go_on()
-
-    def _is_stopping(self, task: Task) -> bool:
-        is_current = self.is_alive and self.tasks.get(task.resource) is task
-        return is_current and task.resource not in self._allowed
-
-    def _end(self, task: Task, ending: Ending) -> None:
-        resource = task.resource
-        del self.tasks[resource]
-        self._floor.end(self, resource)
-        self._news.stopped(Stopped(resource, task.token, ending), self._clock.wall_ms)
-        if resource not in self._allowed:
-            self._rests.pop(resource, None)
-            self._obey(self.member.stopped([resource], self._clock.now_ms))
-
-    def token_of(self, resource: Resource) -> Token | None:
-        """Return the token that a resource runs under here, None if it does not."""
-        task = self.tasks.get(resource)
-        return task.token if task else None
+        idle = self.engine.stop(resources, longest_ms)
+        return self.member.stopped(idle, self._clock.now_ms)

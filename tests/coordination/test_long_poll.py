@@ -99,12 +99,27 @@ def test_without_news_the_answer_comes_after_a_heartbeat_interval(office: Office
     assert told(office.passes(1)) == {"b": (NONE, None)}
 
 
-def test_a_request_is_held_from_its_own_arrival_on(office: Office) -> None:
+def test_a_request_that_supersedes_a_held_one_is_answered_when_that_was_due(
+    office: Office,
+) -> None:
+    """Else a member that gives up sooner than the group answers is never told a thing."""
     pair(office)
     office.passes(HEARTBEAT_MS - 1)
     office.beat("b")
-    assert told(office.passes(1)) == {"a": (NONE, None)}
-    assert office.passes(HEARTBEAT_MS - 2) == []
+    newest = office.sequences["b"]
+    said = office.passes(1)
+    assert told(said) == {"a": (NONE, None), "b": (NONE, None)}
+    assert ("b", newest) in sequences(said)
+
+
+def test_a_request_after_an_answered_one_is_held_a_whole_interval_from_its_own_arrival(
+    office: Office,
+) -> None:
+    pair(office)
+    office.passes(HEARTBEAT_MS)
+    assert office.passes(HEARTBEAT_MS // 2) == []
+    assert office.beat("b") == []
+    assert office.passes(HEARTBEAT_MS - 1) == []
     assert told(office.passes(1)) == {"b": (NONE, None)}
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordination.office import Office, told
 
-from fairlead.actors.messages import Heartbeat
+from fairlead.actors.messages import CommandReply, Error, Expect, Heartbeat, Place
 from fairlead.events.model import Assignor, Resource
 
 HUGE = 10**5_000
@@ -16,6 +16,9 @@ HOSTILE: dict[str, dict[str, object]] = {
     "a range with too many digits": {"assignors": (Assignor("cooperative", -HUGE, HUGE),)},
     "an endless rebalance timeout": {"rebalance_timeout_ms": HUGE},
     "an endless session": {"session_timeout_ms": HUGE},
+    "a session of a day": {"session_timeout_ms": 86_400_000},
+    "a url without end": {"url": "x" * 2_000},
+    "metadata without end": {"assignors": (Assignor("cooperative", metadata=b"x" * 70_000),)},
     "half a character in a url": {"url": HALF},
     "half a character in a rack": {"rack": HALF},
     "half a character in metadata's place": {"client_host": HALF},
@@ -39,3 +42,17 @@ def test_a_heartbeat_that_no_log_can_hold_changes_nothing(
 def test_an_epoch_with_too_many_digits_is_refused(office: Office, epoch: int) -> None:
     office.asks(office.joining("a"))
     assert told(office.asks(office.request("a", epoch))) == {"a": ("INVALID_REQUEST", None)}
+
+
+def test_numbers_with_too_many_digits_in_orders_are_refused(office: Office) -> None:
+    office.asks(office.joining("a"))
+    office.put("A")
+    for order in (Expect("connect", "a", HUGE), Place("connect", Resource("A"), HUGE)):
+        (answer,) = office.send(order)
+        assert isinstance(answer.reply, CommandReply)
+        assert answer.reply.error is Error.INVALID_REQUEST
+
+
+def test_a_process_may_count_its_requests_from_below_zero(office: Office) -> None:
+    office.sequences["a"] = -3
+    assert told(office.asks(office.joining("a"))) == {"a": ("COMPUTE_ASSIGNMENT", "")}

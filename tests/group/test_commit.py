@@ -176,6 +176,33 @@ def test_one_message_with_one_batch_twice_counts_it_once(scene: Scene) -> None:
     assert scene.log.progress("A", 0) == TaskProgress(batch(0, 0, 0).commit_id, 1, 10, 8, 80, 5)
 
 
+REFUSED: dict[str, tuple[str, Commit, str]] = {
+    "not-the-holder": ("W2", batch(5, 10, 20), "W2 does not hold A-0"),
+    "an-old-token": (
+        "W1",
+        batch(5, 10, 20, token=Token(0, 1)),
+        "token 0-1 of A-0 is not the current 1-1",
+    ),
+    "an-old-batch": ("W1", batch(3, 10, 20), "batch 3 of A-0 is not newer than 4"),
+    "a-gap": ("W1", batch(5, 12, 20), "{'bucket': 1} is logged at {'row': 10}, not at {'row': 12}"),
+}
+
+
+@pytest.mark.parametrize(("by", "commit", "found"), REFUSED.values(), ids=REFUSED)
+def test_a_commit_that_is_fenced_does_not_count_and_is_told_where_to_go_on(
+    scene: Scene, by: str, commit: Commit, found: str
+) -> None:
+    scene.commit(batch(4, None, 10))
+    end = (
+        "the batch does not count: stop the task, which starts again from the logged offset where"
+        " it is assigned"
+    )
+    verdict = CommitVerdict(commit.commit_id, Error.FENCED, f"{found}; {end}")
+    assert scene.decide(CommitOffsets("connect", by, (commit,))) == CommitDecision(
+        (), CommitReply((verdict,))
+    )
+
+
 def test_what_is_published_is_buried_once(scene: Scene) -> None:
     first = batch(0, None, 10)
     scene.commit(first)

@@ -120,7 +120,7 @@ def test_there_is_no_group_to_delete_that_never_was_or_is_dead(coordinator: Coor
     coordinator.carry_out(DELETE)
     for each in (coordinator, Coordinator()):
         assert each.command(DELETE) == CommandReply(
-            Error.GROUP_ID_NOT_FOUND, "there is no group 'connect'"
+            Error.GROUP_ID_NOT_FOUND, "there is no group 'connect' to delete"
         )
 
 

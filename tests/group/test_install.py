@@ -126,7 +126,8 @@ def test_a_flawed_assignment_is_refused_and_recorded_as_failed(
 ) -> None:
     snapshot = coordinator.prepare("W1")
     reply = coordinator.install("W1", snapshot, assignment)
-    assert reply == InstallReply(Error.INVALID_ASSIGNMENT, message)
+    kept = "the target stays as it was: correct the assignor before the next attempt"
+    assert reply == InstallReply(Error.INVALID_ASSIGNMENT, f"{message}; {kept}")
     target = coordinator.group.target
     assert (target.assignment_epoch, target.error, target.members) == (2, message, {})
 

@@ -9,14 +9,14 @@ def charges(quota: Quota, count: int, now_ms: int = 0, member: str = "a") -> lis
     return [quota.charge(member, 10, now_ms, LONGEST_MS) for _ in range(count)]
 
 
-def test_a_burst_is_free_and_each_request_beyond_it_costs_its_share_of_a_second() -> None:
-    assert charges(Quota(), BURST + 3) == [0] * BURST + [100, 200, 300]
+def test_a_burst_is_free_and_each_request_beyond_it_waits_its_share_of_a_second_longer() -> None:
+    assert charges(Quota(), BURST + 3) == [0] * BURST + [200, 300, 400]
 
 
 def test_who_waits_as_told_may_go_on() -> None:
     quota = Quota()
     charges(quota, BURST + 3)
-    assert charges(quota, 2, now_ms=300) == [100, 200]
+    assert charges(quota, 2, now_ms=400) == [0, 200]
     assert charges(quota, 1, now_ms=600) == [0]
 
 
@@ -28,7 +28,7 @@ def test_who_keeps_to_its_rate_never_waits() -> None:
 def test_a_full_bucket_holds_no_more_than_a_burst() -> None:
     quota = Quota()
     charges(quota, 1)
-    assert charges(quota, BURST + 1, now_ms=1_000_000) == [0] * BURST + [100]
+    assert charges(quota, BURST + 1, now_ms=1_000_000) == [0] * BURST + [200]
 
 
 def test_no_wait_is_longer_than_the_longest() -> None:
@@ -38,7 +38,7 @@ def test_no_wait_is_longer_than_the_longest() -> None:
 
 def test_the_wait_is_rounded_up() -> None:
     quota = Quota()
-    assert [quota.charge("a", 3, 0, LONGEST_MS) for _ in range(BURST + 1)][-1] == 334
+    assert [quota.charge("a", 3, 0, LONGEST_MS) for _ in range(BURST + 1)][-1] == 667
 
 
 def test_each_member_has_a_bucket_of_its_own() -> None:

@@ -117,7 +117,8 @@ def test_nothing_is_parked_for_longer_than_its_loss_allows(coordinator: Coordina
     longer = replace(made, parked=dict.fromkeys(lost, DELAY_MS + 1))
     message = f"{min(lost)} is parked for 1 ms longer than its loss allows"
     reply = coordinator.install("W1", snapshot, longer)
-    assert reply == InstallReply(Error.INVALID_ASSIGNMENT, message)
+    kept = "the target stays as it was: correct the assignor before the next attempt"
+    assert reply == InstallReply(Error.INVALID_ASSIGNMENT, f"{message}; {kept}")
     assert coordinator.group.target.error == message
 
 

@@ -85,8 +85,9 @@ def test_a_refusal_says_what_is_wrong_in_the_words_of_the_wire(coordinator: Coor
     assert all(said.values())
     assert {name: said[name] for name in ("timeout-0-of-a-member", "task-below-0")} == {
         "timeout-0-of-a-member": "RebalanceTimeoutMs is 0: it must be above 0, or -1 if it is"
-        " unchanged",
-        "task-below-0": "a task number is below 0 or above an int32",
+        " unchanged; nothing was changed",
+        "task-below-0": "owned has a task number outside 0 to 2147483647: tasks count from 0;"
+        " nothing was changed",
     }
 
 

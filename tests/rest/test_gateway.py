@@ -63,7 +63,10 @@ def test_commands_are_carried_out_and_answered(gateway: Gateway) -> None:
         False,
     )
     again = asyncio.run(gateway.carry_out(PUT)).reply
-    assert again == CommandReply(Error.ALREADY_EXISTS, "connector a already exists")
+    assert again == CommandReply(
+        Error.ALREADY_EXISTS,
+        "connector a already exists and stays as it is: put its config to change it",
+    )
 
 
 def test_a_group_that_was_restarted_is_found_again(gateway: Gateway) -> None:

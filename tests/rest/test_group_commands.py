@@ -30,7 +30,8 @@ def test_a_setting_that_is_refused_is_a_400_and_changes_nothing(client: Client) 
     reply = client.put(CONFIG, json={"group.max.size": "7", "group.maxsize": "7"})
     assert reply.json() == {
         "error_code": 400,
-        "message": "unknown setting 'group.maxsize': did you mean group.max.size?",
+        "message": "unknown setting 'group.maxsize': did you mean group.max.size?;"
+        " nothing was changed",
     }
     assert client.get(CONFIG).json() == {}
 

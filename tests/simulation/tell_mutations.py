@@ -6,13 +6,13 @@ PYTHONPATH=tests python tests/simulation/tell_mutations.py [NAME ...]
 import sys
 
 import pytest
-from simulation.mutations import MUTATIONS, Mutation
+from simulation.rules import MUTATIONS, Mutation
 
 from fairlead.runtime.simulation.campaign import search
 from fairlead.runtime.simulation.plan import Size
 from fairlead.runtime.simulation.play import Outcome
 
-SEEDS = 1_000
+SEEDS = 500
 """So many seeds are played before a rule counts as not found."""
 
 TITLE = "| rule switched off | § | seeds needed | looked for in | what broke | shortest story |"
@@ -22,11 +22,11 @@ def row(mutation: Mutation) -> str:
     """Return a mutation's line of the table."""
     with pytest.MonkeyPatch.context() as patch:
         mutation.switch_off(patch)
-        found = search(range(SEEDS), Size())
+        found = search(range(SEEDS), Size(only=mutation.only))
     last = found.last
     head = f"| {mutation.rule} (`{mutation.name}`) | {mutation.section} "
     if last is None or not last.violation:
-        return f"{head}| not in {SEEDS} | {mutation.seeds} | | |"
+        return f"{head}| not in {SEEDS} | | | {mutation.masked} |"
     broke = last.violation.splitlines()[0].partition("; what led there")[0][:90]
     return f"{head}| {found.seeds} | {mutation.seeds} | {broke} | {story(last)} |"
 
@@ -35,7 +35,11 @@ def story(outcome: Outcome) -> str:
     """Return the troubles without which nothing broke, in a line."""
     plan = outcome.plan
     troubles = [" ".join(str(trouble).split()) for trouble in plan.troubles]
-    cast = f"seed {plan.seed}, {plan.size.workers} workers, {plan.size.connectors} connectors"
+    only = ",".join(kind.name.lower() for kind in plan.size.only)
+    among = f" of only {only}" if only else ""
+    cast = (
+        f"seed {plan.seed}{among}, {plan.size.workers} workers, {plan.size.connectors} connectors"
+    )
     return f"{cast}: {'; '.join(troubles) or 'nothing at all'}"
 
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from simulation.mutations import never_fence
+from simulation.member_mutations import never_fence
 
 from fairlead.runtime.simulation.campaign import again, replay, search
 from fairlead.runtime.simulation.plan import Size, draw

@@ -13,6 +13,12 @@ from .failure import failed
 from .snapshot import snapshot_of
 from .target import Computed, flaw_in, target
 
+DROP = "drop this computation"
+"""What is to be done where nothing of a computation can be of use any more."""
+
+KEPT = "the target stays as it was: correct the assignor before the next attempt"
+"""What becomes of the group after an assignment that is no good."""
+
 
 def prepare(group: Group, desk: Desk, command: Prepare, now_ms: int) -> Decision:
     """Hand the chosen member the group as it is now; its time to compute runs on.
@@ -36,14 +42,14 @@ def install(group: Group, desk: Desk, command: Install, now_ms: int) -> Decision
         return Decision(desk, reply=InstallReply(error, message))
     snapshot = computation.snapshot
     if snapshot is None or snapshot.group_epoch != command.group_epoch:
-        message = "the snapshot is gone: drop this computation, you will be asked again"
+        message = f"the snapshot is gone: {DROP}, and compute when you are asked again"
         return Decision(desk, reply=InstallReply(Error.UNKNOWN_MEMBER_ID, message))
     done = desk.without_computation()
     if command.assignment is None:
         found, reply = command.error or "no reason", InstallReply(Error.NONE)
     else:
         found = flaw_in(command.assignment, snapshot)
-        reply = InstallReply(Error.INVALID_ASSIGNMENT, found)
+        reply = InstallReply(Error.INVALID_ASSIGNMENT, f"{found}; {KEPT}")
     if command.assignment is None or found:
         record = failed(group, desk.settings, snapshot.group_epoch, found, now_ms)
         return Decision(done, (record,), reply)
@@ -54,16 +60,17 @@ def install(group: Group, desk: Desk, command: Install, now_ms: int) -> Decision
 
 def _refuse(group: Group, desk: Desk, command: Prepare | Install) -> tuple[Error, str]:
     if not command.group_id or not command.member_id or command.member_epoch < 0:
-        return Error.INVALID_REQUEST, "ids must not be empty, and the epoch not below 0"
+        message = "GroupId or MemberId is empty, or MemberEpoch below 0; nothing was changed"
+        return Error.INVALID_REQUEST, message
     if not group.exists:
-        return Error.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}"
+        return Error.GROUP_ID_NOT_FOUND, f"there is no group {command.group_id!r}: {DROP}"
     member = group.members.get(command.member_id)
     if member is None:
-        return Error.UNKNOWN_MEMBER_ID, f"{command.member_id} is no member"
+        return Error.UNKNOWN_MEMBER_ID, f"{command.member_id} is no member: {DROP}"
     if member.current.member_epoch != command.member_epoch:
         message = f"the member is at epoch {member.current.member_epoch}: send it again with that"
         return Error.FENCED_MEMBER_EPOCH, message
     if desk.computation is None or desk.computation.member_id != command.member_id:
-        message = "another member computes, or nobody needs to: drop this computation"
+        message = f"another member computes, or nobody needs to: {DROP}"
         return Error.UNKNOWN_MEMBER_ID, message
     return Error.NONE, ""

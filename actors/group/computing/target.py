@@ -11,6 +11,7 @@ from ....events.group import Group
 from ....events.model import NOTHING, Grants, Resource, Resources
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
 from ...messages import Assignment, Snapshot
+from ..members.validate import LARGEST_METADATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Computed:
 
 def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
     """Return what is wrong with an assignment of that snapshot, or nothing."""
+    if len(assignment.metadata) > LARGEST_METADATA:
+        return f"the assignor's metadata has more than {LARGEST_METADATA} bytes"
     strangers = assignment.members.keys() - snapshot.members.keys()
     if strangers:
         return f"{min(strangers)} was no member in the snapshot"

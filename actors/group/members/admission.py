@@ -6,7 +6,7 @@ from ...messages import JOIN_EPOCH, Error, Heartbeat
 from ..computing.assignor_lists import refuse_assignors
 from ..desk import Desk
 from .seats import is_away, refuse_instance
-from .validate import flaw, flaw_in_first_join
+from .validate import LONGEST_SESSION_MS, flaw, flaw_in_first_join
 
 REMEDY = "its seat is kept; stop everything, and rejoin with epoch 0"
 """What a fenced member is to do."""
@@ -23,13 +23,15 @@ def refuse(
         message = f"group {request.group_id!r} is not served here: ask its own coordinator"
         return Error.GROUP_ID_NOT_FOUND, message
     if seat is not None and seat.member_id == request.member_id:
-        return _refuse_member(group, seat, request)
+        return _refuse_member(group, desk, seat, request)
     return _refuse_stranger(group, desk, seat, request)
 
 
-def _refuse_member(group: Group, member: Member, request: Heartbeat) -> tuple[Error, str] | None:
+def _refuse_member(
+    group: Group, desk: Desk, member: Member, request: Heartbeat
+) -> tuple[Error, str] | None:
     """Refuse another process, and an epoch that is not the member's."""
-    if found := flaw(request, member.metadata):
+    if found := flaw(request, member.metadata) or _flaw_in_session(desk, request):
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if refused := refuse_instance(group, request):
         return refused
@@ -48,7 +50,8 @@ def _refuse_stranger(
 ) -> tuple[Error, str] | None:
     """Refuse a member id that has no seat, unless it takes a new one or the one it left."""
     is_join = request.member_epoch == JOIN_EPOCH
-    if found := flaw(request) or (flaw_in_first_join(request) if is_join else ""):
+    found = flaw(request) or (flaw_in_first_join(request) if is_join else "")
+    if found := found or _flaw_in_session(desk, request):
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if not is_join:
         return _refuse_unknown(group, request)
@@ -61,6 +64,15 @@ def _refuse_stranger(
         message = f"{full}: raise it, or ask again once one has left"
         return Error.GROUP_MAX_SIZE_REACHED, message
     return refuse_assignors(group, request, None)
+
+
+def _flaw_in_session(desk: Desk, request: Heartbeat) -> str:
+    """Return whether the group would have to wait too long for the member, or nothing."""
+    own_ms = max(each.session_timeout_ms for each in (desk.settings, desk.node) if each)
+    longest_ms = max(LONGEST_SESSION_MS, own_ms)
+    if request.session_timeout_ms <= longest_ms:
+        return ""
+    return f"SessionTimeoutMs is {request.session_timeout_ms}: it may be {longest_ms} at most"
 
 
 def _refuse_unknown(group: Group, request: Heartbeat) -> tuple[Error, str]:

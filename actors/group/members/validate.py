@@ -12,6 +12,18 @@ LONGEST_NAME = 200
 LARGEST_NUMBER = (1 << 31) - 1
 """The largest int32."""
 
+LONGEST_INT = 63
+"""Bits of a number that any log and any answer can hold, its sign apart."""
+
+LONGEST_TEXT = 1_024
+"""Bytes of what a member says of itself, as its url."""
+
+LONGEST_SESSION_MS = 1_800_000
+"""The longest session that a member may name, as Kafka's `group.max.session.timeout.ms`."""
+
+LARGEST_METADATA = 64 * 1_024
+"""Bytes of an assignor's metadata: each snapshot carries those of all members."""
+
 UNCHANGED = -1
 """What a request says of a time that is as it was."""
 
@@ -62,7 +74,7 @@ def _flaw_in_ids(request: Heartbeat) -> str:
     if not request.group_id:
         return "GroupId is empty: name the group"
     if not TEMPORARY_LEAVE_EPOCH <= epoch <= LARGEST_NUMBER:
-        return f"MemberEpoch is {_shown(epoch)}: it must be from -2 to {LARGEST_NUMBER}"
+        return f"MemberEpoch is {shown(epoch)}: it must be from -2 to {LARGEST_NUMBER}"
     if not request.member_id and epoch != JOIN_EPOCH:
         return "MemberId is empty: only a join (epoch 0) may leave it out"
     if instance_id == "" or request.rack == "":
@@ -79,7 +91,7 @@ def _flaw_in_values(request: Heartbeat) -> str:
         ("SessionTimeoutMs", request.session_timeout_ms),
     ):
         if time_ms != UNCHANGED and not 0 < time_ms <= LARGEST_NUMBER:
-            return f"{what} is {_shown(time_ms)}: it must be above 0, or -1 if it is unchanged"
+            return f"{what} is {shown(time_ms)}: it must be above 0, or -1 if it is unchanged"
     for what, text in (
         ("Incarnation", request.incarnation),
         ("Url", request.url),
@@ -90,6 +102,8 @@ def _flaw_in_values(request: Heartbeat) -> str:
     ):
         if text and (found := flaw_in_text(text, what)):
             return found
+        if text and len(text.encode()) > LONGEST_TEXT:
+            return f"{what} is longer than {LONGEST_TEXT} bytes: shorten it"
     return ""
 
 
@@ -128,20 +142,20 @@ def _flaw_in_assignor(assignor: Assignor) -> str:
         return found
     if max(high, assignor.reason) > LARGEST_NUMBER or assignor.reason < 0:
         return f"assignor {assignor.name!r} has a number outside 0 to {LARGEST_NUMBER}"
+    if len(assignor.metadata) > LARGEST_METADATA:
+        return f"assignor {assignor.name!r} has metadata of more than {LARGEST_METADATA} bytes"
     if low < -1 or high < 0 or high < low:
         allowed = "it must be -1 <= minimum <= maximum and 0 <= maximum"
-        return (
-            f"assignor {assignor.name!r} has the range [{_shown(low)}, {_shown(high)}]: {allowed}"
-        )
+        return f"assignor {assignor.name!r} has the range [{shown(low)}, {shown(high)}]: {allowed}"
     if not low <= version <= high:
-        outside = f"writes version {_shown(version)} outside [{low}, {high}]"
+        outside = f"writes version {shown(version)} outside [{low}, {high}]"
         return f"assignor {assignor.name!r} {outside}: it must read what it writes"
     return ""
 
 
-def _shown(number: int) -> str:
+def shown(number: int) -> str:
     """Return a number's digits; Python writes none that has too many."""
-    return str(number) if -LARGEST_NUMBER <= number <= LARGEST_NUMBER else "beyond an int32"
+    return str(number) if number.bit_length() <= LONGEST_INT else "beyond 64 bit"
 
 
 def flaw_in_first_join(request: Heartbeat) -> str:

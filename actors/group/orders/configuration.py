@@ -16,7 +16,7 @@ from ....events.records import GroupConfiguration, Record, Tombstone
 from ...messages import CommandReply, ConfigureGroup, Error
 from ...worker.instructions import REQUEST_GRACE_MS
 from ..desk import Decision, Desk, Settings
-from ..members.validate import LARGEST_NUMBER
+from ..members.validate import LARGEST_NUMBER, LONGEST_SESSION_MS
 
 LONGEST_SHOWN = 60
 """How much of a key or a value that is refused stands in the message."""
@@ -52,7 +52,7 @@ SETTINGS: Mapping[str, Setting] = {
             "session.timeout.ms",
             "session_timeout_ms",
             1,
-            LARGEST_NUMBER,
+            LONGEST_SESSION_MS,
             "milliseconds",
             "A worker that is silent for so long has lost its work to others.",
         ),
@@ -200,4 +200,5 @@ def _listed(keys: Iterable[str]) -> str:
 
 
 def _refuse(desk: Desk, message: str) -> Decision:
-    return Decision(desk, reply=CommandReply(Error.INVALID_CONFIG, message))
+    reply = CommandReply(Error.INVALID_CONFIG, f"{message}; nothing was changed")
+    return Decision(desk, reply=reply)

@@ -43,7 +43,7 @@ def delete_group(group: Group, desk: Desk, command: DeleteGroup, now_ms: int) ->
         return Decision(desk, reply=CommandReply(Error.NON_EMPTY_GROUP, message))
     graves = [*_graves(group)]
     if not group.exists and not graves:
-        message = f"there is no group {group.group_id!r}"
+        message = f"there is no group {group.group_id!r} to delete"
         return Decision(desk, reply=CommandReply(Error.GROUP_ID_NOT_FOUND, message))
     deletion = GroupDeletion(group.group_epoch, now_ms, command.actor)
     records: tuple[Record, ...] = (deletion, *graves)

@@ -13,7 +13,7 @@ from ....events.model import GroupState, Why
 from ....events.records import Loss, Record, ScheduledRebalance
 from ...messages import CommandReply, Error, Expect
 from ..desk import Decision, Desk, bump
-from ..members.validate import LARGEST_NUMBER, flaw_in_name
+from ..members.validate import LARGEST_NUMBER, flaw_in_name, shown
 from .operate import refuse
 from .standing import order_for, worker_name, written
 from .whereabouts import find_worker
@@ -24,7 +24,7 @@ def expect(group: Group, desk: Desk, command: Expect, now_ms: int) -> Decision:
     within_ms = command.within_ms
     if not 0 <= within_ms <= LARGEST_NUMBER:
         allowed = f"a whole number of milliseconds, from 0 to {LARGEST_NUMBER}"
-        message = f"within_ms = {within_ms}: allowed is {allowed}"
+        message = f"within_ms = {shown(within_ms)}: allowed is {allowed}"
         return refuse(desk, Error.INVALID_REQUEST, message)
     found = find_worker(group, command.worker)
     if flaw := found.message or flaw_in_name(found.name, "the worker's name"):

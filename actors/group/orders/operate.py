@@ -22,7 +22,7 @@ from ...messages import (
 )
 from ..desk import Decision, Desk, bump
 from ..members.depart import Departure, depart
-from ..members.validate import flaw_in_name
+from ..members.validate import flaw_in_name, shown
 from .standing import order_for, worker_name, written
 from .whereabouts import find_member, find_worker
 
@@ -61,7 +61,9 @@ def place(group: Group, desk: Desk, command: Place, now_ms: int) -> Decision:
         message = f"{resource} is neither a connector of this group nor a task of one"
         return refuse(desk, Error.UNKNOWN_CONNECTOR, message)
     if command.weight is not None and not 1 <= command.weight <= HEAVIEST:
-        message = f"weight = {command.weight}: allowed is a whole number, from 1 to {HEAVIEST}"
+        message = (
+            f"weight = {shown(command.weight)}: allowed is a whole number, from 1 to {HEAVIEST}"
+        )
         return refuse(desk, Error.INVALID_REQUEST, message)
     old = group.resource_orders.get(resource) or Operator(Scope.RESOURCE, *resource)
     pins = old.pins

@@ -6,6 +6,7 @@ the epochs alone fence.
 """
 
 from ...messages import JOIN_EPOCH, Heartbeat
+from ..members.validate import LONGEST_TEXT
 
 
 class Gate:
@@ -19,12 +20,15 @@ class Gate:
     def admits(self, request: Heartbeat) -> bool:
         """Tell whether the request is newer than all before it, and remember it if so.
 
-        Clients without an incarnation can not be told apart and always pass.
+        Clients without an incarnation can not be told apart and always pass; so do ids that
+        are too long to be remembered, which are refused by whoever looks at them next.
         """
-        if not request.incarnation:
+        longest = max(len(request.member_id), len(request.incarnation))
+        if not request.incarnation or longest > LONGEST_TEXT:
             return True
         who = (request.member_id, request.incarnation)
-        if request.sequence <= self._newest.get(who, -1):
+        newest = self._newest.get(who)
+        if newest is not None and request.sequence <= newest:
             return False
         self._newest[who] = request.sequence
         if request.member_epoch == JOIN_EPOCH:

@@ -2,8 +2,8 @@
 
 A member beyond its rate is not refused: its request is carried out, since it may say what
 safety rests on (a revocation acknowledged, a goodbye), and the answer tells for how long the
-member is to be silent. As in Kafka, the wait is the debt. It never exceeds the longest wait
-that is given with the request, so a member that heeds it keeps its session.
+member is to be silent: until its next request is within the rate. That is never longer than
+the longest wait that is given with the request, so a member that heeds it keeps its session.
 
 The bucket is kept as one time for each member, at which it would be full again (the generic
 cell rate algorithm, ITU-T I.371): O(1) per request, and nothing to do as time passes.
@@ -38,7 +38,10 @@ class Quota:
         full_at_us = max(self._full_at_us.get(member_id, 0), now_us) + interval_us
         full_at_us = min(full_at_us, allowed_us + longest_ms * _MICROSECONDS)
         self._full_at_us[member_id] = full_at_us
-        return max(0, -(-(full_at_us - allowed_us) // _MICROSECONDS))
+        if full_at_us <= allowed_us:
+            return 0
+        wait_us = full_at_us + interval_us - allowed_us  # the next is then within the rate
+        return min(longest_ms, -(-wait_us // _MICROSECONDS))
 
     def weigh(self, reply: Reply, settings: Settings, now_ms: int) -> Reply:
         """Count a request that led to this answer; return the answer, with the wait if any.

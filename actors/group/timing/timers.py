@@ -45,13 +45,14 @@ def _overdue(group: Group, member: Member, why: Why, *, lost: bool) -> Departure
     return Departure(member, why, lost)
 
 
-def release_parked(group: Group, desk: Desk, _: ReleaseParked, now_ms: int) -> Decision:
+def release_parked(group: Group, desk: Desk, command: ReleaseParked, now_ms: int) -> Decision:
     """Release the parked work whose deadline has come, and ask for a target that places it."""
     schedule = group.schedule
+    until_ms = max(now_ms, command.until_ms)
     due = {
         resource
         for resource, deadline_ms in schedule.parked.items()
-        if deadline_ms <= now_ms and resource not in schedule.fired
+        if deadline_ms <= until_ms and resource not in schedule.fired
     }
     if not due or not group.members:
         return Decision(desk)

@@ -15,6 +15,9 @@ from ....events.records import Committed, Offset, Record, TaskProgress, Tombston
 from ....events.tokens import token_of
 from ...messages import CommitOffsets, CommitReply, CommitVerdict, Error
 
+REMEDY = "stop the task, which starts again from the logged offset where it is assigned"
+"""What a fenced task is to do."""
+
 
 class Logged(Protocol):
     """What the offset log says, uncommitted decisions of the same batch included."""
@@ -56,7 +59,8 @@ def commit_offsets(
         if known is not None and known.last == commit.commit_id:
             verdicts.append(CommitVerdict(commit.commit_id, Error.NONE))
         elif found := _flaw(group, ahead, command.member_id, commit):
-            verdicts.append(CommitVerdict(commit.commit_id, Error.FENCED, found))
+            message = f"{found}; the batch does not count: {REMEDY}"
+            verdicts.append(CommitVerdict(commit.commit_id, Error.FENCED, message))
         else:
             verdicts.append(CommitVerdict(commit.commit_id, Error.NONE))
             accepted = _accept(commit, known, now_ms)
@@ -97,7 +101,7 @@ def _flaw(group: Group, logged: _Ahead, member_id: str, commit: Commit) -> str:
         return f"token {token} of {connector}-{task} is not the current {current}"
     known = logged.progress(connector, task)
     if known is not None and (known.last.token, known.last.batch) >= (token, batch):
-        return f"batch {batch} of {connector}-{task} comes after {known.last.batch}"
+        return f"batch {batch} of {connector}-{task} is not newer than {known.last.batch}"
     for advance in commit.advances:
         logged_at = logged.offset(connector, advance.partition)
         if logged_at != advance.start:

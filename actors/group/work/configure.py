@@ -29,18 +29,22 @@ from ...messages import (
 from ..desk import Decision, Desk, bump
 from ..members.validate import flaw_in_name, flaw_in_text
 
+UNSPLIT = "its tasks stay as they were: stop it"
+"""What becomes of a split by a connector that is not to run there."""
+
 
 def put_connector(group: Group, desk: Desk, command: PutConnector, now_ms: int) -> Decision:
     """Create a connector, or change its config; only a new one needs a new target."""
     name = command.connector
     old = group.connectors.get(name)
     if found := flaw_in_name(name, "the connector's name") or _flaw_in_config(command.config):
-        return _refuse(desk, Error.INVALID_CONFIG, found)
+        return _refuse(desk, Error.INVALID_CONFIG, f"{found}; nothing was changed")
     if old is not None and old.deleting:
-        message = f"connector {name} is being deleted: its last batches are brought to an end"
+        message = f"connector {name} is being deleted: create it once it is gone"
         return _refuse(desk, Error.ALREADY_EXISTS, message)
     if old is not None and command.create_only:
-        return _refuse(desk, Error.ALREADY_EXISTS, f"connector {name} already exists")
+        message = f"connector {name} already exists and stays as it is: put its config to change it"
+        return _refuse(desk, Error.ALREADY_EXISTS, message)
     if old is not None and old.config == command.config:
         return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
     version = old.version + 1 if old else 1
@@ -63,7 +67,8 @@ def delete_connector(group: Group, desk: Desk, command: DeleteConnector, now_ms:
     name = command.connector
     old = group.connectors.get(name)
     if old is None or old.deleting:
-        return _refuse(desk, Error.UNKNOWN_CONNECTOR, f"there is no connector {name}")
+        message = f"there is no connector {name} to delete, or no longer; nothing was changed"
+        return _refuse(desk, Error.UNKNOWN_CONNECTOR, message)
     rest = frozenset(resource for resource in group.configured if resource.connector != name)
     records: list[Record] = [replace(old, deleting=True), ConnectorsTasksMetadata(rest)]
     if group.members:
@@ -98,9 +103,9 @@ def put_task_configs(group: Group, desk: Desk, command: PutTaskConfigs, now_ms: 
     name = command.connector
     if token_of(group, command.member_id, Resource(name)) != command.token:
         message = f"{command.member_id} does not run connector {name} under {command.token}"
-        return _refuse(desk, Error.FENCED, message)
+        return _refuse(desk, Error.FENCED, f"{message}; {UNSPLIT}")
     if group.connectors[name].deleting:
-        return _refuse(desk, Error.FENCED, f"connector {name} is being deleted")
+        return _refuse(desk, Error.FENCED, f"connector {name} is being deleted; {UNSPLIT}")
     old = group.task_configs.get(name)
     split = _split(old, command)
     if old is not None and split.tasks == old.tasks:
@@ -133,7 +138,8 @@ def report_status(group: Group, desk: Desk, command: ReportStatus, _: int) -> De
     """Take what a worker says of its resources; an older token never beats a newer one."""
     member = group.members.get(command.member_id)
     if member is None:
-        return _refuse(desk, Error.UNKNOWN_MEMBER_ID, f"{command.member_id} is no member")
+        message = f"{command.member_id} is no member: its report is not kept; join, and report then"
+        return _refuse(desk, Error.UNKNOWN_MEMBER_ID, message)
     worker = member.metadata.url or command.member_id
     records = tuple(
         TaskStatus(each.resource, each.state, worker, each.token, each.at_ms, each.reason)

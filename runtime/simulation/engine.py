@@ -1,0 +1,115 @@
+"""What runs at one worker: made up, but for what it is told and what it tells.
+
+What is stopped takes its time, hangs now and then, and goes on working until it has ended.
+"""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from ...actors.messages import CommitOffsets, CommitReply
+from ...events.model import NOTHING, Resource, Resources
+from ...projections.launches import Launch
+from ..tasks.reports import Ending
+from .tasks import Carrier, Task, begun
+
+if TYPE_CHECKING:
+    from .worker import Worker
+    from .world import World
+
+AGAIN_MS: Final = 50
+HUNG_MS: Final = 30_000
+"""How long a stop may take at most: longer than any revocation's deadline here."""
+REST_MS: Final = 1_000
+"""How long a task rests that ended though it may run."""
+
+
+class Engine:
+    """The tasks of one worker, each under the token that it was launched with."""
+
+    def __init__(self, world: "World", worker: "Worker", dice: Random) -> None:
+        self.tasks: dict[Resource, Task] = {}
+        self.hangs = False
+        """Whether the next thing that is to stop does not."""
+        self.rests: dict[Resource, int] = {}
+        """What ended though it may run, and until when it rests."""
+        self.allowed: Resources = NOTHING
+        self._world = world
+        self._worker = worker
+        self._dice = dice
+        self._carrier = Carrier(worker.name)
+
+    def launch(self, granted: Mapping[Resource, Launch], now_ms: int) -> Sequence[Task]:
+        """Run what the log grants, under the token that it names; return what is new."""
+        for resource in [each for each, until_ms in self.rests.items() if now_ms >= until_ms]:
+            del self.rests[resource]
+        return [
+            self._begin(launch)
+            for resource, launch in sorted(granted.items())
+            if resource not in self.rests and not self._runs(launch)
+        ]
+
+    def stop(self, resources: Resources, longest_ms: int) -> Resources:
+        """Bring resources to an end; return those of which nothing runs."""
+        self.allowed -= resources
+        for resource in sorted(resources & self.tasks.keys()):
+            task = self.tasks[resource]
+            if self.hangs and not self._world.is_calm:
+                self.hangs = False
+                self._world.story.tell("{} does not get {} to stop", self._worker.name, resource)
+                self._world.clock.after(HUNG_MS, self._give_up, task)
+            else:
+                self._world.clock.after(self._dice.randint(1, longest_ms), self._stop, task)
+        return resources - self.tasks.keys()
+
+    def die(self) -> None:
+        """End everything at once."""
+        for resource in sorted(self.tasks):
+            self._world.floor.end(self._worker, resource)
+        self.tasks.clear()
+
+    def commit(self, now_ms: int) -> CommitOffsets | None:
+        """Return what the tasks have to commit by now."""
+        tasks = [self.tasks[each] for each in sorted(self.tasks) if each.is_task]
+        return self._carrier.carry(tasks, now_ms)
+
+    def settle(self, reply: CommitReply, now_ms: int) -> None:
+        """End what may not commit any more; what may run all the same begins anew."""
+        for task in self._carrier.settle(reply):
+            if self.tasks.get(task.resource) is task:
+                self.rests[task.resource] = now_ms + REST_MS
+                self._end(task, Ending.FENCED)
+
+    def _runs(self, launch: Launch) -> bool:
+        running = self.tasks.get(launch.resource)
+        return running is not None and running.token == launch.token
+
+    def _begin(self, launch: Launch) -> Task:
+        resource = launch.resource
+        is_new = resource not in self.tasks
+        self._world.floor.take(self._worker, resource, launch.token)
+        task = self.tasks[resource] = begun(self._world.books.offsets, resource, launch.token)
+        if is_new:
+            self._world.floor.begin(self._worker, resource)
+        return task
+
+    def _stop(self, task: Task) -> None:
+        if self._worker.is_frozen:
+            self._world.clock.after(AGAIN_MS, self._stop, task)
+        elif self._is_stopping(task):
+            self._end(task, Ending.STOPPED)
+
+    def _give_up(self, task: Task) -> None:
+        """Have the worker end itself, as the real one does, over what does not stop."""
+        if self._is_stopping(task):
+            self._worker.give_up(f"{task.resource} does not stop")
+
+    def _is_stopping(self, task: Task) -> bool:
+        return self.tasks.get(task.resource) is task and task.resource not in self.allowed
+
+    def _end(self, task: Task, ending: Ending) -> None:
+        del self.tasks[task.resource]
+        self._world.floor.end(self._worker, task.resource)
+        if task.resource not in self.allowed:
+            self.rests.pop(task.resource, None)
+        self._worker.ended(task, ending)
