@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from .actor import Actor, Address
 from .assignors import cooperative
-from .messages import Assignment, Snapshot
+from .messages.computing import Assignment, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,9 @@ from .group.coordinator import Answer, Asked, Coordinator, Now
 from .group.desk import Settings
 from .group.work.ledger import OffsetLedger
 from .host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
-from .messages import CommitOffsets, DescribeTraffic, GroupCommand, Heartbeat, HeartbeatReply
+from .messages.commands import DescribeTraffic, GroupCommand
+from .messages.heartbeat import Heartbeat, HeartbeatReply
+from .messages.work import CommitOffsets
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.1

@@ -5,23 +5,21 @@ from dataclasses import replace
 from invariants import Witness, fold
 
 from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.errors import Error
 from fairlead.actors.group.computing.compute import attend
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.desk import Decision, Desk, Settings
 from fairlead.actors.group.orders.configuration import open_desk
-from fairlead.actors.messages import (
+from fairlead.actors.messages.commands import Command, CommandReply
+from fairlead.actors.messages.computing import (
     Assignment,
-    Command,
-    CommandReply,
-    Error,
-    Heartbeat,
-    HeartbeatReply,
     Install,
     InstallReply,
     Prepare,
     PrepareReply,
     Snapshot,
 )
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, Member
 from fairlead.events.model import Assignor, Resource, Resources, TaskConfig

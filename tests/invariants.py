@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
-from fairlead.actors.messages import TEMPORARY_LEAVE_EPOCH, Assignment
+from fairlead.actors.messages.computing import Assignment
+from fairlead.actors.messages.heartbeat import TEMPORARY_LEAVE_EPOCH
 from fairlead.events.codec import decode, encode
 from fairlead.events.evolve import evolve, replay
 from fairlead.events.group import Group, Member

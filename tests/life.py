@@ -6,29 +6,31 @@ from dataclasses import dataclass, field
 from coordinator import JOIN, Coordinator
 
 from fairlead.actors.assignors.cooperative import assign
-from fairlead.actors.messages import (
+from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import (
     ConfigureGroup,
     Cordon,
-    DeleteConnector,
     DeleteGroup,
     Expect,
+    Place,
+    Rebalance,
+    Uncordon,
+)
+from fairlead.actors.messages.timers import (
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
-    Heartbeat,
-    Install,
-    Place,
-    Prepare,
-    PrepareReply,
+    ReleaseParked,
+    RetryAssignor,
+    TimeOutAssignor,
+)
+from fairlead.actors.messages.work import (
+    DeleteConnector,
     PutConnector,
     PutTaskConfigs,
-    Rebalance,
-    ReleaseParked,
     ReportStatus,
-    RetryAssignor,
     StatusUpdate,
-    TimeOutAssignor,
-    Uncordon,
 )
 from fairlead.events.model import Resource, RunState
 from fairlead.events.tokens import token_of

@@ -28,26 +28,17 @@ from coordinator import JOIN, Coordinator
 
 from fairlead.actors.assignors.cooperative import assign
 from fairlead.actors.group.desk import Decision
-from fairlead.actors.messages import (
-    Assignment,
-    Command,
-    CommandReply,
-    DeleteConnector,
+from fairlead.actors.messages.commands import Command, CommandReply, Reply
+from fairlead.actors.messages.computing import Assignment, Install, Prepare, PrepareReply, Snapshot
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.timers import (
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
-    Heartbeat,
-    HeartbeatReply,
-    Install,
-    Prepare,
-    PrepareReply,
-    PutConnector,
-    PutTaskConfigs,
     ReleaseParked,
-    Reply,
     RetryAssignor,
-    Snapshot,
 )
+from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
 from fairlead.events.model import Cause, MemberState, Resource, Resources, Why
 from fairlead.events.records import (
     CurrentAssignment,

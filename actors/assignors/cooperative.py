@@ -20,7 +20,7 @@ sections 5 and 7.
 from collections.abc import Mapping
 
 from ...events.model import Resources
-from ..messages import Assignment, Snapshot
+from ..messages.computing import Assignment, Snapshot
 from .crew import Shares
 from .level import level
 from .placing import place

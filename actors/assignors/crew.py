@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from ...events.model import NOTHING, Resource, Resources
-from ..messages import MemberView, Snapshot
+from ..messages.computing import MemberView, Snapshot
 from .capacity import is_warm
 
 Shares = dict[str, set[Resource]]

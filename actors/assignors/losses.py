@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ...events.model import Resource, Resources
-from ..messages import LossView, MemberView, Snapshot
+from ..messages.computing import LossView, MemberView, Snapshot
 from .crew import Claim
 
 

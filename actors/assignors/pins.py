@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...events.model import Resource, Resources
-from ..messages import Snapshot
+from ..messages.computing import Snapshot
 from .crew import Crew, Shares, workers
 
 

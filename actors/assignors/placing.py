@@ -7,7 +7,7 @@ goes where it must. How all else is dealt out is what tells one assignor from an
 from collections.abc import Callable, Iterable, Mapping
 
 from ...events.model import NOTHING, Resource, Resources
-from ..messages import Assignment, Snapshot
+from ..messages.computing import Assignment, Snapshot
 from .crew import Crew, Shares, claims, kept, muster
 from .losses import returned, waiting
 from .pins import place_pinned

@@ -8,7 +8,7 @@ was one stretch of the list, the other stretches stay where they are meanwhile.
 """
 
 from ...events.model import Resources
-from ..messages import Assignment, Snapshot
+from ..messages.computing import Assignment, Snapshot
 from .crew import Shares
 from .placing import place
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ..messages import Assignment, Snapshot
+from ..messages.computing import Assignment, Snapshot
 from . import range as ranges
 from . import uniform
 

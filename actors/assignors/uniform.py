@@ -7,7 +7,7 @@ lost work waits, parked, until its deadline or until who lost it returns.
 from collections.abc import Mapping
 
 from ...events.model import Resources
-from ..messages import Assignment, Snapshot
+from ..messages.computing import Assignment, Snapshot
 from .crew import Shares
 from .level import level
 from .placing import place

@@ -20,27 +20,13 @@ from ...events.records import (
     Record,
     Tombstone,
 )
-from ..messages import (
-    JOIN_EPOCH,
-    SUCCESS,
-    Command,
-    CommandReply,
-    CommitOffsets,
-    CommitReply,
-    CommitVerdict,
-    DeleteGroup,
-    Error,
-    FinishDeletion,
-    GroupCommand,
-    Heartbeat,
-    HeartbeatReply,
-    Install,
-    InstallReply,
-    ReleaseParked,
-    Reply,
-    RetryAssignor,
-    Traffic,
-)
+from ..errors import SUCCESS, Error
+from ..messages.commands import Command, CommandReply, GroupCommand, Reply, Traffic
+from ..messages.computing import Install, InstallReply
+from ..messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ..messages.orders import DeleteGroup
+from ..messages.timers import FinishDeletion, ReleaseParked, RetryAssignor
+from ..messages.work import CommitOffsets, CommitReply, CommitVerdict
 from .affected import affected
 from .computing.compute import is_news
 from .computing.failure import is_retry_due

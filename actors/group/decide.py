@@ -9,31 +9,29 @@ from collections.abc import Callable
 from typing import Any
 
 from ...events.group import Group
-from ..messages import (
-    Command,
+from ..messages.commands import Command
+from ..messages.computing import Install, Prepare
+from ..messages.heartbeat import Heartbeat
+from ..messages.orders import (
     ConfigureGroup,
     Cordon,
-    DeleteConnector,
     DeleteGroup,
-    EndRest,
     Expect,
+    Place,
+    Rebalance,
+    RemoveMember,
+    Uncordon,
+)
+from ..messages.timers import (
+    EndRest,
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
-    Heartbeat,
-    Install,
-    Place,
-    Prepare,
-    PutConnector,
-    PutTaskConfigs,
-    Rebalance,
     ReleaseParked,
-    RemoveMember,
-    ReportStatus,
     RetryAssignor,
     TimeOutAssignor,
-    Uncordon,
 )
+from ..messages.work import DeleteConnector, PutConnector, PutTaskConfigs, ReportStatus
 from .computing.compute import attended, end_rest, time_out_assignor
 from .computing.failure import retry_assignor
 from .computing.install import install, prepare

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from ...events.group import Group
 from ...events.model import Cause, Why
 from ...events.records import GroupMetadata, Record
-from ..messages import CommandReply, Error, Reply, Snapshot
+from ..errors import Error
+from ..messages.commands import CommandReply, Reply
+from ..messages.computing import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,13 @@ from collections.abc import Iterable
 
 from ...events.model import NOTHING, Assignor, Resources
 from ..errors import MEANINGS, SUCCESS, Error, Remedy
-from ..messages import JOIN_EPOCH, LEAVE_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
+from ..messages.heartbeat import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    TEMPORARY_LEAVE_EPOCH,
+    Heartbeat,
+    HeartbeatReply,
+)
 from .deadlines import Deadlines
 from .instructions import Compute, Fence, Gone, Identity, Instruction, Kill, Start, Stop, Timing
 from .requests import Requests, Sent

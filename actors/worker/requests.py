@@ -8,7 +8,7 @@ after any error, and towards whoever serves the group anew.
 from dataclasses import dataclass, replace
 
 from ...events.model import Assignor, Resources
-from ..messages import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ..messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from .instructions import Identity, Timing
 
 Head = tuple[str, str, int, str, int, str | None]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ...events.model import Resources
-from ..messages import HeartbeatReply
+from ..messages.heartbeat import HeartbeatReply
 from .instructions import Instruction, Send, Timing
 from .requests import Requests
 

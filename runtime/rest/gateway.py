@@ -18,18 +18,9 @@ from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 from ...actors.actor import Address, Line, System, UnreachableError, connect
-from ...actors.messages import (
-    CommandReply,
-    ConfigureGroup,
-    Cordon,
-    DeleteConnector,
-    DeleteGroup,
-    DescribeTraffic,
-    Expect,
-    PutConnector,
-    Traffic,
-    Uncordon,
-)
+from ...actors.messages.commands import CommandReply, DescribeTraffic, Traffic
+from ...actors.messages.orders import ConfigureGroup, Cordon, DeleteGroup, Expect, Uncordon
+from ...actors.messages.work import DeleteConnector, PutConnector
 from ..node.run_folder import NoNodeError, RunFolder
 from ..node.spec import DescribeNode, NodeView, Whereabouts, WhereIs
 from .errors import Unanswered

@@ -14,7 +14,8 @@ from starlette.requests import Request
 
 from ...actors.group.orders.standing import order_for
 from ...actors.group.orders.whereabouts import find_worker
-from ...actors.messages import CommandReply, Cordon, Expect, Uncordon
+from ...actors.messages.commands import CommandReply
+from ...actors.messages.orders import Cordon, Expect, Uncordon
 from ...projections import views
 from .bodies import Expectation, RequiresJson
 from .replies import actor, known, refuse, written

@@ -4,7 +4,8 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from ...actors.messages import CommandReply, Error
+from ...actors.errors import Error
+from ...actors.messages.commands import CommandReply
 from ...events.group import Group
 from .errors import ApiError, not_found
 from .service import Service

@@ -8,7 +8,7 @@ from typing import Final
 
 from ...actors.assignor_actor import Assign, Assigned
 from ...actors.assignors.cooperative import assign
-from ...actors.messages import Assignment, Snapshot
+from ...actors.messages.computing import Assignment, Snapshot
 from .clock import Clock
 
 LONGEST_MS: Final = 500

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ...actors.messages import Install
+from ...actors.messages.computing import Install
 from ...events.codec import decode
 from ...events.evolve import evolve
 from ...events.group import Group

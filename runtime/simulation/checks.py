@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import NamedTuple
 
-from ...actors.messages import Assignment
+from ...actors.messages.computing import Assignment
 from ...events.group import Group, Member
 from ...events.model import NOTHING, Grants, MemberState, Resource, Resources, Token
 from ...events.records import GroupMetadata, Record, ScheduledRebalance, TargetAssignment

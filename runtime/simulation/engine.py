@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from ...actors.messages import CommitOffsets, CommitReply
+from ...actors.messages.work import CommitOffsets, CommitReply
 from ...events.model import NOTHING, Resource, Resources
 from ...projections.launches import Launch
 from ..tasks.reports import Ending

@@ -11,7 +11,9 @@ from typing import Final
 from ...actors.group.coordinator import Answer, Coordinator
 from ...actors.group.desk import Settings
 from ...actors.group.work.ledger import OffsetLedger
-from ...actors.messages import CommitOffsets, GroupCommand, Install, Reply
+from ...actors.messages.commands import GroupCommand, Reply
+from ...actors.messages.computing import Install
+from ...actors.messages.work import CommitOffsets
 from ...events.group import Group
 from .books import Books
 from .clock import Clock

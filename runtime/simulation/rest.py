@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ...actors.messages import ConfigureGroup, Place, Uncordon
+from ...actors.messages.orders import ConfigureGroup, Place, Uncordon
 from ...actors.worker.states import State
 from ...events.model import GroupState
 from .log import GROUP_ID

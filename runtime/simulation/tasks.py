@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...actors.messages import CommitOffsets, CommitReply, Error
+from ...actors.errors import Error
+from ...actors.messages.work import CommitOffsets, CommitReply
 from ...events.codec import TYPES, decode
 from ...events.keys import Key, offset_key, pack_key
 from ...events.model import Advance, Commit, CommitId, Document, Manifest, Resource, Token

@@ -4,19 +4,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from ...actors.messages import (
+from ...actors.messages.commands import GroupCommand
+from ...actors.messages.orders import (
     ConfigureGroup,
     Cordon,
-    DeleteConnector,
     DeleteGroup,
     Expect,
-    GroupCommand,
-    PutConnector,
     Rebalance,
     RemoveMember,
     Uncordon,
 )
-from ...actors.messages import Place as Put
+from ...actors.messages.orders import Place as Put
+from ...actors.messages.work import DeleteConnector, PutConnector
 from ...events.model import Resource
 from .assignor import Blunder
 from .group_process import Border

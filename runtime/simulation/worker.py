@@ -8,14 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ...actors.assignor_actor import Assigned
-from ...actors.messages import (
-    CommitOffsets,
-    CommitReply,
-    GroupCommand,
-    HeartbeatReply,
-    InstallReply,
-    PrepareReply,
-)
+from ...actors.messages.commands import GroupCommand
+from ...actors.messages.computing import InstallReply, PrepareReply
+from ...actors.messages.heartbeat import HeartbeatReply
+from ...actors.messages.work import CommitOffsets, CommitReply
 from ...actors.worker.instructions import (
     Compute,
     Fence,

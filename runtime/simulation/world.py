@@ -7,7 +7,8 @@ from typing import Final
 from ...actors.assignors import cooperative, uniform
 from ...actors.assignors import range as ranges
 from ...actors.group.desk import Settings
-from ...actors.messages import GroupCommand, PutConnector, Reply
+from ...actors.messages.commands import GroupCommand, Reply
+from ...actors.messages.work import PutConnector
 from ...actors.worker.instructions import Identity, Timing
 from ...actors.worker.membership import Membership
 from ...events.group import Group

@@ -15,12 +15,9 @@ from typing import Any
 
 from ...actors.actor import Actor, Address, Failure
 from ...actors.assignor_actor import Assigned
-from ...actors.messages import (
-    CommitReply,
-    HeartbeatReply,
-    InstallReply,
-    PrepareReply,
-)
+from ...actors.messages.computing import InstallReply, PrepareReply
+from ...actors.messages.heartbeat import HeartbeatReply
+from ...actors.messages.work import CommitReply
 from ...actors.worker.instructions import (
     Compute,
     Fence,

@@ -6,9 +6,9 @@ that the member has reached meanwhile.
 """
 
 from ...actors.assignor_actor import Assign, Assigned
-from ...actors.messages import (
+from ...actors.errors import Error
+from ...actors.messages.computing import (
     Assignment,
-    Error,
     Install,
     InstallReply,
     Prepare,

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from ...actors.messages import CommitOffsets, CommitReply, CommitVerdict, Error
+from ...actors.errors import Error
+from ...actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from ...events import records
 from ...events.codec import TYPES, decode
 from ...events.keys import pack_key

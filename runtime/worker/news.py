@@ -7,7 +7,7 @@ for an answer: what the log does not show after a while is said again.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ...actors.messages import PutTaskConfigs, ReportStatus, StatusUpdate
+from ...actors.messages.work import PutTaskConfigs, ReportStatus, StatusUpdate
 from ...events.group import Group
 from ...events.model import Resource, RunState, Token
 from ...events.tokens import token_of

@@ -7,7 +7,7 @@ from assignors.snapshots import NOW_MS, member, snapshot
 from hypothesis import strategies as st
 
 from fairlead.actors.assignors.capacity import COLD, WARM, is_warm
-from fairlead.actors.messages import LossView, MemberView, Snapshot
+from fairlead.actors.messages.computing import LossView, MemberView, Snapshot
 from fairlead.events.model import CONNECTOR, NOTHING, Resource
 
 MEMBER_IDS = ("W1", "W2", "W3", "W4")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fairlead.actors.assignors.cooperative import NAME
-from fairlead.actors.messages import Assignment, LossView, MemberView, Snapshot
+from fairlead.actors.messages.computing import Assignment, LossView, MemberView, Snapshot
 from fairlead.events.model import CONNECTOR, Resource, Resources
 
 NOW_MS = 1_000_000

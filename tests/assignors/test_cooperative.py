@@ -7,7 +7,7 @@ from assignors.snapshots import DEADLINE_MS, NOW_MS, loss, member, one, outcome,
 
 from fairlead.actors.assignors.capacity import COLD, WARM
 from fairlead.actors.assignors.cooperative import assign
-from fairlead.actors.messages import Assignment, MemberView
+from fairlead.actors.messages.computing import Assignment, MemberView
 
 
 def test_the_first_member_gets_everything() -> None:

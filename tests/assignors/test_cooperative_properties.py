@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.assignors.capacity import WARM
 from fairlead.actors.assignors.cooperative import assign
-from fairlead.actors.messages import Assignment, LossView, Snapshot
+from fairlead.actors.messages.computing import Assignment, LossView, Snapshot
 from fairlead.events.model import NOTHING, Resource, Resources
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.assignors import cooperative, uniform
 from fairlead.actors.assignors import range as ranges
-from fairlead.actors.messages import Assignment, MemberView, Snapshot
+from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import Resources
 
 Assign = Callable[[Snapshot], Assignment]

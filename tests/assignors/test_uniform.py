@@ -5,7 +5,7 @@ from assignors.snapshots import after, loss, member, outcome, snapshot
 from hypothesis import given
 
 from fairlead.actors.assignors.uniform import assign
-from fairlead.actors.messages import Snapshot
+from fairlead.actors.messages.computing import Snapshot
 
 
 def test_connectors_and_tasks_count_alike() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.actors.actor import Actor
 from fairlead.actors.host_messages import HostHeartbeats, HostReplies
-from fairlead.actors.messages import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.events.model import Assignor
 
 ASSIGNORS = (Assignor("cooperative"),)

@@ -8,7 +8,7 @@ from benchmarks.figures import median, percentile, tell, times_us
 from benchmarks.groups import desk, heartbeat, settled, share
 
 from fairlead.actors.group.decide import decide
-from fairlead.actors.messages import Heartbeat
+from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.records import TargetAssignment

@@ -14,7 +14,9 @@ from benchmarks.figures import median, tell
 from fairlead.actors.actor import Door, System, start_system
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.group_actor import GroupActor, GroupOpened, OpenGroup
-from fairlead.actors.messages import Assignment, Heartbeat, Install, Prepare, PutConnector
+from fairlead.actors.messages.computing import Assignment, Install, Prepare
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.work import PutConnector
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader

@@ -7,7 +7,7 @@ coordinator's own work is counted: deciding, changing the group, writing down.
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,14 +20,9 @@ from fairlead.actors.assignors.capacity import WARM
 from fairlead.actors.group.coordinator import Asked, Coordinator, Now
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.work.ledger import OffsetLedger
-from fairlead.actors.messages import (
-    GroupCommand,
-    Heartbeat,
-    HeartbeatReply,
-    InstallReply,
-    PrepareReply,
-    Reply,
-)
+from fairlead.actors.messages.commands import GroupCommand, Reply
+from fairlead.actors.messages.computing import InstallReply, PrepareReply
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import (
     Compute,
     Identity,
@@ -89,7 +84,7 @@ class Office:
         return [(answer.to, answer.reply) for answer in outbox]
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self) -> Generator[None]:
         begun = time.process_time()
         yield
         self.cpu_s += time.process_time() - begun

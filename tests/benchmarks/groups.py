@@ -1,7 +1,7 @@
 """Groups of any size, built through the real rules, for the benchmarks."""
 
 from fairlead.actors.group.desk import Desk, Settings
-from fairlead.actors.messages import Heartbeat
+from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import NOTHING, Assignor, Cause, MemberState, Resource, Resources, Why

@@ -15,13 +15,9 @@ from actor_system import runs, title_of
 from cluster.deeds import Deed, Span, deeds_in, spans_of
 
 from fairlead.actors.actor import Address, System, UnreachableError, connect
-from fairlead.actors.messages import (
-    CommandReply,
-    DeleteConnector,
-    Error,
-    GroupCommand,
-    PutConnector,
-)
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.commands import CommandReply, GroupCommand
+from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, MemberState, Resource, RunState

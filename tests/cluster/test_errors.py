@@ -10,7 +10,10 @@ from cluster.node import GROUP, Node, eventually
 from cluster.remains import NotStartedError, Starts
 
 from fairlead.actors.actor import Failure
-from fairlead.actors.messages import CommandReply, Error, Heartbeat, PutConnector
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.work import PutConnector
 from fairlead.events.log.reader import LogReader
 
 pytestmark = pytest.mark.cluster

@@ -7,7 +7,7 @@ from cluster.deeds import overlaps
 from cluster.node import GROUP, Node
 from cluster.remains import Starts
 
-from fairlead.actors.messages import ConfigureGroup, Cordon, Uncordon
+from fairlead.actors.messages.orders import ConfigureGroup, Cordon, Uncordon
 
 pytestmark = pytest.mark.cluster
 

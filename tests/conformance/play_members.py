@@ -8,16 +8,11 @@ from conformance.played import agree, outcome, plays
 from coordination.office import Office
 from coordinator import COOPERATIVE, JOIN, Coordinator, resources
 
-from fairlead.actors.messages import (
-    DeleteConnector,
-    DeleteGroup,
-    Error,
-    ExpireRebalance,
-    ExpireSession,
-    Heartbeat,
-    PutConnector,
-    PutTaskConfigs,
-)
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import DeleteGroup
+from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession
+from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
 from fairlead.events.codec import decode
 from fairlead.events.model import Assignor, Cause, GroupState, MemberState, Token, Why
 from fairlead.events.records import (

@@ -11,7 +11,7 @@ from typing import Any
 from conformance.played import plays
 from coordination.office import SETTINGS, WALL_MS, Office
 
-from fairlead.actors.messages import ExpireRebalance
+from fairlead.actors.messages.timers import ExpireRebalance
 from fairlead.events.model import Cause, MemberState, Why
 from fairlead.events.records import (
     GroupMetadata,

@@ -8,7 +8,8 @@ from conformance.cases import Case
 from coordination.office import Office
 from coordinator import Coordinator
 
-from fairlead.actors.messages import SUCCESS, Heartbeat, HeartbeatReply
+from fairlead.actors.errors import SUCCESS
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 
 Play = Callable[[Office, Any], None]
 PLAYS: dict[tuple[str, str], Play] = {}

@@ -10,14 +10,9 @@ from typing import Any
 
 from coordinator import COOPERATIVE, Coordinator, resource
 
-from fairlead.actors.messages import (
-    JOIN_EPOCH,
-    SUCCESS,
-    ExpireRebalance,
-    ExpireSession,
-    Heartbeat,
-    HeartbeatReply,
-)
+from fairlead.actors.errors import SUCCESS
+from fairlead.actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession
 from fairlead.events.model import Cause, MemberState, Resources, Why
 from fairlead.events.records import (
     CurrentAssignment,

@@ -7,21 +7,14 @@ from typing import Any
 from coordinator import COOPERATIVE, resources
 
 from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.errors import Error
 from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.work.ledger import OffsetLedger
-from fairlead.actors.messages import (
-    Error,
-    GroupCommand,
-    Heartbeat,
-    HeartbeatReply,
-    Install,
-    InstallReply,
-    Prepare,
-    PrepareReply,
-    PutConnector,
-    PutTaskConfigs,
-)
+from fairlead.actors.messages.commands import GroupCommand
+from fairlead.actors.messages.computing import Install, InstallReply, Prepare, PrepareReply
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
 from fairlead.events.group import Group
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.restore import restore

@@ -1,7 +1,7 @@
 """Which requests are new: each process counts its own (PROTOCOL §3, Identity)."""
 
 from fairlead.actors.group.timing.gate import Gate
-from fairlead.actors.messages import Heartbeat
+from fairlead.actors.messages.heartbeat import Heartbeat
 
 
 def request(incarnation: str, sequence: int, member: str = "m") -> Heartbeat:

@@ -2,7 +2,7 @@
 
 from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, sequences, told
 
-from fairlead.actors.messages import CommandReply
+from fairlead.actors.messages.commands import CommandReply
 from fairlead.events.model import GroupState
 
 COMPUTE, NONE = "COMPUTE_ASSIGNMENT", "NONE"

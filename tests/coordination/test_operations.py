@@ -8,19 +8,18 @@ import pytest
 from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 from coordinator import resource
 
+from fairlead.actors.errors import Error
 from fairlead.actors.group.coordinator import Answer
-from fairlead.actors.messages import (
-    CommandReply,
-    CommitOffsets,
-    CommitReply,
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.heartbeat import HeartbeatReply
+from fairlead.actors.messages.orders import (
     ConfigureGroup,
     Cordon,
     DeleteGroup,
-    Error,
     Expect,
-    HeartbeatReply,
     RemoveMember,
 )
+from fairlead.actors.messages.work import CommitOffsets, CommitReply
 from fairlead.events.model import (
     Advance,
     Cause,

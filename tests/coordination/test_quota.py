@@ -6,7 +6,8 @@ from coordination.office import HEARTBEAT_MS, SESSION_MS, SETTINGS, Office
 
 from fairlead.actors.group.coordinator import Answer
 from fairlead.actors.group.timing.quota import BURST
-from fairlead.actors.messages import ConfigureGroup, HeartbeatReply
+from fairlead.actors.messages.heartbeat import HeartbeatReply
+from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import MemberState
 
 

@@ -7,20 +7,16 @@ import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
 from coordinator import COOPERATIVE, resource
 
+from fairlead.actors.errors import Error
 from fairlead.actors.group.coordinator import Asked, Coordinator
 from fairlead.actors.group.work.ledger import OffsetLedger
-from fairlead.actors.messages import (
-    CommandReply,
+from fairlead.actors.messages.commands import CommandReply, GroupCommand
+from fairlead.actors.messages.computing import Install, InstallReply, Prepare
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.work import (
     CommitOffsets,
     CommitReply,
     DeleteConnector,
-    Error,
-    GroupCommand,
-    Heartbeat,
-    HeartbeatReply,
-    Install,
-    InstallReply,
-    Prepare,
     PutConnector,
     PutTaskConfigs,
     ReportStatus,

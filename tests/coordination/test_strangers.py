@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from coordination.office import HEARTBEAT_MS, Office, sequences, told
 
-from fairlead.actors.messages import ConfigureGroup
+from fairlead.actors.messages.orders import ConfigureGroup
 
 
 def test_a_stranger_under_a_members_id_takes_no_held_request_away(office: Office) -> None:

@@ -5,7 +5,10 @@ from dataclasses import replace
 import pytest
 from coordination.office import Office, told
 
-from fairlead.actors.messages import CommandReply, Error, Expect, Heartbeat, Place
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import Expect, Place
 from fairlead.events.model import Assignor, Resource
 
 HUGE = 10**5_000

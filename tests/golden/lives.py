@@ -13,23 +13,18 @@ from coordination.office import SESSION_MS, Office
 from coordinator import COOPERATIVE, resource
 from life import DEEDS, NUMBERS, OPENING, Life
 
-from fairlead.actors.messages import (
-    CommitOffsets,
+from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
+from fairlead.actors.messages.orders import (
     ConfigureGroup,
     Cordon,
-    DeleteConnector,
     DeleteGroup,
     Expect,
-    Install,
     Place,
-    Prepare,
-    PrepareReply,
     Rebalance,
     RemoveMember,
-    ReportStatus,
-    StatusUpdate,
     Uncordon,
 )
+from fairlead.actors.messages.work import CommitOffsets, DeleteConnector, ReportStatus, StatusUpdate
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from coordinator import JOIN, Coordinator, resources
 
+from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.messages import Error, Heartbeat
+from fairlead.actors.messages.heartbeat import Heartbeat
 
 STATIC = replace(JOIN, instance_id="i", url="http://s")
 BEAT = Heartbeat("connect", "S1", 2, "1", instance_id="i")

@@ -9,17 +9,11 @@ from coordinator import COMPUTE, JOIN, Coordinator, resources
 from fairlead.actors.group.affected import affected
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.messages import (
-    Assignment,
-    Command,
-    DeleteConnector,
-    ExpireSession,
-    Heartbeat,
-    HeartbeatReply,
-    Install,
-    PutConnector,
-    ReleaseParked,
-)
+from fairlead.actors.messages.commands import Command
+from fairlead.actors.messages.computing import Assignment, Install
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
+from fairlead.actors.messages.work import DeleteConnector, PutConnector
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -3,11 +3,11 @@
 import pytest
 from coordinator import Coordinator, resource, resources
 
-from fairlead.actors.messages import (
-    CommandReply,
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.timers import FinishDeletion
+from fairlead.actors.messages.work import (
     DeleteConnector,
-    Error,
-    FinishDeletion,
     PutConnector,
     PutTaskConfigs,
     ReportStatus,

@@ -5,15 +5,11 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.messages import (
-    Command,
-    DeleteConnector,
-    Error,
-    ExpireSession,
-    Heartbeat,
-    PutConnector,
-    PutTaskConfigs,
-)
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.commands import Command
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
 from fairlead.events.model import Assignor, Cause, GroupState, MemberState, Token, Why
 from fairlead.events.records import (
     ConnectorConfig,

@@ -5,19 +5,12 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resource
 
-from fairlead.actors.messages import (
-    CommandReply,
-    ConfigureGroup,
-    Cordon,
-    DeleteGroup,
-    Error,
-    ExpireSession,
-    Heartbeat,
-    Place,
-    PutConnector,
-    ReportStatus,
-    StatusUpdate,
-)
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import ConfigureGroup, Cordon, DeleteGroup, Place
+from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.work import PutConnector, ReportStatus, StatusUpdate
 from fairlead.events.group import Group
 from fairlead.events.model import GroupState, Resource, RunState, Token
 from fairlead.events.records import (

@@ -6,19 +6,17 @@ import pytest
 from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors.cooperative import assign
-from fairlead.actors.messages import (
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.computing import (
     Assignment,
-    DeleteConnector,
-    Error,
-    ExpireSession,
-    Heartbeat,
     Install,
     InstallReply,
     Prepare,
     PrepareReply,
-    RetryAssignor,
-    TimeOutAssignor,
 )
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.timers import ExpireSession, RetryAssignor, TimeOutAssignor
+from fairlead.actors.messages.work import DeleteConnector
 from fairlead.events.model import Assignor, Cause, Why
 from fairlead.events.records import GroupMetadata, Record, TargetAssignment
 

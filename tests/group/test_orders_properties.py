@@ -11,23 +11,21 @@ from random import Random
 import pytest
 from coordinator import JOIN, Coordinator, resource
 
-from fairlead.actors.messages import (
-    Command,
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.commands import Command
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.orders import (
     ConfigureGroup,
     Cordon,
     DeleteGroup,
-    Error,
     Expect,
-    ExpireSession,
-    Heartbeat,
-    HeartbeatReply,
     Place,
-    PutConnector,
     Rebalance,
-    ReleaseParked,
     RemoveMember,
     Uncordon,
 )
+from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
+from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import GroupState
 
 WORKERS = ("w1", "w2", "w3")

@@ -6,17 +6,12 @@ import pytest
 from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors.cooperative import assign
-from fairlead.actors.messages import (
-    Assignment,
-    DeleteConnector,
-    Error,
-    Expect,
-    ExpireSession,
-    Heartbeat,
-    Install,
-    InstallReply,
-    Snapshot,
-)
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Snapshot
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import Expect
+from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.work import DeleteConnector
 from fairlead.events.records import TargetAssignment
 
 DELAY_MS = 300_000

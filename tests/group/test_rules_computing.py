@@ -6,23 +6,22 @@ import pytest
 from coordinator import COMPUTE, COOPERATIVE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.messages import (
+from fairlead.actors.messages.computing import (
     Assignment,
-    Error,
-    ExpireSession,
-    Heartbeat,
     Install,
     InstallReply,
     LossView,
     MemberView,
-    Place,
     Prepare,
     PrepareReply,
-    PutConnector,
-    ReleaseParked,
     Snapshot,
 )
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import Place
+from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
+from fairlead.actors.messages.work import PutConnector
 
 DELAY_MS = 60_000
 

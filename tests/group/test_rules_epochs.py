@@ -5,16 +5,12 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resources
 
+from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.messages import (
-    Assignment,
-    Error,
-    ExpireSession,
-    Heartbeat,
-    HeartbeatReply,
-    PutConnector,
-    ReleaseParked,
-)
+from fairlead.actors.messages.computing import Assignment
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
+from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import Assignor, Cause, Why
 from fairlead.events.records import GroupMetadata, TargetAssignment
 

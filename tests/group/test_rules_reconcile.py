@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from coordinator import Coordinator, resources
 
+from fairlead.actors.errors import Error
 from fairlead.actors.group.members.reconcile import FencedError, Goal, reconcile
-from fairlead.actors.messages import Error, Heartbeat
+from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import Cause, MemberState, Resource, Why
 from fairlead.events.records import CurrentAssignment, GroupMetadata, TargetAssignment
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 from coordinator import COOPERATIVE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.group.computing.snapshot import snapshot_of
-from fairlead.actors.messages import Cordon, MemberView, Place, Snapshot, Uncordon
+from fairlead.actors.messages.computing import MemberView, Snapshot
+from fairlead.actors.messages.orders import Cordon, Place, Uncordon
 
 CALLED = ("http://w1", "two", "W3")
 

@@ -16,8 +16,10 @@ from group.static_seat import (
     static_group,
 )
 
+from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.messages import Error, ExpireSession, Heartbeat
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Cause, GroupState, MemberState, Why
 from fairlead.events.records import (
     CurrentAssignment,

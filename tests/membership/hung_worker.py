@@ -12,8 +12,9 @@ from typing import Any
 from thespian.actors import ActorSystem
 
 from fairlead.actors.actor import Actor, Address
+from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.messages import Error, Heartbeat, HeartbeatReply
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Resource

@@ -8,7 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterable
 
-from fairlead.actors.messages import Error, Heartbeat, HeartbeatReply
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import (
     Fence,
     Gone,
@@ -149,6 +150,7 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
         "fairlead.actors",
         "fairlead.actors.errors",
         "fairlead.actors.messages",
+        "fairlead.actors.messages.heartbeat",
         "fairlead.actors.worker",
         "fairlead.actors.worker.callbacks",
         "fairlead.actors.worker.deadlines",

@@ -12,7 +12,7 @@ from membership.seat import (
 )
 
 from fairlead.actors.errors import MEANINGS, SUCCESS, Error, Remedy
-from fairlead.actors.messages import Heartbeat
+from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Fence, Gone
 from fairlead.actors.worker.states import State
 

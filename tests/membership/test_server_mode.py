@@ -3,7 +3,7 @@
 import pytest
 from membership.seat import ASSIGNORS, PATIENCE_MS, TIMING, Seat, seated
 
-from fairlead.actors.messages import Heartbeat
+from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Identity
 from fairlead.actors.worker.membership import Membership
 from fairlead.actors.worker.states import State

@@ -3,7 +3,7 @@
 import pytest
 from membership.seat import PATIENCE_MS, SESSION_MS, Seat, resources, seated, static_seat
 
-from fairlead.actors.messages import Heartbeat
+from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Fence, Gone, Start, Stop
 from fairlead.actors.worker.states import State
 

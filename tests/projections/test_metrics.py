@@ -8,7 +8,7 @@ from coordinator import Coordinator
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from fairlead.actors.messages import ReportStatus, StatusUpdate
+from fairlead.actors.messages.work import ReportStatus, StatusUpdate
 from fairlead.events.model import Resource, RunState, Token, Why
 from fairlead.projections.metrics import Exposition, GroupFigures, LogFigures, RequestMetrics
 from fairlead.projections.progress import Progress

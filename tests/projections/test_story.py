@@ -7,15 +7,10 @@ from coordinator import JOIN, Coordinator, resource, resources
 from log.samples import TIME_MS
 
 from fairlead.actors.assignors.cooperative import assign
-from fairlead.actors.messages import (
-    Assignment,
-    ExpireSession,
-    Heartbeat,
-    Install,
-    PutConnector,
-    ReleaseParked,
-    RetryAssignor,
-)
+from fairlead.actors.messages.computing import Assignment, Install
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.timers import ExpireSession, ReleaseParked, RetryAssignor
+from fairlead.actors.messages.work import PutConnector
 from fairlead.events.codec import TYPES, encode
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader

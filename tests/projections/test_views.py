@@ -4,14 +4,10 @@ import pytest
 from coordinator import JOIN, Coordinator, resource
 
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.messages import (
-    Assignment,
-    CommandReply,
-    DeleteConnector,
-    ExpireSession,
-    ReportStatus,
-    StatusUpdate,
-)
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.computing import Assignment
+from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.work import DeleteConnector, ReportStatus, StatusUpdate
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.views import (
     Doing,

@@ -2,7 +2,7 @@
 
 from rest.scribe import Desk
 
-from fairlead.actors.messages import CommandReply, Traffic
+from fairlead.actors.messages.commands import CommandReply, Traffic
 from fairlead.runtime.node.spec import NodeView, ProcessView, Whereabouts
 from fairlead.runtime.rest.errors import Unanswered
 from fairlead.runtime.rest.gateway import Command, Outcome

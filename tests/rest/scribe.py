@@ -15,17 +15,17 @@ from typing import Any
 
 from coordinator import JOIN, Coordinator
 
+from fairlead.actors.errors import Error as Told
 from fairlead.actors.group.work.commit import commit_offsets
 from fairlead.actors.group.work.ledger import OffsetLedger
-from fairlead.actors.messages import (
-    CommandReply,
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.work import (
     CommitOffsets,
     CommitReply,
     PutTaskConfigs,
     ReportStatus,
     StatusUpdate,
 )
-from fairlead.actors.messages import Error as Told
 from fairlead.events.codec import encode
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog

@@ -11,8 +11,10 @@ import pytest
 from actor_system import Running, actor_system, eventually
 from rest.process import running
 
+from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.messages import CommandReply, DeleteConnector, Error, PutConnector
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.node.run_folder import NodeFile, RunFolder
 from fairlead.runtime.node.spec import Begin, Begun, EngineSpec, NodeSpec

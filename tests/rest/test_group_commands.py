@@ -4,7 +4,7 @@ from rest.client import Client
 from rest.conftest import House
 
 from fairlead.actors.group.orders.configuration import SETTINGS
-from fairlead.actors.messages import DeleteGroup
+from fairlead.actors.messages.orders import DeleteGroup
 
 CONFIG = "/groups/connect/config"
 LOCKED = {"connector.class": "Locked"}

@@ -17,7 +17,7 @@ from fairlead.actors.group.timing import deadlines, timers
 from fairlead.actors.group.timing.deadlines import Deadlines as GroupDeadlines
 from fairlead.actors.group.timing.gate import Gate
 from fairlead.actors.group.work import commit
-from fairlead.actors.messages import ExpireRebalance, ExpireSession
+from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession
 from fairlead.events import evolve
 from fairlead.events.model import MemberState, Resource
 from fairlead.events.tokens import token_of

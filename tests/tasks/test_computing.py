@@ -1,9 +1,9 @@
 """A member's part in computing: what is lost on the way is asked again, what is late is dropped."""
 
 from fairlead.actors.assignor_actor import Assign, Assigned
-from fairlead.actors.messages import (
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.computing import (
     Assignment,
-    Error,
     Install,
     InstallReply,
     Prepare,

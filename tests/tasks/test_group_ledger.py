@@ -7,7 +7,8 @@ from queue import Queue
 
 import pytest
 
-from fairlead.actors.messages import CommitOffsets, CommitReply, CommitVerdict, Error
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.model import Commit, CommitId, Manifest, Token
 from fairlead.runtime.tasks.ledger import Fenced, Unanswered
 from fairlead.runtime.worker.group_ledger import CommitsWait, GroupLedger

@@ -11,10 +11,10 @@ from tasks.numbers import Hooks, LineSink, Numbers, staged, written
 
 from fairlead.actors.group.work.commit import commit_offsets
 from fairlead.actors.group.work.ledger import OffsetLedger
-from fairlead.actors.messages import (
+from fairlead.actors.messages.timers import FinishDeletion
+from fairlead.actors.messages.work import (
     CommitOffsets,
     DeleteConnector,
-    FinishDeletion,
     PutConnector,
     PutTaskConfigs,
 )

@@ -10,7 +10,8 @@ from ....events.group import AssignorRange, Group
 from ....events.model import Assignor, Why
 from ....events.records import MemberMetadata
 from ...assignors.server import SERVER_ASSIGNORS
-from ...messages import Error, Heartbeat
+from ...errors import Error
+from ...messages.heartbeat import Heartbeat
 from ..members.validate import LONGEST_NAME
 from .elect import Electorate, range_of
 

@@ -12,7 +12,7 @@ from ....events.evolve import evolve
 from ....events.group import Group
 from ....events.records import GroupMetadata, Record
 from ...assignors.server import BUILT_IN, SERVER_ASSIGNORS
-from ...messages import EndRest, TimeOutAssignor
+from ...messages.timers import EndRest, TimeOutAssignor
 from ..desk import Computation, Decision, Desk
 from .elect import can_run, elect
 from .failure import failed

@@ -5,7 +5,7 @@ from dataclasses import replace
 from ....events.group import Group
 from ....events.model import NOTHING, Why
 from ....events.records import TargetAssignment
-from ...messages import RetryAssignor
+from ...messages.timers import RetryAssignor
 from ..desk import Decision, Desk, Settings, bump
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ....events.group import Group, Member
 from ....events.model import Assignor, Resource
 from ....events.records import MemberMetadata, Operator
-from ...messages import LossView, MemberView, Snapshot
+from ...messages.computing import LossView, MemberView, Snapshot
 from ..orders.standing import worker_name
 
 NO_ASSIGNOR = Assignor("")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ....events.group import Group
 from ....events.model import NOTHING, Grants, Resource, Resources
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
-from ...messages import Assignment, Snapshot
+from ...messages.computing import Assignment, Snapshot
 from ..members.validate import LARGEST_METADATA
 
 

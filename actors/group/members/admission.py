@@ -2,7 +2,8 @@
 
 from ....events.group import Group, Member
 from ....events.records import CurrentAssignment
-from ...messages import JOIN_EPOCH, Error, Heartbeat
+from ...errors import Error
+from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
 from ..computing.assignor_lists import refuse_assignors
 from ..desk import Desk
 from .seats import is_away, refuse_instance

@@ -13,7 +13,8 @@ from ....events.records import (
     ScheduledRebalance,
     Tombstone,
 )
-from ...messages import TEMPORARY_LEAVE_EPOCH, Error, Heartbeat, HeartbeatReply
+from ...errors import Error
+from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
 from ..desk import Decision, Desk
 from ..orders.standing import carried_out, expected_back_ms, shares_deadline
 from .seats import step_away

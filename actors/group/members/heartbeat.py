@@ -11,7 +11,8 @@ from ....events.records import (
     Record,
     Tombstone,
 )
-from ...messages import JOIN_EPOCH, Error, Heartbeat, HeartbeatReply
+from ...errors import Error
+from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.assignor_lists import change_in, change_of_mode
 from ..computing.compute import ask, attend
 from ..desk import Decision, Desk

@@ -10,7 +10,8 @@ from dataclasses import replace
 from ....events.group import NOT_STARTED, Group, Member
 from ....events.model import MemberState, Succession
 from ....events.records import CurrentAssignment, MemberMetadata
-from ...messages import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Error, Heartbeat
+from ...errors import Error
+from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 from ..desk import Settings
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from ....events.model import CONNECTOR, Assignor
 from ....events.records import MemberMetadata
-from ...messages import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
+from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 
 LONGEST_NAME = 200
 """Bytes of an id or a connector's name: they are part of the log's keys."""

@@ -13,7 +13,9 @@ from difflib import get_close_matches
 
 from ....events.group import Group
 from ....events.records import GroupConfiguration, Record, Tombstone
-from ...messages import CommandReply, ConfigureGroup, Error
+from ...errors import Error
+from ...messages.commands import CommandReply
+from ...messages.orders import ConfigureGroup
 from ...worker.instructions import REQUEST_GRACE_MS
 from ..desk import Decision, Desk, Settings
 from ..members.validate import LARGEST_NUMBER, LONGEST_SESSION_MS

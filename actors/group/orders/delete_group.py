@@ -32,7 +32,9 @@ from ....events.records import (
     TaskStatus,
     Tombstone,
 )
-from ...messages import CommandReply, DeleteGroup, Error
+from ...errors import Error
+from ...messages.commands import CommandReply
+from ...messages.orders import DeleteGroup
 from ..desk import Decision, Desk
 
 

@@ -11,7 +11,9 @@ from dataclasses import replace
 from ....events.group import Group
 from ....events.model import GroupState, Why
 from ....events.records import Loss, Record, ScheduledRebalance
-from ...messages import CommandReply, Error, Expect
+from ...errors import Error
+from ...messages.commands import CommandReply
+from ...messages.orders import Expect
 from ..desk import Decision, Desk, bump
 from ..members.validate import LARGEST_NUMBER, flaw_in_name, shown
 from .operate import refuse

@@ -10,16 +10,10 @@ from dataclasses import replace
 from ....events.group import Group
 from ....events.model import Resource, Scope, Why
 from ....events.records import Operator, Record
-from ...messages import (
-    TEMPORARY_LEAVE_EPOCH,
-    CommandReply,
-    Cordon,
-    Error,
-    Place,
-    Rebalance,
-    RemoveMember,
-    Uncordon,
-)
+from ...errors import Error
+from ...messages.commands import CommandReply
+from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH
+from ...messages.orders import Cordon, Place, Rebalance, RemoveMember, Uncordon
 from ..desk import Decision, Desk, bump
 from ..members.depart import Departure, depart
 from ..members.validate import flaw_in_name, shown

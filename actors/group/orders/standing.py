@@ -12,7 +12,7 @@ from ....events.group import Group, Member
 from ....events.keys import operator_key
 from ....events.model import Scope
 from ....events.records import Loss, MemberMetadata, Operator, Record, Tombstone
-from ...messages import LEAVE_EPOCH, Heartbeat
+from ...messages.heartbeat import LEAVE_EPOCH, Heartbeat
 
 
 def worker_name(who: MemberMetadata | Loss) -> str:

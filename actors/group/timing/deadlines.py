@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ....events.group import Group, Member
 from ....events.model import MemberState
-from ...messages import ExpireRebalance, ExpireSession
+from ...messages.timers import ExpireRebalance, ExpireSession
 from ..desk import Settings
 from ..members.seats import patience_ms
 from .alarms import Alarms

@@ -5,7 +5,7 @@ from that incarnation, leaves included (PROTOCOL §3, Identity). Soft state: aft
 the epochs alone fence.
 """
 
-from ...messages import JOIN_EPOCH, Heartbeat
+from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
 from ..members.validate import LONGEST_TEXT
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ....events.group import NO_SCHEDULE
 from ....events.records import ScheduledRebalance
-from ...messages import ReleaseParked
+from ...messages.timers import ReleaseParked
 from .alarms import Alarms
 
 

@@ -11,7 +11,8 @@ cell rate algorithm, ITU-T I.371): O(1) per request, and nothing to do as time p
 
 from dataclasses import replace
 
-from ...messages import HeartbeatReply, Reply
+from ...messages.commands import Reply
+from ...messages.heartbeat import HeartbeatReply
 from ..desk import Settings
 
 BURST = 5

@@ -3,7 +3,7 @@
 from ....events.group import Group, Member
 from ....events.model import MemberState, Why
 from ....events.records import ScheduledRebalance
-from ...messages import ExpireRebalance, ExpireSession, ReleaseParked
+from ...messages.timers import ExpireRebalance, ExpireSession, ReleaseParked
 from ..desk import Decision, Desk, bump
 from ..members.depart import Departure, depart
 from ..orders.standing import removal_of

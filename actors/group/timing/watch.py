@@ -6,7 +6,7 @@ computes nor keeps the next one waiting.
 
 from collections.abc import Iterator
 
-from ...messages import EndRest, TimeOutAssignor
+from ...messages.timers import EndRest, TimeOutAssignor
 from ..desk import Desk
 from .alarms import Alarms
 

@@ -13,7 +13,8 @@ from ....events.keys import Key, commit_key, offset_key
 from ....events.model import Commit, CommitId, Document, Resource
 from ....events.records import Committed, Offset, Record, TaskProgress, Tombstone
 from ....events.tokens import token_of
-from ...messages import CommitOffsets, CommitReply, CommitVerdict, Error
+from ...errors import Error
+from ...messages.work import CommitOffsets, CommitReply, CommitVerdict
 
 REMEDY = "stop the task, which starts again from the logged offset where it is assigned"
 """What a fenced task is to do."""

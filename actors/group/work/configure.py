@@ -16,11 +16,11 @@ from ....events.records import (
     Tombstone,
 )
 from ....events.tokens import token_of
-from ...messages import (
-    CommandReply,
+from ...errors import Error
+from ...messages.commands import CommandReply
+from ...messages.timers import FinishDeletion
+from ...messages.work import (
     DeleteConnector,
-    Error,
-    FinishDeletion,
     PutConnector,
     PutTaskConfigs,
     ReportStatus,

@@ -1,0 +1,114 @@
+"""Prepare and Install: what an assignment is computed from, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...events.model import Grants, Resource, Resources
+from ..errors import Error
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """The chosen member asks for what it needs to compute an assignment."""
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """One member as an assignor sees it."""
+
+    member_id: str
+    member_epoch: int
+    instance_id: str | None
+    url: str
+    rack: str | None
+    version: int
+    reason: int
+    metadata: bytes
+    owned: Resources
+    target: Resources
+    joined_epoch: int = 0
+    cordoned: bool = False
+    """It keeps what it has, and is to be given nothing more."""
+    draining: bool = False
+    """It is to give up all that it has."""
+    worker: str = ""
+    """The name by which operators' orders and pins know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossView:
+    """Work that a member lost and that may be parked until the deadline, wall clock."""
+
+    member_id: str
+    instance_id: str | None
+    url: str
+    resources: Resources
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The group as an assignor sees it: all that an assignment is computed from."""
+
+    group_epoch: int
+    assignment_epoch: int
+    assignor: str
+    assignor_metadata: bytes
+    configured: Resources
+    members: Mapping[str, MemberView]
+    losses: tuple[LossView, ...]
+    parked: Grants
+    fired: Resources
+    now_ms: int
+    weights: Mapping[Resource, int] = field(default_factory=dict[Resource, int])
+    """What resources weigh that do not weigh 1."""
+    pins: Mapping[Resource, tuple[str, ...]] = field(
+        default_factory=dict[Resource, tuple[str, ...]]
+    )
+    """The workers that operators allow for a resource; any where it is not named."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareReply:
+    """The snapshot to compute from, or why there is none."""
+
+    error: Error
+    message: str = ""
+    snapshot: Snapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What an assignor made of a snapshot."""
+
+    members: Mapping[str, Resources]
+    parked: Grants = field(default_factory=dict[Resource, int])
+    """Work left out on purpose, each with its deadline, wall clock."""
+    unplaceable: Mapping[Resource, str] = field(default_factory=dict[Resource, str])
+    """Work that no member can take, each with the reason."""
+    version: int = 0
+    metadata: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """The chosen member hands in what it computed, or says why it could not."""
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    group_epoch: int
+    assignment: Assignment | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallReply:
+    """Whether the computed assignment is the group's target now."""
+
+    error: Error
+    message: str = ""

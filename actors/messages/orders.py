@@ -1,0 +1,93 @@
+"""What people order of a group: its settings, its workers, where its work may run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...events.model import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroup:
+    """End an empty group: nothing of it stays but its history."""
+
+    group_id: str
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigureGroup:
+    """Change settings of a group while it runs; None takes one back to the node's."""
+
+    group_id: str
+    configs: Mapping[str, str | None]
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon:
+    """Give a worker nothing more; with `drain` have it give up what it has as well.
+
+    A worker is named by member id, instance id, url or client id.
+    """
+
+    group_id: str
+    worker: str
+    drain: bool = False
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon:
+    """Let a worker be given work again."""
+
+    group_id: str
+    worker: str
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """A worker is expected back in so many milliseconds; its work waits for it until then."""
+
+    group_id: str
+    worker: str
+    within_ms: int
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Set what a connector's work, or one task, weighs, and on which workers it may run.
+
+    None leaves a value as it is; weight 1 and no pins are how everything starts.
+    """
+
+    group_id: str
+    resource: Resource
+    weight: int | None = None
+    pins: tuple[str, ...] | None = None
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """Have the group's target computed anew."""
+
+    group_id: str
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMember:
+    """End a member's seat; with `force` also one that still holds work.
+
+    By force it is answered no more, and goes when it must have fenced itself.
+    """
+
+    group_id: str
+    worker: str
+    force: bool = False
+    actor: str | None = None
+
+
+OperatorCommand = Cordon | Uncordon | Expect | Place | Rebalance | RemoveMember

@@ -1,0 +1,77 @@
+"""What a group says to itself when time has passed; nobody else may."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireSession:
+    """A member was not heard of for a session timeout; the group says so to itself.
+
+    `acknowledged` tells whether the member ever answered for an assignment. Only the seat
+    that was taken at `joined_epoch` ends by it; None: whichever has that member id now.
+    """
+
+    member_id: str
+    acknowledged: bool = True
+    joined_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireRebalance:
+    """A member did not give up in time what the record at `offset` asked it to."""
+
+    member_id: str
+    offset: int
+    acknowledged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseParked:
+    """The deadline of parked work has come; the group says so to itself.
+
+    `until_ms` is the latest deadline that has come, whatever the wall clock says by now.
+    """
+
+    until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAssignor:
+    """The back-off after a failed computation is over; the group says so to itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOutAssignor:
+    """Who was chosen for the computation of that number took too long over it.
+
+    The group says so to itself.
+    """
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndRest:
+    """The assignment interval since the last computation is over, the next may begin.
+
+    The group says so to itself.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class FinishDeletion:
+    """Nothing of a deleted connector runs or waits to be published any more."""
+
+    connector: str
+
+
+TimerCommand = (
+    ExpireSession
+    | ExpireRebalance
+    | ReleaseParked
+    | RetryAssignor
+    | TimeOutAssignor
+    | EndRest
+    | FinishDeletion
+)
+"""What a group says to itself; nobody else may."""
