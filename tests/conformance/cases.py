@@ -22,6 +22,9 @@ RUN = (
 )
 """The sections that are run; the last four are told in words, and played by hand."""
 
+TOLD_IN_WORDS = RUN[-4:]
+"""The sections whose cases no machine can read."""
+
 LATER = ("classic_translation", "migration")
 """The sections on members of the classic protocol, which this coordinator does not speak yet."""
 

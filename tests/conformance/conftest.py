@@ -10,14 +10,36 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance.cases import RUN, Case, assignor_files, later_cases, read_cases
+from conformance import play_members, play_timers
+from conformance.cases import (
+    RUN,
+    TOLD_IN_WORDS,
+    Case,
+    assignor_files,
+    later_cases,
+    read_cases,
+)
+from conformance.played import PLAYS
 
+assert play_members
+assert play_timers
+DEFAULT = "../shared/conformance"
 OUTCOMES = pytest.StashKey[Counter[str]]()
 
 
 def conformance_dir(config: pytest.Config) -> Path:
     """Return the folder of the conformance data."""
     return config.rootpath / str(config.getoption("--conformance-dir"))
+
+
+def _is_our_own(config: pytest.Config) -> bool:
+    """Tell whether the cases are those that this version was built by: all of them are played."""
+    return bool(config.getoption("--conformance-dir") == DEFAULT)
+
+
+def is_played(case: Case) -> bool:
+    """Tell whether somebody has written down how a case that is told in words goes."""
+    return (case.section, case.case_id) in PLAYS
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,6 +52,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     folder = conformance_dir(metafunc.config)
     cases = [case for case in read_cases(folder) if case.section == section]
+    if section in TOLD_IN_WORDS and not _is_our_own(metafunc.config):
+        cases = [case for case in cases if is_played(case)]
     if cases:
         metafunc.parametrize(section, cases, ids=[case.case_id for case in cases])
     else:
@@ -67,6 +91,13 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         f"{outcomes.total()} cases of {folder}: {outcomes['passed']} passed,"
         f" {outcomes['failed']} failed, {outcomes['skipped']} skipped"
     )
+    unplayed = [
+        case.case_id
+        for case in read_cases(folder)
+        if case.section in TOLD_IN_WORDS and not is_played(case)
+    ]
+    if unplayed and not _is_our_own(config):
+        terminalreporter.line(f"not run, told in words: {', '.join(unplayed)}")
     if later := later_cases(folder):
         terminalreporter.line(f"not run: {later} cases of the classic protocol (not spoken yet)")
     if files := assignor_files(folder):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance import play_members, play_timers
 from conformance.cases import Case
 from conformance.played import PLAYS, play
 from coordination.office import SETTINGS, Office
@@ -27,9 +26,6 @@ from fairlead.events.records import (
     Record,
     TargetAssignment,
 )
-
-assert play_members
-assert play_timers
 
 
 @pytest.fixture
