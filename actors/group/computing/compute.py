@@ -10,8 +10,16 @@ from typing import NamedTuple
 
 from ....events.evolve import evolve
 from ....events.group import Group
-from ....events.records import GroupMetadata, Record
+from ....events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    TargetAssignment,
+    Tombstone,
+)
 from ...assignors.server import BUILT_IN, SERVER_ASSIGNORS
+from ...messages.heartbeat import JOIN_EPOCH
 from ...messages.timers import EndRest, TimeOutAssignor
 from ..desk import Computation, Decision, Desk
 from .elect import can_run, elect
@@ -41,8 +49,8 @@ def is_due(group: Group) -> bool:
 
 def attend(group: Group, desk: Desk, records: Sequence[Record], now_ms: int) -> Attended:
     """See to a target that is due once these records are written; they are not, yet."""
-    bumps = bool(records) and any(type(record) is GroupMetadata for record in records)
-    if not bumps and group.group_epoch <= group.assignment_epoch:
+    bumps = any(type(record) is GroupMetadata for record in records)
+    if not bumps and _is_attended(group, desk, records):
         return Attended(desk, (), group)
     if bumps and desk.timed_out:
         desk = replace(desk, timed_out=frozenset())
@@ -62,6 +70,21 @@ def attend(group: Group, desk: Desk, records: Sequence[Record], now_ms: int) -> 
     for record in made:
         evolve(ahead, record, ahead.end)
     return Attended(_begin(desk, None), tuple(made), ahead)
+
+
+def _is_attended(group: Group, desk: Desk, records: Sequence[Record]) -> bool:
+    """Tell whether no target is due, or all is still as the last decision left it."""
+    if group.group_epoch <= group.assignment_epoch:
+        return True
+    is_under_way = desk.computation is not None or desk.rests
+    return is_under_way and not any(map(_matters, records))
+
+
+def _matters(record: Record) -> bool:
+    """Tell whether who computes may be another after the record."""
+    if type(record) is CurrentAssignment:
+        return record.member_epoch < JOIN_EPOCH  # it left for a while
+    return type(record) in {MemberMetadata, TargetAssignment, Tombstone}
 
 
 def _ask_a_member(outlook: Outlook, desk: Desk) -> Desk | None:

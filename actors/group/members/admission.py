@@ -69,9 +69,11 @@ def _refuse_stranger(
 
 def _flaw_in_session(desk: Desk, request: Heartbeat) -> str:
     """Return whether the group would have to wait too long for the member, or nothing."""
+    if request.session_timeout_ms <= LONGEST_SESSION_MS:
+        return ""
     own_ms = max(each.session_timeout_ms for each in (desk.settings, desk.node) if each)
     longest_ms = max(LONGEST_SESSION_MS, own_ms)
-    if request.session_timeout_ms <= longest_ms:
+    if request.session_timeout_ms <= own_ms:
         return ""
     return f"SessionTimeoutMs is {request.session_timeout_ms}: it may be {longest_ms} at most"
 
