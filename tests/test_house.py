@@ -68,7 +68,7 @@ PURE = (
     "events/tokens.py",
     "actors/messages/*.py",
     "actors/group/**/*.py",
-    "actors/assignors/*.py",
+    "actors/assignors/**/*.py",
     "actors/worker/*.py",
     "projections/launches.py",
 )

@@ -1,4 +1,4 @@
-"""Reading the conformance data: one case after the other, each with its id."""
+"""Reading the conformance data of the coordinator: one case after the other, each with its id."""
 # pyright: basic
 
 from collections.abc import Iterator
@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import yaml
 
 RECONCILIATION = "reconciliation*.yaml"
-ASSIGNORS = ("assignors*.yaml", "assignors*.json")
 RUN = (
     "builder_cases",
     "sequences",
@@ -78,8 +77,3 @@ def later_cases(folder: Path) -> int:
         for case in document.get(section) or []
         if isinstance(case, dict)
     )
-
-
-def assignor_files(folder: Path) -> list[str]:
-    """Return the names of the assignor files in the folder."""
-    return sorted(path.name for pattern in ASSIGNORS for path in folder.glob(pattern))

@@ -11,19 +11,14 @@ from typing import Any
 
 import pytest
 from conformance import play_members, play_timers
-from conformance.cases import (
-    RUN,
-    TOLD_IN_WORDS,
-    Case,
-    assignor_files,
-    later_cases,
-    read_cases,
-)
+from conformance.assignor_cases import RUN_ASSIGNORS, read_assignor_cases, unread_cases
+from conformance.cases import RUN, TOLD_IN_WORDS, Case, later_cases, read_cases
 from conformance.played import PLAYS
 
 assert play_members
 assert play_timers
 DEFAULT = "../shared/conformance"
+SECTIONS = (*RUN, *RUN_ASSIGNORS)
 OUTCOMES = pytest.StashKey[Counter[str]]()
 
 
@@ -47,11 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    section = next((name for name in metafunc.fixturenames if name in RUN), None)
+    section = next((name for name in metafunc.fixturenames if name in SECTIONS), None)
     if section is None:
         return
     folder = conformance_dir(metafunc.config)
-    cases = [case for case in read_cases(folder) if case.section == section]
+    read = read_cases if section in RUN else read_assignor_cases
+    cases = [case for case in read(folder) if case.section == section]
     if section in TOLD_IN_WORDS and not _is_our_own(metafunc.config):
         cases = [case for case in cases if is_played(case)]
     if cases:
@@ -67,7 +63,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
     report: pytest.TestReport = yield
     callspec = getattr(item, "callspec", None)
     is_case = callspec is not None and any(
-        isinstance(callspec.params.get(section), Case) for section in RUN
+        isinstance(callspec.params.get(section), Case) for section in SECTIONS
     )
     if is_case and (report.when == "call" or report.outcome == "skipped"):
         item.config.stash[OUTCOMES][report.outcome] += 1
@@ -100,5 +96,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.line(f"not run, told in words: {', '.join(unplayed)}")
     if later := later_cases(folder):
         terminalreporter.line(f"not run: {later} cases of the classic protocol (not spoken yet)")
-    if files := assignor_files(folder):
-        terminalreporter.line(f"not run: {', '.join(files)} (those assignors are not built)")
+    if unread := unread_cases(folder):
+        terminalreporter.line(f"not run, not for a machine to read: {', '.join(unread)}")

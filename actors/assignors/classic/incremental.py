@@ -1,0 +1,123 @@
+"""The incremental cooperative assignor: in one round revoke, in the next give out.
+
+What workers run stays with them, except what was deleted, what two of them run, and what one
+has above its share. That is revoked first; when they have stopped it and rejoined, it is
+nobody's, and is given out as if new. Work that is lost with its worker waits, see `lost`.
+
+Connect's class keeps its memory in fields; here it goes in and comes out, so that the same
+memory and the same round always lead to the same result. Workers are gone through in the
+order of their ids, where Connect takes that of a hash map. See KIP-415, and
+`IncrementalCooperativeAssignor` (`performTaskAssignment`) of Connect.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ....events.model import NOTHING, Resource, Resources
+from .backoff import backoff_ms
+from .filling import hand_out
+from .loads import Loads, joined, union, without
+from .lost import Clock, Handled, handle_lost
+from .memory import Memory, Wait
+from .surplus import surplus
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one rebalance starts from: what is configured, and what each worker says it runs.
+
+    `generation` is the one to be assigned, `completed` the last that the leader went through.
+    """
+
+    configured: Resources
+    reported: Loads
+    generation: int
+    completed: int
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Increments:
+    """What each worker takes over and gives up, and when all rejoin (milliseconds; 0: not)."""
+
+    assigned: Loads
+    revoked: Loads
+    delay_ms: int
+
+
+class _Found(NamedTuple):
+    """What has changed since the last round."""
+
+    deleted: Resources
+    lost: Resources
+    created: Resources
+
+
+def assign(memory: Memory, given: Round) -> tuple[Memory, Increments]:
+    """Return what to remember, and the increments of every worker that takes part."""
+    found = _find(memory, given)
+    revoked = _revoke(given.reported, found.deleted)
+    kept = without(given.reported, revoked)
+    handled = handle_lost(memory, found.lost, kept, given.clock)
+    loads = joined(kept, handled.handed)
+    memory, delay_ms, over = _level(memory, handled, given, loads)
+    loads = without(loads, over)
+    revoked = {worker: (*gone, *over.get(worker, ())) for worker, gone in revoked.items()}
+    loads = joined(loads, hand_out([*sorted(found.created), *sorted(handled.as_new)], loads))
+    remembered = replace(
+        memory,
+        assignment=(union(loads) - union(revoked)) | found.lost,
+        revocation=union(revoked),
+        generation=given.generation,
+        members=frozenset(given.reported),
+    )
+    return remembered, Increments(without(loads, given.reported), revoked, delay_ms)
+
+
+def _find(memory: Memory, given: Round) -> _Found:
+    """Return what was deleted, lost and created, as far as the memory holds for this round."""
+    active = union(given.reported)
+    previous = memory.assignment if memory.generation == given.completed else NOTHING
+    if memory.revocation & active:
+        # The last assignment did not arrive: what it took away is still there.
+        previous = active
+    return _Found(
+        deleted=previous - given.configured,
+        lost=(previous & given.configured) - active,
+        created=given.configured - previous - active,
+    )
+
+
+def _revoke(reported: Loads, deleted: Resources) -> dict[str, tuple[Resource, ...]]:
+    """Return what no worker may keep: what was deleted, and every copy of what several run."""
+    copies = Counter(resource for load in reported.values() for resource in frozenset(load))
+    return {
+        worker: tuple(each for each in load if each in deleted or copies[each] > 1)
+        for worker, load in reported.items()
+    }
+
+
+def _level(
+    memory: Memory, handled: Handled, given: Round, loads: Loads
+) -> tuple[Memory, int, Loads]:
+    """Return what to remember, the delay, and what to take from whom to level the loads.
+
+    A round that revokes right after one that did is put off, longer every time; and while
+    anything waits, nothing is taken at all.
+    """
+    memory = replace(memory, wait=handled.wait, revoked=handled.revoked)
+    if handled.delay_ms:
+        return replace(memory, revoked=False), handled.delay_ms, {}
+    over = surplus(given.configured, loads)
+    if not memory.revoked:
+        return replace(memory, revoked=bool(over)), 0, over
+    if not over:
+        return replace(memory, revoked=False, streak=0), 0, {}
+    now_ms, max_delay_ms = given.clock
+    streak = memory.streak + 1
+    delay_ms = backoff_ms(streak, max_delay_ms)
+    if not delay_ms:
+        return replace(memory, streak=streak), 0, over
+    wait = Wait(handled.wait.candidates, now_ms + delay_ms)
+    return replace(memory, streak=streak, wait=wait), delay_ms, {}

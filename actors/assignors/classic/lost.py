@@ -1,0 +1,75 @@
+"""Lost work: what was assigned and nobody has any more, though it is still configured.
+
+It waits for who lost it, up to the longest delay. That one comes back under another member
+id; so, when the time has come, the lost work goes to those that came empty-handed meanwhile,
+and only if there are none of these to everybody. See KIP-415, and `handleLostAssignments` of
+Connect's `IncrementalCooperativeAssignor`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ....events.model import NOTHING, Resource, Resources
+from .loads import KINDS, Loads, of_kind
+from .memory import NO_WAIT, Memory, Wait
+
+
+class Clock(NamedTuple):
+    """The time (wall clock), and how long lost work may wait (0: it never does); milliseconds."""
+
+    now_ms: int
+    max_delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """What becomes of lost work.
+
+    It waits for `delay_ms`, or it is `as_new`, or it was `handed` to the candidates. `revoked`
+    is what to remember of that from now on.
+    """
+
+    wait: Wait
+    revoked: bool
+    delay_ms: int = 0
+    as_new: Resources = NOTHING
+    handed: Loads = field(default_factory=dict[str, Sequence[Resource]])
+
+
+def handle_lost(memory: Memory, lost: Resources, loads: Loads, clock: Clock) -> Handled:
+    """Return what becomes of lost work, given what the workers keep; the order of tests counts.
+
+    A round put off for having revoked too often waits here as well, with nothing lost.
+    """
+    wait = memory.wait
+    if not lost and not memory.revoked:
+        return Handled(NO_WAIT, revoked=False)
+    nobody_left = wait.due_ms is None and memory.members <= loads.keys()
+    if nobody_left or clock.max_delay_ms == 0:
+        return Handled(wait, memory.revoked, as_new=lost)
+    if wait.due_ms is not None and clock.now_ms >= wait.due_ms:
+        present = [worker for worker in wait.candidates if worker in loads]
+        if present:
+            return Handled(NO_WAIT, revoked=False, handed=_deal(lost, present))
+        return Handled(NO_WAIT, revoked=False, as_new=lost)
+    return _wait(memory, loads, clock)
+
+
+def _wait(memory: Memory, loads: Loads, clock: Clock) -> Handled:
+    """Begin to wait, or go on; who has nothing becomes a candidate."""
+    wait, (now_ms, delay_ms) = memory.wait, clock
+    if wait.due_ms is not None:
+        delay_ms = min(wait.due_ms - now_ms, delay_ms)
+    empty = (worker for worker in sorted(loads) if not loads[worker])
+    candidates = tuple(dict.fromkeys((*wait.candidates, *empty)))
+    return Handled(Wait(candidates, now_ms + delay_ms), memory.revoked, delay_ms)
+
+
+def _deal(lost: Resources, takers: Sequence[str]) -> Loads:
+    """Deal connectors to one taker after the other, and tasks from the first one on again."""
+    handed: dict[str, list[Resource]] = {taker: [] for taker in takers}
+    for tasks in KINDS:
+        for turn, resource in enumerate(of_kind(sorted(lost), tasks=tasks)):
+            handed[takers[turn % len(takers)]].append(resource)
+    return handed

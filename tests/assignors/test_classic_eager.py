@@ -1,0 +1,54 @@
+"""What the eager assignor of Connect promises."""
+
+import random
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.actors.assignors.classic.config import ConfigSnapshot
+from fairlead.actors.assignors.classic.eager import assign
+from fairlead.actors.assignors.classic.protocols import MODES, offered, select
+from fairlead.events.model import Resources
+
+configured = st.dictionaries(st.sampled_from("ABCDE"), st.integers(0, 5)).map(
+    lambda task_counts: ConfigSnapshot(0, task_counts).resources
+)
+workers = st.lists(st.sampled_from(["W1", "W10", "W2", "W3"]), unique=True)
+
+
+@given(configured, workers.filter(bool))
+def test_everything_is_dealt_once_and_all_get_within_one_of_each_other(
+    configured: Resources, workers: list[str]
+) -> None:
+    made = assign(configured, workers)
+    assert Counter(each for load in made.values() for each in load) == Counter(configured)
+    sizes = [len(load) for load in made.values()]
+    assert made.keys() == set(workers)
+    assert max(sizes) - min(sizes) <= 1
+
+
+@given(configured, workers, st.randoms(use_true_random=False))
+def test_the_order_of_the_workers_does_not_matter(
+    configured: Resources, workers: list[str], dice: random.Random
+) -> None:
+    assert assign(configured, dice.sample(workers, len(workers))) == assign(configured, workers)
+
+
+def test_without_workers_nobody_gets_anything() -> None:
+    assert assign(ConfigSnapshot(0, {"A": 1}).resources, []) == {}
+
+
+@given(st.lists(st.sampled_from(sorted(MODES)), min_size=1))
+def test_a_group_speaks_the_newest_protocol_that_all_of_its_members_offer(modes: list[str]) -> None:
+    oldest = min(modes, key=["eager", "compatible", "sessioned"].index)
+    assert select(offered(mode) for mode in modes) == MODES[oldest]
+
+
+def test_members_without_a_common_protocol_select_none() -> None:
+    assert select([["default"], ["compatible"]]) is None
+    assert select([]) is None
+
+
+def test_of_protocols_with_as_many_votes_the_first_by_name_is_selected() -> None:
+    assert select([["b", "a"], ["a", "b"]]) == "a"
