@@ -4,11 +4,12 @@ Values only; `story.py` reads them out of the log. Times are wall clock, in mill
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..events.model import Grants, Resource, Resources
 from ..events.records import GroupMetadata
+from .reasons import Reason
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 Document = dict[str, Json]
@@ -64,6 +65,8 @@ class Answer:
     """What had a place, and is not configured any more."""
     settled_ms: int | None = None
     """When every member had reached this target; None if another came first, or not yet."""
+    reasons: Mapping[Resource, Reason] = field(default_factory=dict[Resource, Reason])
+    """Why each of `moved` goes to another worker."""
 
     @property
     def kept_count(self) -> int:

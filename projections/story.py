@@ -5,10 +5,10 @@ ago. Of a log that was trimmed, the story begins behind the first target that is
 that one changed can not be known any more.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from ..events.codec import decode
+from ..events.codec import TYPES, decode
 from ..events.evolve import evolve
 from ..events.group import Group
 from ..events.log.frame import Entry
@@ -21,20 +21,42 @@ from ..events.records import (
     Record,
     ScheduledRebalance,
     TargetAssignment,
+    TaskStatus,
 )
 from ..events.restore import restore
-from .chapters import Answer, Attempt, Chapter, Seat, Transfer
+from .answers import answer_of, homes_in
+from .chapters import Answer, Attempt, Chapter
+
+_STATUS = TYPES[TaskStatus][0]
+"""Most entries of a log are statuses, of which the story tells nothing."""
 
 
 def story_of(log: LogReader) -> Iterator[Chapter]:
     """Yield the chapters of a log, as far back as it goes; raises `LogError`, `CodecError`."""
     low = log.low()
-    entries = (entry for batch in log.tail(low) for entry in batch)
     if low == 0:
-        yield from story(entries)
+        yield from story(written(log))
     else:
-        left = (entry for entry in log.load().entries if entry.offset < low)
-        yield from story(entries, restore(log.log_id, left, low))
+        yield from story(_from(log, low), restore(log.log_id, _before(log, low), low))
+
+
+def written(log: LogReader) -> Iterator[Entry]:
+    """Yield all entries that are left of a log, in order; raises `LogError`.
+
+    Of those that were trimmed, the latest of each key is left.
+    """
+    low = log.low()
+    if low:
+        yield from _before(log, low)
+    yield from _from(log, low)
+
+
+def _before(log: LogReader, low: int) -> Iterator[Entry]:
+    return (entry for entry in log.load().entries if entry.offset < low)
+
+
+def _from(log: LogReader, low: int) -> Iterator[Entry]:
+    return (entry for batch in log.tail(low) for entry in batch)
 
 
 def story(entries: Iterable[Entry], before: Group | None = None) -> Iterator[Chapter]:
@@ -46,7 +68,7 @@ def story(entries: Iterable[Entry], before: Group | None = None) -> Iterator[Cha
     """
     teller = _Teller(before or Group(""), before is None or before.assignment_epoch > 0)
     for entry in entries:
-        record = decode(entry)
+        record = None if entry.type == _STATUS else decode(entry)
         if record is not None:
             teller.hear(record, entry)
             yield from teller.finished()
@@ -71,7 +93,7 @@ class _Teller:
     """The offset of the record that `answer` was read from."""
 
     def __post_init__(self) -> None:
-        self.homes.update(_homes(self.group))
+        self.homes.update(homes_in(self.group))
 
     def hear(self, record: Record, entry: Entry) -> None:
         """Take the next record of the log."""
@@ -108,13 +130,14 @@ class _Teller:
         self.open = self.open[len(self.told) :]
         self.answer = None
         if self.knows_homes:
-            self.answer = _answer(self.group, record, self.homes, time_ms)
+            bumps = [chapter.bump for chapter in self.told]
+            self.answer = answer_of(self.group, record, self.homes, time_ms, bumps)
         else:
             self.told, self.knows_homes = [], True
         self.aimed_at = entry.offset
         for resource in self.homes.keys() - self.group.configured:
             del self.homes[resource]
-        self.homes.update(_homes(self.group))
+        self.homes.update(homes_in(self.group))
 
     def _tried(self, chapter: Chapter, attempt: Attempt) -> Chapter:
         if chapter.group_epoch > attempt.assignment_epoch:
@@ -137,63 +160,3 @@ class _Teller:
 
     def _with_answer(self) -> list[Chapter]:
         return [replace(chapter, answer=self.answer) for chapter in self.told]
-
-
-def _homes(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
-    for member_id, share in group.shares.items():
-        member = group.members.get(member_id)
-        metadata = member.metadata if member else MemberMetadata(member_id)
-        yield from ((resource, metadata) for resource in share)
-
-
-def _answer(
-    group: Group,
-    record: TargetAssignment,
-    homes: Mapping[Resource, MemberMetadata],
-    time_ms: int,
-) -> Answer:
-    """Hold a target against who had everything before it."""
-    kept: dict[Seat, set[Resource]] = {}
-    moved: list[Transfer] = []
-    returned: list[Transfer] = []
-    placed: list[Transfer] = []
-    for resource, metadata in sorted(_homes(group), key=lambda home: home[0]):
-        giver, taker = homes.get(resource), _seat(metadata)
-        if giver is None:
-            placed.append(Transfer(resource, None, taker))
-        elif _is_same_seat(giver, metadata):
-            kept.setdefault(taker, set()).add(resource)
-        else:
-            transfers = returned if _is_same_worker(giver, metadata) else moved
-            transfers.append(Transfer(resource, _seat(giver), taker))
-    computed_by = group.members.get(record.computed_by)
-    return Answer(
-        record.assignment_epoch,
-        time_ms,
-        record.assignor,
-        _seat(computed_by.metadata) if computed_by else None,
-        {seat: frozenset(resources) for seat, resources in kept.items()},
-        tuple(moved),
-        tuple(returned),
-        tuple(placed),
-        group.schedule.parked,
-        record.unplaceable,
-        frozenset(homes.keys() - group.configured),
-    )
-
-
-def _seat(metadata: MemberMetadata) -> Seat:
-    return Seat(metadata.url or metadata.member_id, metadata.member_id)
-
-
-def _is_same_seat(one: MemberMetadata, other: MemberMetadata) -> bool:
-    return (one.member_id, one.joined_epoch) == (other.member_id, other.joined_epoch)
-
-
-def _is_same_worker(one: MemberMetadata, other: MemberMetadata) -> bool:
-    """Tell whether one came back as the other: by member id, instance id or url."""
-    return (
-        one.member_id == other.member_id
-        or (one.instance_id is not None and one.instance_id == other.instance_id)
-        or (one.url != "" and one.url == other.url)
-    )

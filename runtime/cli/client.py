@@ -13,6 +13,8 @@ from .outcome import Failed, Misused, Unreachable
 if TYPE_CHECKING:
     import httpx
 
+    from ..config.load import Config
+
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 95.0
 """A worker of Connect gives up on a request after 90 s; wait for it to say so."""
@@ -103,10 +105,15 @@ def client_of(place: There) -> Client:
     if place.url is not None:
         return Client(place.url, "--url")
     config = place.configured()
-    note = config.data_path / "run" / "node.json"
+    note = note_of(config)
     if (base := _noted(note)) is not None:
         return Client(base, f"from {note}")
     return Client(config.listener.url, "the configured listener")
+
+
+def note_of(config: "Config") -> Path:
+    """Return where a node leaves word of how it is reached, as long as it runs."""
+    return config.data_path / "run" / "node.json"
 
 
 def _noted(note: Path) -> str | None:

@@ -15,7 +15,7 @@ import typer
 from ...events.codec import CodecError
 from ...events.log.errors import LogError
 from ..config.errors import ConfigError
-from . import changing, log_verbs, node_verbs, reading, settings, simulate
+from . import changing, explaining, log_verbs, node_verbs, reading, settings, simulate
 from .outcome import FAILED, MISUSED, Failed
 from .printing import plain
 
@@ -57,7 +57,14 @@ for _verb in (
     simulate.simulate,
 ):
     app.command(rich_help_panel=RUN)(_verb)
-for _verb in (reading.status, reading.get, reading.describe, settings.config):
+for _verb in (
+    reading.status,
+    reading.get,
+    reading.describe,
+    explaining.history,
+    explaining.explain,
+    settings.config,
+):
     app.command(rich_help_panel=LOOK)(_verb)
 app.add_typer(
     log_verbs.log,

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from . import commands, connectors, group_commands, groups, operators, plugins, root
+from . import commands, connectors, group_commands, groups, history, operators, plugins, root
 from .errors import ErrorBody, handle_errors
 from .meter import Meter
 from .service import Service
@@ -30,7 +30,7 @@ def make_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     handle_errors(app)
-    for module in (root, connectors, commands, plugins, groups, group_commands, operators):
+    for module in (root, connectors, commands, plugins, groups, history, group_commands, operators):
         app.include_router(module.router)
     app.add_middleware(Meter, requests=service.requests)
     return app

@@ -15,7 +15,9 @@ from ...events.codec import CodecError
 from ...events.group import Group
 from ...events.log.errors import LogError, NoLogError
 from ...events.log.reader import LogReader
+from ...projections.explanation import Explanation, explain
 from ...projections.follow import Follower
+from ...projections.history import History, history_of
 from ...projections.metrics import GroupFigures, LogFigures
 from ...projections.progress import Progress, connector_progress
 from ...projections.rebalances import Rebalances
@@ -61,6 +63,17 @@ class GroupLogs:
             logs["offsets"] = _figures(offsets)
         progress = {name: self.progress(name) for name in connector_names(self.group)}
         return GroupFigures(self.group, self._rebalances.by_cause, logs, progress)
+
+    def history(self, limit: int) -> History:
+        """Return the group's last epochs; raises `LogError`, `CodecError`."""
+        return history_of(self._control, limit)
+
+    def explain(self, group_epoch: int | None) -> Explanation:
+        """Explain an epoch, None for the latest.
+
+        Raises `NotToldError`, `LogError`, `CodecError`.
+        """
+        return explain(self._control, group_epoch)
 
     def close(self) -> None:
         """Let go of the logs."""

@@ -3,61 +3,27 @@
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator import JOIN, Coordinator, resource, resources
+from coordinator import JOIN, resource, resources
 from log.samples import TIME_MS
+from projections.annals import Scribe, grown
 
 from fairlead.actors.assignors.cooperative import assign
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked, RetryAssignor
 from fairlead.actors.messages.work import PutConnector
-from fairlead.events.codec import TYPES, encode
-from fairlead.events.log.frame import Entry, NewEntry
+from fairlead.events.codec import TYPES
+from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
-from fairlead.events.records import GroupMetadata, Record
+from fairlead.events.records import GroupMetadata
 from fairlead.projections.chapters import Answer, Attempt, Chapter, Seat, Transfer
 from fairlead.projections.story import story, story_of
 
 GROUP_METADATA = TYPES[GroupMetadata][0]
 A, B, C, D = map(resource, "ABCD")
 W1, W2, W3 = (Seat(f"http://w{number}", f"W{number}") for number in (1, 2, 3))
-
-
-class Scribe(Coordinator):
-    """A coordinator whose log knows when each record was written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.entries: list[Entry] = []
-
-    def write(self, *records: Record, wrote: Assignment | None = None) -> None:
-        for number, record in enumerate(records):
-            kind, version, key, value = encode(record)
-            at = self.group.end + number
-            self.entries.append(Entry(at, kind, version, key, TIME_MS + self.now_ms, value))
-        super().write(*records, wrote=wrote)
-
-    def at(self, now_ms: int) -> "Scribe":
-        self.now_ms = now_ms
-        return self
-
-    def told(self) -> dict[int, Chapter]:
-        return {chapter.group_epoch: chapter for chapter in story(self.entries)}
-
-
-def grown() -> Scribe:
-    """W1 alone with A to D at epoch 1; then W2 joins at epoch 2 and both settle."""
-    scribe = Scribe()
-    scribe.configure("A B C D")
-    scribe.at(1_000).join("W1")
-    scribe.at(1_500).compute()
-    scribe.at(1_700).settle()
-    scribe.at(5_000).join("W2")
-    scribe.at(5_200).compute()
-    scribe.at(5_900).settle()
-    return scribe
 
 
 def answer(chapter: Chapter) -> Answer:

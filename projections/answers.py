@@ -1,0 +1,93 @@
+"""What a target changes, told by holding it against who had everything before."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..events.group import Group
+from ..events.model import Resource
+from ..events.records import GroupMetadata, MemberMetadata, TargetAssignment
+from .chapters import Answer, Seat, Transfer
+from .reasons import Reason, reason_of
+
+
+def homes_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
+    """Yield whom the group's target gives each resource."""
+    for member_id, share in group.shares.items():
+        member = group.members.get(member_id)
+        metadata = member.metadata if member else MemberMetadata(member_id)
+        yield from ((resource, metadata) for resource in share)
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What a target changes, resource by resource."""
+
+    kept: dict[Seat, set[Resource]] = field(default_factory=dict[Seat, set[Resource]])
+    moved: list[Transfer] = field(default_factory=list[Transfer])
+    returned: list[Transfer] = field(default_factory=list[Transfer])
+    placed: list[Transfer] = field(default_factory=list[Transfer])
+    reasons: dict[Resource, Reason] = field(default_factory=dict[Resource, Reason])
+
+
+def answer_of(
+    group: Group,
+    record: TargetAssignment,
+    homes: Mapping[Resource, MemberMetadata],
+    time_ms: int,
+    bumps: Sequence[GroupMetadata],
+) -> Answer:
+    """Hold a target, already in the group, against who had everything before it.
+
+    `bumps` are what it answers, `time_ms` is wall clock.
+    """
+    changes = _changes(group, homes, bumps)
+    computed_by = group.members.get(record.computed_by)
+    return Answer(
+        record.assignment_epoch,
+        time_ms,
+        record.assignor,
+        _seat(computed_by.metadata) if computed_by else None,
+        {seat: frozenset(resources) for seat, resources in changes.kept.items()},
+        tuple(changes.moved),
+        tuple(changes.returned),
+        tuple(changes.placed),
+        group.schedule.parked,
+        record.unplaceable,
+        frozenset(homes.keys() - group.configured),
+        reasons=changes.reasons,
+    )
+
+
+def _changes(
+    group: Group, homes: Mapping[Resource, MemberMetadata], bumps: Sequence[GroupMetadata]
+) -> _Changes:
+    changes = _Changes()
+    for resource, metadata in sorted(homes_in(group), key=lambda home: home[0]):
+        giver, taker = homes.get(resource), _seat(metadata)
+        if giver is None:
+            changes.placed.append(Transfer(resource, None, taker))
+        elif _is_same_seat(giver, metadata):
+            changes.kept.setdefault(taker, set()).add(resource)
+        elif _is_same_worker(giver, metadata):
+            changes.returned.append(Transfer(resource, _seat(giver), taker))
+        else:
+            changes.moved.append(Transfer(resource, _seat(giver), taker))
+            changes.reasons[resource] = reason_of(group, resource, giver, bumps)
+    return changes
+
+
+def _seat(metadata: MemberMetadata) -> Seat:
+    return Seat(metadata.url or metadata.member_id, metadata.member_id)
+
+
+def _is_same_seat(one: MemberMetadata, other: MemberMetadata) -> bool:
+    return (one.member_id, one.joined_epoch) == (other.member_id, other.joined_epoch)
+
+
+def _is_same_worker(one: MemberMetadata, other: MemberMetadata) -> bool:
+    """Tell whether one came back as the other: by member id, instance id or url."""
+    return (
+        one.member_id == other.member_id
+        or (one.instance_id is not None and one.instance_id == other.instance_id)
+        or (one.url != "" and one.url == other.url)
+    )

@@ -1,0 +1,90 @@
+"""How long it took to notice what raised an epoch, as far as the log tells.
+
+A request raises the epoch in the moment in which it is taken. Of what is noticed by a timer,
+the log knows when it was due. When a member was last heard of it does not know: heartbeats
+that change nothing are not written.
+"""
+
+from dataclasses import dataclass
+
+from ..events.log.frame import Entry
+from ..events.model import Why
+from ..events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    ScheduledRebalance,
+    TargetAssignment,
+    TaskStatus,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """When the cause of an epoch came about, and the last word of the member it is about.
+
+    Wall clock in milliseconds; None for what the log does not tell.
+    """
+
+    since_ms: int | None = None
+    last_word_ms: int | None = None
+
+
+class Detecting:
+    """A fold of the log up to the record that raised an epoch."""
+
+    def __init__(self, bump: GroupMetadata) -> None:
+        self._bump = bump
+        self._is_over = False
+        self._urls: dict[str, str] = {}
+        self._last_word_ms: int | None = None
+        self._last_step_ms: int | None = None
+        self._schedule = ScheduledRebalance()
+        self._due_ms: int | None = None
+        self._retry_at_ms: int | None = None
+
+    def fold(self, record: Record, entry: Entry) -> None:
+        """Take the next record of the log."""
+        if self._is_over:
+            return
+        match record:
+            case GroupMetadata():
+                self._is_over = record.group_epoch >= self._bump.group_epoch
+            case MemberMetadata():
+                self._urls[record.member_id] = record.url
+            case CurrentAssignment() | TaskStatus():
+                self._hear(record, entry.timestamp_ms)
+            case ScheduledRebalance():
+                fired = record.fired - self._schedule.fired
+                self._due_ms = min((record.parked[each] for each in fired), default=self._due_ms)
+                self._schedule = record
+            case TargetAssignment():
+                self._retry_at_ms = record.retry_at_ms or None
+            case _:
+                pass
+
+    def _hear(self, record: CurrentAssignment | TaskStatus, now_ms: int) -> None:
+        subject = self._bump.cause.subject
+        if isinstance(record, TaskStatus):
+            if record.worker == subject:
+                self._last_word_ms = now_ms
+        elif subject in (record.member_id, self._urls.get(record.member_id)):
+            self._last_word_ms = self._last_step_ms = now_ms
+
+    @property
+    def found(self) -> Detection:
+        """What is known of the cause."""
+        match self._bump.cause.why:
+            case Why.SESSION_EXPIRED:
+                return Detection(None, self._last_word_ms)
+            case Why.REBALANCE_EXPIRED:
+                return Detection(self._last_step_ms, self._last_word_ms)
+            case Why.DELAY_EXPIRED:
+                return Detection(self._due_ms)
+            case Why.ASSIGNOR_RETRY:
+                return Detection(self._retry_at_ms)
+            case Why.UNKNOWN:
+                return Detection()
+            case _:
+                return Detection(self._bump.time_ms)

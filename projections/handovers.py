@@ -1,0 +1,219 @@
+"""How what a target moved changed hands: asked for, given up, granted, running again.
+
+Followed in the control log from the target on. When the giver stopped is its own word; of
+one that was killed no such word comes, and only when the group gave it up is known.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..events.log.frame import Entry
+from ..events.model import Resource, RunState
+from ..events.records import (
+    CurrentAssignment,
+    MemberMetadata,
+    Record,
+    TargetAssignment,
+    TaskStatus,
+    Tombstone,
+)
+from .chapters import Answer, Document, Seat
+from .moves import BATCHES_RUN
+from .reasons import DELETED, NEW, RETURN, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """One resource that a target moved; times are wall clock in milliseconds, None if unknown.
+
+    `giver` is None where nobody had it, `taker` where nobody gets it. Between workers that
+    both live it is asked for, stopped, revoked (acknowledged), granted, running.
+    """
+
+    resource: Resource
+    reason: Reason
+    giver: Seat | None = None
+    taker: Seat | None = None
+    asked_ms: int | None = None
+    stopped_ms: int | None = None
+    gone_ms: int | None = None
+    """When the giver lost its seat, if it did before the resource was granted anew."""
+    revoked_ms: int | None = None
+    granted_ms: int | None = None
+    running_ms: int | None = None
+    first_batch_ms: int | None = None
+    superseded_by: int | None = None
+    """The assignment epoch that gave it to somebody else before it ran."""
+    grant_epoch: int | None = None
+
+    @property
+    def up_ms(self) -> int | None:
+        """When it ran again: its first batch, or, where none is known, the word that it runs."""
+        return self.running_ms if self.first_batch_ms is None else self.first_batch_ms
+
+    @property
+    def downtime_ms(self) -> int | None:
+        """From the stop to running again, None if either is not known."""
+        return _between(self.stopped_ms, self.up_ms)
+
+    @property
+    def downtime_at_least_ms(self) -> int | None:
+        """From when the group gave the giver up; known where the stop is not."""
+        return None if self.stopped_ms is not None else _between(self.gone_ms, self.up_ms)
+
+    def to_json(self) -> Document:
+        """Return the handover in plain data."""
+        return {
+            "id": str(self.resource),
+            "reason": self.reason.kind.value,
+            "detail": self.reason.detail,
+            "giver": dict(self.giver._asdict()) if self.giver else None,
+            "taker": dict(self.taker._asdict()) if self.taker else None,
+            "asked_ms": self.asked_ms,
+            "stopped_ms": self.stopped_ms,
+            "gone_ms": self.gone_ms,
+            "revoked_ms": self.revoked_ms,
+            "granted_ms": self.granted_ms,
+            "running_ms": self.running_ms,
+            "first_batch_ms": self.first_batch_ms,
+            "downtime_ms": self.downtime_ms,
+            "downtime_at_least_ms": self.downtime_at_least_ms,
+            "superseded_by": self.superseded_by,
+        }
+
+
+def _between(start_ms: int | None, end_ms: int | None) -> int | None:
+    return None if start_ms is None or end_ms is None else max(0, end_ms - start_ms)
+
+
+class Handovers:
+    """A fold of the whole log that follows what one target moved."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._is_aimed = False
+        self._found = {each.resource: each for each in _begun(answer)}
+        self._given: defaultdict[str, set[Resource]] = defaultdict(set)
+        self._taken: defaultdict[str, set[Resource]] = defaultdict(set)
+        for each in self._found.values():
+            if each.giver is not None:
+                self._given[each.giver.member_id].add(each.resource)
+            if each.taker is not None:
+                self._taken[each.taker.member_id].add(each.resource)
+        self._urls: dict[str, str] = {}
+        self._steps: dict[str, CurrentAssignment] = {}
+
+    @property
+    def found(self) -> tuple[Handover, ...]:
+        """What is known so far, ordered by resource."""
+        return tuple(self._found[each] for each in sorted(self._found))
+
+    def fold(self, record: Record, entry: Entry) -> None:
+        """Take the next record of the log."""
+        now_ms = entry.timestamp_ms
+        if isinstance(record, TaskStatus):
+            self._hear(record)
+        elif isinstance(record, CurrentAssignment):
+            self._step(record, now_ms)
+        elif isinstance(record, MemberMetadata):
+            self._urls[record.member_id] = record.url or record.member_id
+        elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
+            self._depart(str(record.key[0]), now_ms)
+        elif isinstance(record, TargetAssignment) and not record.error:
+            self._aim(record)
+
+    def _aim(self, record: TargetAssignment) -> None:
+        if not self._is_aimed:
+            self._is_aimed = record.assignment_epoch == self._answer.assignment_epoch
+            return
+        for resource, each in self._found.items():
+            if each.taker is None or each.up_ms is not None or each.superseded_by is not None:
+                continue
+            if resource not in record.members.get(each.taker.member_id, ()):
+                self._found[resource] = replace(each, superseded_by=record.assignment_epoch)
+
+    def _hear(self, status: TaskStatus) -> None:
+        each = self._found.get(status.resource)
+        if each is None or each.superseded_by is not None:
+            return
+        grant_epoch = status.token.grant_epoch
+        if each.taker and each.taker.worker == status.worker and grant_epoch == each.grant_epoch:
+            self._found[status.resource] = _heard_of_taker(each, status)
+        elif each.giver and each.giver.worker == status.worker:
+            self._found[status.resource] = _heard_of_giver(each, status)
+
+    def _step(self, step: CurrentAssignment, now_ms: int) -> None:
+        before = self._steps.get(step.member_id)
+        self._steps[step.member_id] = step
+        if not self._is_aimed:
+            return
+        self._ask_for_deleted(step)
+        for resource in self._given[step.member_id]:
+            each = self._found[resource]
+            if resource in step.pending:
+                if each.asked_ms is None:
+                    self._found[resource] = replace(each, asked_ms=now_ms)
+            elif resource not in step.assigned and _holds(before, resource):
+                self._revoke(resource, now_ms)
+        for resource in self._taken[step.member_id] & step.assigned.keys():
+            each = self._found[resource]
+            if each.granted_ms is None and each.superseded_by is None:
+                grant_epoch = step.assigned[resource]
+                self._found[resource] = replace(each, granted_ms=now_ms, grant_epoch=grant_epoch)
+
+    def _ask_for_deleted(self, step: CurrentAssignment) -> None:
+        """Learn who had what is deleted: whoever is asked for it."""
+        for resource in self._answer.retired & step.pending.keys():
+            if self._found[resource].giver is None:
+                giver = Seat(self._urls.get(step.member_id, step.member_id), step.member_id)
+                self._found[resource] = replace(self._found[resource], giver=giver)
+                self._given[step.member_id].add(resource)
+
+    def _depart(self, member_id: str, now_ms: int) -> None:
+        step = self._steps.pop(member_id, None)
+        for resource in self._given[member_id]:
+            each = self._found[resource]
+            if each.granted_ms is None:
+                self._found[resource] = replace(each, gone_ms=now_ms)
+            if self._is_aimed and _holds(step, resource):
+                self._revoke(resource, now_ms)
+
+    def _revoke(self, resource: Resource, now_ms: int) -> None:
+        each = self._found[resource]
+        if each.revoked_ms is None:
+            self._found[resource] = replace(each, revoked_ms=now_ms)
+
+
+def _begun(answer: Answer) -> Iterator[Handover]:
+    for each in answer.moved:
+        yield Handover(each.resource, answer.reasons[each.resource], each.giver, each.taker)
+    for each in answer.returned:
+        yield Handover(each.resource, RETURN, each.giver, each.taker)
+    for each in answer.placed:
+        yield Handover(each.resource, NEW, None, each.taker)
+    for resource in answer.retired:
+        yield Handover(resource, DELETED)
+
+
+def _heard_of_giver(each: Handover, status: TaskStatus) -> Handover:
+    """Return the handover with the giver's stop, whose word may come after the grant."""
+    if each.grant_epoch is not None and status.token.grant_epoch >= each.grant_epoch:
+        return each
+    if status.state is RunState.UNASSIGNED:
+        return replace(each, stopped_ms=status.time_ms)
+    return each if each.granted_ms else replace(each, stopped_ms=None)
+
+
+def _heard_of_taker(each: Handover, status: TaskStatus) -> Handover:
+    if status.state is not RunState.RUNNING:
+        return each
+    if each.running_ms is None:
+        each = replace(each, running_ms=status.time_ms)
+    if status.reason == BATCHES_RUN and each.first_batch_ms is None:
+        each = replace(each, first_batch_ms=status.time_ms)
+    return each
+
+
+def _holds(step: CurrentAssignment | None, resource: Resource) -> bool:
+    return step is not None and (resource in step.assigned or resource in step.pending)

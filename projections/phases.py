@@ -1,0 +1,115 @@
+"""The phases of a rebalance, and how long each took: where the time went.
+
+They follow each other, each up to the last resource that it concerns: detect (what happened
+until the epoch rose), compute (until the target), revoke (until the last one acknowledged),
+release (until the last one was granted), start (until the last one ran).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..events.model import Why
+from .chapters import Answer, Chapter, Document
+from .detection import Detection
+from .handovers import Handover
+
+_NOTHING_MOVED = "nothing moved"
+
+
+class Phase(NamedTuple):
+    """One phase; wall clock in milliseconds, None for what the log does not tell (yet)."""
+
+    name: str
+    from_ms: int | None = None
+    until_ms: int | None = None
+    note: str = ""
+
+    @property
+    def took_ms(self) -> int | None:
+        """How long it took; clocks that jump count as no time."""
+        if self.from_ms is None or self.until_ms is None:
+            return None
+        return max(0, self.until_ms - self.from_ms)
+
+    def to_json(self) -> Document:
+        """Return the phase in plain data."""
+        return {
+            "phase": self.name,
+            "from_ms": self.from_ms,
+            "until_ms": self.until_ms,
+            "took_ms": self.took_ms,
+            "note": self.note,
+        }
+
+
+def phases_of(
+    chapter: Chapter, detection: Detection, handovers: Sequence[Handover]
+) -> tuple[Phase, ...]:
+    """Return the phases of an epoch in order, always all five."""
+    detect = _detect(chapter, detection)
+    answer = chapter.answer
+    if answer is None:
+        compute = Phase("compute", chapter.bump.time_ms, note="not answered")
+        return (detect, compute, Phase("revoke"), Phase("release"), Phase("start"))
+    compute = Phase("compute", chapter.bump.time_ms, answer.time_ms, _attempts(chapter))
+    revoke = _revoke(answer, handovers)
+    taken = [each for each in handovers if each.taker is not None]
+    release = _until_last(
+        "release", revoke.until_ms or answer.time_ms, taken, lambda each: each.granted_ms
+    )
+    start = _until_last("start", release.until_ms, [each for each in taken if each.granted_ms], _up)
+    return (detect, compute, revoke, release, start)
+
+
+def _up(each: Handover) -> int | None:
+    return each.up_ms
+
+
+def _detect(chapter: Chapter, detection: Detection) -> Phase:
+    bump, note = chapter.bump, ""
+    if bump.cause.why is Why.SESSION_EXPIRED:
+        note = "when the member was last heard of is not in the log"
+        if detection.last_word_ms is not None:
+            age_ms = max(0, bump.time_ms - detection.last_word_ms)
+            note += f"; its last record is {age_ms / 1000:.3f} s older"
+    elif detection.since_ms is None:
+        note = "not in the log"
+    return Phase("detect", detection.since_ms, bump.time_ms, note)
+
+
+def _attempts(chapter: Chapter) -> str:
+    count = len(chapter.attempts)
+    return f"{count} failed attempt{'s' if count > 1 else ''} before" if count else ""
+
+
+def _revoke(answer: Answer, handovers: Sequence[Handover]) -> Phase:
+    asked = [each for each in handovers if each.asked_ms or each.revoked_ms]
+    if not asked:
+        return Phase("revoke", note="nobody had to give up anything")
+    phase = _until_last("revoke", answer.time_ms, asked, lambda each: each.revoked_ms)
+    last_ms = max((each.asked_ms for each in asked if each.asked_ms), default=None)
+    if phase.note or last_ms is None:
+        return phase
+    waited_ms = max(0, last_ms - answer.time_ms)
+    return phase._replace(note=f"all were asked after {waited_ms / 1000:.3f} s")
+
+
+def _until_last(
+    name: str,
+    from_ms: int | None,
+    handovers: Sequence[Handover],
+    moment: Callable[[Handover], int | None],
+) -> Phase:
+    """Return a phase that ends when the last of the handovers has come to a moment.
+
+    One that another target took over is not waited for.
+    """
+    moments = [(each, moment(each)) for each in handovers]
+    done = [at_ms for _, at_ms in moments if at_ms is not None]
+    open_ones = [each for each, at_ms in moments if at_ms is None]
+    if not handovers:
+        return Phase(name, from_ms, note=_NOTHING_MOVED)
+    if any(each.superseded_by is None for each in open_ones):
+        return Phase(name, from_ms, note=f"{len(done)} of {len(handovers)} so far")
+    superseded = f"{len(open_ones)} of {len(handovers)} superseded" if open_ones else ""
+    return Phase(name, from_ms, max(done, default=None), superseded)

@@ -1,0 +1,88 @@
+"""Why a resource goes to another worker, as far as the log tells."""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from ..events.group import Group
+from ..events.model import Cause, Resource, Why
+from ..events.records import GroupMetadata, MemberMetadata
+
+_DEPARTURES = frozenset(
+    {Why.MEMBER_LEFT, Why.SESSION_EXPIRED, Why.REBALANCE_EXPIRED, Why.MEMBER_REMOVED}
+)
+
+
+class Kind(Enum):
+    """What sort of reason it is."""
+
+    BALANCE = "balance"
+    """Whoever had it is still there, and nothing forbids that it stays."""
+    DEPARTURE = "departure"
+    """Whoever had it is gone, and nobody waits for it."""
+    DELAY_EXPIRED = "delay-expired"
+    """Whoever had it is gone, and did not come back in time."""
+    CONSTRAINT = "constraint"
+    """Whoever had it is there, and may not have it any more."""
+    RETURN = "return"
+    """It goes back to whoever had it, who was away."""
+    NEW = "new"
+    """Nobody had it before."""
+    DELETED = "deleted"
+    """It is not configured any more."""
+
+
+class Reason(NamedTuple):
+    """Why a resource moves; `detail` says more where there is more to say."""
+
+    kind: Kind
+    detail: str = ""
+
+
+NEW = Reason(Kind.NEW)
+RETURN = Reason(Kind.RETURN)
+DELETED = Reason(Kind.DELETED)
+_BALANCE = Reason(Kind.BALANCE)
+
+
+def reason_of(
+    group: Group, resource: Resource, giver: MemberMetadata, bumps: Iterable[GroupMetadata]
+) -> Reason:
+    """Return why a resource leaves its giver for another worker.
+
+    `group` is that of the new target, with the schedule from before it; `bumps` are what the
+    target answers.
+    """
+    if giver.member_id not in group.members:
+        if resource in group.schedule.fired:
+            return Reason(Kind.DELAY_EXPIRED)
+        return Reason(Kind.DEPARTURE, _departure(group, giver, bumps))
+    name = giver.instance_id or giver.url or giver.member_id
+    order = group.worker_orders.get(name)
+    if order is not None and order.draining:
+        return Reason(Kind.CONSTRAINT, "drain")
+    pins = _pins(group, resource)
+    if pins and name not in pins:
+        return Reason(Kind.CONSTRAINT, "pin")
+    return _BALANCE
+
+
+def _departure(group: Group, giver: MemberMetadata, bumps: Iterable[GroupMetadata]) -> str:
+    """Return how a giver went, if its loss or one of the bumps still tells."""
+    loss = group.losses.get(giver.member_id)
+    causes = [loss.cause] if loss else []
+    causes += [bump.cause for bump in bumps if _is_about(bump.cause, giver)]
+    return causes[-1].why.value if causes else ""
+
+
+def _is_about(cause: Cause, giver: MemberMetadata) -> bool:
+    names = (giver.url, giver.member_id, giver.instance_id)
+    return cause.why in _DEPARTURES and cause.subject in names
+
+
+def _pins(group: Group, resource: Resource) -> tuple[str, ...]:
+    """Return the workers that a resource is pinned to; a connector's pins are for its tasks."""
+    order = group.resource_orders.get(resource)
+    if order is None and resource.is_task:
+        order = group.resource_orders.get(Resource(resource.connector))
+    return () if order is None else order.pins

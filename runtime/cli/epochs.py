@@ -1,0 +1,156 @@
+"""What a log tells of a group's epochs, as tables: the list of them, and one in full."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ...events.model import Cause, Why
+from .documents import Document, document, documents, inner, text
+from .log_words import cause_in_words, member_name
+from .moments import moment
+from .printing import Facts, Section, Table
+from .words import NAMES_MAX
+
+_CAUSES: Final = {each.value: each for each in Why}
+
+
+def history(found: object) -> list[Section]:
+    """Return the table of `/groups/{g}/history`."""
+    columns = ("EPOCH", "TIME", "CAUSE", "BY", "MOVED", "NEW", "KEPT", "PARKED", "SETTLED")
+    last = text(found, "last_epoch")
+    rows = [_line(each, last) for each in documents(inner(found, "epochs"))]
+    sections: list[Section] = [Table(columns, rows, "no epochs: nobody has joined the group yet")]
+    if inner(found, "is_trimmed") is True:
+        sections.append(Facts([("Trimmed", _trimmed(found))]))
+    return sections
+
+
+def _trimmed(found: object) -> str:
+    first = text(found, "first_epoch")
+    if not first:
+        return "the log tells of no epoch any more"
+    return f"what was before epoch {first} is not in the log any more"
+
+
+def _line(each: Document, last: str) -> tuple[str, ...]:
+    moved = [inner(each, name) for name in ("moved", "returned")]
+    total = sum(count for count in moved if isinstance(count, int))
+    counted = inner(each, "moved") is not None
+    return (
+        text(each, "group_epoch"),
+        _to_the_second(inner(each, "time_ms")),
+        _cause(each),
+        text(each, "actor"),
+        str(total) if counted else "",
+        text(each, "placed"),
+        text(each, "kept"),
+        text(each, "parked"),
+        _settled(each, last),
+    )
+
+
+def _to_the_second(time_ms: object) -> str:
+    whole, point, _ = moment(time_ms).partition(".")
+    return f"{whole}Z" if point else whole
+
+
+def _settled(each: Document, last: str) -> str:
+    """Return how long an epoch took, or which later one took it along."""
+    answered_by = text(each, "assignment_epoch")
+    if not answered_by:
+        return "unanswered"
+    if answered_by != text(each, "group_epoch"):
+        return f"with {answered_by}"
+    unsettled = "not yet" if answered_by == last else "overtaken"
+    return _seconds(inner(each, "settled_after_ms")) or unsettled
+
+
+def explained(found: object) -> list[Section]:
+    """Return the sections of `/groups/{g}/explain/{epoch}`."""
+    sections: list[Section] = [Facts(list(_facts(document(found))))]
+    phases = [
+        (text(each, "phase"), _seconds(inner(each, "took_ms")), text(each, "note"))
+        for each in documents(inner(found, "phases"))
+    ]
+    total = ("total", _seconds(inner(found, "total_ms")), "")
+    sections.append(Table(("PHASE", "TOOK", "NOTE"), [*phases, total]))
+    rows = [_handover(each) for each in documents(inner(found, "handovers"))]
+    columns = ("RESOURCE", "REASON", "FROM", "TO", "DOWN")
+    sections.append(Table(columns, rows, "nothing moved", rigid=True))
+    return sections
+
+
+def _facts(found: Document) -> Iterator[tuple[str, str]]:
+    answer = inner(found, "answer")
+    yield "Epoch", text(found, "group_epoch")
+    yield "Time", moment(inner(found, "time_ms"))
+    yield "Cause", _cause(found)
+    yield "Asked by", text(found, "actor")
+    for each in documents(inner(found, "attempts")):
+        failed = text(each, "error").strip().partition("\n")[0]
+        yield "Failed", f"{moment(inner(each, 'time_ms'))}: {failed}"
+    if answer is None:
+        yield "Answer", "none"
+        return
+    yield "Answer", f"assignment epoch {text(answer, 'assignment_epoch')}"
+    yield "Assignor", text(answer, "assignor")
+    yield "Computed by", _who(inner(answer, "computed_by")) or "the coordinator"
+    yield "Kept", _kept(answer)
+    for due, parked in _by("deadline_ms", inner(answer, "parked")):
+        yield "Parked", f"{parked} until {moment(due)}"
+    for reason, left_out in _by("reason", inner(answer, "unplaceable")):
+        yield "Left out", f"{left_out}: {reason}"
+
+
+def _by(name: str, found: object) -> Iterator[tuple[object, str]]:
+    """Yield what resources have in common, and those that have it."""
+    sharing: dict[object, list[str]] = {}
+    for each in documents(found):
+        sharing.setdefault(each.get(name), []).append(text(each, "id"))
+    for common, ids in sharing.items():
+        more = f" and {len(ids) - NAMES_MAX} more" if len(ids) > NAMES_MAX else ""
+        yield common, " ".join(ids[:NAMES_MAX]) + more
+
+
+def _kept(answer: object) -> str:
+    shares: list[tuple[str, int]] = []
+    for each in documents(inner(answer, "kept")):
+        resources = inner(each, "resources")
+        count = len(resources) if isinstance(resources, list) else 0  # pyright: ignore[reportUnknownArgumentType]
+        shares.append((_who(inner(each, "seat")), count))
+    told = ", ".join(f"{who} {count}" for who, count in shares)
+    return f"{sum(count for _, count in shares)}{f' ({told})' if told else ''}"
+
+
+def _handover(each: Document) -> tuple[str, ...]:
+    details = (text(each, "reason"), text(each, "detail"))
+    superseded = text(each, "superseded_by")
+    taker = _who(inner(each, "taker"))
+    return (
+        text(each, "id"),
+        ", ".join(filter(None, details)),
+        _who(inner(each, "giver")),
+        f"{taker}, superseded by {superseded}" if superseded else taker,
+        _down(each),
+    )
+
+
+def _down(each: Document) -> str:
+    """Return for how long nobody ran a resource, as far as the log tells."""
+    exactly = _seconds(inner(each, "downtime_ms"))
+    at_least = _seconds(inner(each, "downtime_at_least_ms"))
+    return exactly or (f"at least {at_least}" if at_least else "")
+
+
+def _cause(each: Document) -> str:
+    why, subject = text(each, "cause"), text(each, "subject")
+    if why in _CAUSES:
+        return cause_in_words(Cause(_CAUSES[why], subject))
+    return f"{why} {subject}".rstrip()
+
+
+def _who(seat: object) -> str:
+    return "" if seat is None else member_name(text(seat, "worker"), text(seat, "member_id"))
+
+
+def _seconds(milliseconds: object) -> str:
+    return f"{milliseconds / 1000:.3f} s" if isinstance(milliseconds, int) else ""

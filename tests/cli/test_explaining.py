@@ -1,0 +1,228 @@
+"""`history` and `explain`, of a cluster that runs and of files that nobody has open."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from cli import written
+from cli.conftest import Asked, Cluster, Run
+
+HISTORY = """\
+EPOCH  TIME                  CAUSE                    BY    MOVED  NEW  KEPT  PARKED  SETTLED
+1      2013-01-01T00:26:40Z  member-joined w1                                         with 2
+2      2013-01-01T00:26:40Z  connector-added flights  rest  0      5    0     0       overtaken
+3      2013-01-01T00:26:40Z  session-expired w2                                       unanswered
+"""
+PLACED = """\
+Epoch:        2
+Time:         2013-01-01T00:26:40.000Z
+Cause:        connector-added flights
+Asked by:     rest
+Answer:       assignment epoch 2
+Assignor:     cooperative
+Computed by:  w1(1b9d6bcd)
+Kept:         0
+
+PHASE    TOOK     NOTE
+detect   0.000 s
+compute  0.000 s
+revoke            nobody had to give up anything
+release           4 of 5 so far
+start             1 of 4 so far
+total
+
+RESOURCE   REASON  FROM  TO            DOWN
+flights    new           w1(1b9d6bcd)
+flights-0  new           w1(1b9d6bcd)
+flights-1  new           w1(1b9d6bcd)
+flights-2  new           w2(9b1deb4d)
+flights-3  new           w2(9b1deb4d)
+"""
+LOST = """\
+Epoch:   3
+Time:    2013-01-01T00:26:40.000Z
+Cause:   session-expired w2
+Answer:  none
+
+PHASE    TOOK  NOTE
+detect         when the member was last heard of is not in the log; its last record is 0.000 s older
+compute        not answered
+revoke
+release
+start
+total
+
+nothing moved
+"""
+W1 = {"worker": "127.0.0.1:8083/w1", "member_id": written.W1}
+W2 = {"worker": "127.0.0.1:8083/w2", "member_id": written.W2}
+MOVED = {
+    "group_epoch": 7,
+    "cause": "from-the-future",
+    "subject": "x",
+    "actor": "rest 127.0.0.1",
+    "time_ms": 1_357_000_000_000,
+    "took_ms": 1_000,
+    "attempts": [{"assignment_epoch": 6, "time_ms": 1_357_000_000_500, "error": "no luck\nat x"}],
+    "answer": {
+        "assignment_epoch": 7,
+        "assignor": "uniform",
+        "computed_by": None,
+        "kept": [{"seat": W1, "resources": ["a", "a-0"]}],
+        "parked": [{"id": f"b-{n}", "deadline_ms": 1_357_000_300_000} for n in range(2)],
+        "unplaceable": [{"id": "c", "reason": "pinned to w9"}],
+    },
+    "total_ms": 2_500,
+    "phases": [{"phase": "detect", "took_ms": 0, "note": ""}],
+    "handovers": [
+        {
+            "id": "a-1",
+            "reason": "departure",
+            "detail": "session-expired",
+            "giver": W2,
+            "taker": W1,
+            "downtime_ms": None,
+            "downtime_at_least_ms": 1_250,
+            "superseded_by": None,
+        },
+        {
+            "id": "a-2",
+            "reason": "balance",
+            "detail": "",
+            "giver": W2,
+            "taker": W1,
+            "downtime_ms": 250,
+            "downtime_at_least_ms": None,
+            "superseded_by": 8,
+        },
+    ],
+}
+MOVED_TABLE = """\
+Epoch:        7
+Time:         2013-01-01T00:26:40.000Z
+Cause:        from-the-future x
+Asked by:     rest 127.0.0.1
+Failed:       2013-01-01T00:26:40.500Z: no luck
+Answer:       assignment epoch 7
+Assignor:     uniform
+Computed by:  the coordinator
+Kept:         2 (w1(1b9d6bcd) 2)
+Parked:       b-0 b-1 until 2013-01-01T00:31:40.000Z
+Left out:     c: pinned to w9
+
+PHASE   TOOK     NOTE
+detect  0.000 s
+total   2.500 s
+
+RESOURCE  REASON                      FROM          TO                             DOWN
+a-1       departure, session-expired  w2(9b1deb4d)  w1(1b9d6bcd)                   at least 1.250 s
+a-2       balance                     w2(9b1deb4d)  w1(1b9d6bcd), superseded by 8  0.250 s
+"""
+
+
+def test_the_history_of_a_group_is_read_from_its_files(run: Run, data_dir: Path) -> None:
+    assert run("history", "--data-dir", data_dir) == (0, HISTORY, "")
+
+
+def test_the_history_can_be_as_short_as_wanted(run: Run, data_dir: Path) -> None:
+    ended = run("history", "--limit", "1", "--data-dir", data_dir, "-o", "yaml")
+    assert [each["group_epoch"] for each in yaml.safe_load(ended.out)["epochs"]] == [3]
+
+
+def test_the_latest_epoch_is_explained_by_default_and_any_other_on_demand(
+    run: Run, data_dir: Path
+) -> None:
+    assert run("explain", "--data-dir", data_dir) == (0, LOST, "")
+    assert run("explain", "2", "--data-dir", data_dir) == (0, PLACED, "")
+
+
+def test_programs_are_told_the_same(run: Run, data_dir: Path) -> None:
+    in_json = run("explain", "2", "--data-dir", data_dir, "-o", "json")
+    in_yaml = run("explain", "2", "--data-dir", data_dir, "-o", "yaml")
+    told = json.loads(in_json.out)
+    assert told == yaml.safe_load(in_yaml.out)
+    assert [each["phase"] for each in told["phases"]] == [
+        "detect",
+        "compute",
+        "revoke",
+        "release",
+        "start",
+    ]
+    assert {each["reason"] for each in told["handovers"]} == {"new"}
+
+
+def test_an_epoch_that_is_not_in_the_log_is_an_error_that_says_what_is(
+    run: Run, data_dir: Path
+) -> None:
+    assert run("explain", "9", "--data-dir", data_dir) == (
+        1,
+        "",
+        "fairlead: there is no epoch 9 in the log of group connect: it tells of the epochs 1 to"
+        " 3\n",
+    )
+
+
+def test_a_cluster_is_asked_where_its_address_is_given(run: Run, cluster: Cluster) -> None:
+    cluster.answer("GET", "/groups/connect/explain/7", MOVED)
+    cluster.answer("GET", "/groups/connect/explain/latest", MOVED)
+    assert run("explain", "7", "--url", cluster.url) == (0, MOVED_TABLE, "")
+    assert run("explain", "--url", cluster.url) == (0, MOVED_TABLE, "")
+
+
+def test_another_group_and_a_limit_are_handed_on(run: Run, cluster: Cluster) -> None:
+    trimmed: dict[str, object] = {
+        "first_epoch": 5,
+        "last_epoch": 5,
+        "is_trimmed": True,
+        "epochs": [],
+    }
+    cluster.answer("GET", "/groups/g/history?limit=9", trimmed)
+    ended = run("history", "--group", "g", "--limit", "9", "--url", cluster.url)
+    assert ended == (
+        0,
+        "no epochs: nobody has joined the group yet\n\n"
+        "Trimmed:  what was before epoch 5 is not in the log any more\n",
+        "",
+    )
+    assert cluster.asked == [Asked("GET", "/groups/g/history?limit=9", None)]
+
+
+@pytest.fixture
+def configured(data_dir: Path) -> Path:
+    """A settings file that names the data folder."""
+    path = data_dir.parent / "node.properties"
+    path.write_text(f"data.dir={data_dir}\n")
+    return path
+
+
+def leave_word(data_dir: Path, url: str) -> None:
+    note = data_dir / "run" / "node.json"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text(json.dumps({"rest": url}))
+
+
+def test_a_node_that_runs_is_asked_but_for_those_who_name_the_folder(
+    run: Run, cluster: Cluster, configured: Path, data_dir: Path
+) -> None:
+    cluster.answer("GET", "/groups/connect/explain/latest", MOVED)
+    leave_word(data_dir, cluster.url)
+    assert run("explain", "--config", configured) == (0, MOVED_TABLE, "")
+    assert run("explain", "--data-dir", data_dir) == (0, LOST, "")
+
+
+def test_without_a_node_that_answers_the_files_are_read(
+    run: Run, configured: Path, data_dir: Path
+) -> None:
+    assert run("explain", "--config", configured) == (0, LOST, "")
+    leave_word(data_dir, "http://127.0.0.1:9")
+    assert run("explain", "--config", configured) == (0, LOST, "")
+
+
+def test_without_files_and_without_a_node_both_ways_out_are_named(run: Run) -> None:
+    alone = run("history", "--set", "data.dir=nowhere", "--set", "listeners=http://127.0.0.1:9")
+    assert (alone.code, alone.out) == (3, "")
+    assert alone.err.startswith("fairlead: no cluster answers at http://127.0.0.1:9 ")
+    files = run("history", "--data-dir", "nowhere")
+    assert files.code == 1
+    assert files.err.startswith("fairlead: there is no log at ")

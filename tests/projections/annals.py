@@ -1,0 +1,65 @@
+"""A small group whose log knows when each record was written, and a life of it."""
+
+from coordinator import Coordinator
+from log.samples import TIME_MS
+
+from fairlead.actors.messages.computing import Assignment
+from fairlead.actors.messages.work import ReportStatus, StatusUpdate
+from fairlead.events.codec import encode
+from fairlead.events.log.frame import Entry
+from fairlead.events.model import Resource, RunState
+from fairlead.events.records import Record
+from fairlead.events.tokens import token_of
+from fairlead.projections.chapters import Chapter
+from fairlead.projections.explanation import Explanation, explanation_of
+from fairlead.projections.story import story
+
+
+class Scribe(Coordinator):
+    """A coordinator whose log knows when each record was written.
+
+    The log's clock is `ahead_ms` ahead of the coordinator's, so that a test sees whose is told.
+    """
+
+    def __init__(self, ahead_ms: int = TIME_MS) -> None:
+        super().__init__()
+        self.ahead_ms = ahead_ms
+        self.entries: list[Entry] = []
+
+    def write(self, *records: Record, wrote: Assignment | None = None) -> None:
+        for number, record in enumerate(records):
+            kind, version, key, value = encode(record)
+            at = self.group.end + number
+            self.entries.append(Entry(at, kind, version, key, self.ahead_ms + self.now_ms, value))
+        super().write(*records, wrote=wrote)
+
+    def at(self, now_ms: int) -> "Scribe":
+        self.now_ms = now_ms
+        return self
+
+    def told(self) -> dict[int, Chapter]:
+        return {chapter.group_epoch: chapter for chapter in story(self.entries)}
+
+    def explained(self, group_epoch: int) -> Explanation:
+        return explanation_of(self.told()[group_epoch], self.entries)
+
+    def says(self, resource: Resource, state: RunState, reason: str = "") -> None:
+        """Let whoever holds a resource say what it does, at this moment of the wall clock."""
+        holder = self.group.holders[resource]
+        token = token_of(self.group, holder, resource)
+        assert token is not None
+        update = StatusUpdate(resource, token, state, self.ahead_ms + self.now_ms, reason)
+        self.command(ReportStatus("connect", holder, (update,)))
+
+
+def grown() -> Scribe:
+    """W1 alone with A to D at epoch 1; then W2 joins at epoch 2 and both settle."""
+    scribe = Scribe()
+    scribe.configure("A B C D")
+    scribe.at(1_000).join("W1")
+    scribe.at(1_500).compute()
+    scribe.at(1_700).settle()
+    scribe.at(5_000).join("W2")
+    scribe.at(5_200).compute()
+    scribe.at(5_900).settle()
+    return scribe

@@ -1,0 +1,285 @@
+"""What the log alone explains of an epoch: how long each phase took, what moved and why."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from coordinator import resource, resources
+from projections.annals import Scribe
+
+from fairlead.actors.messages.computing import Assignment, Install
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import Cordon, Place
+from fairlead.actors.messages.timers import ExpireSession, ReleaseParked, RetryAssignor
+from fairlead.events.codec import TYPES
+from fairlead.events.log.frame import NewEntry
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import RunState
+from fairlead.events.records import GroupMetadata
+from fairlead.projections.chapters import Document, Seat
+from fairlead.projections.explanation import Explanation, NotToldError, explain
+from fairlead.projections.handovers import Handover
+from fairlead.projections.history import History, history_of
+from fairlead.projections.moves import BATCHES_RUN
+from fairlead.projections.phases import Phase
+from fairlead.projections.reasons import DELETED, NEW, RETURN, Kind, Reason
+
+GROUP_METADATA = TYPES[GroupMetadata][0]
+A, B, C, D = map(resource, "ABCD")
+W1, W2 = Seat("http://w1", "W1"), Seat("http://w2", "W2")
+BALANCE = Reason(Kind.BALANCE)
+
+
+def shared() -> Scribe:
+    """W1 alone with A to D; then W2 joins, W1 stops C and D, and W2 runs them."""
+    scribe = Scribe(ahead_ms=0)
+    scribe.configure("A B C D")
+    scribe.at(1_000).join("W1")
+    scribe.at(1_500).compute()
+    scribe.at(1_700).settle()
+    scribe.at(5_000).join("W2")
+    scribe.at(5_200).compute()
+    scribe.at(5_500).beat("W1", "A B C D")
+    scribe.at(5_580).says(C, RunState.UNASSIGNED)
+    scribe.at(5_590).says(D, RunState.UNASSIGNED)
+    scribe.at(5_700).beat("W1", "A B")
+    scribe.at(5_800).beat("W2", "")
+    scribe.at(5_900).says(C, RunState.RUNNING)
+    scribe.at(6_000).says(C, RunState.RUNNING, BATCHES_RUN)
+    scribe.at(6_100).says(D, RunState.RUNNING)
+    scribe.settle()
+    return scribe
+
+
+def took(explanation: Explanation) -> dict[str, int | None]:
+    return {each.name: each.took_ms for each in explanation.phases}
+
+
+def reasons(explanation: Explanation) -> dict[str, Reason]:
+    return {str(each.resource): each.reason for each in explanation.handovers}
+
+
+def test_an_epoch_is_told_by_its_phases_and_each_resource_by_its_stations() -> None:
+    told = shared().explained(2)
+    assert told.phases == (
+        Phase("detect", 5_000, 5_000),
+        Phase("compute", 5_000, 5_200),
+        Phase("revoke", 5_200, 5_700, "all were asked after 0.300 s"),
+        Phase("release", 5_700, 5_800),
+        Phase("start", 5_800, 6_100),
+    )
+    handover = Handover(
+        D,
+        BALANCE,
+        W1,
+        W2,
+        asked_ms=5_500,
+        stopped_ms=5_590,
+        revoked_ms=5_700,
+        granted_ms=5_800,
+        running_ms=6_100,
+        grant_epoch=2,
+    )
+    first = replace(handover, resource=C, stopped_ms=5_580, running_ms=5_900, first_batch_ms=6_000)
+    assert told.handovers == (first, handover)
+    assert [each.downtime_ms for each in told.handovers] == [420, 510]
+    assert told.total_ms == 1_100
+
+
+def test_what_nobody_had_before_is_new_and_is_given_up_by_nobody() -> None:
+    told = shared().explained(1)
+    assert reasons(told) == dict.fromkeys("ABCD", NEW)
+    assert told.phases[2] == Phase("revoke", note="nobody had to give up anything")
+    assert told.phases[4] == Phase("start", 1_700, note="0 of 4 so far")
+
+
+def test_when_a_lost_member_was_last_heard_of_is_not_in_the_log() -> None:
+    scribe = shared()
+    scribe.at(20_000).carry_out(ExpireSession("W2"))
+    detect = scribe.explained(3).phases[0]
+    note = "when the member was last heard of is not in the log; its last record is 13.900 s older"
+    assert detect == Phase("detect", None, 20_000, note)
+
+
+def test_parked_work_moves_because_its_delay_is_over_and_was_down_at_least_since_the_loss() -> None:
+    scribe = shared()
+    scribe.at(20_000).carry_out(ExpireSession("W2"))
+    scribe.at(20_100).compute()
+    scribe.settle()
+    scribe.at(320_050).carry_out(ReleaseParked())
+    scribe.at(320_100).compute()
+    scribe.at(320_200).settle()
+    for each in (C, D):
+        scribe.at(320_300).says(each, RunState.RUNNING)
+    parked, told = scribe.explained(3), scribe.explained(4)
+    assert (parked.handovers, parked.total_ms) == ((), 100)
+    assert told.phases[0] == Phase("detect", 320_000, 320_050)
+    assert reasons(told) == dict.fromkeys("CD", Reason(Kind.DELAY_EXPIRED))
+    assert {(each.downtime_ms, each.downtime_at_least_ms) for each in told.handovers} == {
+        (None, 300_300)
+    }
+
+
+def test_work_of_one_who_left_moves_because_of_that() -> None:
+    scribe = shared()
+    scribe.at(9_000).says(C, RunState.UNASSIGNED)
+    scribe.at(9_100).heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    scribe.at(9_200).compute()
+    scribe.settle()
+    scribe.at(9_500).says(C, RunState.RUNNING)
+    told = scribe.explained(3)
+    assert reasons(told) == dict.fromkeys("CD", Reason(Kind.DEPARTURE, "member-left"))
+    assert [each.downtime_ms for each in told.handovers] == [500, None]
+    assert took(told)["start"] is None
+    assert told.phases[4].note == "1 of 2 so far"
+
+
+def test_work_that_goes_back_to_a_worker_that_returned_is_returned() -> None:
+    scribe = shared()
+    scribe.at(20_000).carry_out(ExpireSession("W2"))
+    scribe.at(20_100).compute()
+    listed = scribe.member("W1").metadata.assignors
+    back = Heartbeat("connect", "W9", 0, "1", url="http://w2", assignors=listed, owned=())
+    scribe.at(21_000).heartbeat(replace(back, rebalance_timeout_ms=60_000))
+    scribe.at(21_100).compute()
+    assert reasons(scribe.explained(4)) == dict.fromkeys("CD", RETURN)
+
+
+def test_a_drained_worker_gives_up_its_work_because_of_the_constraint() -> None:
+    scribe = shared()
+    scribe.at(9_000).command(Cordon("connect", "W2", drain=True, actor="rest"))
+    snapshot = scribe.at(9_100).prepare("W1")
+    assignment = Assignment({"W1": resources("A B C D"), "W2": resources("")})
+    scribe.install("W1", snapshot, assignment)
+    told = scribe.explained(3)
+    assert (told.chapter.bump.actor, reasons(told)) == (
+        "rest",
+        dict.fromkeys("CD", Reason(Kind.CONSTRAINT, "drain")),
+    )
+
+
+def test_work_that_is_pinned_elsewhere_moves_because_of_the_constraint() -> None:
+    scribe = shared()
+    scribe.at(9_000).command(Place("connect", A, pins=("http://w2",)))
+    snapshot = scribe.at(9_100).prepare("W1")
+    shares = {"W1": resources("C"), "W2": resources("A B D")}
+    scribe.install("W1", snapshot, Assignment(shares))
+    assert reasons(scribe.explained(3)) == {
+        "A": Reason(Kind.CONSTRAINT, "pin"),
+        "B": BALANCE,
+        "C": BALANCE,
+    }
+
+
+def test_what_another_target_gave_elsewhere_before_it_ran_is_not_waited_for() -> None:
+    scribe = Scribe(ahead_ms=0)
+    scribe.configure("A B")
+    scribe.at(1_000).join("W1")
+    scribe.at(1_500).compute()
+    scribe.settle()
+    scribe.at(5_000).join("W2")
+    scribe.at(5_200).compute()
+    scribe.at(5_500).beat("W1", "A B")
+    scribe.at(6_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    scribe.at(6_100).compute()
+    scribe.at(6_200).settle()
+    told = scribe.explained(2)
+    assert told.handovers == (
+        Handover(B, BALANCE, W1, W2, asked_ms=5_500, revoked_ms=None, superseded_by=3),
+    )
+    assert told.phases[3] == Phase("release", 5_200, note="1 of 1 superseded")
+    assert told.total_ms is None
+
+
+def test_what_is_configured_no_more_is_given_up_by_who_had_it() -> None:
+    scribe = shared()
+    scribe.configure("A B C")
+    scribe.at(9_000).join("W3")
+    scribe.at(9_100).compute()
+    scribe.at(9_200).beat("W2", "C D")
+    scribe.at(9_300).beat("W2", "C")
+    told = {each.resource: each for each in scribe.explained(3).handovers}
+    assert told[D] == Handover(D, DELETED, W2, asked_ms=9_200, revoked_ms=9_300)
+
+
+def test_an_attempt_that_failed_is_tried_again_when_it_is_due() -> None:
+    scribe = Scribe(ahead_ms=0)
+    scribe.configure("A")
+    scribe.at(10).join("W1")
+    snapshot = scribe.at(20).prepare("W1")
+    scribe.at(30).carry_out(Install("connect", "W1", 0, snapshot.group_epoch, None, "no luck"))
+    due_ms = scribe.group.target.retry_at_ms
+    scribe.at(due_ms + 40).carry_out(RetryAssignor())
+    scribe.at(due_ms + 50).compute()
+    assert scribe.explained(1).phases[1].note == "1 failed attempt before"
+    assert took(scribe.explained(2))["detect"] == 40
+
+
+def test_an_epoch_that_nothing_answered_has_phases_that_never_came() -> None:
+    scribe = Scribe(ahead_ms=0)
+    scribe.at(10).join("W1")
+    told = scribe.explained(1)
+    assert (told.handovers, told.total_ms) == ((), None)
+    assert told.phases == (
+        Phase("detect", 10, 10),
+        Phase("compute", 10, note="not answered"),
+        Phase("revoke"),
+        Phase("release"),
+        Phase("start"),
+    )
+
+
+def written(scribe: Scribe, path: Path, low: int = 0) -> LogReader:
+    with GroupLog.open_writer(path, "connect", reserve_bytes=0) as log:
+        for entry in scribe.entries:
+            log.append(log.end, [NewEntry(*entry[1:4], entry.value)], entry.timestamp_ms)
+        log.trim(low)
+    return LogReader.open(path)
+
+
+def test_any_epoch_is_explained_from_the_files_and_the_latest_by_default(tmp_path: Path) -> None:
+    scribe = shared()
+    with written(scribe, tmp_path) as log:
+        assert explain(log, 1) == scribe.explained(1)
+        assert explain(log) == scribe.explained(2)
+        with pytest.raises(NotToldError, match=r"no epoch 3 .* tells of the epochs 1 to 2$"):
+            explain(log, 3)
+
+
+def test_the_history_is_a_line_for_each_epoch(tmp_path: Path) -> None:
+    def line(group_epoch: int, time_ms: int, worker: str, settled_after_ms: int) -> Document:
+        return {
+            "group_epoch": group_epoch,
+            "time_ms": time_ms,
+            "cause": "member-joined",
+            "subject": f"http://{worker}",
+            "actor": None,
+            "assignment_epoch": group_epoch,
+            "failed_attempts": 0,
+            "settled_after_ms": settled_after_ms,
+            "returned": 0,
+            "parked": 0,
+            "unplaceable": 0,
+            "retired": 0,
+        }
+
+    first: Document = {**line(1, 1_000, "w1", 700), "moved": 0, "placed": 4, "kept": 0}
+    second: Document = {**line(2, 5_000, "w2", 800), "moved": 2, "placed": 0, "kept": 2}
+    with written(shared(), tmp_path) as log:
+        assert history_of(log) == History("connect", 1, 2, False, (first, second))
+        assert history_of(log, 1) == History("connect", 1, 2, False, (second,))
+
+
+def test_a_trimmed_log_says_from_where_on_it_tells(tmp_path: Path) -> None:
+    scribe = shared()
+    first, second = (each.offset for each in scribe.entries if each.type == GROUP_METADATA)
+    with written(scribe, tmp_path / "one", first + 1) as log:
+        found = history_of(log)
+        assert (found.first_epoch, found.last_epoch, found.is_trimmed) == (2, 2, True)
+        assert explain(log, 2) == scribe.explained(2)
+        with pytest.raises(NotToldError, match="epochs 2 to 2; what was before is trimmed"):
+            explain(log, 1)
+    untold = pytest.raises(NotToldError, match="of no epoch; what was before is trimmed")
+    with written(scribe, tmp_path / "none", second + 1) as log, untold:
+        explain(log)
