@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ..events.group import Group
 from ..events.model import Cause, Resource, Why
+from ..events.orders import placement_of, worker_name
 from ..events.records import GroupMetadata, MemberMetadata
 
 _DEPARTURES = frozenset(
@@ -57,12 +58,12 @@ def reason_of(
         if resource in group.schedule.fired:
             return Reason(Kind.DELAY_EXPIRED)
         return Reason(Kind.DEPARTURE, _departure(group, giver, bumps))
-    name = giver.instance_id or giver.url or giver.member_id
+    name = worker_name(giver)
     order = group.worker_orders.get(name)
     if order is not None and order.draining:
         return Reason(Kind.CONSTRAINT, "drain")
-    pins = _pins(group, resource)
-    if pins and name not in pins:
+    placement = placement_of(group, resource)
+    if placement is not None and placement.pins and name not in placement.pins:
         return Reason(Kind.CONSTRAINT, "pin")
     return _BALANCE
 
@@ -78,11 +79,3 @@ def _departure(group: Group, giver: MemberMetadata, bumps: Iterable[GroupMetadat
 def _is_about(cause: Cause, giver: MemberMetadata) -> bool:
     names = (giver.url, giver.member_id, giver.instance_id)
     return cause.why in _DEPARTURES and cause.subject in names
-
-
-def _pins(group: Group, resource: Resource) -> tuple[str, ...]:
-    """Return the workers that a resource is pinned to; a connector's pins are for its tasks."""
-    order = group.resource_orders.get(resource)
-    if order is None and resource.is_task:
-        order = group.resource_orders.get(Resource(resource.connector))
-    return () if order is None else order.pins

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..events.group import Group, Member
 from ..events.model import Cause, Grants, Resource, Resources, RunState
-from ..events.records import ConnectorConfig, GroupMetadata, Loss, Operator
+from ..events.records import GroupMetadata, Loss, Operator
 from ..events.tokens import token_of
 from .moves import BATCHES_RUN
 
@@ -32,12 +32,6 @@ class Doing:
         if self.why:
             told["trace" if self.state is RunState.FAILED else "reason"] = self.why
         return told
-
-
-def connector_named(group: Group, name: str) -> ConnectorConfig | None:
-    """Return a connector that is not being deleted."""
-    found = group.connectors.get(name)
-    return None if found is None or found.deleting else found
 
 
 def connector_names(group: Group) -> list[str]:

@@ -65,6 +65,7 @@ PURE = (
     "events/group.py",
     "events/evolve.py",
     "events/keys.py",
+    "events/orders.py",
     "events/tokens.py",
     "actors/messages/*.py",
     "actors/group/**/*.py",

@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from ...actors.group.orders.standing import worker_name
 from ...events.group import Group, Member
+from ...events.orders import worker_name
 from ...projections import views
 from ..node.spec import ProcessView
 from .errors import Unanswered

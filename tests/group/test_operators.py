@@ -6,13 +6,13 @@ import pytest
 from coordinator import JOIN, Coordinator, resource, resources
 
 from fairlead.actors.errors import Error
-from fairlead.actors.group.orders.standing import worker_name
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Place, Rebalance, RemoveMember, Uncordon
 from fairlead.actors.messages.timers import ExpireSession, FinishDeletion
 from fairlead.actors.messages.work import DeleteConnector
 from fairlead.events.model import Cause, Scope, Why
+from fairlead.events.orders import worker_name
 from fairlead.events.records import (
     ConnectorConfig,
     CurrentAssignment,

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from ....events.group import Group, Member
 from ....events.model import Assignor, Resource
+from ....events.orders import placement_of, worker_name
 from ....events.records import MemberMetadata, Operator
 from ...messages.computing import LossView, MemberView, Snapshot
-from ..orders.standing import worker_name
 
 NO_ASSIGNOR = Assignor("")
 """What is shown of a member that lists no assignor: it leaves the computing to the group."""
@@ -69,15 +69,8 @@ def _assignor_of(metadata: MemberMetadata, name: str) -> Assignor:
 
 
 def _resource_orders(group: Group) -> Mapping[Resource, Operator]:
-    """Return the order that holds for each configured resource that has one.
-
-    A connector's order stands for its tasks that have none of their own.
-    """
-    orders = group.resource_orders
-    if not orders:
+    """Return the order that holds for each configured resource that has one."""
+    if not group.resource_orders:
         return {}
-    found = (
-        (resource, orders.get(resource) or orders.get(Resource(resource.connector)))
-        for resource in group.configured
-    )
+    found = ((resource, placement_of(group, resource)) for resource in group.configured)
     return {resource: order for resource, order in found if order is not None}

@@ -29,6 +29,11 @@ class Departure:
     lost: bool = False
     actor: str | None = None
 
+    @property
+    def cause(self) -> Cause:
+        """Why the group's epoch rises, and why its work is lost where it is."""
+        return Cause(self.why, self.member.metadata.url or self.member.member_id)
+
 
 def leave(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision:
     """Let a member go that says goodbye; it has released everything, so nothing is lost."""
@@ -74,9 +79,9 @@ def depart(
         records += _forget_losses(group)
     elif departure.lost and (loss := _loss(group, desk, departure, now_ms)):
         records.append(loss)
-    cause = Cause(departure.why, member.metadata.url or member_id)
     records += carried_out(group, member)
-    records.append(GroupMetadata(group.group_epoch + 1, cause, now_ms, departure.actor))
+    epoch = group.group_epoch + 1
+    records.append(GroupMetadata(epoch, departure.cause, now_ms, departure.actor))
 
     if reply is None:
         return Decision(desk, tuple(records))
@@ -109,7 +114,7 @@ def _loss(group: Group, desk: Desk, departure: Departure, now_ms: int) -> Loss |
         member.metadata.url,
         resources,
         now_ms,
-        Cause(departure.why, member.metadata.url or member_id),
+        departure.cause,
         deadline_ms or _crash_deadline(group, desk, now_ms),
     )
 

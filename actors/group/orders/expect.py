@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ....events.group import Group
 from ....events.model import GroupState, Why
+from ....events.orders import worker_name
 from ....events.records import Loss, Record, ScheduledRebalance
 from ...errors import Error
 from ...messages.commands import CommandReply
@@ -17,7 +18,7 @@ from ...messages.orders import Expect
 from ..desk import Decision, Desk, bump
 from ..members.validate import LARGEST_NUMBER, flaw_in_name, shown
 from .operate import refuse
-from .standing import order_for, worker_name, written
+from .standing import order_for, written
 from .whereabouts import find_worker
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ....events.group import Group
 from ....events.model import Resource, Scope, Why
+from ....events.orders import worker_name
 from ....events.records import Operator, Record
 from ...errors import Error
 from ...messages.commands import CommandReply
@@ -17,7 +18,7 @@ from ...messages.orders import Cordon, Place, Rebalance, RemoveMember, Uncordon
 from ..desk import Decision, Desk, bump
 from ..members.depart import Departure, depart
 from ..members.validate import flaw_in_name, shown
-from .standing import order_for, worker_name, written
+from .standing import order_for, written
 from .whereabouts import find_member, find_worker
 
 HEAVIEST = 1_000

@@ -11,13 +11,9 @@ from dataclasses import replace
 from ....events.group import Group, Member
 from ....events.keys import operator_key
 from ....events.model import Scope
+from ....events.orders import worker_name
 from ....events.records import Loss, MemberMetadata, Operator, Record, Tombstone
 from ...messages.heartbeat import LEAVE_EPOCH, Heartbeat
-
-
-def worker_name(who: MemberMetadata | Loss) -> str:
-    """Return the name by which orders and pins know a worker, present or lost."""
-    return who.instance_id or who.url or who.member_id
 
 
 def order_for(group: Group, name: str) -> Operator:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....events.group import Group, Member
+from ....events.orders import worker_name
 from ....events.records import Loss, MemberMetadata
-from .standing import worker_name
 
 LONGEST_LIST = 20
 """How many workers a message lists at most."""

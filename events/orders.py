@@ -1,0 +1,19 @@
+"""For whom and for what an operator's order stands, for those who decide and those who read."""
+
+from .group import Group
+from .model import Resource
+from .records import Loss, MemberMetadata, Operator
+
+
+def worker_name(who: MemberMetadata | Loss) -> str:
+    """Return the name by which orders and pins know a worker, present or lost."""
+    return who.instance_id or who.url or who.member_id
+
+
+def placement_of(group: Group, resource: Resource) -> Operator | None:
+    """Return the order that holds for a resource, if there is one.
+
+    A connector's order stands for its tasks that have none of their own.
+    """
+    orders = group.resource_orders
+    return orders.get(resource) or orders.get(Resource(resource.connector))
