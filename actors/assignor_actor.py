@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .actor import Actor, Address
-from .assignors import cooperative
+from .assignors import balanced
 from .messages.computing import Assignment, Snapshot
 
 
@@ -32,7 +32,7 @@ class AssignorActor(Actor):
             raise TypeError(f"an assignor does not understand {type(message).__name__}")
         epoch = message.snapshot.group_epoch
         try:
-            assignment = cooperative.assign(message.snapshot)
+            assignment = balanced.assign(message.snapshot)
         except Exception as error:  # noqa: BLE001 - it goes into the log with the attempt
             text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
             self.send(sender, Assigned(epoch, None, text))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from invariants import Witness, fold
 
-from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.errors import Error
 from fairlead.actors.group.computing.compute import attend
 from fairlead.actors.group.decide import decide
@@ -32,7 +32,7 @@ from fairlead.events.records import (
 )
 
 COMPUTE = Error.COMPUTE_ASSIGNMENT
-COOPERATIVE = (Assignor("cooperative"),)
+COOPERATIVE = (Assignor("balanced"),)
 JOIN = Heartbeat(
     "connect", "", 0, rebalance_timeout_ms=60_000, assignors=COOPERATIVE, owned=(), incarnation="1"
 )
@@ -120,7 +120,7 @@ class Coordinator:
     def install(
         self, member_id: str, snapshot: Snapshot, assignment: Assignment | None = None
     ) -> InstallReply:
-        """Let the chosen member hand in an assignment, by default the cooperative one."""
+        """Let the chosen member hand in an assignment, by default the default assignor's."""
         epoch = self.member(member_id).current.member_epoch
         computed = assignment or assign(snapshot)
         command = Install("connect", member_id, epoch, snapshot.group_epoch, computed)

@@ -62,7 +62,7 @@ WRITTEN: list[Golden] = [
             "p",
             2,
             60_000,
-            (Assignor("cooperative", 0, 2, 1, 3, b"x"),),
+            (Assignor("balanced", 0, 2, 1, 3, b"x"),),
             url="http://w1",
             session_timeout_ms=10_000,
             succession=Succession(2, "W0", 1),
@@ -75,7 +75,7 @@ WRITTEN: list[Golden] = [
             "rebalance_timeout_ms": 60_000,
             "assignors": [
                 {
-                    "name": "cooperative",
+                    "name": "balanced",
                     "minimum_version": 0,
                     "maximum_version": 2,
                     "version": 1,
@@ -243,7 +243,7 @@ WRITTEN: list[Golden] = [
 EARLIER: list[Golden] = [
     Golden(
         records.MemberMetadata(
-            "W1", "p", 2, 60_000, (Assignor("cooperative", 0, 2, 1, 3, b"x"),), url="http://w1"
+            "W1", "p", 2, 60_000, (Assignor("balanced", 0, 2, 1, 3, b"x"),), url="http://w1"
         ),
         b"W1\0",
         {
@@ -253,7 +253,7 @@ EARLIER: list[Golden] = [
             "rebalance_timeout_ms": 60_000,
             "assignors": [
                 {
-                    "name": "cooperative",
+                    "name": "balanced",
                     "minimum_version": 0,
                     "maximum_version": 2,
                     "version": 1,

@@ -10,7 +10,7 @@ stands behind `----`: the records, the answer, and the boxes of the proposals.
     join W1 [at w2] [as i]          a worker joins, at a url of its own or another's, or as static
     heartbeat W1 [at 35] [owns AC0 AT1] [full]
     leave W1 [for a while]
-    compute W1                      the cooperative assignor, from Prepare to Install
+    compute W1                      the default assignor, from Prepare to Install
     prepare W1
     install W1: W1=AC0 AT1, W2=BC0 [parked BT1 until 300]
     install W1 fails: out of luck
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable
 
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.group.desk import Decision
 from fairlead.actors.messages.commands import Command, CommandReply, Reply
 from fairlead.actors.messages.computing import Assignment, Install, Prepare, PrepareReply, Snapshot

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from ...events.abilities import is_warm
 from ...events.model import NOTHING, Resource, Resources
 from ..messages.computing import MemberView, Snapshot
-from .capacity import is_warm
 
 Shares = dict[str, set[Resource]]
 """What each member that can take work has, by member id."""

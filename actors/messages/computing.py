@@ -51,6 +51,17 @@ class LossView:
 
 
 @dataclass(frozen=True, slots=True)
+class Needs:
+    """What a connector's work needs of a worker: all of the tags, any of the zones."""
+
+    tags: frozenset[str] = frozenset()
+    zones: frozenset[str] = frozenset()
+
+
+NO_NEEDS = Needs()
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """The group as an assignor sees it: all that an assignment is computed from."""
 
@@ -69,7 +80,9 @@ class Snapshot:
     pins: Mapping[Resource, tuple[str, ...]] = field(
         default_factory=dict[Resource, tuple[str, ...]]
     )
-    """The workers that operators allow for a resource; any where it is not named."""
+    """The workers that are allowed for a resource; any where it is not named."""
+    needs: Mapping[str, Needs] = field(default_factory=dict[str, Needs])
+    """What connectors and their tasks need, by connector, where that is anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,8 @@ class Assignment:
     """Work that no member can take, each with the reason."""
     version: int = 0
     metadata: bytes = b""
+    again_at_ms: int = 0
+    """When the rest of the moves is to be made, wall clock; 0: this is all of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ starts a resource; what is to be given up counts as given up only when an answer
 report has come; and a member that can not be sure of its session stops everything by
 itself before anybody else may start it.
 
-    member = Membership(Identity("connect", "m-1", "p-1"), Timing(), (Assignor("cooperative"),))
+    member = Membership(Identity("connect", "m-1", "p-1"), Timing(), (Assignor("balanced"),))
     obey(member.join(clock()))              # [Send(...)]: to the group, by whatever carries it
     obey(member.answered(reply, clock()))   # [Start(...), Send(...)]
     obey(member.stopped(freed, clock()))    # what a Stop or Fence named, once it has ended

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...actors.assignors.capacity import is_warm
+from ...events.abilities import is_warm
 from ...events.codec import TYPES, decode
 from ...events.group import Group
 from ...events.keys import pack_key

@@ -130,7 +130,7 @@ class Supervisor(Actor):
         if self._node is None:
             self._node = node
             self._start(self._charge("group", node.group_id))
-            self._start(self._charge("assignor", "cooperative"))
+            self._start(self._charge("assignor", "balanced"))
             self.wake_after(TICK_SECONDS)
         if self._charges["group", node.group_id].state == "running":
             self.send(sender, Begun())
@@ -159,7 +159,7 @@ class Supervisor(Actor):
     def _brief(self, charge: Charge) -> None:
         if self._node is not None:
             group = self._charges["group", self._node.group_id].address
-            assignor = self._charges["assignor", "cooperative"].address
+            assignor = self._charges["assignor", "balanced"].address
             order = StartWorker(charge.name, self._node, group, assignor, charge.tied_to)
             self.send(charge.address, order)
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from ...actors.assignor_actor import Assign, Assigned
-from ...actors.assignors.cooperative import assign
+from ...actors.assignors.balanced import assign
 from ...actors.messages.computing import Assignment, Snapshot
 from .clock import Clock
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ...actors.assignors import cooperative, uniform
+from ...actors.assignors import balanced, uniform
 from ...actors.assignors import range as ranges
 from ...actors.group.desk import Settings
 from ...actors.messages.commands import GroupCommand, Reply
@@ -120,10 +120,10 @@ class World:
         """Return what the workers can run."""
         return (
             Runs(
-                cooperative.NAME,
-                cooperative.MINIMUM_VERSION,
-                cooperative.MAXIMUM_VERSION,
-                cooperative.VERSION,
+                balanced.NAME,
+                balanced.MINIMUM_VERSION,
+                balanced.MAXIMUM_VERSION,
+                balanced.VERSION,
                 reason,
             ),
         )

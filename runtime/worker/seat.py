@@ -3,9 +3,10 @@
 import socket
 import uuid
 
-from ...actors.assignors import capacity, cooperative
+from ...actors.assignors import balanced
 from ...actors.worker.instructions import Identity
 from ...actors.worker.membership import Membership
+from ...events import abilities
 from ...events.model import Assignor
 from ..node.spec import NodeSpec
 
@@ -38,10 +39,10 @@ def assignors(*, is_warm: bool) -> tuple[Assignor, ...]:
     """Return what a worker can compute with, and whether it can take work yet."""
     return (
         Assignor(
-            cooperative.NAME,
-            cooperative.MINIMUM_VERSION,
-            cooperative.MAXIMUM_VERSION,
-            cooperative.VERSION,
-            metadata=capacity.WARM if is_warm else capacity.COLD,
+            balanced.NAME,
+            balanced.MINIMUM_VERSION,
+            balanced.MAXIMUM_VERSION,
+            balanced.VERSION,
+            metadata=abilities.WARM if is_warm else abilities.COLD,
         ),
     )

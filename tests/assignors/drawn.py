@@ -6,8 +6,8 @@ from dataclasses import replace
 from assignors.snapshots import NOW_MS, member, snapshot
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.capacity import COLD, WARM, is_warm
 from fairlead.actors.messages.computing import LossView, MemberView, Snapshot
+from fairlead.events.abilities import COLD, WARM, is_warm
 from fairlead.events.model import CONNECTOR, NOTHING, Resource
 
 MEMBER_IDS = ("W1", "W2", "W3", "W4")

@@ -11,7 +11,7 @@ from assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors import cooperative, uniform
+from fairlead.actors.assignors import balanced, uniform
 from fairlead.actors.assignors import range as ranges
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import Resources
@@ -21,8 +21,8 @@ NOBODY = "no worker takes work: all are cordoned, drained or away"
 
 each_assignor = pytest.mark.parametrize(
     "assign",
-    [cooperative.assign, uniform.assign, ranges.assign],
-    ids=["cooperative", "uniform", "range"],
+    [balanced.assign, uniform.assign, ranges.assign],
+    ids=["balanced", "uniform", "range"],
 )
 
 
@@ -99,7 +99,7 @@ def test_a_cordoned_worker_gives_up_what_is_pinned_to_others(assign: Assign) -> 
 def test_pinned_work_counts_in_the_levels() -> None:
     group = snapshot("A-0 A-1 A-2 A-3 B-0 B-1", worker("W1"), worker("W2"))
     pinned = replace(group, pins=dict.fromkeys(work("A-0 A-1"), ("W1",)))
-    for assign in (cooperative.assign, uniform.assign):
+    for assign in (balanced.assign, uniform.assign):
         made = assign(pinned)
         assert [len(made.members[each]) for each in ("W1", "W2")] == [3, 3]
         assert made.members["W1"] >= work("A-0 A-1")

@@ -1,4 +1,4 @@
-"""What the uniform assignor does, and where it differs from the cooperative one."""
+"""What the uniform assignor does, and where it differs from the default one."""
 
 from assignors.drawn import snapshots, takers
 from assignors.snapshots import after, loss, member, outcome, snapshot

@@ -9,7 +9,7 @@ from fairlead.actors.host_messages import HostHeartbeats, HostReplies
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.events.model import Assignor
 
-ASSIGNORS = (Assignor("cooperative"),)
+ASSIGNORS = (Assignor("balanced"),)
 
 
 @dataclass(frozen=True, slots=True)

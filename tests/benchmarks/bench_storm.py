@@ -15,8 +15,7 @@ from benchmarks.figures import tell
 from benchmarks.groups import TASKS, member_id, share
 
 from fairlead.actors.assignor_actor import Assigned
-from fairlead.actors.assignors import cooperative
-from fairlead.actors.assignors.capacity import WARM
+from fairlead.actors.assignors import balanced
 from fairlead.actors.group.coordinator import Asked, Coordinator, Now
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.work.ledger import OffsetLedger
@@ -32,6 +31,7 @@ from fairlead.actors.worker.instructions import (
     Timing,
 )
 from fairlead.actors.worker.membership import Membership
+from fairlead.events.abilities import WARM
 from fairlead.events.codec import encode
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import NOTHING, Assignor, GroupState
@@ -102,7 +102,7 @@ class Crowd:
         self.targets = 0
         self._members: dict[str, Membership] = {}
         self._computing: dict[str, Computing] = {}
-        assignors = (Assignor(cooperative.NAME, metadata=WARM),)
+        assignors = (Assignor(balanced.NAME, metadata=WARM),)
         for number in range(MEMBERS):
             name = member_id(number)
             identity = Identity("storm", name, name, f"h{number}:8083/w1")
@@ -137,7 +137,7 @@ class Crowd:
         computing, now_ms = self._computing[name], self.office.now_ms
         asked = computing.prepared(reply, now_ms)
         assert asked is not None
-        made = Assigned(asked.snapshot.group_epoch, cooperative.assign(asked.snapshot))
+        made = Assigned(asked.snapshot.group_epoch, balanced.assign(asked.snapshot))
         self.targets += 1
         install = computing.assigned(made, self._members[name].member_epoch, now_ms)
         assert install is not None

@@ -15,7 +15,7 @@ from fairlead.events.records import (
 )
 
 TASKS = 10
-ASSIGNORS = (Assignor("cooperative", metadata=b'{"capacity":1}'),)
+ASSIGNORS = (Assignor("balanced", metadata=b'{"capacity":1}'),)
 
 
 def member_id(number: int) -> str:
@@ -42,7 +42,7 @@ def history(members: int) -> list[Record]:
             MemberMetadata(name, "i", number + 1, 60_000, ASSIGNORS, url=f"h{number}:8083/w1"),
             GroupMetadata(number + 1, Cause(Why.MEMBER_JOINED, name), 1_700_000_000_000),
         ]
-    records.append(TargetAssignment(members, shares, "cooperative"))
+    records.append(TargetAssignment(members, shares, "balanced"))
     records += [
         CurrentAssignment(name, members, 0, MemberState.STABLE, dict.fromkeys(given, members), {})
         for name, given in shares.items()

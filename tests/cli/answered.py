@@ -52,7 +52,7 @@ def member(member_id: str, url: str, held: list[dict[str, object]]) -> dict[str,
         "assigned": held,
         "pending_revocation": [],
         "target": held,
-        "assignors": ["cooperative"],
+        "assignors": ["balanced"],
         "rebalance_timeout_ms": 60_000,
     }
 
@@ -117,7 +117,7 @@ GROUP = {
         "actor": None,
     },
     "members": [MEMBER_1, MEMBER_2],
-    "target": {"assignor": "cooperative", "error": ""},
+    "target": {"assignor": "balanced", "error": ""},
     "configured": [resource("flights"), resource("flights", 0), resource("flights", 1)],
     "unassigned": [],
     "parked": [],

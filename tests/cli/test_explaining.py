@@ -20,7 +20,7 @@ Time:         2013-01-01T00:26:40.000Z
 Cause:        connector-added flights
 Asked by:     rest
 Answer:       assignment epoch 2
-Assignor:     cooperative
+Assignor:     balanced
 Computed by:  w1(1b9d6bcd)
 Kept:         0
 

@@ -21,14 +21,14 @@ AT = "2013-01-01T00:26:40.000Z"
 CONTROL = [
     "GroupMetadata            group epoch 1: member-joined w1",
     "MemberMetadata           w1(1b9d6bcd) joined for epoch 1, at 127.0.0.1:8083/w1,"
-    " assignors cooperative, rebalance timeout 60000 ms",
+    " assignors balanced, rebalance timeout 60000 ms",
     "ConnectorConfig          flights version 1, SparkPipeline, 2 keys",
     "ConnectorsTasksMetadata  configured: flights flights-0..3",
     "GroupMetadata            group epoch 2: connector-added flights (asked by rest)",
     "TaskConfigs              flights generation 1: 4 tasks",
     "MemberMetadata           w2(9b1deb4d) joined for epoch 2, at 127.0.0.1:8083/w2,"
-    " assignors cooperative, rebalance timeout 60000 ms",
-    "TargetAssignment         assignment epoch 2 by cooperative:"
+    " assignors balanced, rebalance timeout 60000 ms",
+    "TargetAssignment         assignment epoch 2 by balanced:"
     " w1(1b9d6bcd) = flights flights-0..1; w2(9b1deb4d) = flights-2..3",
     "CurrentAssignment        w1(1b9d6bcd) epoch 0 -> 2 STABLE: holds flights flights-0..1",
     "CurrentAssignment        w2(9b1deb4d) epoch 0 -> 1 UNREVOKED: holds flights-2,"
@@ -79,7 +79,7 @@ State:             Reconciling
 Group epoch:       2
 Assignment epoch:  2
 Last rebalance:    connector-added flights, 2013-01-01T00:26:40.000Z
-Assignor:          cooperative
+Assignor:          balanced
 Configured:        flights flights-0..3
 Log end:           10
 

@@ -12,9 +12,9 @@ from fairlead.runtime.cli.log_words import TELL
 
 TOLD = """\
 epoch 1  2013-01-01T00:26:40.000Z  member-joined w1
-    answered by assignment epoch 2 after 0.000 s, cooperative at w1(1b9d6bcd)
+    answered by assignment epoch 2 after 0.000 s, balanced at w1(1b9d6bcd)
 epoch 2  2013-01-01T00:26:40.000Z  connector-added flights (asked by rest)
-    answered by assignment epoch 2 after 0.000 s, cooperative at w1(1b9d6bcd)
+    answered by assignment epoch 2 after 0.000 s, balanced at w1(1b9d6bcd)
     placed    flights flights-0..1 at w1(1b9d6bcd)
     placed    flights-2..3 at w2(9b1deb4d)
     kept      0

@@ -100,7 +100,7 @@ State:             Stable
 Group epoch:       4
 Assignment epoch:  4
 Last rebalance:    member-joined w2, 2013-01-01T00:26:40.000Z
-Assignor:          cooperative
+Assignor:          balanced
 Configured:        flights flights-0..1
 Log end:           42
 

@@ -82,10 +82,10 @@ def test_the_assignor_is_replaced_and_targets_go_on_being_computed(start_node: S
     node = start_node()
     node.put("numbers", 4)
     node.runs_tasks("numbers", 4, "w1", "w2")
-    pid, _ = kill(node, "assignor cooperative")
+    pid, _ = kill(node, "assignor balanced")
     node.put("letters", 4)
     node.runs_tasks("letters", 4, "w1", "w2")
-    assert node.pid("assignor cooperative") != pid
+    assert node.pid("assignor balanced") != pid
     assert ends(node) == 0
 
 
@@ -93,18 +93,18 @@ def test_a_computation_outlives_the_assignor_that_had_it_in_hand(start_node: Sta
     node = start_node()
     node.put("numbers", 4)
     node.runs_tasks("numbers", 4, "w1", "w2")
-    node.hit("assignor cooperative", signal.SIGSTOP)  # whatever it is given stays with it
+    node.hit("assignor balanced", signal.SIGSTOP)  # whatever it is given stays with it
     node.put("letters", 4)
     eventually(lambda: node.group().state is GroupState.ASSIGNING, "a target is due")
     eventually(lambda: _is_asked(node), "the assignor was asked")
-    kill(node, "assignor cooperative")
+    kill(node, "assignor balanced")
     node.runs_tasks("letters", 4, "w1", "w2")
     assert ends(node) == 0
 
 
 def _is_asked(node: Node) -> bool:
     """Whether anything waits in the sockets of the assignor that does not read them."""
-    folder = Path(f"/proc/{node.pid('assignor cooperative')}/fd")
+    folder = Path(f"/proc/{node.pid('assignor balanced')}/fd")
     inodes = {each.stat().st_ino for each in folder.iterdir()}
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return any(int(line[9]) in inodes and int(line[4].split(":")[1], 16) > 0 for line in lines)

@@ -42,7 +42,7 @@ def static_group() -> Coordinator:
         MemberMetadata("other", "1", 2, 60_000, COOPERATIVE),
         GroupMetadata(10, GIVEN, 0),
         ConnectorsTasksMetadata(WORK),
-        TargetAssignment(10, {"old": WORK, "other": frozenset()}, "cooperative"),
+        TargetAssignment(10, {"old": WORK, "other": frozenset()}, "balanced"),
         CurrentAssignment("old", 10, 9, MemberState.STABLE, grants, {}),
         CurrentAssignment("other", 10, 9, MemberState.STABLE, {}, {}),
     )
@@ -70,7 +70,7 @@ def instance_in_use(_: Office, expect: Any) -> None:
 def temporary_leave(_: Office, expect: Any) -> None:
     coordinator = static_group()
     coordinator.write(
-        GroupMetadata(11, GIVEN, 0), TargetAssignment(11, {"old": resources("A-3")}, "cooperative")
+        GroupMetadata(11, GIVEN, 0), TargetAssignment(11, {"old": resources("A-3")}, "balanced")
     )
     coordinator.heartbeat(OWNER)
     asked_at = coordinator.member("old").offset
@@ -104,7 +104,7 @@ def returns(_: Office, expect: Any) -> None:
 
 @plays("static_membership", "return-with-new-subscription")
 def returns_changed(_: Office, expect: Any) -> None:
-    changed = replace(STATIC, assignors=(Assignor("cooperative", 0, 4),))
+    changed = replace(STATIC, assignors=(Assignor("balanced", 0, 4),))
     agree(outcome(away(), changed), expect)
 
 
@@ -182,7 +182,7 @@ def bump_leave(_: Office, __: Any) -> None:
 def bump_timer(_: Office, __: Any) -> None:
     assert bumps_of(ExpireSession("old")) == [1]
     coordinator = static_group()
-    coordinator.write(GroupMetadata(11, GIVEN, 0), TargetAssignment(11, {}, "cooperative"))
+    coordinator.write(GroupMetadata(11, GIVEN, 0), TargetAssignment(11, {}, "balanced"))
     coordinator.heartbeat(BEAT)
     coordinator.carry_out(ExpireRebalance("old", coordinator.member("old").offset))
     assert coordinator.group.group_epoch == 12

@@ -106,7 +106,7 @@ def set_up(office: Office, kind: str) -> None:
     records: tuple[Record, ...] = (
         MemberMetadata("m1", "", 1, 5_000, COOPERATIVE),
         GroupMetadata(5, Cause(Why.OPERATOR), 0),
-        TargetAssignment(5, {"m1": frozenset()}, "cooperative"),
+        TargetAssignment(5, {"m1": frozenset()}, "balanced"),
         CurrentAssignment("m1", 5, 4, MemberState.STABLE, {}, {}),
     )
     for record in records:

@@ -6,7 +6,7 @@ from typing import Any
 
 from coordinator import COOPERATIVE, resources
 
-from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.errors import Error
 from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
 from fairlead.actors.group.desk import Settings

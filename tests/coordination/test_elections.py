@@ -41,7 +41,7 @@ def test_all_that_took_too_long_are_asked_again_in_turn_after_a_failed_attempt(
 
 def with_range(office: Office, member: str, low: int, high: int, version: int) -> Heartbeat:
     """The join of a member whose assignor reads these versions and writes that one."""
-    assignors = (Assignor("cooperative", low, high, version),)
+    assignors = (Assignor("balanced", low, high, version),)
     return replace(office.joining(member), assignors=assignors)
 
 

@@ -39,7 +39,7 @@ def coordinator() -> Coordinator:
 
 
 def assignor(**changes: object) -> tuple[Assignor, ...]:
-    return (replace(Assignor("cooperative"), **changes),)  # type: ignore[arg-type]
+    return (replace(Assignor("balanced"), **changes),)  # type: ignore[arg-type]
 
 
 BUMPS: dict[str, tuple[Command, Cause]] = {

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 
-from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.errors import Error
 from fairlead.actors.messages.computing import (
     Assignment,
@@ -186,7 +186,7 @@ def test_the_chosen_one_is_chosen_anew_when_it_no_longer_qualifies(
     coordinator: Coordinator,
 ) -> None:
     coordinator.prepare("W1")
-    coordinator.join("W3", replace(JOIN, assignors=(Assignor("cooperative", 0, 9, 9),)))
+    coordinator.join("W3", replace(JOIN, assignors=(Assignor("balanced", 0, 9, 9),)))
     assert prepare(coordinator).error is Error.UNKNOWN_MEMBER_ID
     assert coordinator.beat("W3", "").error is COMPUTE
 
@@ -195,7 +195,7 @@ def test_the_widest_range_computes() -> None:
     """The seed's example: A [1-5] beats B [3-4] and C [2-4]."""
     coordinator = Coordinator()
     for member_id, low, high in (("C", 2, 4), ("B", 3, 4), ("Z", 1, 5)):
-        written = (Assignor("cooperative", low, high, high),)
+        written = (Assignor("balanced", low, high, high),)
         coordinator.join(member_id, replace(JOIN, assignors=written))
     assert prepare(coordinator, member_id="C").error is Error.UNKNOWN_MEMBER_ID
     assert coordinator.beat("Z", "").error is COMPUTE
@@ -258,7 +258,7 @@ def test_who_takes_too_long_is_replaced_and_stays_a_member(coordinator: Coordina
 
 def test_when_all_who_can_compute_took_too_long_the_attempt_has_failed() -> None:
     coordinator = Coordinator()
-    coordinator.join("W1", replace(JOIN, assignors=(Assignor("cooperative", 0, 9, 0),)))
+    coordinator.join("W1", replace(JOIN, assignors=(Assignor("balanced", 0, 9, 0),)))
     coordinator.join("W2")
     records = time_out(coordinator)
     assert [type(record) for record in records] == [TargetAssignment]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 
-from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.errors import Error
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Snapshot
 from fairlead.actors.messages.heartbeat import Heartbeat

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import COMPUTE, COOPERATIVE, JOIN, Coordinator, resource, resources
 
-from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.computing import (
@@ -108,7 +108,7 @@ def test_prepare_returns_all_that_an_assignment_is_computed_from() -> None:
     assert coordinator.prepare("W1") == Snapshot(
         group_epoch=epoch,
         assignment_epoch=epoch - 1,
-        assignor="cooperative",
+        assignor="balanced",
         assignor_metadata=b"last time",
         configured=resources("A B"),
         members={

@@ -14,7 +14,7 @@ from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import Assignor, Cause, Why
 from fairlead.events.records import GroupMetadata, TargetAssignment
 
-TWO = (Assignor("cooperative", 0, 3, 1), Assignor("eager"))
+TWO = (Assignor("balanced", 0, 3, 1), Assignor("eager"))
 BEAT = Heartbeat("connect", "W1", 1, "1")
 
 

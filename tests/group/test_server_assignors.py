@@ -124,7 +124,7 @@ def test_to_name_one_mode_ends_the_other_and_a_preference_does_not_bump(
     coordinator.heartbeat(replace(beat, server_assignor="range"))
     metadata = coordinator.member("W1").metadata
     assert (metadata.server_assignor, metadata.assignors) == ("range", ())
-    assert (coordinator.group.group_epoch, coordinator.group.target.assignor) == (1, "cooperative")
+    assert (coordinator.group.group_epoch, coordinator.group.target.assignor) == (1, "balanced")
     coordinator.carry_out(PutConnector("connect", "C", {}))
     assert (coordinator.group.group_epoch, coordinator.group.target.assignor) == (2, "range")
 

@@ -21,7 +21,7 @@ def group() -> Coordinator:
     return coordinator
 
 
-def shown(coordinator: Coordinator, assignor: str = "cooperative") -> Snapshot:
+def shown(coordinator: Coordinator, assignor: str = "balanced") -> Snapshot:
     return snapshot_of(coordinator.group, assignor, coordinator.now_ms)
 
 
@@ -77,7 +77,7 @@ def test_an_assignor_sees_its_own_metadata_and_no_others() -> None:
     coordinator = group()
     snapshot = coordinator.prepare("W1")
     made = {"W1": snapshot.configured}
-    computed = replace(coordinator.group.target, members=made, assignor="cooperative")
+    computed = replace(coordinator.group.target, members=made, assignor="balanced")
     coordinator.group.target = replace(computed, assignor_metadata=b"memory")
     assert shown(coordinator).assignor_metadata == b"memory"
     assert shown(coordinator, "uniform").assignor_metadata == b""

@@ -107,7 +107,7 @@ def test_a_return_takes_new_grant_epochs_once_the_target_has_moved_on(
 
 def test_a_return_with_other_assignors_bumps(coordinator: Coordinator) -> None:
     coordinator.carry_out(AWAY)
-    wider = (Assignor("cooperative", 0, 3),)
+    wider = (Assignor("balanced", 0, 3),)
     decision = coordinator.carry_out(returning("S2", assignors=wider))
     assert [type(record) for record in decision.records] == [
         Tombstone,

@@ -155,7 +155,7 @@ UNSUPPORTED = {
     ),
     "nothing-in-common": replace(FIRST, member_id="W2", assignors=(Assignor("another"),)),
     "nobody-reads-all-versions": replace(
-        FIRST, member_id="W2", assignors=(Assignor("cooperative", 5, 6, 5),)
+        FIRST, member_id="W2", assignors=(Assignor("balanced", 5, 6, 5),)
     ),
 }
 
@@ -168,7 +168,7 @@ def test_a_newcomer_that_would_leave_nobody_able_is_refused(
 
 
 def test_a_newcomer_that_reads_all_versions_is_welcome(coordinator: Coordinator) -> None:
-    wide = (Assignor("cooperative", 0, 6, 6),)
+    wide = (Assignor("balanced", 0, 6, 6),)
     coordinator.join("W2", replace(JOIN, assignors=wide))
     assert coordinator.beat("W2", "").error is Error.COMPUTE_ASSIGNMENT
 
@@ -176,7 +176,7 @@ def test_a_newcomer_that_reads_all_versions_is_welcome(coordinator: Coordinator)
 INCOMPATIBLE = {
     "none": (),
     "another": (Assignor("another"),),
-    "unreadable": (Assignor("cooperative", 5, 6, 5),),
+    "unreadable": (Assignor("balanced", 5, 6, 5),),
 }
 
 
@@ -208,4 +208,4 @@ def test_two_assignors_in_common_are_enough() -> None:
     coordinator.join("W2")
     assert coordinator.beat("W1", "").error is Error.COMPUTE_ASSIGNMENT
     snapshot = coordinator.prepare("W1")
-    assert (snapshot.assignor, set(snapshot.members)) == ("cooperative", {"W1", "W2"})
+    assert (snapshot.assignor, set(snapshot.members)) == ("balanced", {"W1", "W2"})

@@ -10,7 +10,7 @@ from indexes import indexes_from_scratch, indexes_of
 from invariants import same
 from life import DEEDS, NUMBERS, OPENING, Deed, Life
 
-from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
@@ -129,7 +129,7 @@ def test_an_assignor_computes_the_same_from_a_group_whose_log_was_compacted(
     group = Life().lead(deeds).group
     entries = Life().lead(deeds).witness.entries
     loaded = restore("connect", latest(entries), group.end)
-    snapshots = [snapshot_of(each, "cooperative", 0) for each in (group, loaded)]
+    snapshots = [snapshot_of(each, "balanced", 0) for each in (group, loaded)]
     assert snapshots[0] == snapshots[1]
     assert assign(snapshots[0]) == assign(snapshots[1])
 

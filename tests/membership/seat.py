@@ -14,7 +14,7 @@ from fairlead.events.model import Assignor, Resource, Resources
 HEARTBEAT_MS, SESSION_MS, REBALANCE_MS, MARGIN_MS = 3_000, 10_000, 60_000, 1_000
 PATIENCE_MS = HEARTBEAT_MS + 1_500
 TIMING = Timing(HEARTBEAT_MS, SESSION_MS, REBALANCE_MS, MARGIN_MS)
-ASSIGNORS = (Assignor("cooperative"),)
+ASSIGNORS = (Assignor("balanced"),)
 BEGUN_MS = 1_000_000
 
 

@@ -91,7 +91,7 @@ def spelled(request: Heartbeat) -> str:
 
 def test_a_whole_life() -> None:
     identity = Identity("connect", "m-1", "p-1", instance_id="one")
-    member = Membership(identity, Timing(), (Assignor("cooperative"),))
+    member = Membership(identity, Timing(), (Assignor("balanced"),))
     runner = Runner(member)
     runner.obey(member.join(0), 0)
     runner.hears(1, {FLIGHTS, FIRST}, now_ms=10)

@@ -7,7 +7,7 @@ from coordinator import JOIN, resource, resources
 from log.samples import TIME_MS
 from projections.annals import Scribe, grown
 
-from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked, RetryAssignor
@@ -39,7 +39,7 @@ def test_an_epoch_has_its_cause_its_answer_and_what_moved_from_whom_to_whom() ->
         Answer(
             1,
             1_500,
-            "cooperative",
+            "balanced",
             W1,
             {},
             (),

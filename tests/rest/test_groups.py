@@ -44,13 +44,13 @@ def test_a_group_is_told_as_its_log_has_it(house: House) -> None:
                 "assigned": [{**A, "grant_epoch": 1}, {**A0, "grant_epoch": 2}],
                 "pending_revocation": [],
                 "target": [A, A0],
-                "assignors": ["cooperative"],
+                "assignors": ["balanced"],
                 "rebalance_timeout_ms": 60_000,
             }
         ],
         "target": {
             "assignment_epoch": 2,
-            "assignor": "cooperative",
+            "assignor": "balanced",
             "computed_by": "W1",
             "time_ms": now_ms,
             "members": {"W1": [A, A0]},

@@ -14,7 +14,7 @@ from fairlead.events.model import NOTHING
 from fairlead.runtime.worker.computing import LOST_MS, RETRY_MS, Computing
 
 TIMEOUT_MS = 60_000
-SNAPSHOT = Snapshot(4, 3, "cooperative", b"", NOTHING, {}, (), {}, NOTHING, 0)
+SNAPSHOT = Snapshot(4, 3, "balanced", b"", NOTHING, {}, (), {}, NOTHING, 0)
 PREPARED = PrepareReply(Error.NONE, snapshot=SNAPSHOT)
 RESULT = Assigned(4, Assignment({}))
 FENCED = Error.FENCED_MEMBER_EPOCH

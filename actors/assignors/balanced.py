@@ -25,7 +25,7 @@ from .crew import Shares
 from .level import level
 from .placing import place
 
-NAME = "cooperative"
+NAME = "balanced"
 MINIMUM_VERSION = 0
 MAXIMUM_VERSION = 0
 VERSION = 0

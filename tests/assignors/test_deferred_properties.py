@@ -11,9 +11,9 @@ from assignors.snapshots import DEADLINE_MS, NOW_MS, after
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.capacity import WARM
-from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.messages.computing import Assignment, LossView, Snapshot
+from fairlead.events.abilities import WARM
 from fairlead.events.model import NOTHING, Resource, Resources
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from assignors.snapshots import DEADLINE_MS, NOW_MS, loss, member, one, outcome, snapshot, work
 
-from fairlead.actors.assignors.capacity import COLD, WARM
-from fairlead.actors.assignors.cooperative import assign
+from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.messages.computing import Assignment, MemberView
+from fairlead.events.abilities import COLD, WARM
 
 
 def test_the_first_member_gets_everything() -> None:

@@ -1,0 +1,55 @@
+"""What work demands of the worker that runs it, and who of a crew meets that.
+
+A demand is hard: work whose demand nobody meets is unplaceable, with the demand as reason.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...events.abilities import abilities
+from ...events.model import Resource
+from ..messages.computing import NO_NEEDS, MemberView, Needs, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Where a resource may run: on one of the pinned workers, if any, that meets the needs."""
+
+    pins: tuple[str, ...] = ()
+    needs: Needs = NO_NEEDS
+
+    def __str__(self) -> str:
+        """Return it in words: `needs tag gpu and zone a or b, pinned to W1`."""
+        needed = [f"tag {tag}" for tag in sorted(self.needs.tags)]
+        if self.needs.zones:
+            needed.append(f"zone {' or '.join(sorted(self.needs.zones))}")
+        words = [f"needs {' and '.join(needed)}"] if needed else []
+        if self.pins:
+            words.append(f"pinned to {', '.join(self.pins)}")
+        return ", ".join(words)
+
+    def is_met(self, member: MemberView) -> bool:
+        """Tell whether a member may run such work."""
+        needs = self.needs
+        if self.pins and (member.worker or member.member_id) not in self.pins:
+            return False
+        if needs.zones and member.rack not in needs.zones:
+            return False
+        return not needs.tags or needs.tags <= abilities(member.metadata).tags
+
+
+NO_DEMAND = Demand()
+
+
+def demand_of(snapshot: Snapshot, resource: Resource) -> Demand:
+    """Return what a resource demands: its own pins, and the needs of its connector."""
+    pins = snapshot.pins.get(resource, ())
+    needs = snapshot.needs.get(resource.connector, NO_NEEDS)
+    return Demand(pins, needs) if pins or needs is not NO_NEEDS else NO_DEMAND
+
+
+def nobody_meets(demand: Demand, takers: Sequence[MemberView]) -> str:
+    """Return why work of this demand is unplaceable with these takers."""
+    if not takers:
+        return "no worker takes work: all are cordoned, drained or away"
+    return f"{demand}: no worker that takes work meets this"
