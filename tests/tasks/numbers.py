@@ -1,5 +1,6 @@
 """A connector without Spark: it counts, and writes what it counted where real sinks do."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -258,6 +259,10 @@ def written(root: Path) -> list[int]:
 
 
 def staged(root: Path) -> list[str]:
-    """Return the files that are staged, by their paths below the staging folder."""
+    """Return the files that are staged, by their paths below the staging folder.
+
+    What a task sweeps meanwhile counts as gone: `os.walk` passes over folders that vanish.
+    """
     folder = root / staging.STAGING
-    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+    files = (Path(path, name) for path, _, names in os.walk(folder) for name in names)
+    return sorted(str(file.relative_to(folder)) for file in files)
