@@ -13,6 +13,8 @@ from typing import Any
 import yaml
 from conformance.cases import Case
 
+from fairlead.actors.assignors.classic.config_news import Change, ConfigNews
+
 ASSIGNORS = ("assignors*.yaml", "assignors*.json")
 ROUNDS = ("incremental_rounds", "scenarios")
 LISTED = (*ROUNDS, "round_robin", "lost_handling", "eager", "config_offset", "worker_side")
@@ -22,6 +24,28 @@ TABLES = ("selection", "offered_by_worker", "subprotocols", "error_codes")
 """The tables on protocols."""
 
 RUN_ASSIGNORS = ("incremental_rounds", *LISTED[2:], *TABLES, "backoff_sequence")
+
+CONFIG_NEWS = {
+    "connector created or deleted in config log": ConfigNews.CONNECTORS,
+    "connector config changed, connector already present": ConfigNews.CONNECTOR_CONFIG,
+    "task configs committed": ConfigNews.TASK_CONFIGS,
+    "pause / resume / stop": ConfigNews.TARGET_STATE,
+}
+"""What the words for news in the log of configs mean."""
+
+CHANGES = {
+    Change.NOTHING: "none",
+    Change.RESTART_CONNECTOR: "restart only that connector, if it runs here",
+    Change.STOP_TASKS: "stop local tasks of that connector, they restart after the rebalance",
+    Change.APPLY_STATE: "apply the state to local connector and tasks",
+}
+"""The words for what a worker does about them."""
+
+EAGER_ORDER = ["stop everything before rejoining", "start what the new assignment lists"]
+UNSYNCED = (
+    "leave group, back off, keep running assignment for up to max_delay/10 * 1/(retries left)"
+    " per attempt (5 attempts), then revoke all"
+)
 
 
 def read_assignor_cases(folder: Path) -> Iterator[Case]:
@@ -84,7 +108,12 @@ def _read_tables(told: dict[str, Any]) -> Iterator[Case]:
 
 
 def _is_readable(case: Case) -> bool:
-    """Tell what a machine can read: of a worker's side, that needs an assignment to react to."""
+    """Tell what a machine can read, and what is told in words of which it knows the meaning."""
     if case.section != "worker_side":
         return True
-    return "assignment" in case.told and case.told["expect"].keys() >= {"rejoin"}
+    told, expected = case.told, case.told["expect"]
+    if "trigger" in told:
+        return told["trigger"] in CONFIG_NEWS
+    if "assignment" in told:
+        return "rejoin" in expected or expected.get("if_read_fails") == UNSYNCED
+    return "protocol" in told and expected.get("order") in (EAGER_ORDER, [])

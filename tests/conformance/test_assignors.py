@@ -4,6 +4,7 @@
 from dataclasses import replace
 from typing import Any
 
+from conformance.assignor_cases import CHANGES, CONFIG_NEWS, EAGER_ORDER
 from conformance.cases import Case
 from conformance.rounds import START_MS, Workers, read_item, read_load, spell_increments, spell_load
 from conformance.stage import REMARKS
@@ -11,12 +12,14 @@ from conformance.stage import REMARKS
 from fairlead.actors.assignors.classic import eager as eager_assignor
 from fairlead.actors.assignors.classic.backoff import backoff_ms
 from fairlead.actors.assignors.classic.config import AssignmentError, ConfigSnapshot, settle
+from fairlead.actors.assignors.classic.config_news import RESPONSES
 from fairlead.actors.assignors.classic.filling import hand_out
 from fairlead.actors.assignors.classic.loads import Loads, joined
 from fairlead.actors.assignors.classic.lost import Clock, handle_lost
 from fairlead.actors.assignors.classic.memory import Memory
-from fairlead.actors.assignors.classic.protocols import VERSIONS, offered, select
-from fairlead.actors.assignors.classic.reaction import Received, react
+from fairlead.actors.assignors.classic.protocols import MODES, VERSIONS, offered, select
+from fairlead.actors.assignors.classic.reaction import Received, react, stopped_to_rejoin
+from fairlead.actors.assignors.classic.unsynced import ATTEMPTS, is_behind, pause_ms
 from fairlead.events.model import Resource
 
 
@@ -121,7 +124,46 @@ def test_backoff_sequence(backoff_sequence: Case) -> None:
 
 
 def test_worker_side(worker_side: Case) -> None:
-    told, assignment = worker_side.told, worker_side.told["assignment"]
+    told = worker_side.told
+    if "trigger" in told:
+        response = RESPONSES[CONFIG_NEWS[told["trigger"]]]
+        found = {"rejoin": response.rejoins, "reconfigure": CHANGES[response.change]}
+        assert found == told["expect"]
+    elif "assignment" not in told:
+        _check_rejoining(told)
+    elif "if_read_fails" in told["expect"]:
+        _check_unsynced(told)
+    else:
+        _check_reaction(told)
+
+
+def _check_rejoining(told: dict[str, Any]) -> None:
+    """Check what is stopped before a worker rejoins; of the new assignment all is started."""
+    running = _read_mixed(told["given"]["running"])
+    stopped = stopped_to_rejoin(VERSIONS[MODES[told["protocol"]]], running)
+    reaction = react(Received(running), (), 0)
+    found = EAGER_ORDER if (stopped, reaction.start) == (running, running) else []
+    assert (found, reaction.stop) == (told["expect"]["order"], [])
+
+
+def _check_unsynced(told: dict[str, Any]) -> None:
+    """Check that configs are read before work is started, and what follows if they cannot be."""
+    local = told["given"]["local_config_offset"]
+    received = Received(_read_mixed(["a"]), config_offset=told["assignment"]["config_offset"])
+    assert is_behind(received.config_offset, local)
+    assert (
+        react(received, (), local).start,
+        react(received, (), received.config_offset).start,
+    ) == (
+        (),
+        received.assigned,
+    )
+    pauses = [pause_ms(300_000, failures) for failures in range(1, ATTEMPTS + 2)]
+    assert pauses == [6_000, 7_500, 10_000, 15_000, 30_000, None]
+
+
+def _check_reaction(told: dict[str, Any]) -> None:
+    assignment = told["assignment"]
     given, expected = told.get("given") or {}, told["expect"]
     received = Received(
         assigned=_read_mixed(assignment.get("assigned")),

@@ -7,7 +7,10 @@ KIP-415, KIP-507, and `ConnectProtocolCompatibility` of Connect.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-VERSIONS: Mapping[str, int] = {"default": 0, "compatible": 1, "sessioned": 2}
+EAGER = 0
+"""The version of the protocol in which everybody stops everything before it rejoins."""
+
+VERSIONS: Mapping[str, int] = {"default": EAGER, "compatible": 1, "sessioned": 2}
 """Protocols by their names on the wire."""
 
 MODES: Mapping[str, str] = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ....events.model import Resource
 from .config import AssignmentError
+from .protocols import EAGER
 
 AT_ONCE = 0
 
@@ -51,3 +52,8 @@ def react(received: Received, had: Sequence[Resource], config_offset: int) -> Re
         return Reaction(stop, (), has, AT_ONCE)
     rejoin_in_ms = AT_ONCE if received.revoked else received.delay_ms or None
     return Reaction(stop, received.assigned, has, rejoin_in_ms)
+
+
+def stopped_to_rejoin(protocol: int, had: Sequence[Resource]) -> Sequence[Resource]:
+    """Return what a worker stops before it rejoins: all in the eager protocol, else nothing."""
+    return had if protocol == EAGER else ()
