@@ -46,6 +46,10 @@ class Client:
         """Send a document to a path and return the answer; raises `Failed`, `Unreachable`."""
         return self._ask("POST", path, body=body)
 
+    def put(self, *path: str, body: object = None) -> object:
+        """Set what lies at a path and return the answer; raises `Failed`, `Unreachable`."""
+        return self._ask("PUT", path, body=body)
+
     def delete(self, *path: str) -> None:
         """Delete what lies at a path; raises `Failed`, `Unreachable`."""
         self._ask("DELETE", path)

@@ -15,7 +15,7 @@ import typer
 from ...events.codec import CodecError
 from ...events.log.errors import LogError
 from ..config.errors import ConfigError
-from . import changing, explaining, log_verbs, node_verbs, reading, settings, simulate
+from . import changing, explaining, log_verbs, node_verbs, operating, reading, settings, simulate
 from .outcome import FAILED, MISUSED, Failed
 from .printing import plain
 
@@ -72,7 +72,14 @@ app.add_typer(
     help="Read, check and copy a group's logs; no cluster has to run.",
     rich_help_panel=LOOK,
 )
-for _verb in (changing.create, changing.delete):
+for _verb in (
+    changing.create,
+    changing.delete,
+    operating.cordon,
+    operating.uncordon,
+    operating.drain,
+    operating.expect,
+):
     app.command(rich_help_panel=CHANGE)(_verb)
 
 

@@ -1,0 +1,64 @@
+"""`cordon`, `uncordon`, `drain` and `expect`: what is ordered, and what is said of it."""
+
+from typing import Any
+
+import pytest
+from cli.conftest import Asked, Cluster, Run
+
+OPEN: dict[str, Any] = {
+    "group_id": "connect",
+    "worker": "n1/w1",
+    "cordoned": False,
+    "draining": False,
+    "expected_back_ms": None,
+    "removing": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("verb", "told", "said"),
+    [
+        ("cordon", {"cordoned": True}, "worker n1/w1 is cordoned\n"),
+        ("drain", {"cordoned": True, "draining": True}, "worker n1/w1 is cordoned, draining\n"),
+        ("uncordon", {}, "worker n1/w1 is open to work\n"),
+    ],
+)
+def test_an_order_is_put_and_what_holds_is_told(
+    verb: str, told: dict[str, Any], said: str, run: Run, cluster: Cluster
+) -> None:
+    cluster.answer("PUT", f"/workers/w1/{verb}", OPEN | told, 202)
+    assert run(verb, "w1", "--url", cluster.url) == (0, said, "")
+    assert cluster.asked == [Asked("PUT", f"/workers/w1/{verb}", None)]
+
+
+@pytest.mark.parametrize(
+    ("within", "within_ms"), [("1500ms", 1_500), ("90s", 90_000), ("10m", 600_000), ("0s", 0)]
+)
+def test_a_worker_is_expected_within_a_time(
+    within: str, within_ms: int, run: Run, cluster: Cluster
+) -> None:
+    until = {"expected_back_ms": 1_700_000_000_000} if within_ms else {}
+    cluster.answer("PUT", "/workers/w1/expect", OPEN | until, 202)
+    said = "worker n1/w1 is open to work" + (", expected back" if within_ms else "")
+    assert run("expect", "w1", "--within", within, "--url", cluster.url) == (0, f"{said}\n", "")
+    assert cluster.asked == [Asked("PUT", "/workers/w1/expect", {"within_ms": within_ms})]
+
+
+@pytest.mark.parametrize("within", ["", "10", "m", "-1s", "1.5h", "999999999h", "1d", "\u0661s"])
+def test_what_is_no_time_is_not_sent(within: str, run: Run, cluster: Cluster) -> None:
+    assert run("expect", "w1", "--within", within, "--url", cluster.url) == (
+        2,
+        "",
+        f"fairlead: {within!r} is no time, or too long a one: write 90s, 10m or 2h\n",
+    )
+    assert cluster.asked == []
+
+
+def test_an_unknown_worker_is_told_in_the_cluster_s_words(run: Run, cluster: Cluster) -> None:
+    refusal = {"error_code": 404, "message": "there is no worker 'w9': there are n1/w1"}
+    cluster.answer("PUT", "/workers/w9/drain", refusal, 404)
+    assert run("drain", "w9", "--url", cluster.url) == (
+        1,
+        "",
+        "fairlead: there is no worker 'w9': there are n1/w1 (HTTP 404)\n",
+    )
