@@ -5,12 +5,17 @@ its engine is warm, with capacity 0, and says its real capacity once a first job
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
+from .model import Assignor
+
 LARGEST_CAPACITY = 1_000
+
+NOTHING_SAID = Assignor("")
+"""What is shown of a member that lists no assignor: it leaves the computing to the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,16 @@ def abilities(metadata: bytes) -> Abilities:
         return ORDINARY
     said = cast("Mapping[str, object]", document)
     return Abilities(_capacity(said.get("capacity", 1)), _tags(said.get("tags")))
+
+
+def said_for(assignor: str, said: Sequence[Assignor]) -> Assignor:
+    """Return what a member says for an assignor of that name.
+
+    One that the coordinator runs is in nobody's list. It is shown what the member says for
+    its own first choice, so that it knows a worker that is not warm yet.
+    """
+    first = said[0] if said else NOTHING_SAID
+    return next((each for each in said if each.name == assignor), first)
 
 
 def is_warm(metadata: bytes) -> bool:

@@ -10,6 +10,18 @@ def worker_name(who: MemberMetadata | Loss) -> str:
     return who.instance_id or who.url or who.member_id
 
 
+def names_of(who: MemberMetadata | Loss) -> tuple[set[str], set[str]]:
+    """Return the names that only this worker has, and those that others may have as well."""
+    strong = {who.member_id, who.instance_id or "", who.url} - {""}
+    client_id = who.client_id if isinstance(who, MemberMetadata) else ""
+    return strong, {client_id, last_part(who.url)} - {""}
+
+
+def last_part(url: str) -> str:
+    """Return the name of a worker on its node, which its url ends with."""
+    return url.rpartition("/")[2]
+
+
 def placement_of(group: Group, resource: Resource) -> Operator | None:
     """Return the order that holds for a resource, if there is one.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ..events.group import Group
 from ..events.model import Resource, Resources, Token
+from ..events.placement import work_in
 from ..events.tokens import token_of
 
 
@@ -13,9 +14,10 @@ class Launch:
     """One resource that a member may run.
 
     `connector_config` is the connector's own config, `config` what this resource runs with:
-    for a task its task config, for a connector the connector's own. `split` is how a connector
-    split its work last, by task, so that it need not be split anew; it tells no two launches
-    apart.
+    for a task its task config, for a connector the connector's own. What a config says of
+    placement is left out: work that stays where it is is the same launch. `split` is how a
+    connector split its work last, by task, so that it need not be split anew; it tells no two
+    launches apart.
     """
 
     resource: Resource
@@ -40,7 +42,7 @@ def launches(group: Group, member_id: str, resources: Resources) -> dict[Resourc
 
 
 def _launch(group: Group, resource: Resource, token: Token) -> Launch:
-    connector = group.connectors[resource.connector].config
+    connector = work_in(group.connectors[resource.connector].config)
     split = group.task_configs.get(resource.connector)
     tasks = split.tasks if split else ()
     if resource.is_task:

@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
+from ..events.abilities import abilities, said_for
 from ..events.group import Group
 from ..events.model import Cause, Resource, Why
-from ..events.orders import placement_of, worker_name
+from ..events.orders import names_of, placement_of, worker_name
+from ..events.placement import ANYWHERE, placement_in
 from ..events.records import GroupMetadata, MemberMetadata
 
 _DEPARTURES = frozenset(
@@ -58,14 +60,27 @@ def reason_of(
         if resource in group.schedule.fired:
             return Reason(Kind.DELAY_EXPIRED)
         return Reason(Kind.DEPARTURE, _departure(group, giver, bumps))
-    name = worker_name(giver)
-    order = group.worker_orders.get(name)
+    order = group.worker_orders.get(worker_name(giver))
     if order is not None and order.draining:
         return Reason(Kind.CONSTRAINT, "drain")
-    placement = placement_of(group, resource)
-    if placement is not None and placement.pins and name not in placement.pins:
-        return Reason(Kind.CONSTRAINT, "pin")
-    return _BALANCE
+    unmet = _unmet(group, resource, group.members[giver.member_id].metadata)
+    return Reason(Kind.CONSTRAINT, unmet) if unmet else _BALANCE
+
+
+def _unmet(group: Group, resource: Resource, giver: MemberMetadata) -> str:
+    """Return what is asked of a resource's worker that its giver does not meet, if anything."""
+    order = placement_of(group, resource)
+    connector = group.connectors.get(resource.connector)
+    asked = placement_in(connector.config) if connector else ANYWHERE
+    pins, names = asked.workers, set[str]().union(*names_of(giver))
+    if order is not None and order.pins:
+        pins, names = order.pins, {worker_name(giver)}
+    if pins and names.isdisjoint(pins):
+        return "pin"
+    said = said_for(group.target.assignor, giver.assignors)
+    if not asked.tags <= abilities(said.metadata).tags:
+        return "tag"
+    return "zone" if asked.zones and giver.rack not in asked.zones else ""
 
 
 def _departure(group: Group, giver: MemberMetadata, bumps: Iterable[GroupMetadata]) -> str:

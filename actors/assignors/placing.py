@@ -1,22 +1,23 @@
 """What all built-in assignors share: what is placed before the rest is dealt out.
 
-What waits for who lost it is parked, what a cordoned worker has stays there, what is pinned
-goes where it must. How all else is dealt out is what tells one assignor from another.
+What waits for who lost it is parked, what a cordoned worker has stays there, what demands
+something of its worker goes where that is met. How all else is dealt out is what tells one
+assignor from another.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from ...events.model import NOTHING, Resource, Resources
 from ..messages.computing import Assignment, Snapshot
 from .crew import Crew, Shares, claims, kept, muster
+from .demanded import permitted, place_demanded
+from .demands import NO_DEMAND, nobody_meets
 from .losses import returned, waiting
-from .pins import place_pinned
 
 NO_MEMBERS = "no members"
-NOBODY = "no worker takes work: all are cordoned, drained or away"
 
 Dealing = Callable[[Resources, Shares, Mapping[str, Resources]], Shares]
-"""Deals out resources, given what each taker has a claim to, and what was pinned to it."""
+"""Deals out resources, given what each taker has a claim to, and what demanded work it gets."""
 
 
 def place(snapshot: Snapshot, deal: Dealing, version: int) -> Assignment:
@@ -48,22 +49,16 @@ def _place(
 ) -> tuple[Shares, dict[Resource, str]]:
     """Return everybody's share of what is not parked, and what nobody can take."""
     shares: Shares = {
-        member: _permitted(snapshot, member, share)
+        member: set(permitted(snapshot, member, share))
         for member, share in kept(crew, placeable).items()
     }
     free = placeable.difference(*shares.values())
-    pinned = place_pinned(snapshot, crew, free, claimed)
-    free -= pinned.all
+    demanded = place_demanded(snapshot, crew, free, claimed)
+    free -= demanded.all
     if not claimed:
-        return shares, {**pinned.unplaceable, **dict.fromkeys(sorted(free), NOBODY)}
-    for dealt in (pinned.shares, deal(free, claimed, pinned.shares)):
+        nobody = nobody_meets(NO_DEMAND, crew.takers)
+        return shares, {**demanded.unplaceable, **dict.fromkeys(sorted(free), nobody)}
+    for dealt in (demanded.shares, deal(free, claimed, demanded.shares)):
         for member, share in dealt.items():
             shares.setdefault(member, set()).update(share)
-    return shares, dict(pinned.unplaceable)
-
-
-def _permitted(snapshot: Snapshot, member_id: str, share: Iterable[Resource]) -> set[Resource]:
-    """Return what of its share a keeper may keep: not what is pinned to others."""
-    worker = snapshot.members[member_id].worker or member_id
-    pins = snapshot.pins
-    return {each for each in share if each not in pins or worker in pins[each]}
+    return shares, dict(demanded.unplaceable)

@@ -1,11 +1,12 @@
-"""What a cluster answers, as tables: Connect's documents, and ours for groups and workers."""
+"""What a cluster answers, as tables: Connect's documents, the list of groups, all at a glance."""
 
 from collections import Counter
+from collections.abc import Iterator
 
-from .documents import Document, document, documents, inner, is_list, text
-from .moments import moment
+from .documents import document, documents, inner, listed, text
+from .member_tables import workers
 from .printing import Facts, Section, Table
-from .words import short_form, worker_name
+from .words import worker_name
 
 REASON_CHARACTERS = 60
 
@@ -46,12 +47,6 @@ def task_list(found: object) -> list[dict[str, object]]:
     return listed
 
 
-def workers(found: object) -> list[Section]:
-    """Return the table of `/workers`."""
-    columns = ("NAME", "PROCESS", "MEMBER", "EPOCH", "CONNECTORS", "TASKS", "PID", "RESTARTS")
-    return [Table(columns, [_worker_row(each) for each in listed(found, "workers")], "no workers")]
-
-
 def groups(found: object) -> list[Section]:
     """Return the table of `/groups`."""
     rows = [
@@ -85,6 +80,19 @@ def plugins(found: object) -> list[Section]:
     return [Table(("NAME", "TYPE", "VERSION", "DELIVERY", "MODULE"), rows, "no plugins")]
 
 
+def assignors(found: object) -> list[Section]:
+    """Return the tables of `/assignors`: which there are, and the process that runs them."""
+    rows = [(text(each, "name"), text(each, "origin")) for each in listed(found, "assignors")]
+    processes = [
+        tuple(text(each, name) for name in ("pid", "state", "restarts", "detail"))
+        for each in listed(found, "processes")
+    ]
+    return [
+        Table(("NAME", "ORIGIN"), rows, "no assignors"),
+        Table(("PROCESS", "STATE", "RESTARTS", "DETAIL"), processes, "no process is known"),
+    ]
+
+
 def connector(found: object) -> list[Section]:
     """Return a connector's info with its `status`, as Connect tells both."""
     status = inner(found, "status")
@@ -113,68 +121,6 @@ def connector(found: object) -> list[Section]:
         *tasks(parts),
         *([Facts(traces, "Failures")] if traces else []),
     ]
-
-
-def worker(found: object) -> list[Section]:
-    """Return one entry of `/workers`: the process, and the member that it is once it joined."""
-    member, process = inner(found, "member"), inner(found, "process")
-    worker_facts = (
-        ("Name", worker_label(document(found))),
-        ("Worker", text(found, "worker_id")),
-        ("Group", text(found, "group_id")),
-        ("Process", text(process, "state")),
-        ("Process id", text(process, "pid")),
-        ("Restarts", text(process, "restarts")),
-        ("Detail", text(process, "detail")),
-        ("Order", _order(document(found))),
-    )
-    member_facts = (
-        ("State", text(member, "state")),
-        ("Epoch", text(member, "member_epoch")),
-        ("Holds", short_form(documents(inner(member, "assigned")))),
-        ("Gives up", short_form(documents(inner(member, "pending_revocation")))),
-        ("Target", short_form(documents(inner(member, "target")))),
-        ("Member id", text(member, "member_id")),
-        ("Rack", text(member, "rack")),
-    )
-    return [Facts(worker_facts), *([Facts(member_facts, "Member")] if member else [])]
-
-
-def group(found: object) -> list[Section]:
-    """Return `/groups/{g}`, which is also what a replay of its log tells."""
-    last = inner(found, "last_rebalance")
-    target = inner(found, "target")
-    parked = documents(inner(found, "parked"))
-    facts = (
-        ("Group", text(found, "group_id")),
-        ("State", text(found, "state")),
-        ("Group epoch", text(found, "group_epoch")),
-        ("Assignment epoch", text(found, "assignment_epoch")),
-        ("Last rebalance", _bump(last)),
-        ("Assignor", text(target, "assignor")),
-        ("Assignor's error", text(target, "error")),
-        ("Configured", short_form(documents(inner(found, "configured")))),
-        ("Unassigned", short_form(documents(inner(found, "unassigned")))),
-        (
-            "Parked",
-            "; ".join(
-                f"{text(each, 'id')} until {moment(inner(each, 'deadline_ms'))}" for each in parked
-            ),
-        ),
-        ("Log end", text(found, "log_end")),
-        ("Unknown records", text(found, "unknown_records").removeprefix("0")),
-    )
-    settings = document(inner(found, "config"))
-    members = [_member_row(each) for each in documents(inner(found, "members"))]
-    columns = ("MEMBER", "STATE", "EPOCH", "HOLDS", "GIVES UP", "MEMBER ID")
-    sections: list[Section] = [Facts(facts)]
-    if settings:
-        sections.append(Facts([(key, text(settings, key)) for key in sorted(settings)], "Settings"))
-    sections.append(Table(columns, members, "no members"))
-    if losses := [_loss_row(each) for each in documents(inner(found, "losses"))]:
-        headings = ("LOST WORKER", "CAUSE", "RESOURCES", "PARKED UNTIL")
-        sections.append(Table(headings, losses, title="Losses"))
-    return sections
 
 
 def plugin(found: object) -> list[Section]:
@@ -206,18 +152,41 @@ def status(found: object) -> list[Section]:
         Facts(facts),
         *groups(inner(found, "groups")),
         *workers(inner(found, "workers")),
+        *_troubles(found),
         *connectors(inner(found, "connectors")),
+        *_left_out(inner(found, "connectors")),
     ]
 
 
-def listed(found: object, member: str) -> list[Document]:
-    """Return the entries of a list, which may be wrapped in a document."""
-    return documents(found if is_list(found) else inner(found, member))
+def _troubles(found: object) -> list[Section]:
+    """Return what keeps groups and workers from going on; nothing if nothing does."""
+    of_groups = (
+        (f"group {text(each, 'group_id')}", text(each, "assignor_error"))
+        for each in listed(inner(found, "groups"), "groups")
+    )
+    of_workers = (
+        (f"worker {text(each, 'name')}", text(each, "process", "detail"))
+        for each in listed(inner(found, "workers"), "workers")
+    )
+    rows = [each for each in (*of_groups, *of_workers) if each[1]]
+    return [Table(("TROUBLE", "REASON"), rows, title="Troubles")] if rows else []
 
 
-def worker_label(found: Document) -> str:
-    """Return the short name of a worker of `/workers`."""
-    return text(found, "name") or worker_name(text(found, "worker_id"))
+def _left_out(found: object) -> list[Section]:
+    """Return why what nobody can take is left out; nothing if there is no such thing."""
+    rows = [
+        (f"{name}{suffix}", text(part, "reason"))
+        for name, entry in sorted(document(found).items())
+        for suffix, part in _parts(inner(entry, "status"))
+        if text(part, "state") == "UNASSIGNED" and text(part, "reason")
+    ]
+    return [Table(("UNPLACEABLE", "REASON"), rows, title="Unplaceable")] if rows else []
+
+
+def _parts(status: object) -> Iterator[tuple[str, object]]:
+    """Yield a connector's own status, and those of its tasks, each with its name's end."""
+    yield "", inner(status, "connector")
+    yield from ((f"-{text(each, 'id')}", each) for each in documents(inner(status, "tasks")))
 
 
 def _connector_row(name: str, entry: object) -> tuple[str, ...]:
@@ -230,54 +199,6 @@ def _connector_row(name: str, entry: object) -> tuple[str, ...]:
         f"{states.count('RUNNING')}/{len(states)}",
         text(entry, "info", "config", "connector.class").rpartition(".")[2],
     )
-
-
-def _worker_row(found: Document) -> tuple[str, ...]:
-    member, process = inner(found, "member"), inner(found, "process")
-    held = [inner(each, "task") for each in documents(inner(member, "assigned"))]
-    return (
-        worker_label(found),
-        text(process, "state"),
-        ",".join(filter(None, (text(member, "state"), _order(found)))),
-        text(member, "member_epoch"),
-        str(held.count(None)) if member else "",
-        str(len(held) - held.count(None)) if member else "",
-        text(process, "pid"),
-        text(process, "restarts"),
-    )
-
-
-def _order(found: Document) -> str:
-    """Return what operators want of a worker, in a word."""
-    order = inner(found, "order")
-    said = {"removing": "removing", "draining": "draining", "cordoned": "cordoned"}
-    return next((word for key, word in said.items() if inner(order, key)), "")
-
-
-def _member_row(found: Document) -> tuple[str, ...]:
-    return (
-        worker_name(text(found, "worker_id")),
-        text(found, "state"),
-        text(found, "member_epoch"),
-        short_form(documents(inner(found, "assigned"))),
-        short_form(documents(inner(found, "pending_revocation"))),
-        text(found, "member_id"),
-    )
-
-
-def _loss_row(found: Document) -> tuple[str, ...]:
-    return (
-        worker_name(text(found, "worker_id")),
-        text(found, "cause"),
-        short_form(documents(inner(found, "resources"))),
-        moment(inner(found, "deadline_ms")),
-    )
-
-
-def _bump(found: object) -> str:
-    told = f"{text(found, 'cause')} {worker_name(text(found, 'subject'))}".strip()
-    when = moment(inner(found, "time_ms"))
-    return f"{told}, {when}" if told and when else told
 
 
 def _reason(trace: str) -> str:

@@ -1,6 +1,7 @@
 """The keys that every connector has, whatever its class."""
 
 from .config import ConfigDef, Definition, Importance, Kind
+from .placement_keys import PLACEMENT
 from .validators import at_least, not_blank
 
 NAME = "name"
@@ -91,5 +92,6 @@ COMMON = ConfigDef(
             group="Restarts",
             order=4,
         ),
+        *PLACEMENT,
     )
 )

@@ -8,6 +8,7 @@ from fastapi import Body, Depends
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 
+from ...events.placement import HEAVIEST
 from ..config.kinds import INT32_MAX
 from .errors import ApiError
 
@@ -58,6 +59,17 @@ class Expectation(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     within_ms: int = Field(ge=0, le=INT32_MAX, description="From now. 0: wait no longer.")
+
+
+class PlacementBody(BaseModel):
+    """What a connector or a task weighs, and which workers may run it; null leaves it as it is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    weight: int | None = Field(None, ge=1, le=HEAVIEST, description="1 is what all begin with.")
+    workers: list[Key] | None = Field(
+        None, description="By any of their names. None of them: the config decides."
+    )
 
 
 Changes = dict[Key, Annotated[str | None, BeforeValidator(_text)]]

@@ -13,6 +13,7 @@ from traceback import format_tb
 from ..config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, sounds_secret
 from ..connectors.common_keys import CONNECTOR_CLASS, NAME
 from ..connectors.config import HIDDEN, Kind, Validation
+from ..connectors.placement_keys import with_placement
 from ..connectors.plugins import Plugin, Plugins, PluginUnknown
 from .errors import ApiError
 
@@ -47,7 +48,7 @@ def examine(
     Raises `ApiError` if the plugin itself fails, or a secret that is to be kept is lost.
     """
     plain = _opened(vault, config, stored)
-    validation = _validate(plugin, plain)
+    validation = with_placement(_validate(plugin, plain), plain)
     defined = {each.definition.name: each.definition.kind for each in validation.checked}
     secret_keys = frozenset(
         key

@@ -1,5 +1,6 @@
 """What operators order, static workers, and an assignor of the group's own, on real processes."""
 
+import os
 import signal
 
 import pytest
@@ -8,6 +9,7 @@ from cluster.node import GROUP, Node
 from cluster.remains import Starts
 
 from fairlead.actors.messages.orders import ConfigureGroup, Cordon, Uncordon
+from fairlead.runtime.node.spec import AddWorker, WorkerAdded
 
 pytestmark = pytest.mark.cluster
 
@@ -81,6 +83,13 @@ def test_the_group_itself_computes_where_its_workers_name_an_assignor_of_its_own
     assert sizes == [2, 2, 3], "uniform counts connectors and tasks alike"
     target = node.group().target
     assert (target.assignor, target.computed_by) == ("uniform", "coordinator")
+    tagged = AddWorker(os.getpid(), "w4", tags=frozenset({"gpu"}))
+    error = "the group computes for the workers of this node: they have no tags or capacity"
+    assert node.ask(node.supervisor, tagged) == WorkerAdded("w4", error)
+    assert node.ask(node.supervisor, AddWorker(os.getpid(), "w4", zone="b")) == WorkerAdded("w4")
+    node.settles("w1", "w2", "w3", "w4")
+    racks = {each.metadata.client_id: each.metadata.rack for each in node.group().members.values()}
+    assert racks == {"w1": None, "w2": None, "w3": None, "w4": "b"}
     assert overlaps(node.spans()) == []
 
 

@@ -11,7 +11,9 @@ from random import Random
 import pytest
 from coordinator import JOIN, Coordinator, resource
 
+from fairlead.actors.assignors.demands import demand_of
 from fairlead.actors.errors import Error
+from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.orders import (
@@ -40,7 +42,7 @@ def next_command(random: Random, coordinator: Coordinator, step: int) -> Command
     text = random.choice(("A", "A-0", "B", "C"))
     choices: tuple[Callable[[], Command], ...] = (
         lambda: replace(JOIN, member_id=f"{worker}-{step}", url=f"http://{worker}"),
-        lambda: replace(JOIN, member_id=f"{worker}-{step}", url=f"http://{worker}"),
+        lambda: replace(JOIN, member_id=f"{worker}-{step}", url=f"http://{worker}", rack="a"),
         lambda: Heartbeat("connect", member, -1, "1"),
         lambda: ExpireSession(member),
         lambda: Cordon("connect", name, drain=random.random() < 0.5),
@@ -56,6 +58,8 @@ def next_command(random: Random, coordinator: Coordinator, step: int) -> Command
         ),
         lambda: DeleteGroup("connect"),
         lambda: PutConnector("connect", text[0], {"n": str(step)}),
+        lambda: PutConnector("connect", text[0], {"placement.workers": f"w1,{name}"}),
+        lambda: PutConnector("connect", text[0], {"placement.zones": "a", "placement.weight": "3"}),
         ReleaseParked,
     )
     return random.choice(choices)()
@@ -91,5 +95,9 @@ def test_orders_in_any_order_keep_what_must_be_kept(seed: int) -> None:
         coordinator.carry_out(ExpireSession(member_id))
     assert not any(each.removing for each in coordinator.group.worker_orders.values())
     coordinator.settle()
+    shown = snapshot_of(coordinator.group, "balanced", coordinator.now_ms)
+    for member_id, view in shown.members.items():
+        held = coordinator.current(member_id).assigned
+        assert all(demand_of(shown, each).is_met(view) for each in held)
     at_rest = GroupState.STABLE, GroupState.EMPTY, GroupState.DEAD
     assert coordinator.group.state in at_rest

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ....events.group import Group
 from ....events.model import GroupState, Why
 from ....events.orders import worker_name
-from ....events.records import Loss, Record, ScheduledRebalance
+from ....events.records import Loss, Record
 from ...errors import Error
 from ...messages.commands import CommandReply
 from ...messages.orders import Expect
@@ -63,7 +63,7 @@ def _moved(group: Group, name: str, deadline_ms: int) -> Iterator[Record]:
         for resource, due_ms in schedule.parked.items()
     }
     if parked != schedule.parked:
-        yield ScheduledRebalance(parked, schedule.fired)
+        yield replace(schedule, parked=parked)
 
 
 def _must_compute(group: Group, name: str) -> bool:

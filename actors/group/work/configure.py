@@ -6,6 +6,7 @@ from dataclasses import replace
 from ....events.group import Group
 from ....events.keys import operator_key
 from ....events.model import Resource, Scope, TaskConfig, Why
+from ....events.placement import placement_in, work_in
 from ....events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -34,27 +35,49 @@ UNSPLIT = "its tasks stay as they were: stop it"
 
 
 def put_connector(group: Group, desk: Desk, command: PutConnector, now_ms: int) -> Decision:
-    """Create a connector, or change its config; only a new one needs a new target."""
+    """Create a connector, or change its config.
+
+    A new one needs a new target, and so does one whose work may run elsewhere now.
+    """
     name = command.connector
     old = group.connectors.get(name)
-    if found := flaw_in_name(name, "the connector's name") or _flaw_in_config(command.config):
-        return _refuse(desk, Error.INVALID_CONFIG, f"{found}; nothing was changed")
-    if old is not None and old.deleting:
-        message = f"connector {name} is being deleted: create it once it is gone"
-        return _refuse(desk, Error.ALREADY_EXISTS, message)
-    if old is not None and command.create_only:
-        message = f"connector {name} already exists and stays as it is: put its config to change it"
-        return _refuse(desk, Error.ALREADY_EXISTS, message)
+    if refusal := _refusal(old, command):
+        return _refuse(desk, *refusal)
     if old is not None and old.config == command.config:
         return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
-    version = old.version + 1 if old else 1
+    version = _version(old, command.config)
     records: list[Record] = [ConnectorConfig(name, dict(command.config), version, now_ms)]
     if old is None:
         records.append(ConnectorsTasksMetadata(group.configured | {Resource(name)}))
-        if group.members:
-            records.append(bump(group, Why.CONNECTOR_ADDED, name, now_ms, command.actor))
+    is_moved = old is not None and placement_in(old.config) != placement_in(command.config)
+    if group.members and (old is None or is_moved):
+        why = Why.CONNECTOR_ADDED if old is None else Why.PLACEMENT_CHANGED
+        records.append(bump(group, why, name, now_ms, command.actor))
     reply = CommandReply(Error.NONE, "", group.end + len(records), created=old is None)
     return Decision(desk, tuple(records), reply)
+
+
+def _refusal(old: ConnectorConfig | None, command: PutConnector) -> tuple[Error, str] | None:
+    name = command.connector
+    if found := flaw_in_name(name, "the connector's name") or _flaw_in_config(command.config):
+        return Error.INVALID_CONFIG, f"{found}; nothing was changed"
+    if old is not None and old.deleting:
+        message = f"connector {name} is being deleted: create it once it is gone"
+        return Error.ALREADY_EXISTS, message
+    if old is not None and command.create_only:
+        message = f"connector {name} already exists and stays as it is: put its config to change it"
+        return Error.ALREADY_EXISTS, message
+    return None
+
+
+def _version(old: ConnectorConfig | None, config: Mapping[str, str]) -> int:
+    """Return the version of a config; what its work cannot tell from the old one keeps that.
+
+    With a new version the connector would be launched anew, and it need not be.
+    """
+    if old is None:
+        return 1
+    return old.version + (work_in(old.config) != work_in(config))
 
 
 def _flaw_in_config(config: Mapping[str, str]) -> str:

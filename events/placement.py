@@ -1,0 +1,114 @@
+"""Where a connector's config says that its work may run, and how much of a worker it takes.
+
+The keys are the group's own. They never reach a plugin or a task, so that work which stays
+where it is does not notice a change of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .model import Resource
+
+PREFIX = "placement."
+WEIGHT = "placement.weight"
+TASK_WEIGHTS = "placement.task.weights"
+WORKERS = "placement.workers"
+TAGS = "placement.tags"
+ZONES = "placement.zones"
+KEYS = frozenset({WEIGHT, TASK_WEIGHTS, WORKERS, TAGS, ZONES})
+
+HEAVIEST = 1_000
+"""The largest weight; the lightest is 1."""
+
+LONGEST_LABEL = 64
+"""How many characters a tag or the name of a zone has at most."""
+
+LARGEST_TASK = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What a config asks: of a worker all of the tags, any of the zones, any of the names.
+
+    `weight` is that of the connector and of each task that has none of its own.
+    """
+
+    weight: int = 1
+    task_weights: Mapping[int, int] = field(default_factory=dict[int, int])
+    workers: tuple[str, ...] = ()
+    tags: frozenset[str] = frozenset()
+    zones: frozenset[str] = frozenset()
+
+    def weight_of(self, resource: Resource) -> int:
+        """Return what the connector, or one of its tasks, weighs."""
+        return self.task_weights.get(resource.task, self.weight)
+
+
+ANYWHERE = Placement()
+"""What a config asks that says nothing of it."""
+
+
+def placement_in(config: Mapping[str, str]) -> Placement:
+    """Return what a config asks; a value that is no good counts as not given.
+
+    Configs are refused on their way in if one is, but a log may be of another version.
+    """
+    if KEYS.isdisjoint(config):
+        return ANYWHERE
+    workers, tags, zones = (listed(config.get(key, "")) for key in (WORKERS, TAGS, ZONES))
+    return Placement(
+        weight_in(config.get(WEIGHT, "")) or 1,
+        task_weights_in(listed(config.get(TASK_WEIGHTS, ""))) or {},
+        tuple(sorted(set(workers))) if all(workers) else (),
+        frozenset() if flaw_in_labels(tags) else frozenset(tags),
+        frozenset() if flaw_in_labels(zones) else frozenset(zones),
+    )
+
+
+def work_in(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return a config without what it says of placement: what plugin and tasks are to see."""
+    if KEYS.isdisjoint(config):
+        return config
+    return {key: value for key, value in config.items() if key not in KEYS}
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Return the items of a list as configs spell it: with commas between them."""
+    return tuple(item.strip() for item in text.split(",")) if text.strip() else ()
+
+
+def weight_in(text: str) -> int | None:
+    """Return the weight that a text spells, None if it is none."""
+    number = _number(text)
+    return number if number is not None and 1 <= number <= HEAVIEST else None
+
+
+def task_weights_in(items: Sequence[str]) -> Mapping[int, int] | None:
+    """Return the weights that items such as `3:20` give to tasks, None if one is no good."""
+    found: dict[int, int] = {}
+    for item in items:
+        number, _, said = item.partition(":")
+        task, weight = _number(number), weight_in(said)
+        if task is None or task > LARGEST_TASK or weight is None or task in found:
+            return None
+        found[task] = weight
+    return found
+
+
+def flaw_in_labels(labels: Sequence[str]) -> str:
+    """Return what is wrong with the tags, or the zones, of a list, or nothing."""
+    for label in labels:
+        if not label:
+            return "an item is blank: there is a comma too many"
+        if len(label) > LONGEST_LABEL or not label.isprintable() or "," in label:
+            return (
+                f"{label[:LONGEST_LABEL]!a} is no label: at most {LONGEST_LABEL} characters"
+                " that can be printed, without commas"
+            )
+    return ""
+
+
+def _number(text: str) -> int | None:
+    text = text.strip()
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_TASK))
+    return int(text) if is_number else None

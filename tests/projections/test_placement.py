@@ -1,0 +1,63 @@
+"""Why work moves that its connector's config, or an order, asks to be elsewhere."""
+
+from dataclasses import replace
+
+import pytest
+from coordinator import JOIN, resource, resources
+from projections.annals import Scribe
+
+from fairlead.actors.messages.computing import Assignment
+from fairlead.actors.messages.orders import Place
+from fairlead.actors.messages.work import PutConnector
+from fairlead.events.abilities import Abilities, written
+from fairlead.events.model import Assignor
+from fairlead.projections.reasons import Kind, Reason
+
+GPU = (Assignor("balanced", metadata=written(Abilities(1, frozenset({"gpu"})))),)
+
+
+def asked(**placement: str) -> PutConnector:
+    return PutConnector("connect", "A", {f"placement.{key}": placement[key] for key in placement})
+
+
+def why(*commands: PutConnector | Place) -> Reason:
+    """Give A from W1 to W2, which has a tag and a zone; return what the log has to say to it."""
+    scribe = Scribe(ahead_ms=0)
+    scribe.configure("A B")
+    scribe.at(1_000).join("W1")
+    scribe.at(1_500).compute()
+    scribe.settle()
+    scribe.at(2_000).join("W2", replace(JOIN, assignors=GPU, rack="b"))
+    scribe.at(2_500).compute()
+    scribe.settle()
+    assert scribe.group.heirs[resource("A")] == "W1"
+    for command in commands:
+        scribe.at(9_000).command(command)
+    made = Assignment({"W1": resources(""), "W2": resources("A B")})
+    scribe.install("W1", scribe.at(9_100).prepare("W1"), made)
+    (moved,) = scribe.explained(scribe.group.assignment_epoch).handovers
+    return moved.reason
+
+
+@pytest.mark.parametrize(
+    ("config", "detail"),
+    [
+        (asked(workers="w2"), "pin"),
+        (asked(tags="gpu"), "tag"),
+        (asked(zones="a,b"), "zone"),
+        (asked(tags="gpu", zones="b", workers="w1,w2"), "tag"),
+    ],
+)
+def test_what_its_giver_may_not_run_any_more_moves_for_that(
+    config: PutConnector, detail: str
+) -> None:
+    assert why(config) == Reason(Kind.CONSTRAINT, detail)
+
+
+def test_what_its_giver_might_have_kept_moves_for_the_balance() -> None:
+    assert why(asked(workers="w1,w2", weight="7")) == Reason(Kind.BALANCE)
+
+
+def test_an_operators_pins_count_and_not_the_configs() -> None:
+    allowed = Place("connect", resource("A"), pins=("w1", "w2"))
+    assert why(asked(workers="w2"), allowed) == Reason(Kind.BALANCE)

@@ -1,0 +1,89 @@
+"""What REST takes and refuses of where a connector's work may run."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from rest.client import Client
+from rest.conftest import House
+
+from fairlead.runtime.connectors.config import ConfigDef
+from fairlead.runtime.connectors.placement_keys import PLACEMENT, with_placement
+
+LOCKED = {"connector.class": "Locked"}
+VALIDATE = "/connector-plugins/Locked/config/validate"
+WEIGHTS = "must give each task once, with a weight from 1 to 1000: `0:5, 3:20`"
+BLANK = "an item is blank: there is a comma too many"
+NO_LABEL = "is no label: at most 64 characters that can be printed, without commas"
+PLAIN = "must be plain text: the group reads it itself, and resolves no reference"
+
+
+def test_a_class_has_the_keys_of_placement_with_their_meaning(client: Client) -> None:
+    for plugin in ("SparkPipeline", "Locked"):
+        keys = client.get(f"/connector-plugins/{plugin}/config").json()
+        told = {each["name"]: each["type"] for each in keys if each["group"] == "Placement"}
+        assert told == {
+            "placement.weight": "INT",
+            "placement.task.weights": "LIST",
+            "placement.workers": "LIST",
+            "placement.tags": "LIST",
+            "placement.zones": "LIST",
+        }
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("placement.weight", "0", "must be from 1 to 1000"),
+        ("placement.weight", "much", "not a whole number: 'much'"),
+        ("placement.task.weights", "0:5,0:6", WEIGHTS),
+        ("placement.task.weights", "3", WEIGHTS),
+        ("placement.workers", "w1,", BLANK),
+        ("placement.tags", "gpu,,ssd", BLANK),
+        ("placement.tags", "g" * 65, f"'{'g' * 64}' {NO_LABEL}"),
+        ("placement.zones", "a\tb", f"'a\\tb' {NO_LABEL}"),
+        ("placement.tags", "${env:TAGS}", PLAIN),
+        ("placement.tag", "gpu", "there is no such key: did you mean placement.tags?"),
+        ("placement.", "x", "there is no such key: did you mean placement.tags?"),
+    ],
+)
+def test_what_is_no_good_is_refused_and_says_why(
+    client: Client, key: str, value: str, said: str
+) -> None:
+    refused = client.put("/connectors/a/config", json={**LOCKED, key: value})
+    assert (refused.status_code, refused.json()["message"].splitlines()[1]) == (
+        400,
+        f"{key}: {said}",
+    )
+    told = client.put(VALIDATE, json={**LOCKED, "name": "a", key: value}).json()
+    errors = {each["value"]["name"]: each["value"]["errors"] for each in told["configs"]}
+    assert (told["error_count"], errors[key]) == (1, [said])
+
+
+def test_it_is_examined_for_a_class_that_does_not_know_the_common_keys() -> None:
+    def errors(config: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+        return with_placement(ConfigDef(()).check(config), config).errors
+
+    assert errors({"placement.weight": "5", "placement.tags": "gpu", "other": "x"}) == {}
+    assert errors({"placement.weight": "0"}) == {"placement.weight": ("must be from 1 to 1000",)}
+
+
+def test_every_key_has_a_default_that_asks_nothing() -> None:
+    assert [each.parse(None) for each in PLACEMENT] == [1, (), (), (), ()]
+
+
+def test_a_change_of_placement_alone_leaves_tasks_and_versions_alone(house: House) -> None:
+    config = {**LOCKED, "password": "hunter2"}
+    house.client.put("/connectors/a/config", json=config)
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("split", "a", {"n": "0"})
+    before = house.client.get("/groups/connect").json()
+    put = {**LOCKED, "password": "********", "placement.tags": "gpu"}
+    assert house.client.put("/connectors/a/config", json=put).status_code == 200
+    after = house.client.get("/groups/connect").json()
+    assert after["group_epoch"] == before["group_epoch"] + 1
+    assert (after["last_rebalance"]["cause"], after["last_rebalance"]["subject"]) == (
+        "placement-changed",
+        "a",
+    )
+    told = house.client.get("/connectors/a/tasks").json()
+    assert told == [{"id": {"connector": "a", "task": 0}, "config": {"n": "0"}}]
