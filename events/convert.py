@@ -171,7 +171,7 @@ def _lower_schedule(record: records.ScheduledRebalance) -> wire.ScheduledRebalan
         wire.DeadlineWire(deadline_ms, lower_resources(resources))
         for deadline_ms, resources in sorted(by_deadline.items())
     ]
-    return wire.ScheduledRebalanceWire(parked, lower_resources(record.fired))
+    return wire.ScheduledRebalanceWire(parked, lower_resources(record.fired), record.again_at_ms)
 
 
 def _lift_schedule(value: wire.ScheduledRebalanceWire) -> records.ScheduledRebalance:
@@ -180,7 +180,8 @@ def _lift_schedule(value: wire.ScheduledRebalanceWire) -> records.ScheduledRebal
         for each in value.parked
         for resource in lift_resources(each.resources)
     }
-    return records.ScheduledRebalance(parked, frozenset(lift_resources(value.fired)))
+    fired = frozenset(lift_resources(value.fired))
+    return records.ScheduledRebalance(parked, fired, value.again_at_ms)
 
 
 def _lower_operator(record: records.Operator) -> wire.OperatorWire:

@@ -77,6 +77,7 @@ class Why(Enum):
     CONNECTOR_DELETED = "connector-deleted"
     TASKS_CHANGED = "tasks-changed"
     DELAY_EXPIRED = "delay-expired"
+    MOVES_DUE = "moves-due"
     ASSIGNOR_RETRY = "assignor-retry"
     WORKER_CORDONED = "worker-cordoned"
     WORKER_UNCORDONED = "worker-uncordoned"

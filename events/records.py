@@ -115,8 +115,9 @@ class GroupConfiguration:
 class ConnectorConfig:
     """What a connector is to do (key type 16); secret values are sealed.
 
-    `version` counts the configs of this connector. `deleting` stands while its work is
-    brought to an end; only then the key gets its tombstone.
+    `version` counts the configs of this connector that its work can tell apart: what is said
+    of placement makes none. `deleting` stands while its work is brought to an end; only then
+    the key gets its tombstone.
     """
 
     connector: str
@@ -153,13 +154,15 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRebalance:
-    """The work that is parked and until when, wall clock (key type 21).
+    """What a target leaves for later, and until when, wall clock (key type 21).
 
-    `fired` is what a past deadline released: it may not be parked again.
+    `parked` is the work that waits; `fired` is what a past deadline released: it may not be
+    parked again. At `again_at_ms` the rest of the moves is due (0: there is none).
     """
 
     parked: Grants = field(default_factory=dict[Resource, int])
     fired: Resources = NOTHING
+    again_at_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

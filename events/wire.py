@@ -183,6 +183,7 @@ class ScheduledRebalanceWire(msgspec.Struct):
 
     parked: list[DeadlineWire]
     fired: ResourceList
+    again_at_ms: int = 0
 
 
 class OperatorWire(msgspec.Struct):

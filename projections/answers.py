@@ -55,6 +55,7 @@ def answer_of(
         record.unplaceable,
         frozenset(homes.keys() - group.configured),
         reasons=changes.reasons,
+        next_moves_at_ms=group.schedule.again_at_ms or None,
     )
 
 

@@ -67,6 +67,8 @@ class Answer:
     """When every member had reached this target; None if another came first, or not yet."""
     reasons: Mapping[Resource, Reason] = field(default_factory=dict[Resource, Reason])
     """Why each of `moved` goes to another worker."""
+    next_moves_at_ms: int | None = None
+    """When the rest of the moves is to be made; None if this is all of them."""
 
     @property
     def kept_count(self) -> int:
@@ -132,6 +134,7 @@ def _answer(answer: Answer) -> Document:
             for each, reason in sorted(answer.unplaceable.items())
         ],
         "retired": _listed(answer.retired),
+        "next_moves_at_ms": answer.next_moves_at_ms,
     }
 
 

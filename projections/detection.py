@@ -42,6 +42,7 @@ class Detecting:
         self._last_step_ms: int | None = None
         self._schedule = ScheduledRebalance()
         self._due_ms: int | None = None
+        self._again_at_ms: int | None = None
         self._retry_at_ms: int | None = None
 
     def fold(self, record: Record, entry: Entry) -> None:
@@ -58,6 +59,7 @@ class Detecting:
             case ScheduledRebalance():
                 fired = record.fired - self._schedule.fired
                 self._due_ms = min((record.parked[each] for each in fired), default=self._due_ms)
+                self._again_at_ms = self._schedule.again_at_ms or None
                 self._schedule = record
             case TargetAssignment():
                 self._retry_at_ms = record.retry_at_ms or None
@@ -75,16 +77,12 @@ class Detecting:
     @property
     def found(self) -> Detection:
         """What is known of the cause."""
-        match self._bump.cause.why:
-            case Why.SESSION_EXPIRED:
-                return Detection(None, self._last_word_ms)
-            case Why.REBALANCE_EXPIRED:
-                return Detection(self._last_step_ms, self._last_word_ms)
-            case Why.DELAY_EXPIRED:
-                return Detection(self._due_ms)
-            case Why.ASSIGNOR_RETRY:
-                return Detection(self._retry_at_ms)
-            case Why.UNKNOWN:
-                return Detection()
-            case _:
-                return Detection(self._bump.time_ms)
+        told = {
+            Why.SESSION_EXPIRED: Detection(None, self._last_word_ms),
+            Why.REBALANCE_EXPIRED: Detection(self._last_step_ms, self._last_word_ms),
+            Why.DELAY_EXPIRED: Detection(self._due_ms),
+            Why.MOVES_DUE: Detection(self._again_at_ms),
+            Why.ASSIGNOR_RETRY: Detection(self._retry_at_ms),
+            Why.UNKNOWN: Detection(),
+        }
+        return told.get(self._bump.cause.why, Detection(self._bump.time_ms))

@@ -5,6 +5,7 @@ on the way, so no number can drift from the log, and a counter survives every re
 what no log tells, the requests that this process answers, is counted here.
 """
 
+from collections import Counter as Counts
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -24,7 +25,7 @@ from prometheus_client.registry import Collector
 from ..events.group import Group
 from ..events.model import GroupState, MemberState, Resource, Resources, Why
 from .progress import Progress
-from .views import assigned, connector_names, parked, run_states
+from .views import assigned, connector_names, parked, run_states, unplaceable
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # as many series again, for nobody
 
@@ -196,6 +197,11 @@ def _resources(groups: _Groups) -> Iterator[Metric]:
         if each.group.next_deadline_ms is not None:
             deadline.add_metric([each.group.group_id], each.group.next_deadline_ms / _MS)
     yield deadline
+    moves = _gauge("group_next_moves_timestamp_seconds", "When more of the moves are due.", "group")
+    for each in groups:
+        if each.group.schedule.again_at_ms:
+            moves.add_metric([each.group.group_id], each.group.schedule.again_at_ms / _MS)
+    yield moves
 
 
 def _selected(group: Group, name: str) -> Resources:
@@ -207,7 +213,7 @@ def _selected(group: Group, name: str) -> Resources:
         case "parked":
             return parked(group)
         case _:
-            return frozenset(group.target.unplaceable) & group.configured
+            return unplaceable(group)
 
 
 def _by_kind(resources: Iterable[Resource]) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -248,11 +254,19 @@ def _runs(groups: _Groups) -> Iterator[Metric]:
     tasks = _gauge(
         "connector_tasks", "Tasks of the connector by run state.", "group", "connector", "state"
     )
+    nowhere = _gauge(
+        "connector_unplaceable_resources",
+        "The connector and those of its tasks that no member can take.",
+        "group",
+        "connector",
+    )
     for each in groups:
+        left_out = Counts(resource.connector for resource in unplaceable(each.group))
         for name in connector_names(each.group):
+            nowhere.add_metric([each.group.group_id, name], left_out[name])
             for state, count in run_states(each.group, name).items():
                 tasks.add_metric([each.group.group_id, name, state.value.lower()], count)
-    yield tasks
+    yield from (tasks, nowhere)
 
 
 def _progress(groups: _Groups) -> Iterator[Metric]:

@@ -145,9 +145,12 @@ class _Teller:
         return replace(chapter, attempts=(*chapter.attempts, attempt))
 
     def _park(self, record: ScheduledRebalance) -> None:
-        """Take what is parked from the record that follows the target in its batch."""
+        """Take what is left for later from the record that follows the target in its batch."""
         if self.answer is not None:
-            self.answer = replace(self.answer, parked=record.parked)
+            next_moves_at_ms = record.again_at_ms or None
+            self.answer = replace(
+                self.answer, parked=record.parked, next_moves_at_ms=next_moves_at_ms
+            )
 
     def _settle(self, entry: Entry) -> None:
         group, answer = self.group, self.answer

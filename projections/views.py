@@ -8,6 +8,7 @@ in as they may be shown: what is secret in them is not known here.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..events.abilities import abilities, said_for
 from ..events.group import Group, Member
 from ..events.model import Cause, Grants, Resource, Resources, RunState
 from ..events.records import GroupMetadata, Loss, Operator
@@ -20,14 +21,17 @@ Document = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """What a resource does, and at which worker; `why` it failed, or what it waits for."""
+    """What a resource does, and at which worker.
+
+    `why` it failed, what it waits for, or why nobody can take it.
+    """
 
     state: RunState
     worker: str
     why: str = ""
 
     def to_json(self) -> Document:
-        """Return Connect's members: `trace` where it failed; `reason`, ours, where it waits."""
+        """Return Connect's members: `trace` where it failed; `reason`, ours, else."""
         told: Document = {"state": self.state.value, "worker_id": self.worker}
         if self.why:
             told["trace" if self.state is RunState.FAILED else "reason"] = self.why
@@ -53,7 +57,8 @@ def doing(group: Group, resource: Resource) -> Doing:
     status = group.statuses.get(resource)
     holder = group.holders.get(resource)
     if holder is None:
-        return Doing(RunState.UNASSIGNED, status.worker if status else "")
+        why = group.target.unplaceable.get(resource, "")
+        return Doing(RunState.UNASSIGNED, status.worker if status else "", why)
     if status is not None and status.token == token_of(group, holder, resource):
         why = "" if status.reason == BATCHES_RUN else status.reason
         return Doing(status.state, status.worker, why)
@@ -107,6 +112,7 @@ def group_summary(group: Group) -> Document:
         "connectors": len(connector_names(group)),
         "configured": len(group.configured),
         "assigned": len(assigned(group)),
+        "assignor_error": group.target.error,
     }
 
 
@@ -126,10 +132,11 @@ def group_view(group: Group) -> Document:
             {**_resource(each), "deadline_ms": due, "fired": each in group.schedule.fired}
             for each, due in sorted(group.schedule.parked.items())
         ],
+        "next_moves_at_ms": group.schedule.again_at_ms or None,
         "losses": [_loss(group.losses[member_id]) for member_id in sorted(group.losses)],
         "config": dict(sorted(group.configs.items())),
         "worker_orders": [worker_order(each) for _, each in sorted(group.worker_orders.items())],
-        "placements": [_placement(each) for _, each in sorted(group.resource_orders.items())],
+        "placements": [placement(each) for _, each in sorted(group.resource_orders.items())],
         "log_end": group.end,
         "unknown_records": group.unknown_records,
     }
@@ -143,11 +150,14 @@ def members(group: Group) -> list[Member]:
 def member_view(group: Group, member: Member) -> Document:
     """Return where one member stands, and what it holds."""
     metadata, current = member.metadata, member.current
+    able = abilities(said_for(group.target.assignor, metadata.assignors).metadata)
     return {
         "member_id": member.member_id,
         "worker_id": worker_of(member),
         "instance_id": metadata.instance_id,
         "rack": metadata.rack,
+        "tags": sorted(able.tags),
+        "capacity": able.capacity,
         "state": current.state.name,
         "member_epoch": current.member_epoch,
         "assigned": _grants(current.assigned),
@@ -167,6 +177,11 @@ def assigned(group: Group) -> Resources:
 def parked(group: Group) -> Resources:
     """Return what is left out on purpose until a deadline that has not come yet."""
     return frozenset(group.schedule.parked) - group.schedule.fired
+
+
+def unplaceable(group: Group) -> Resources:
+    """Return the configured resources that no member can take."""
+    return frozenset(group.target.unplaceable) & group.configured
 
 
 def _target(group: Group) -> Document:
@@ -198,7 +213,8 @@ def worker_order(order: Operator) -> Document:
     }
 
 
-def _placement(order: Operator) -> Document:
+def placement(order: Operator) -> Document:
+    """Return what operators want of one connector, or of one task."""
     resource = _resource(Resource(order.name, order.task))
     return {**resource, "weight": order.weight, "pins": list(order.pins)}
 

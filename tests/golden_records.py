@@ -160,7 +160,7 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
-        records.ScheduledRebalance({A: 300, A0: 300, A1: 300, B0: 900}, frozenset({B0})),
+        records.ScheduledRebalance({A: 300, A0: 300, A1: 300, B0: 900}, frozenset({B0}), 800),
         b"",
         {
             "parked": [
@@ -168,6 +168,7 @@ WRITTEN: list[Golden] = [
                 {"deadline_ms": 900, "resources": JUST_B0},
             ],
             "fired": JUST_B0,
+            "again_at_ms": 800,
         },
     ),
     Golden(

@@ -1,7 +1,7 @@
 """Whole lives of a group, led by the real rules: any list of deeds makes a valid log."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from coordinator import JOIN, Coordinator
 
@@ -18,6 +18,7 @@ from fairlead.actors.messages.orders import (
     Uncordon,
 )
 from fairlead.actors.messages.timers import (
+    ContinueMoves,
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
@@ -169,6 +170,8 @@ class Life:
             self.leave(kind, 0)
         snapshot = reply.snapshot
         assignment = None if number == 0 else assign(snapshot)
+        if assignment is not None and number == 2:  # some moves are left for later
+            assignment = replace(assignment, again_at_ms=snapshot.now_ms + 30_000)
         install = Install(
             "connect", member.member_id, at, snapshot.group_epoch, assignment, "no luck"
         )
@@ -202,7 +205,8 @@ class Life:
         """Let time pass, and the group notice."""
         self.coordinator.now_ms += 60_000 * number
         number = self.coordinator.desk.begun
-        for command in (ReleaseParked(), RetryAssignor(), TimeOutAssignor(number)):
+        due = (ReleaseParked(), ContinueMoves(), RetryAssignor(), TimeOutAssignor(number))
+        for command in due:
             self.coordinator.carry_out(command)
 
     def order(self, number: int, kind: int) -> None:

@@ -11,11 +11,13 @@ stands behind `----`: the records, the answer, and the boxes of the proposals.
     heartbeat W1 [at 35] [owns AC0 AT1] [full]
     leave W1 [for a while]
     compute W1                      the default assignor, from Prepare to Install
+    gently W1                       the incremental assignor, with one move in half a minute
     prepare W1
     install W1: W1=AC0 AT1, W2=BC0 [parked BT1 until 300]
     install W1 fails: out of luck
     expire W1 | overdue W1          the session's timer, the rebalance's timer
     release | retry                 the timers of parked work and of failed attempts
+    continue                        the timer of the moves that are left
     create A | split A 2 by W1 | delete A | bury A
     wait 300                        seconds pass
     restart                         the coordinator loses all but its log
@@ -26,12 +28,14 @@ from collections.abc import Callable, Iterable
 
 from coordinator import JOIN, Coordinator
 
+from fairlead.actors.assignors import incremental
 from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.group.desk import Decision
 from fairlead.actors.messages.commands import Command, CommandReply, Reply
 from fairlead.actors.messages.computing import Assignment, Install, Prepare, PrepareReply, Snapshot
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import (
+    ContinueMoves,
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
@@ -148,6 +152,10 @@ class Teller:
                 yield Prepare("connect", rest, self._epoch(rest))
                 assert self.snapshot is not None
                 yield self._install_of(rest, assign(self.snapshot))
+            case "gently":
+                yield Prepare("connect", rest, self._epoch(rest))
+                assert self.snapshot is not None
+                yield self._install_of(rest, incremental.assign(self.snapshot, 1, 30_000))
             case _:
                 yield self._order(verb, rest)
 
@@ -156,6 +164,7 @@ class Teller:
             "expire": lambda: ExpireSession(rest),
             "overdue": lambda: ExpireRebalance(rest, self.coordinator.member(rest).offset),
             "release": ReleaseParked,
+            "continue": ContinueMoves,
             "retry": RetryAssignor,
             "create": lambda: PutConnector("connect", rest, {"name": rest}),
             "delete": lambda: DeleteConnector("connect", rest),
@@ -244,6 +253,8 @@ class Teller:
         if group.schedule.parked:
             until = {due // 1_000 for due in group.schedule.parked.values()}
             lines[-1] += f" parked=[{spell(group.schedule.parked)}] until {min(until)} s"
+        if group.schedule.again_at_ms:
+            lines[-1] += f" more moves at {group.schedule.again_at_ms // 1_000} s"
         for member_id, member in sorted(group.members.items()):
             current = member.current
             pending = f" -[{spell(current.pending)}]" if current.pending else ""
@@ -278,8 +289,9 @@ def _tell_record(record: Record) -> str:
             told = " ".join([of.__name__, *map(str, key)])
         case Loss(member_id):
             told = f"{member_id} [{spell(record.resources)}]"
-        case ScheduledRebalance(parked, fired):
+        case ScheduledRebalance(parked, fired, again_at_ms):
             told = f"[{spell(parked)}] fired [{spell(fired)}]"
+            told += f" again at {again_at_ms}" if again_at_ms else ""
         case TargetAssignment(epoch):
             told = f"{epoch} failed: {record.error}" if record.error else str(epoch)
         case MemberMetadata(member_id) | CurrentAssignment(member_id):

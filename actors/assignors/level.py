@@ -22,10 +22,12 @@ def level(placeable: Resources, claims: Shares, fixed: Mapping[str, int]) -> Sha
 def _keep(total: int, claims: Shares, fixed: Mapping[str, int]) -> Shares:
     """Return what each member keeps of its claim, when `total` resources are levelled.
 
-    Who claims most keeps the odd one: any other choice moves as much, or more.
+    Who has most keeps the odd one, what is fixed included: any other choice moves as much, or
+    more.
     """
     quota, odd = _water_level(total, [fixed.get(member, 0) for member in claims])
-    fullest_first = sorted(claims, key=lambda member: (-len(claims[member]), member))
+    sizes = {member: len(claim) + fixed.get(member, 0) for member, claim in claims.items()}
+    fullest_first = sorted(claims, key=lambda member: (-sizes[member], member))
     kept: Shares = {}
     for member in fullest_first:
         room = quota - fixed.get(member, 0)

@@ -1,6 +1,7 @@
 """Lost work: how long it may wait, and with whom it has come back (PROTOCOL §7)."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ...events.model import Resource, Resources
 from ..messages.computing import LossView, MemberView, Snapshot
@@ -27,6 +28,11 @@ def waiting(snapshot: Snapshot) -> dict[Resource, int]:
     return {resource: deadlines[resource] for resource in sorted(pending)}
 
 
+def without_losses(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot as if nothing had been lost: for assignors that wait for nobody."""
+    return replace(snapshot, losses=(), parked={})
+
+
 def returned(
     losses: Iterable[LossView], takers: Sequence[MemberView], lost: Resources
 ) -> Sequence[Claim]:
@@ -34,6 +40,8 @@ def returned(
 
     A worker that returned but is not warm yet is no taker: its work goes on waiting for it.
     """
+    if not lost:
+        return ()
     # Backwards, so that the lowest member id is the one that stays.
     by_instance = {taker.instance_id: taker.member_id for taker in reversed(takers)}
     by_url = {taker.url: taker.member_id for taker in reversed(takers)}

@@ -21,5 +21,5 @@ def assign(snapshot: Snapshot) -> Assignment:
     return place(snapshot, _deal, VERSION)
 
 
-def _deal(free: Resources, claims: Shares, pinned: Mapping[str, Resources]) -> Shares:
-    return level(free, claims, {member: len(share) for member, share in pinned.items()})
+def _deal(free: Resources, claims: Shares, demanded: Mapping[str, Resources]) -> Shares:
+    return level(free, claims, {member: len(share) for member, share in demanded.items()})

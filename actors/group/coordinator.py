@@ -25,7 +25,7 @@ from ..messages.commands import Command, CommandReply, GroupCommand, Reply, Traf
 from ..messages.computing import Install, InstallReply
 from ..messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..messages.orders import DeleteGroup
-from ..messages.timers import FinishDeletion, ReleaseParked, RetryAssignor
+from ..messages.timers import ContinueMoves, FinishDeletion, ReleaseParked, RetryAssignor
 from ..messages.work import CommitOffsets, CommitReply, CommitVerdict
 from .affected import affected
 from .computing.compute import is_news
@@ -42,6 +42,7 @@ from .timing.deadlines import Deadlines
 from .timing.gate import Gate
 from .timing.parking import Parking
 from .timing.quota import Quota
+from .timing.timers import is_next_move_due
 from .timing.watch import Watch
 from .work.commit import commit_offsets
 from .work.ledger import OffsetLedger
@@ -185,9 +186,11 @@ class Coordinator:
         deadline_ms = group.next_deadline_ms
         if deadline_ms is not None and deadline_ms <= now.wall_ms:
             self._decide(ReleaseParked(), now)
+        if is_next_move_due(group.schedule, now.wall_ms):
+            self._decide(ContinueMoves(), now)
         self._parking.see(group.schedule, now.wall_ms, now.steady_ms)
-        for release in self._parking.due(now.steady_ms):
-            self._decide(release, now)
+        for due in self._parking.due(now.steady_ms):
+            self._decide(due, now)
         if is_retry_due(group, self._desk.settings, now.wall_ms):
             self._decide(RetryAssignor(), now)
         for name in [each.connector for each in group.connectors.values() if each.deleting]:

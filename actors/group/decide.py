@@ -23,6 +23,7 @@ from ..messages.orders import (
     Uncordon,
 )
 from ..messages.timers import (
+    ContinueMoves,
     EndRest,
     ExpireRebalance,
     ExpireSession,
@@ -42,6 +43,7 @@ from .orders.delete_group import delete_group
 from .orders.expect import expect
 from .orders.operate import cordon, place, rebalance, remove_member, uncordon
 from .timing.timers import (
+    continue_moves,
     expire_rebalance,
     expire_session,
     release_parked,
@@ -74,6 +76,7 @@ RULES: dict[type, Callable[[Group, Desk, Any, int], Decision]] = {
     ExpireSession: expire_session,
     ExpireRebalance: expire_rebalance,
     ReleaseParked: release_parked,
+    ContinueMoves: continue_moves,
     RetryAssignor: retry_assignor,
     TimeOutAssignor: time_out_assignor,
     EndRest: end_rest,

@@ -36,6 +36,16 @@ class ReleaseParked:
 
 
 @dataclass(frozen=True, slots=True)
+class ContinueMoves:
+    """The rest of a target's moves is due; the group says so to itself.
+
+    `until_ms` is the time that has come, whatever the wall clock says by now.
+    """
+
+    until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RetryAssignor:
     """The back-off after a failed computation is over; the group says so to itself."""
 
@@ -69,6 +79,7 @@ TimerCommand = (
     ExpireSession
     | ExpireRebalance
     | ReleaseParked
+    | ContinueMoves
     | RetryAssignor
     | TimeOutAssignor
     | EndRest

@@ -20,6 +20,11 @@ def documents(value: object) -> list[Document]:
     return [document(each) for each in cast("list[object]", value)]
 
 
+def texts(value: object) -> list[str]:
+    """Return the items of a JSON list as text."""
+    return list(map(str, cast("list[object]", value))) if isinstance(value, list) else []
+
+
 def is_list(value: object) -> bool:
     """Tell whether a value is a JSON list."""
     return isinstance(value, list)
@@ -38,3 +43,8 @@ def text(value: object, *path: str) -> str:
     if found is None:
         return ""
     return str(found).lower() if isinstance(found, bool) else str(found)
+
+
+def listed(found: object, member: str) -> list[Document]:
+    """Return the entries of a list, which may be wrapped in a document."""
+    return documents(found if is_list(found) else inner(found, member))

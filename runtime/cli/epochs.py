@@ -97,6 +97,8 @@ def _facts(found: Document) -> Iterator[tuple[str, str]]:
     yield "Kept", _kept(answer)
     for due, parked in _by("deadline_ms", inner(answer, "parked")):
         yield "Parked", f"{parked} until {moment(due)}"
+    if inner(answer, "next_moves_at_ms"):
+        yield "More moves", f"at {moment(inner(answer, 'next_moves_at_ms'))}"
     for reason, left_out in _by("reason", inner(answer, "unplaceable")):
         yield "Left out", f"{left_out}: {reason}"
 

@@ -39,6 +39,8 @@ def _changes(answer: Answer) -> Iterator[str]:
     for due in sorted(set(answer.parked.values())):
         parked = (each for each, until in answer.parked.items() if until == due)
         yield f"parked    {listed(parked)} until {moment(due)}"
+    if answer.next_moves_at_ms is not None:
+        yield f"more      moves at {moment(answer.next_moves_at_ms)}"
     for resource in sorted(answer.unplaceable):
         yield f"left out  {resource}: {_first_line(answer.unplaceable[resource])}"
     if answer.retired:

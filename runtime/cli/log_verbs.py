@@ -13,7 +13,7 @@ from ...events.log.reader import LogReader
 from ...events.restore import restore
 from ...projections.story import story_of
 from ...projections.views import group_view
-from . import tables
+from . import member_tables
 from .log_files import GroupFolder, LogName
 from .log_show import entries_from, follow_from, printer_of
 from .log_story import tell
@@ -133,7 +133,7 @@ def replay(
     folder = GroupFolder(place)
     with folder.open(LogName.CONTROL) as reader:
         found = group_view(_folded(reader, folder.group_id, until))
-    show(place.output, found, tables.group(found))
+    show(place.output, found, member_tables.group(found))
 
 
 def _verified(folder: GroupFolder, name: LogName) -> dict[str, object]:

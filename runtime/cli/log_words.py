@@ -151,11 +151,11 @@ def _status(_: Narrator, record: records.TaskStatus) -> str:
 
 def _schedule(_: Narrator, record: records.ScheduledRebalance) -> str:
     waiting = {each: due for each, due in record.parked.items() if each not in record.fired}
+    more = f", fired: {listed(record.fired)}" if record.fired else ""
+    more += f", more moves at {moment(record.again_at_ms)}" if record.again_at_ms else ""
     if not waiting:
-        return f"nothing is parked{f', fired: {listed(record.fired)}' if record.fired else ''}"
-    until = moment(min(waiting.values()))
-    fired = f", fired: {listed(record.fired)}" if record.fired else ""
-    return f"parked: {listed(waiting)}, the first until {until}{fired}"
+        return f"nothing is parked{more}"
+    return f"parked: {listed(waiting)}, the first until {moment(min(waiting.values()))}{more}"
 
 
 def _loss(narrator: Narrator, record: records.Loss) -> str:

@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from . import tables
+from . import member_tables, tables
 from .client import Client, Refused, client_of
-from .documents import Document, document, documents, text
+from .documents import Document, document, documents, listed, text
 from .options import ReadThere, takes
 from .outcome import Failed
 from .printing import Section, show
@@ -22,6 +22,7 @@ class Listed(StrEnum):
     WORKERS = "workers"
     GROUPS = "groups"
     PLUGINS = "plugins"
+    ASSIGNORS = "assignors"
 
 
 class Described(StrEnum):
@@ -104,7 +105,7 @@ def _group(client: Client, name: str) -> object:
 
 
 def _worker(client: Client, name: str) -> object:
-    found = tables.listed(client.get("workers"), "workers")
+    found = listed(client.get("workers"), "workers")
     return _one_of("worker", name, found, _names_of_worker)
 
 
@@ -126,7 +127,7 @@ def _one_of(
 
 def _names_of_worker(found: Document) -> tuple[str, ...]:
     member_id = text(found, "member", "member_id")
-    return tables.worker_label(found), text(found, "worker_id"), member_id
+    return member_tables.worker_label(found), text(found, "worker_id"), member_id
 
 
 def _names_of_plugin(found: Document) -> tuple[str, ...]:
@@ -140,13 +141,15 @@ FETCH: dict[Listed, Callable[[Client], object]] = {
     Listed.WORKERS: lambda client: client.get("workers"),
     Listed.GROUPS: lambda client: client.get("groups"),
     Listed.PLUGINS: lambda client: client.get("connector-plugins"),
+    Listed.ASSIGNORS: lambda client: client.get("assignors"),
 }
 TABLES: dict[Listed, Callable[[object], list[Section]]] = {
     Listed.CONNECTORS: tables.connectors,
     Listed.TASKS: tables.tasks,
-    Listed.WORKERS: tables.workers,
+    Listed.WORKERS: member_tables.workers,
     Listed.GROUPS: tables.groups,
     Listed.PLUGINS: tables.plugins,
+    Listed.ASSIGNORS: tables.assignors,
 }
 
 
@@ -159,7 +162,7 @@ class Description(NamedTuple):
 
 DESCRIPTIONS: dict[Described, Description] = {
     Described.CONNECTOR: Description(_connector, tables.connector),
-    Described.WORKER: Description(_worker, tables.worker),
-    Described.GROUP: Description(_group, tables.group),
+    Described.WORKER: Description(_worker, member_tables.worker),
+    Described.GROUP: Description(_group, member_tables.group),
     Described.PLUGIN: Description(_plugin, tables.plugin),
 }

@@ -6,12 +6,14 @@ from enum import IntEnum
 from random import Random
 from typing import Final
 
-from ...actors.assignor_actor import Assign, Assigned
-from ...actors.assignors.balanced import assign
+from ...actors.assignors.built_in import BUILT_IN
+from ...actors.messages.assignors import Assign, Assigned
 from ...actors.messages.computing import Assignment, Snapshot
 from .clock import Clock
 
 LONGEST_MS: Final = 500
+CONF: Final = {"moves.per.round": "1", "moves.interval.ms": "3000"}
+"""The settings of all assignors: the budget for moves is small, and soon there is a new one."""
 
 
 class Blunder(IntEnum):
@@ -30,6 +32,7 @@ class Assignor:
         self._dice = dice
         self._blunder: Blunder | None = None
         self._delay_ms = 0
+        self._assignors = {name: make(CONF) for name, make in BUILT_IN.items()}
 
     def spoil(self, blunder: Blunder) -> None:
         """Have the next assignment go wrong."""
@@ -51,7 +54,8 @@ class Assignor:
         if blunder is Blunder.FAIL:
             result = Assigned(epoch, None, "ValueError: the assignor has failed")
         else:
-            result = Assigned(epoch, _spoilt(assign(asked.snapshot), asked.snapshot, blunder))
+            made = self._assignors[asked.snapshot.assignor].assign(asked.snapshot)
+            result = Assigned(epoch, _spoilt(made, asked.snapshot, blunder))
         self._clock.after(delay_ms + self._dice.randint(1, LONGEST_MS), hear, result)
 
 

@@ -11,6 +11,7 @@ from enum import Enum
 from random import Random
 from typing import Final, NamedTuple
 
+from ...actors.assignors import balanced, deferred, incremental, simple
 from .chance import stream
 
 
@@ -107,6 +108,14 @@ ALL_KINDS: Final = 0.3
 SOME_KINDS: Final = 0.4
 """How many kinds happen in the others."""
 
+ASSIGNORS: Final = (
+    *[balanced.NAME] * 5,
+    *[incremental.NAME] * 3,
+    deferred.NAME,
+    simple.NAME,
+)
+"""What workers like best, in so many of ten simulations."""
+
 BURST: Final = 0.5
 """How many troubles follow close upon another: bad luck comes in bursts."""
 
@@ -153,6 +162,8 @@ class Traits:
     """At so many of three places the worker is static: it has an instance id."""
     served: int = 0
     """At so many of three places the worker names one of the group's own assignors."""
+    assignor: str = balanced.NAME
+    """Which one the other workers like best; the default one comes second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +189,10 @@ class Plan:
 def draw(seed: int, size: Size) -> Plan:
     """Return what a seed has in store; the same seed and size, the same plan."""
     dice = stream(seed, "plan")
-    return Plan(seed, size, _traits(dice), tuple(_troubles(dice, size)))
+    # From a stream of its own: seeds that are known for what befell them keep their troubles.
+    assignor = stream(seed, "which assignor").choice(ASSIGNORS)
+    traits = replace(_traits(dice), assignor=assignor)
+    return Plan(seed, size, traits, tuple(_troubles(dice, size)))
 
 
 def _traits(dice: Random) -> Traits:

@@ -51,7 +51,8 @@ def _tidy(world: World) -> None:
 def _promised_ms(world: World) -> int:
     """Return how long the group may wait for a time that it has written down."""
     group, wall_ms = world.books.durable, world.clock.wall_ms
-    promised = (group.next_deadline_ms or 0, group.target.retry_at_ms)
+    again_at_ms = group.schedule.again_at_ms
+    promised = (group.next_deadline_ms or 0, group.target.retry_at_ms, again_at_ms)
     return world.plan.traits.max_delay_ms + max(0, max(promised) - wall_ms)
 
 
@@ -65,6 +66,7 @@ def what_is_missing(world: World) -> str:
         f"its process is down or the group is {group.state.value}": world.process.is_down
         or group.state is not GroupState.STABLE,
         f"parked: {listed(group.schedule.parked)}": bool(group.schedule.parked),
+        "moves are left": bool(group.schedule.again_at_ms),
         f"the last computation failed: {group.target.error}": bool(group.target.error),
         f"members {sorted(group.members)}, alive {sorted(live)}": set(group.members) != live,
         f"held by nobody: {listed(placed - held.keys())}": placed != held.keys(),

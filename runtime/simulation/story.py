@@ -80,8 +80,9 @@ def _other(record: Record) -> str:
             return f"connector {name} version {version}{' is being deleted' if deleting else ''}"
         case TaskConfigs(name, generation, tasks):
             return f"{name} is split into {len(tasks)} (generation {generation})"
-        case ScheduledRebalance(parked, fired):
-            return f"parked: {listed(parked)}, fired: {listed(fired)}"
+        case ScheduledRebalance(parked, fired, again_at_ms):
+            again = f", more moves at {again_at_ms}" if again_at_ms else ""
+            return f"parked: {listed(parked)}, fired: {listed(fired)}{again}"
         case Loss(member_id, resources=resources):
             return f"{member_id} lost {listed(resources)}"
         case _:

@@ -7,7 +7,7 @@ and launches. Only the engine is made up.
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ...actors.assignor_actor import Assigned
+from ...actors.messages.assignors import Assigned
 from ...actors.messages.commands import GroupCommand
 from ...actors.messages.computing import InstallReply, PrepareReply
 from ...actors.messages.heartbeat import HeartbeatReply

@@ -117,16 +117,9 @@ class World:
         return Membership(identity, timing, assignors, server_assignor=served)
 
     def assignors(self, reason: int = 0) -> tuple[Runs, ...]:
-        """Return what the workers can run."""
-        return (
-            Runs(
-                balanced.NAME,
-                balanced.MINIMUM_VERSION,
-                balanced.MAXIMUM_VERSION,
-                balanced.VERSION,
-                reason,
-            ),
-        )
+        """Return what the workers can run, what they like best first."""
+        liked = dict.fromkeys((self.plan.traits.assignor, balanced.NAME))
+        return tuple(Runs(name, reason=reason) for name in liked)
 
     def _told(self, reply: Reply) -> None:
         self.story.tell("somebody is told {}", reply)

@@ -1,4 +1,4 @@
-"""What the built-in assignor promises for groups of any shape."""
+"""What the assignors that defer promise for groups of any shape."""
 
 import random
 from collections import Counter
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
+from assignors.deferring import Assign, each_assignor
 from assignors.drawn import heirs, snapshots, takers
 from assignors.snapshots import DEADLINE_MS, NOW_MS, after
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.messages.computing import Assignment, LossView, Snapshot
 from fairlead.events.abilities import WARM
 from fairlead.events.model import NOTHING, Resource, Resources
@@ -42,8 +42,9 @@ def placed(assignment: Assignment) -> dict[Resource, str]:
     return {each: member_id for member_id, has in assignment.members.items() for each in has}
 
 
+@each_assignor
 @given(snapshots())
-def test_everything_configured_has_exactly_one_place(group: Snapshot) -> None:
+def test_everything_configured_has_exactly_one_place(assign: Assign, group: Snapshot) -> None:
     made = assign(group)
     places = Counter(each for has in made.members.values() for each in has)
     places.update(made.parked.keys())
@@ -52,8 +53,11 @@ def test_everything_configured_has_exactly_one_place(group: Snapshot) -> None:
     assert made.members.keys() == group.members.keys()
 
 
+@each_assignor
 @given(snapshots())
-def test_members_that_can_take_work_hold_within_one_of_each_kind(group: Snapshot) -> None:
+def test_members_that_can_take_work_hold_within_one_of_each_kind(
+    assign: Assign, group: Snapshot
+) -> None:
     made = assign(group)
     able = {each.member_id for each in takers(group)}
     for pair in zip(*(kinds(made.members[each]) for each in able), strict=True):
@@ -62,8 +66,9 @@ def test_members_that_can_take_work_hold_within_one_of_each_kind(group: Snapshot
     assert not any(has for each, has in made.members.items() if each not in able)
 
 
+@each_assignor
 @given(snapshots())
-def test_assigning_again_moves_nothing(group: Snapshot) -> None:
+def test_assigning_again_moves_nothing(assign: Assign, group: Snapshot) -> None:
     made = assign(group)
     assert assign(after(group, made)) == made
     targeted = {
@@ -72,8 +77,11 @@ def test_assigning_again_moves_nothing(group: Snapshot) -> None:
     assert assign(replace(group, members=targeted, parked=made.parked)) == made
 
 
+@each_assignor
 @given(snapshots(), st.randoms(use_true_random=False))
-def test_the_order_of_the_input_does_not_matter(group: Snapshot, dice: random.Random) -> None:
+def test_the_order_of_the_input_does_not_matter(
+    assign: Assign, group: Snapshot, dice: random.Random
+) -> None:
     members = dice.sample(list(group.members.items()), len(group.members))
     losses = dice.sample(group.losses, len(group.losses))
     parked = dice.sample(list(group.parked.items()), len(group.parked))
@@ -82,8 +90,9 @@ def test_the_order_of_the_input_does_not_matter(group: Snapshot, dice: random.Ra
     assert assign(shuffled) == assign(group)
 
 
+@each_assignor
 @given(snapshots(most_members=3, most_tasks=2))
-def test_no_level_assignment_moves_less(group: Snapshot) -> None:
+def test_no_level_assignment_moves_less(assign: Assign, group: Snapshot) -> None:
     group = replace(group, losses=(), parked={})
     made = placed(assign(group))
     able = [each.member_id for each in takers(group)]
@@ -98,8 +107,11 @@ def test_no_level_assignment_moves_less(group: Snapshot) -> None:
         assert moves({each: made[each] for each in kind}, had) == least
 
 
+@each_assignor
 @given(snapshots(), st.data())
-def test_when_one_leaves_only_its_own_work_moves(group: Snapshot, data: st.DataObject) -> None:
+def test_when_one_leaves_only_its_own_work_moves(
+    assign: Assign, group: Snapshot, data: st.DataObject
+) -> None:
     warm = {each: replace(view, metadata=WARM, url="") for each, view in group.members.items()}
     group = replace(group, members=warm, losses=(), parked={})
     settled = after(group, assign(group))
@@ -109,9 +121,10 @@ def test_when_one_leaves_only_its_own_work_moves(group: Snapshot, data: st.DataO
     assert all(view.target <= made.members[each] for each, view in rest.items())
 
 
+@each_assignor
 @given(snapshots(), st.data())
 def test_free_work_goes_to_the_least_loaded_then_fewest_of_its_connector_then_lowest_id(
-    group: Snapshot, data: st.DataObject
+    assign: Assign, group: Snapshot, data: st.DataObject
 ) -> None:
     warm = {each: replace(view, metadata=WARM, url="") for each, view in group.members.items()}
     group = replace(group, members=warm, losses=(), parked={})
@@ -132,9 +145,10 @@ def rank(has: set[Resource], resource: Resource, member_id: str) -> tuple[int, i
     return len(alike), sum(each.connector == resource.connector for each in alike), member_id
 
 
+@each_assignor
 @given(snapshots(), st.data())
 def test_a_crash_moves_nothing_and_a_return_restores_it(
-    group: Snapshot, data: st.DataObject
+    assign: Assign, group: Snapshot, data: st.DataObject
 ) -> None:
     warm = {
         each: replace(view, metadata=WARM, url=f"http://{each}", instance_id=None)
@@ -159,8 +173,11 @@ def test_a_crash_moves_nothing_and_a_return_restores_it(
     )
 
 
+@each_assignor
 @given(snapshots())
-def test_only_lost_or_parked_work_before_its_deadline_is_parked(group: Snapshot) -> None:
+def test_only_lost_or_parked_work_before_its_deadline_is_parked(
+    assign: Assign, group: Snapshot
+) -> None:
     made = assign(group)
     lost = frozenset[Resource]().union(
         group.parked, *(each.resources for each in group.losses if each.deadline_ms > NOW_MS)

@@ -11,7 +11,7 @@ from assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors import balanced, uniform
+from fairlead.actors.assignors import balanced, deferred, eager, incremental, simple, uniform
 from fairlead.actors.assignors import range as ranges
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import Resources
@@ -19,10 +19,16 @@ from fairlead.events.model import Resources
 Assign = Callable[[Snapshot], Assignment]
 NOBODY = "no worker takes work: all are cordoned, drained or away"
 
+WAITING = (balanced, uniform, ranges, deferred, incremental)
+"""Those that park what was lost."""
+
 each_assignor = pytest.mark.parametrize(
+    "assign", [each.assign for each in WAITING], ids=[each.NAME for each in WAITING]
+)
+any_assignor = pytest.mark.parametrize(
     "assign",
-    [balanced.assign, uniform.assign, ranges.assign],
-    ids=["balanced", "uniform", "range"],
+    [each.assign for each in (*WAITING, simple, eager)],
+    ids=[each.NAME for each in (*WAITING, simple, eager)],
 )
 
 
@@ -85,7 +91,7 @@ def test_pinned_work_stays_with_who_has_it_if_that_one_may(assign: Assign) -> No
 @each_assignor
 def test_work_whose_pins_name_nobody_present_is_unplaceable_and_says_so(assign: Assign) -> None:
     group = replace(snapshot("A B", worker("W1", "A B")), pins={one("B"): ("W7", "W8")})
-    reason = "pinned to W7, W8: no such worker takes work now"
+    reason = "pinned to W7, W8: no worker that takes work meets this"
     assert assign(group) == Assignment({"W1": work("A")}, unplaceable={one("B"): reason})
 
 
@@ -105,6 +111,13 @@ def test_pinned_work_counts_in_the_levels() -> None:
         assert made.members["W1"] >= work("A-0 A-1")
 
 
+def test_who_has_most_keeps_the_odd_one_pinned_work_included() -> None:
+    w1, w2 = worker("W1", "A-1 C-2"), worker("W2", "A-0 B-0 B-2")
+    pinned = replace(snapshot("A-0 A-1 B-0 B-2 C-2", w1, w2), pins={one("A-0"): ("W2",)})
+    for assign in (deferred.assign, simple.assign, uniform.assign, incremental.assign):
+        assert assign(pinned) == Assignment({"W1": w1.target, "W2": w2.target})
+
+
 # Of groups of any shape.
 
 
@@ -113,7 +126,7 @@ def allowed(group: Snapshot, member_id: str, share: Resources) -> bool:
     return all(name in group.pins.get(resource, (name,)) for resource in share)
 
 
-@each_assignor
+@any_assignor
 @given(group=ordered())
 def test_everything_configured_has_exactly_one_place(assign: Assign, group: Snapshot) -> None:
     made = assign(group)
@@ -125,7 +138,7 @@ def test_everything_configured_has_exactly_one_place(assign: Assign, group: Snap
     assert all(made.unplaceable.values())
 
 
-@each_assignor
+@any_assignor
 @given(group=ordered())
 def test_orders_are_kept_whatever_else_is_the_case(assign: Assign, group: Snapshot) -> None:
     made = assign(group)
@@ -138,7 +151,7 @@ def test_orders_are_kept_whatever_else_is_the_case(assign: Assign, group: Snapsh
             assert share <= view.target | view.owned
 
 
-@each_assignor
+@any_assignor
 @given(group=ordered(), dice=st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(
     assign: Assign, group: Snapshot, dice: random.Random

@@ -1,5 +1,6 @@
 """A coordinator with a clock of its own and real logs, and what it says to whom."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,19 @@ from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.commands import GroupCommand
-from fairlead.actors.messages.computing import Install, InstallReply, Prepare, PrepareReply
+from fairlead.actors.messages.computing import (
+    Assignment,
+    Install,
+    InstallReply,
+    Prepare,
+    PrepareReply,
+    Snapshot,
+)
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
 from fairlead.events.group import Group
 from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import Assignor
 from fairlead.events.restore import restore
 from fairlead.events.tokens import token_of
 
@@ -36,6 +45,9 @@ class Office:
     wall_jump_ms: int = 0
     """How far the wall clock was set forth or back meanwhile."""
     sequences: dict[str, int] = field(default_factory=dict[str, int])
+    assignors: tuple[Assignor, ...] = COOPERATIVE
+    """What its members can compute with."""
+    assign: Callable[[Snapshot], Assignment] = assign
 
     def __post_init__(self) -> None:
         self.open()
@@ -114,7 +126,7 @@ class Office:
             0,
             url=f"http://{member}",
             rebalance_timeout_ms=REBALANCE_MS,
-            assignors=COOPERATIVE,
+            assignors=self.assignors,
             owned=(),
         )
 
@@ -123,7 +135,7 @@ class Office:
         return self.request(
             member,
             rebalance_timeout_ms=REBALANCE_MS,
-            assignors=COOPERATIVE,
+            assignors=self.assignors,
             owned=tuple(sorted(resources(text))),
         )
 
@@ -134,7 +146,7 @@ class Office:
         assert isinstance(prepared.reply, PrepareReply)
         assert prepared.reply.snapshot is not None, prepared
         snapshot = prepared.reply.snapshot
-        install = Install("connect", member, epoch, snapshot.group_epoch, assign(snapshot))
+        install = Install("connect", member, epoch, snapshot.group_epoch, self.assign(snapshot))
         done, *said = self.send(install)
         assert done.reply == InstallReply(Error.NONE)
         return said

@@ -13,6 +13,7 @@ from coordination.office import SESSION_MS, Office
 from coordinator import COOPERATIVE, resource
 from life import DEEDS, NUMBERS, OPENING, Life
 
+from fairlead.actors.assignors import incremental
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.orders import (
     ConfigureGroup,
@@ -267,6 +268,23 @@ def failures(stage: Stage) -> None:
             stage.asks(stage.request(member_id, owned=tuple(sorted(assigned))))
 
 
+def gently(stage: Stage) -> None:
+    """A large imbalance is worked off one move after the other; some are left at the end."""
+    stage.assignors = (Assignor(incremental.NAME),)
+    stage.assign = lambda snapshot: incremental.assign(snapshot, 1, MINUTE_MS)
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    stage.settle()
+    stage.split("W1", "flights", 9)
+    stage.settle()
+    stage.asks(stage.joining("W2"))
+    stage.settle()
+    stage.pass_with(MINUTE_MS)
+    stage.open()
+    stage.asks(stage.joining("W3"))
+    stage.pass_with(SESSION_MS + MINUTE_MS, "W3")
+
+
 def storm(stage: Stage) -> None:
     """Whatever happens to come, in whatever order; one seed of it."""
     dice = Random(1)
@@ -283,7 +301,7 @@ def storm(stage: Stage) -> None:
 
 LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
-    for life in (moves, losses, revocations, static, orders, settings, failures, storm)
+    for life in (moves, losses, revocations, static, orders, settings, failures, gently, storm)
 }
 
 

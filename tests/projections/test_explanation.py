@@ -10,12 +10,17 @@ from projections.annals import Scribe
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Place
-from fairlead.actors.messages.timers import ExpireSession, ReleaseParked, RetryAssignor
+from fairlead.actors.messages.timers import (
+    ContinueMoves,
+    ExpireSession,
+    ReleaseParked,
+    RetryAssignor,
+)
 from fairlead.events.codec import TYPES
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import RunState
+from fairlead.events.model import Cause, RunState, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.chapters import Document, Seat
 from fairlead.projections.explanation import Explanation, NotToldError, explain
@@ -119,6 +124,29 @@ def test_parked_work_moves_because_its_delay_is_over_and_was_down_at_least_since
     assert {(each.downtime_ms, each.downtime_at_least_ms) for each in told.handovers} == {
         (None, 300_300)
     }
+
+
+def test_the_rest_of_the_moves_is_told_with_when_it_was_due_and_moves_for_the_balance() -> None:
+    scribe = Scribe(ahead_ms=0)
+    scribe.configure("A B C D")
+    scribe.at(1_000).join("W1")
+    scribe.at(1_500).compute()
+    scribe.at(1_700).settle()
+    scribe.at(5_000).join("W2")
+    for now_ms, share, again_at_ms in ((5_200, "D", 35_200), (35_300, "C D", 0)):
+        scribe.at(now_ms).carry_out(ContinueMoves())
+        snapshot = scribe.prepare("W1")
+        others = {"W1": resources("A B C D") - resources(share), "W2": resources(share)}
+        scribe.install("W1", snapshot, Assignment(others, again_at_ms=again_at_ms))
+        scribe.settle()
+    first, second = scribe.explained(2), scribe.explained(3)
+    assert first.chapter.answer is not None
+    assert second.chapter.answer is not None
+    assert first.chapter.answer.next_moves_at_ms == 35_200
+    assert second.chapter.answer.next_moves_at_ms is None
+    assert second.chapter.bump.cause == Cause(Why.MOVES_DUE, "balanced")
+    assert second.phases[0] == Phase("detect", 35_200, 35_300)
+    assert (reasons(first), reasons(second)) == ({"D": BALANCE}, {"C": BALANCE})
 
 
 def test_work_of_one_who_left_moves_because_of_that() -> None:

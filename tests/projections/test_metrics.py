@@ -8,6 +8,7 @@ from coordinator import Coordinator
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.work import ReportStatus, StatusUpdate
 from fairlead.events.model import Resource, RunState, Token, Why
 from fairlead.projections.metrics import Exposition, GroupFigures, LogFigures, RequestMetrics
@@ -71,6 +72,7 @@ def test_a_group_is_measured() -> None:
         ("fairlead_log_size_bytes", of(log="control")): 4096,
         ("fairlead_log_size_bytes", of(log="offsets")): 512,
         ("fairlead_log_unknown_records", of()): 0,
+        ("fairlead_connector_unplaceable_resources", of(connector="A")): 0,
         ("fairlead_connector_rows_in_total", of(connector="A")): 100,
         ("fairlead_connector_rows_out_total", of(connector="A")): 90,
         ("fairlead_connector_out_bytes_total", of(connector="A")): 900,
@@ -88,6 +90,31 @@ def test_a_group_is_measured() -> None:
         for kind, count in zip(("connector", "task"), counts, strict=True):
             expected[f"fairlead_group_{name}_resources", of(kind=kind)] = count
     assert ours == expected
+
+
+def test_what_no_member_can_take_is_counted_by_connector() -> None:
+    coordinator = Coordinator()
+    coordinator.configure("A A-0 B")
+    coordinator.join("W1")
+    left_out = dict.fromkeys((Resource("A"), Resource("A", 0)), "needs tag gpu: nobody has it")
+    made = Assignment({"W1": frozenset({Resource("B")})}, unplaceable=left_out)
+    coordinator.install("W1", coordinator.prepare("W1"), made)
+    told = samples(scrape([GroupFigures(coordinator.group, {}, {}, {})])[0])
+    family = "fairlead_connector_unplaceable_resources"
+    counts = {labels: count for (name, labels), count in told.items() if name == family}
+    assert counts == {of(connector="A"): 2, of(connector="B"): 0}
+
+
+def test_when_more_moves_are_due_is_measured_as_long_as_some_are_left() -> None:
+    coordinator = Coordinator()
+    coordinator.configure("A")
+    coordinator.join("W1")
+    made = Assignment({"W1": frozenset({Resource("A")})}, again_at_ms=30_000)
+    coordinator.install("W1", coordinator.prepare("W1"), made)
+    told = samples(scrape([GroupFigures(coordinator.group, {}, {}, {})])[0])
+    assert told["fairlead_group_next_moves_timestamp_seconds", of()] == 30
+    at_rest = samples(scrape([GroupFigures(Coordinator().group, {}, {}, {})])[0])
+    assert ("fairlead_group_next_moves_timestamp_seconds", of()) not in at_rest
 
 
 def test_requests_and_the_process_are_measured() -> None:

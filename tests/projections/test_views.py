@@ -8,13 +8,14 @@ from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, ReportStatus, StatusUpdate
-from fairlead.events.model import Resource, RunState, Token
+from fairlead.events.model import Assignor, Resource, RunState, Token
 from fairlead.projections.views import (
     Doing,
     connector_names,
     connector_status,
     doing,
     group_view,
+    member_view,
     run_states,
 )
 
@@ -108,6 +109,17 @@ def test_what_no_member_can_take_is_told_with_the_reason() -> None:
     assert isinstance(told["target"], dict)
     assert told["target"]["unplaceable"] == [{**A0, "reason": reason}]
     assert told["unassigned"] == [A0]
+    assert connector_status(coordinator.group, "A", "source")["tasks"] == [
+        {"id": 0, "state": "UNASSIGNED", "worker_id": "", "reason": reason}
+    ]
+
+
+def test_what_a_worker_says_of_itself_is_told() -> None:
+    coordinator = Coordinator()
+    listed = (Assignor("balanced", metadata=b'{"capacity":3,"tags":["ssd","gpu"]}'),)
+    coordinator.join("W1", replace(JOIN, assignors=listed, rack="b"))
+    told = member_view(coordinator.group, coordinator.group.members["W1"])
+    assert (told["rack"], told["tags"], told["capacity"]) == ("b", ["gpu", "ssd"], 3)
 
 
 def test_a_connector_that_is_being_deleted_is_not_listed(coordinator: Coordinator) -> None:

@@ -12,12 +12,13 @@ import pytest
 
 from fairlead.actors.group import decide
 from fairlead.actors.group.computing import target
+from fairlead.actors.group.desk import Decision
 from fairlead.actors.group.members import admission, heartbeat, reconcile, seats
 from fairlead.actors.group.timing import deadlines, timers
 from fairlead.actors.group.timing.deadlines import Deadlines as GroupDeadlines
 from fairlead.actors.group.timing.gate import Gate
 from fairlead.actors.group.work import commit
-from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession
+from fairlead.actors.messages.timers import ContinueMoves, ExpireRebalance, ExpireSession
 from fairlead.events import evolve
 from fairlead.events.model import MemberState, Resource
 from fairlead.events.tokens import token_of
@@ -150,6 +151,10 @@ def expire_a_newer_seat(patch: Patch) -> None:
         return original(group, desk, replace(command, joined_epoch=None), now_ms)
 
     patch.setitem(decide.RULES, ExpireSession, expire)
+
+
+def make_no_more_moves(patch: Patch) -> None:
+    patch.setitem(decide.RULES, ContinueMoves, lambda _, desk, __, ___: Decision(desk))
 
 
 def resume_with_short_sessions(patch: Patch) -> None:

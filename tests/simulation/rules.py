@@ -151,6 +151,13 @@ MUTATIONS = (
         seeds=120,
     ),
     Mutation(
+        "make_no_more_moves",
+        "5 Install",
+        "When the rest of a target's moves is due, the group asks for the next target.",
+        off.make_no_more_moves,
+        seeds=60,
+    ),
+    Mutation(
         "resume_with_short_sessions",
         "8 Session timer",
         "After a recovery every member gets a full session, each revocation its full time.",

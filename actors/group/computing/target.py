@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from ....events.group import Group
 from ....events.model import NOTHING, Grants, Resource, Resources
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
+from ...assignors.demanded import permitted
+from ...assignors.demands import demand_of
 from ...messages.computing import Assignment, Snapshot
 from ..members.validate import LARGEST_METADATA
+
+LONGEST_WAIT_MS = 86_400_000
+"""How long the rest of the moves may be put off at most: a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,23 @@ def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
         return f"{min(foreign)} is not configured"
     if missing := snapshot.configured - seen:
         return f"{min(missing)} is neither assigned nor parked nor unplaceable"
-    return _flaw_in_parked(assignment.parked, snapshot) or _flaw_in_reasons(assignment)
+    return (
+        _flaw_in_demands(assignment, snapshot)
+        or _flaw_in_parked(assignment.parked, snapshot)
+        or _flaw_in_reasons(assignment)
+        or _flaw_in_time(assignment.again_at_ms, snapshot.now_ms)
+    )
+
+
+def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
+    """Return what is given to whom that may not run it; what the snapshot says counts."""
+    for member_id, share in sorted(assignment.members.items()):
+        refused = share - permitted(snapshot, member_id, share)
+        if refused:
+            resource = min(refused)
+            demand = demand_of(snapshot, resource)
+            return f"{resource} is given to {member_id}, which does not meet: {demand}"
+    return ""
 
 
 def _flaw_in_parked(parked: Grants, snapshot: Snapshot) -> str:
@@ -66,6 +87,14 @@ def _flaw_in_reasons(assignment: Assignment) -> str:
     return f"{unreasoned[0]} is unplaceable without a reason" if unreasoned else ""
 
 
+def _flaw_in_time(again_at_ms: int, now_ms: int) -> str:
+    """Return what is wrong with the time at which the rest of the moves is to be made."""
+    if again_at_ms == 0 or now_ms < again_at_ms <= now_ms + LONGEST_WAIT_MS:
+        return ""
+    allowed = f"0, or later than the snapshot's {now_ms} by {LONGEST_WAIT_MS} at most"
+    return f"the rest of the moves is to be made at {again_at_ms} ms: allowed is {allowed}"
+
+
 def target(group: Group, computed: Computed, now_ms: int) -> Iterator[Record]:
     """Yield the target, what stays parked, and the losses that are made good by it."""
     snapshot, assignment = computed.snapshot, computed.assignment
@@ -84,7 +113,8 @@ def target(group: Group, computed: Computed, now_ms: int) -> Iterator[Record]:
         now_ms,
     )
     parked = _parked(group, snapshot, assignment.parked)
-    schedule = ScheduledRebalance(parked, group.schedule.fired.intersection(parked))
+    fired = group.schedule.fired.intersection(parked)
+    schedule = ScheduledRebalance(parked, fired, assignment.again_at_ms)
     if schedule != group.schedule:
         yield schedule
     for loss in snapshot.losses:

@@ -1,38 +1,41 @@
-"""Times parked work on the steady clock as well as by the wall's.
+"""Times what a target leaves for later on the steady clock as well as by the wall's.
 
-Its deadlines are durable, so they are wall clock times; but a wall clock that is set back
-must not keep work waiting longer than it was to wait when its deadline was first seen.
+The deadlines of parked work and the time of the next moves are durable, so they are wall
+clock times; but a wall clock that is set back must not keep anything waiting longer than it
+was to wait when its time was first seen.
 """
 
 from collections.abc import Iterator
 
 from ....events.group import NO_SCHEDULE
 from ....events.records import ScheduledRebalance
-from ...messages.timers import ReleaseParked
+from ...messages.timers import ContinueMoves, ReleaseParked
 from .alarms import Alarms
 
 
 class Parking:
-    """Sees each schedule, and tells which of its deadlines have come."""
+    """Sees each schedule, and tells which of its times have come."""
 
     def __init__(self) -> None:
         self._schedule = NO_SCHEDULE
-        self._alarms: Alarms[int] = Alarms()
-        self._timed: set[int] = set()
+        self._alarms: Alarms[ReleaseParked | ContinueMoves] = Alarms()
+        self._timed: set[ReleaseParked | ContinueMoves] = set()
 
     def see(self, schedule: ScheduledRebalance, wall_ms: int, steady_ms: int) -> None:
-        """Time the deadlines that are new in the schedule; costs nothing while it stays."""
+        """Time what is new in the schedule; costs nothing while it stays."""
         if schedule is self._schedule:
             return
         self._schedule = schedule
-        deadlines = set(schedule.parked.values())
-        for deadline_ms in deadlines - self._timed:
-            self._alarms.set(deadline_ms, steady_ms + max(0, deadline_ms - wall_ms))
-        for deadline_ms in self._timed - deadlines:
-            self._alarms.cancel(deadline_ms)
-        self._timed = deadlines
+        promised: set[ReleaseParked | ContinueMoves]
+        promised = {ReleaseParked(each) for each in set(schedule.parked.values())}
+        if schedule.again_at_ms:
+            promised.add(ContinueMoves(schedule.again_at_ms))
+        for each in promised - self._timed:
+            self._alarms.set(each, steady_ms + max(0, each.until_ms - wall_ms))
+        for each in self._timed - promised:
+            self._alarms.cancel(each)
+        self._timed = promised
 
-    def due(self, steady_ms: int) -> Iterator[ReleaseParked]:
+    def due(self, steady_ms: int) -> Iterator[ReleaseParked | ContinueMoves]:
         """Yield what the group is to say to itself now."""
-        for deadline_ms in self._alarms.due(steady_ms):
-            yield ReleaseParked(deadline_ms)
+        yield from self._alarms.due(steady_ms)

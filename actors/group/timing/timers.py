@@ -1,9 +1,12 @@
 """What the group says to itself when time has passed; each rule checks that it still holds."""
 
+from dataclasses import replace
+
 from ....events.group import Group, Member
 from ....events.model import MemberState, Why
 from ....events.records import ScheduledRebalance
-from ...messages.timers import ExpireRebalance, ExpireSession, ReleaseParked
+from ...messages.timers import ContinueMoves, ExpireRebalance, ExpireSession, ReleaseParked
+from ..computing.target import LONGEST_WAIT_MS
 from ..desk import Decision, Desk, bump
 from ..members.depart import Departure, depart
 from ..orders.standing import removal_of
@@ -56,6 +59,29 @@ def release_parked(group: Group, desk: Desk, command: ReleaseParked, now_ms: int
     }
     if not due or not group.members:
         return Decision(desk)
-    fired = ScheduledRebalance(schedule.parked, schedule.fired | due)
+    fired = replace(schedule, fired=schedule.fired | due)
     subject = min(map(str, due)) + (f" and {len(due) - 1} more" if len(due) > 1 else "")
     return Decision(desk, (fired, bump(group, Why.DELAY_EXPIRED, subject, now_ms)))
+
+
+def continue_moves(group: Group, desk: Desk, command: ContinueMoves, now_ms: int) -> Decision:
+    """Ask for a target with the next of the moves, and see that it is asked for once.
+
+    Where a target is due already, that one goes on with them.
+    """
+    schedule = group.schedule
+    if not is_next_move_due(schedule, max(now_ms, command.until_ms)) or not group.members:
+        return Decision(desk)
+    over = replace(schedule, again_at_ms=0)
+    if group.group_epoch > group.assignment_epoch:
+        return Decision(desk, (over,))
+    return Decision(desk, (over, bump(group, Why.MOVES_DUE, group.target.assignor, now_ms)))
+
+
+def is_next_move_due(schedule: ScheduledRebalance, now_ms: int) -> bool:
+    """Tell whether the rest of the moves is due (wall clock, ms).
+
+    A clock that was set back must not put it off for longer than anything may be put off:
+    what lies further ahead than that is due.
+    """
+    return schedule.again_at_ms > 0 and not 0 < schedule.again_at_ms - now_ms <= LONGEST_WAIT_MS
