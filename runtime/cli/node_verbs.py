@@ -1,11 +1,14 @@
 """`up`, `down`, `worker` and `demo`: the processes of a node on this machine."""
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from ...events.abilities import LARGEST_CAPACITY
+from ...events.placement import flaw_in_labels
 from .options import Here, takes
 from .outcome import Misused
 
@@ -36,6 +39,23 @@ def worker(
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="Its name; default: a free one.")
     ] = None,
+    zone: Annotated[
+        str | None, typer.Option("--zone", metavar="ZONE", help="Its zone; default: the node's.")
+    ] = None,
+    tags: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="TAG", help="A tag of it, repeatable; default: the node's."),
+    ] = None,
+    capacity: Annotated[
+        int | None,
+        typer.Option(
+            "--capacity",
+            metavar="N",
+            min=1,
+            max=LARGEST_CAPACITY,
+            help="How much it takes next to others; default: as the node's.",
+        ),
+    ] = None,
 ) -> None:
     """Run one more worker on the node that is up. Ctrl-C lets it leave."""
     if name is not None and not WORKER_NAME.fullmatch(name):
@@ -43,10 +63,15 @@ def worker(
             f"a worker cannot be called {name!r}: letters, digits, dots, hyphens and underscores"
             " will do, 64 at most"
         )
+    for option, labels in (("--zone", [] if zone is None else [zone]), ("--tag", tags or [])):
+        if flaw := flaw_in_labels(labels):
+            raise Misused(f"{option}: {flaw}")
     config = place.configured()
     from ..node.cluster import run_worker  # noqa: PLC0415
+    from ..node.spec import AddWorker  # noqa: PLC0415
 
-    raise typer.Exit(run_worker(config, name))
+    tagged = frozenset(tags) if tags else None
+    raise typer.Exit(run_worker(config, AddWorker(os.getpid(), name, zone, tagged, capacity)))
 
 
 def demo(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 HIDDEN: Final = "********"
 SECRET: Final = re.compile("password|secret|token|credential|key", re.IGNORECASE)
-"""What names of Spark's settings have in them whose values are not for every eye."""
+"""What names of settings that are passed on have in them if not every eye may see them."""
 
 
 @takes(ReadHere)
@@ -22,26 +22,34 @@ def config(place: ReadHere) -> None:
 
 
 def explain(loaded: "Loaded") -> list[dict[str, str]]:
-    """Return one document for each setting, and for each of Spark's that is passed on."""
-    from ..config.keys import KEYS, SPARK_CONF  # noqa: PLC0415
-    from ..config.sources import PASSED_ON  # noqa: PLC0415
+    """Return one document for each setting, and for each that is passed on to others."""
+    from ..config.keys import ASSIGNOR_CONF, KEYS, SPARK_CONF  # noqa: PLC0415
+    from ..config.sources import ASSIGNORS, SPARK  # noqa: PLC0415
 
-    found = [_explained(key, name, loaded) for key, name in KEYS.items() if key != SPARK_CONF]
-    for name, value in sorted(loaded.config.spark_conf.items()):
-        key = PASSED_ON + name
-        found.append(
-            {
-                "key": key,
-                "value": HIDDEN if SECRET.search(name) else value,
-                "default": "",
-                "unit": "",
-                "allowed": "",
-                "meaning": "Passed on to Spark.",
-                "kafka": "",
-                "source": loaded.sources[key],
-            }
-        )
+    apart = {SPARK_CONF, ASSIGNOR_CONF}
+    found = [_explained(key, name, loaded) for key, name in KEYS.items() if key not in apart]
+    for prefix, given, meaning in (
+        (SPARK, loaded.config.spark_conf, "Passed on to Spark."),
+        (ASSIGNORS, loaded.config.assignor_conf, "Handed to assignors."),
+    ):
+        for name, value in sorted(given.items()):
+            shown = HIDDEN if SECRET.search(name) else value
+            source = loaded.sources[prefix + name]
+            found.append(_passed_on(prefix + name, shown, meaning, source))
     return found
+
+
+def _passed_on(key: str, value: str, meaning: str, source: str) -> dict[str, str]:
+    return {
+        "key": key,
+        "value": value,
+        "default": "",
+        "unit": "",
+        "allowed": "",
+        "meaning": meaning,
+        "kafka": "",
+        "source": source,
+    }
 
 
 def _explained(key: str, name: str, loaded: "Loaded") -> dict[str, str]:

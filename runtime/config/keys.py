@@ -13,9 +13,14 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from ...actors.assignors.incremental import MOVES_INTERVAL_MS, MOVES_PER_ROUND
 from ...actors.group.desk import Settings
 from ...actors.worker.instructions import REQUEST_GRACE_MS, Timing
+from ...events.abilities import ORDINARY, Abilities
+from ...events.placement import listed
 from .kinds import (
+    AssignorNames,
+    Capacity,
     ConnectProtocol,
     Count,
     EngineKind,
@@ -30,19 +35,28 @@ from .kinds import (
     Listener,
     ListenerUrl,
     LogLevel,
+    Memory,
     Milliseconds,
     MillisecondsOrNone,
+    MoveCount,
+    MovesInterval,
     Port,
     Rate,
     RemoteAssignor,
     SparkMaster,
+    Tags,
     Workers,
+    Zone,
     bracketed,
+    bytes_of,
     cores_of,
     parse_listener,
 )
 
 SPARK_CONF: Final = "spark.conf"
+ASSIGNOR_CONF: Final = "assignor.conf"
+ASSIGNOR: Final = "assignor."
+"""Settings that begin so are the assignors': all but their memory is handed to each."""
 
 
 class Contradiction(NamedTuple):
@@ -119,6 +133,36 @@ class Config(BaseModel):
         RemoteAssignor,
         Field(description="Which assignor the group itself runs. Empty: its workers compute."),
     ] = ""
+    group_local_assignors: Annotated[
+        AssignorNames,
+        Field(
+            description="Which assignors the workers can compute with, the preferred ones first:"
+            " built-in ones and those of installed distributions."
+        ),
+    ] = "balanced"
+    assignor_memory_max: Annotated[
+        Memory,
+        Field(
+            description="What the assignor process of this node may take. Beyond it, a"
+            " computation fails."
+        ),
+    ] = "1g"
+    assignor_moves_per_round: Annotated[
+        MoveCount,
+        Field(
+            description="How much of what runs the assignor incremental moves in one interval,"
+            " where it could as well stay."
+        ),
+    ] = MOVES_PER_ROUND
+    assignor_moves_interval_ms: Annotated[
+        MovesInterval,
+        Field(description="How long the assignor incremental waits between such rounds of moves."),
+    ] = MOVES_INTERVAL_MS
+    assignor_conf: Annotated[
+        Mapping[str, str],
+        Kind("a setting of an assignor"),
+        Field(description="assignor.conf.NAME is handed to assignors as NAME.", repr=False),
+    ] = Field(default_factory=dict[str, str])
     group_instance_id: Annotated[
         InstanceId,
         Field(
@@ -126,6 +170,22 @@ class Config(BaseModel):
             "the node restarts. One name per node."
         ),
     ] = ""
+    client_rack: Annotated[
+        Zone,
+        InConnect("client.rack"),
+        Field(description="The zone that this node's workers are in; work may ask for a zone."),
+    ] = ""
+    worker_tags: Annotated[
+        Tags,
+        Field(description="The tags of this node's workers, with commas; work may ask for tags."),
+    ] = ""
+    worker_capacity: Annotated[
+        Capacity,
+        Field(
+            description="How much this node's workers take next to others: with 2 twice as much "
+            "as with 1."
+        ),
+    ] = 1
     assignment_interval_ms: Annotated[
         MillisecondsOrNone,
         InConnect("group.consumer.assignment.interval.ms"),
@@ -226,6 +286,24 @@ class Config(BaseModel):
             return cores_of(self.spark_master, available)
         return max(1, available // max(1, self.workers))
 
+    def assignor_names(self) -> tuple[str, ...]:
+        """Return the assignors of the workers, in the order of preference."""
+        return tuple(name.strip() for name in self.group_local_assignors.split(","))
+
+    def assignor_settings(self) -> Mapping[str, str]:
+        """Return what assignors are handed: settings `assignor.*`, without that prefix."""
+        apart = {"assignor_conf", "assignor_memory_max"}
+        own = {
+            key.removeprefix(ASSIGNOR): str(getattr(self, name))
+            for key, name in KEYS.items()
+            if key.startswith(ASSIGNOR) and name not in apart
+        }
+        return {**self.assignor_conf, **own}
+
+    def assignor_memory(self) -> int:
+        """Return what the assignor process may take, in bytes."""
+        return bytes_of(self.assignor_memory_max)
+
     def settings(self) -> Settings:
         """Return what a group's coordinator goes by."""
         return Settings(
@@ -237,6 +315,10 @@ class Config(BaseModel):
             requests_per_second=self.member_request_rate,
             fence_margin_ms=self.fence_margin_ms,
         )
+
+    def abilities(self) -> Abilities:
+        """Return what this node's workers can take."""
+        return Abilities(self.worker_capacity, frozenset(listed(self.worker_tags)))
 
     def timing(self) -> Timing:
         """Return what a member goes by."""
@@ -278,6 +360,13 @@ def _contradictions(config: Config) -> Iterator[Contradiction]:
             f"rebalance.timeout.ms = {config.rebalance_timeout_ms} is too short: a worker that is"
             " asked to give work up may be noticed as lost only after its session, so it must be"
             f" at least session.timeout.ms = {session}",
+        )
+    if config.group_remote_assignor and config.abilities() != ORDINARY:
+        yield Contradiction(
+            ("group.remote.assignor", "worker.tags", "worker.capacity"),
+            f"group.remote.assignor = {config.group_remote_assignor} is run by the group itself,"
+            " and workers that leave the computing to it say nothing of tags or of a capacity:"
+            " leave these out, or have the workers compute",
         )
     if config.worker_restart_backoff_max_ms < config.worker_restart_backoff_ms:
         yield Contradiction(

@@ -11,13 +11,20 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from ...actors.group.computing.target import LONGEST_WAIT_MS
+from ...events.abilities import LARGEST_CAPACITY
+from ...events.placement import LONGEST_LABEL, flaw_in_labels, listed
+
 INT32_MAX: Final = (1 << 31) - 1
 PORT_MAX: Final = 65_535
 FOLDER_BYTES_MAX: Final = 255
 INSTANCE_BYTES_MAX: Final = 128
 RATE_MAX: Final = 100_000
+MOST_TAGS: Final = 32
 HEAP_MIN_MIB: Final = 450
 """Below it, Spark refuses to start."""
+MEMORY_MIN_MIB: Final = 64
+"""An assignor process takes half of it before it is asked anything."""
 
 LOOPBACK: Final = "127.0.0.1"
 REST_PORT: Final = 8083
@@ -25,6 +32,7 @@ REST_PORT: Final = 8083
 _HEAP = re.compile(r"([1-9]\d{0,8})([kmg]?)", re.IGNORECASE)
 _HEAP_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _MASTER = re.compile(r"local(?:\[(\*|[1-9]\d{0,3})\])?")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
 
 
@@ -116,6 +124,21 @@ def _check_instance(text: str) -> str:
     return text.strip()
 
 
+def _check_zone(text: str) -> str:
+    if text and (flaw := flaw_in_labels([text.strip()])):
+        raise ValueError(flaw)
+    return text.strip()
+
+
+def _check_tags(text: str) -> str:
+    tags = listed(text)
+    if flaw := flaw_in_labels(tags):
+        raise ValueError(flaw)
+    if len(tags) > MOST_TAGS:
+        raise ValueError(f"there are {len(tags)}")
+    return ",".join(tags)
+
+
 def _check_host(text: str) -> str:
     if text and not _HOST.fullmatch(text):
         raise ValueError("it is no host")
@@ -134,12 +157,32 @@ def _check_master(text: str) -> str:
     return text
 
 
-def _check_heap(text: str) -> str:
-    found = _HEAP.fullmatch(text)
+def bytes_of(size: str) -> int:
+    """Return the bytes of a size such as 1g; raises `ValueError`."""
+    found = _HEAP.fullmatch(size)
     if not found:
         raise ValueError("it is no size")
-    if int(found[1]) * _HEAP_BYTES[found[2].lower()] < HEAP_MIN_MIB << 20:
+    return int(found[1]) * _HEAP_BYTES[found[2].lower()]
+
+
+def _check_heap(text: str) -> str:
+    if bytes_of(text) < HEAP_MIN_MIB << 20:
         raise ValueError("Spark does not start with so little")
+    return text
+
+
+def _check_memory(text: str) -> str:
+    if not MEMORY_MIN_MIB << 20 <= bytes_of(text) < 1 << 62:
+        raise ValueError("no process runs with so much, or so little")
+    return text
+
+
+def _check_names(text: str) -> str:
+    names = [name.strip() for name in text.split(",")]
+    if not all(map(_NAME.fullmatch, names)):
+        raise ValueError("a name is missing, or is none")
+    if len(set(names)) < len(names):
+        raise ValueError("a name stands twice")
     return text
 
 
@@ -156,6 +199,14 @@ MillisecondsOrNone = Annotated[
     int,
     Field(ge=0, le=INT32_MAX),
     Kind(f"a whole number of milliseconds, from 0 to {INT32_MAX}", "ms"),
+]
+MovesInterval = Annotated[
+    int,
+    Field(ge=1, le=LONGEST_WAIT_MS),
+    Kind(f"a whole number of milliseconds, from 1 to {LONGEST_WAIT_MS}", "ms"),
+]
+MoveCount = Annotated[
+    int, Field(ge=1, le=INT32_MAX), Kind(f"a whole number, from 1 to {INT32_MAX}", "moves")
 ]
 Count = Annotated[
     int, Field(ge=1, le=INT32_MAX), Kind(f"a whole number, from 1 to {INT32_MAX}", "members")
@@ -187,6 +238,14 @@ Heap = Annotated[
     AfterValidator(_check_heap),
     Kind(f"a size as Java spells it, such as 1g; at least {HEAP_MIN_MIB}m", "bytes"),
 ]
+Memory = Annotated[
+    str,
+    AfterValidator(_check_memory),
+    Kind(f"a size as Java spells it, such as 1g; at least {MEMORY_MIN_MIB}m", "bytes"),
+]
+AssignorNames = Annotated[
+    str, AfterValidator(_check_names), Kind("names of assignors, with commas between them")
+]
 EngineKind = Annotated[Literal["spark", "noop"], Kind("spark or noop")]
 LogLevel = Annotated[
     Literal["DEBUG", "INFO", "WARNING", "ERROR"],
@@ -198,6 +257,24 @@ ConnectProtocol = Annotated[
 ]
 RemoteAssignor = Annotated[
     Literal["", "uniform", "range"], Kind("uniform or range, or nothing: the workers compute")
+]
+Zone = Annotated[
+    str,
+    AfterValidator(_check_zone),
+    Kind(f"a name of at most {LONGEST_LABEL} characters, without commas, or nothing"),
+]
+Tags = Annotated[
+    str,
+    AfterValidator(_check_tags),
+    Kind(
+        f"up to {MOST_TAGS} names of at most {LONGEST_LABEL} characters, with commas between them,"
+        " or nothing"
+    ),
+]
+Capacity = Annotated[
+    int,
+    Field(ge=1, le=LARGEST_CAPACITY),
+    Kind(f"a whole number, from 1 to {LARGEST_CAPACITY}"),
 ]
 InstanceId = Annotated[str, AfterValidator(_check_instance), Kind("a name, or nothing")]
 GroupProtocol = Annotated[Literal["connect"], Kind("connect, and nothing else yet")]

@@ -10,8 +10,8 @@ from pydantic_core import ErrorDetails
 
 from ..spark.settings import SettingRefused, refuse_unsafe
 from .errors import ConfigError
-from .keys import KEYS, SPARK_CONF, Config, Contradiction, kind_of
-from .sources import PASSED_ON, Given, gather
+from .keys import ASSIGNOR_CONF, KEYS, SPARK_CONF, Config, Contradiction, kind_of
+from .sources import PASSED_ON, SPARK, Given, gather
 
 __all__ = ["Config", "ConfigError", "Loaded", "load_config", "load_with_sources"]
 
@@ -40,23 +40,26 @@ def load_with_sources(
     file: Path | None, environ: Mapping[str, str], overrides: Sequence[str]
 ) -> Loaded:
     """Return the configuration, and what came from where; raises `ConfigError`."""
-    given = gather(file, environ, overrides, KEYS.keys() - {SPARK_CONF})
-    passed_on = {
-        key.removeprefix(PASSED_ON): each.text
-        for key, each in given.items()
-        if key.startswith(PASSED_ON)
-    }
-    _refuse_unsafe(passed_on, given)
+    given = gather(file, environ, overrides, KEYS.keys() - {SPARK_CONF, ASSIGNOR_CONF})
+    spark, assignors = (_passed_on(prefix, given) for prefix in PASSED_ON)
+    _refuse_unsafe(spark, given)
     values: dict[str, object] = {
         key: each.text for key, each in given.items() if not key.startswith(PASSED_ON)
     }
     try:
-        config = Config.model_validate({**values, SPARK_CONF: passed_on})
+        config = Config.model_validate({**values, SPARK_CONF: spark, ASSIGNOR_CONF: assignors})
     except ValidationError as error:
         details = error.errors(include_url=False)
     else:
         return Loaded(config, {key: each.source for key, each in given.items()})
     raise ConfigError(line for each in details for line in _told(each, given))
+
+
+def _passed_on(prefix: str, given: Mapping[str, Given]) -> Mapping[str, str]:
+    """Return what is handed on as it is, by the names it has where it goes."""
+    return {
+        key.removeprefix(prefix): each.text for key, each in given.items() if key.startswith(prefix)
+    }
 
 
 def _refuse_unsafe(conf: Mapping[str, str], given: Mapping[str, Given]) -> None:
@@ -65,7 +68,7 @@ def _refuse_unsafe(conf: Mapping[str, str], given: Mapping[str, Given]) -> None:
         try:
             refuse_unsafe({name: text})
         except SettingRefused as error:
-            problems.append(f"{error} (from {given[PASSED_ON + name].source})")
+            problems.append(f"{error} (from {given[SPARK + name].source})")
     if problems:
         raise ConfigError(problems)
 

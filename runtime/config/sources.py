@@ -14,8 +14,10 @@ import javaproperties
 
 from .errors import ConfigError
 
-PASSED_ON: Final = "spark.conf."
-"""Settings that begin so are Spark's own: any name is let through."""
+SPARK: Final = "spark.conf."
+ASSIGNORS: Final = "assignor.conf."
+PASSED_ON: Final = (SPARK, ASSIGNORS)
+"""Settings that begin so are Spark's own, or an assignor's: any name is let through."""
 
 ENVIRONMENT: Final = "FAIRLEAD_"
 NOT_SETTINGS: Final = frozenset({"FAIRLEAD_DEBUG"})
@@ -104,7 +106,7 @@ def _problem(key: str, value: Given, known: Collection[str]) -> str | None:
 
 
 def _is_passed_on(key: str) -> bool:
-    return key.startswith(PASSED_ON) and len(key) > len(PASSED_ON)
+    return any(key.startswith(prefix) and key != prefix for prefix in PASSED_ON)
 
 
 def _from_file(file: Path) -> Iterator[tuple[str, Given]]:
@@ -165,10 +167,12 @@ def _from_environment(
         if not variable.startswith(ENVIRONMENT) or variable in NOT_SETTINGS:
             continue
         source = f"environment variable {variable}"
-        if variable.startswith(variable_of(PASSED_ON)):
+        passed_on = [each for each in PASSED_ON if variable.startswith(variable_of(each))]
+        if passed_on:
+            whose = "Spark" if passed_on[0] == SPARK else "assignors"
             problems.append(
-                f"{variable}: settings of Spark cannot come from the environment, where their"
-                f" names lose dots and cases: use a file or --set {PASSED_ON}NAME=VALUE"
+                f"{variable}: settings of {whose} cannot come from the environment, where their"
+                f" names lose dots and cases: use a file or --set {passed_on[0]}NAME=VALUE"
             )
         elif variable in variables:
             yield variables[variable], Given(environ[variable], source)

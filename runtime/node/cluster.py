@@ -13,12 +13,14 @@ from .launcher import Launcher, NodeFailedError, free_port
 from .run_folder import NodeRunsError, NoNodeError, RunFolder
 from .spec import (
     AddWorker,
+    AssignorSpec,
     DescribeNode,
     EngineSpec,
     NodeSpec,
     NodeView,
     ProcessView,
     RemoveWorker,
+    Traits,
     WorkerAdded,
 )
 
@@ -49,6 +51,10 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
         backoff_max_ms=config.worker_restart_backoff_max_ms,
         server_assignor=config.group_remote_assignor or None,
         instance=config.group_instance_id,
+        traits=Traits(config.client_rack or None, config.abilities()),
+        assignors=AssignorSpec(
+            config.assignor_names(), config.assignor_settings(), config.assignor_memory()
+        ),
     )
 
 
@@ -70,7 +76,7 @@ def _run(config: Config, folder: RunFolder) -> int:
     listener = config.listener
     port = listener.port or free_port()
     url = f"http://{listener.host}:{port}"
-    rest = _rest_command(config, url)
+    rest = rest_command(config, url)
     launcher = Launcher(node_spec(config, port), folder, config.actor_port, rest)
     try:
         launcher.start(url)
@@ -90,10 +96,16 @@ def _run(config: Config, folder: RunFolder) -> int:
     return OK
 
 
-def _rest_command(config: Config, url: str) -> Sequence[str]:
+def rest_command(config: Config, url: str) -> Sequence[str]:
+    """Return what Python is to run as the node's REST process."""
     folder, group = str(config.data_path), config.group_id
     options = ("--data-dir", folder, "--group", group, "--listener", url)
-    return ("-m", "fairlead.runtime.rest", *options)
+    pace = {
+        "moves.per.round": config.assignor_moves_per_round,
+        "moves.interval.ms": config.assignor_moves_interval_ms,
+    }
+    settings = [part for key in pace for part in ("--assignor", f"{key}={pace[key]}")]
+    return ("-m", "fairlead.runtime.rest", *options, *settings)
 
 
 def down(config: Config) -> int:
@@ -114,15 +126,15 @@ def down(config: Config) -> int:
     return OK
 
 
-def run_worker(config: Config, name: str | None = None) -> int:
-    """Run one more worker for as long as this command lives; return the exit code."""
+def run_worker(config: Config, wanted: AddWorker) -> int:
+    """Run one more worker, tied to this process, for as long as it lives; return the exit code."""
     try:
         system = connect(RunFolder(config.data_path).door())
     except (NoNodeError, UnreachableError) as error:
         _say(str(error))
         return UNREACHABLE
     try:
-        return _accompany(system, name)
+        return _accompany(system, wanted)
     except UnreachableError as error:
         _say(f"the node is gone, and the worker with it: {error}")
         return UNREACHABLE
@@ -142,11 +154,11 @@ class _Signals:
         self.told = True
 
 
-def _accompany(system: System, name: str | None) -> int:
+def _accompany(system: System, wanted: AddWorker) -> int:
     """Have the supervisor run a worker, and stay until one of us is told to go."""
     signals = _Signals()
     supervisor = _find_supervisor(system)
-    added = system.ask(supervisor, AddWorker(os.getpid(), name), ANSWER_SECONDS)
+    added = system.ask(supervisor, wanted, ANSWER_SECONDS)
     if not isinstance(added, WorkerAdded):
         raise UnreachableError("the supervisor does not answer")
     if added.error:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ...actors.assignors import balanced
 from ...actors.group.desk import Settings
 from ...actors.worker.instructions import Timing
+from ...events.abilities import ORDINARY, Abilities
 
 Address = Any
 
@@ -21,6 +23,26 @@ class EngineSpec:
     heap: str = "1g"
     conf: Mapping[str, str] = field(default_factory=dict[str, str])
     grace_ms: int = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorSpec:
+    """What computes for the workers: names in the order of preference, and their settings.
+
+    `conf` is handed to each assignor; `memory_bytes` is all that their process may take.
+    """
+
+    names: tuple[str, ...] = (balanced.NAME,)
+    conf: Mapping[str, str] = field(default_factory=dict[str, str])
+    memory_bytes: int = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What sets a worker apart from others: the zone that it is in, and what it can take."""
+
+    zone: str | None = None
+    abilities: Abilities = ORDINARY
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +62,9 @@ class NodeSpec:
     """Which assignor the group itself runs for these workers; None: they compute."""
     instance: str = ""
     """What makes this node's own workers static members, if anything."""
+    traits: Traits = Traits()
+    """What sets this node's workers apart, where nothing else is said of one."""
+    assignors: AssignorSpec = field(default_factory=AssignorSpec)
 
     def group_folder(self, group_id: str) -> Path:
         """Return where the logs of a group lie."""
@@ -58,14 +83,16 @@ class NodeSpec:
 class StartWorker:
     """To a worker: what it is, and whom it speaks with.
 
-    A worker that is tied to a process leaves when that process is gone.
+    A worker that is tied to a process leaves when that process is gone. Where its assignors
+    are it may hear later.
     """
 
     name: str
     node: NodeSpec
     group: Address
-    assignor: Address
+    assignor: "AssignorAt | None"
     tied_to: int | None = None
+    traits: Traits = Traits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +104,42 @@ class GroupAt:
 
 @dataclass(frozen=True, slots=True)
 class AssignorAt:
-    """To a worker: the assignor has another address now."""
+    """To a worker: where its assignors are from now on, and in which process."""
 
     address: Address
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAssignors:
+    """To the assignor process: what to load, and how much memory it may take."""
+
+    names: tuple[str, ...]
+    conf: Mapping[str, str]
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorUp:
+    """From the assignor process: it runs, and is about to load what it was told to."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorsOpen:
+    """From the assignor process: workers can ask it, or why they can not."""
+
+    pid: int
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorHangs:
+    """From a worker: this assignor process owes it an answer for too long."""
+
+    pid: int
+    worker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +156,14 @@ class WorkerUp:
     name: str
     pid: int
     member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSays:
+    """From a worker: what its operators should know, nothing if all is well again."""
+
+    name: str
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +190,23 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class AddWorker:
-    """To the supervisor: run one more worker, tied to the life of a process."""
+    """To the supervisor: run one more worker, tied to the life of a process.
+
+    What is None of its zone, its tags and its capacity is as for all workers of the node.
+    """
 
     tied_to: int
     name: str | None = None
+    zone: str | None = None
+    tags: frozenset[str] | None = None
+    capacity: int | None = None
+
+    def traits(self, node: Traits) -> Traits:
+        """Return what sets the worker apart, given what does so for all of its node."""
+        usual = node.abilities
+        tags = usual.tags if self.tags is None else self.tags
+        capacity = usual.capacity if self.capacity is None else self.capacity
+        return Traits(self.zone or node.zone, Abilities(capacity, tags))
 
 
 @dataclass(frozen=True, slots=True)

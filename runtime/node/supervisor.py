@@ -7,19 +7,25 @@ process under back-off; a worker that is tied to a command goes with it.
 
 import logging
 import os
+import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
 
 from ...actors.actor import Actor, Address, Failure, address_key
-from ...actors.assignor_actor import AssignorActor
 from ...actors.group_actor import GroupActor, GroupOpened, OpenGroup
+from ...events.abilities import ORDINARY
+from ..assignors.actor import AssignorActor
 from ..worker.actor import WorkerActor
+from .charges import Charge
 from .spec import (
     AddWorker,
     AllLeft,
     AssignorAt,
+    AssignorHangs,
+    AssignorsOpen,
+    AssignorUp,
     Begin,
     Begun,
     DescribeNode,
@@ -27,45 +33,33 @@ from .spec import (
     Leave,
     NodeSpec,
     NodeView,
+    OpenAssignors,
     ProcessView,
     RemoveWorker,
     ShutDown,
     StartWorker,
+    Traits,
     Whereabouts,
     WhereIs,
     WorkerAdded,
     WorkerGone,
+    WorkerSays,
     WorkerUp,
 )
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.1
-HEALTHY_SECONDS = 60.0
-"""How long a process must have lived for its next end to count as the first."""
+OPEN_SECONDS = 30.0
+"""How long an assignor process may take at most to load what it runs."""
+
+ASSIGNOR = "assignor"
+"""The one assignor process: it runs all assignors of the node's workers."""
 
 KINDS: dict[str, type[Actor]] = {
     "group": GroupActor,
     "assignor": AssignorActor,
     "worker": WorkerActor,
 }
-
-
-@dataclass(slots=True)
-class Charge:
-    """One actor that the supervisor answers for, through all of its processes."""
-
-    kind: str
-    name: str
-    address: Address | None = None
-    pid: int | None = None
-    state: str = "starting"
-    restarts: int = 0
-    failures: int = 0
-    started_at: float = 0.0
-    start_at: float = 0.0
-    detail: str = ""
-    tied_to: int | None = None
-    is_wanted: bool = True
 
 
 class Supervisor(Actor):
@@ -75,6 +69,7 @@ class Supervisor(Actor):
         super().__init__()
         self._node: NodeSpec | None = None
         self._has_begun = False
+        self._is_ending = False
         self._charges: dict[tuple[str, str], Charge] = {}
         self._waiting_for_begin: list[Address] = []
         self._waiting_for_end: list[Address] = []
@@ -83,6 +78,10 @@ class Supervisor(Actor):
             GroupOpened: self._group_opened,
             WorkerUp: self._worker_up,
             WorkerGone: self._worker_gone,
+            WorkerSays: self._worker_says,
+            AssignorUp: self._assignor_up,
+            AssignorsOpen: self._assignors_open,
+            AssignorHangs: self._assignor_hangs,
             AddWorker: self._add,
             RemoveWorker: self._let_go,
             WhereIs: self._where,
@@ -105,8 +104,11 @@ class Supervisor(Actor):
         self.wake_after(TICK_SECONDS)
         now = time.monotonic()
         for charge in list(self._charges.values()):
-            if charge.state == "backing-off" and now >= charge.start_at:
+            is_rested = charge.state == "backing-off" and now >= charge.start_at
+            if is_rested and not self._is_ending:
                 self._start(charge)
+            elif self._opens_too_slowly(charge, now):
+                self._replace_assignor(charge, "it did not load the assignors in time")
 
     def child_exited(self, child: Address) -> None:
         """Have an actor that ended started again, if it is still wanted."""
@@ -116,6 +118,8 @@ class Supervisor(Actor):
         LOGGER.warning(
             "%s %s (pid %s) ended: %s", charge.kind, charge.name, charge.pid, charge.detail
         )
+        if charge.kind == "assignor" and charge.state == "starting":
+            self._could_not_load(charge)
         charge.address, charge.pid = None, None
         if not charge.is_wanted or charge.tied_to is not None:
             del self._charges[charge.kind, charge.name]
@@ -130,12 +134,10 @@ class Supervisor(Actor):
         if self._node is None:
             self._node = node
             self._start(self._charge("group", node.group_id))
-            self._start(self._charge("assignor", "balanced"))
+            self._start(self._charge("assignor", ASSIGNOR))
             self.wake_after(TICK_SECONDS)
-        if self._charges["group", node.group_id].state == "running":
-            self.send(sender, Begun())
-        else:
-            self._waiting_for_begin.append(sender)
+        self._waiting_for_begin.append(sender)
+        self._answer_begin_if_ready()
 
     def _charge(self, kind: str, name: str, tied_to: int | None = None) -> Charge:
         charge = Charge(kind, name, tied_to=tied_to)
@@ -151,60 +153,106 @@ class Supervisor(Actor):
             self.send(charge.address, order)
         elif charge.kind == "worker":
             self._brief(charge)
-        else:
-            self._running(charge, None)
-            for worker in self._workers():
-                self.send(worker.address, AssignorAt(charge.address))
+        elif self._node is not None:
+            spec = self._node.assignors
+            self.send(charge.address, OpenAssignors(spec.names, spec.conf, spec.memory_bytes))
 
     def _brief(self, charge: Charge) -> None:
         if self._node is not None:
             group = self._charges["group", self._node.group_id].address
-            assignor = self._charges["assignor", "balanced"].address
-            order = StartWorker(charge.name, self._node, group, assignor, charge.tied_to)
+            tied_to, traits = charge.tied_to, charge.traits or self._node.traits
+            asked = self._assignor()
+            order = StartWorker(charge.name, self._node, group, asked, tied_to, traits)
             self.send(charge.address, order)
 
     def _group_opened(self, opened: GroupOpened, sender: Address) -> None:
         charge = self._charges["group", opened.group_id]
-        self._running(charge, opened.pid)
+        charge.runs(opened.pid)
         for worker in self._workers():
             self.send(worker.address, GroupAt(sender))
         self._start_workers()
-        self._answer_begin(Begun())
+        self._answer_begin_if_ready()
 
     def _start_workers(self) -> None:
         """Start the node's own workers, once: those that were let go later stay away."""
-        if self._node is None or self._has_begun:
+        if self._node is None or self._has_begun or self._is_ending:
             return
         self._has_begun = True
         for name in self._node.workers:
             if ("worker", name) not in self._charges:
                 self._start(self._charge("worker", name))
 
+    def _answer_begin_if_ready(self) -> None:
+        """Say that the node has begun, once the group takes commands and assignors are loaded."""
+        waited_for = [each for each in self._charges.values() if each.kind in {"group", "assignor"}]
+        if all(charge.state == "running" for charge in waited_for):
+            self._answer_begin(Begun())
+
     def _answer_begin(self, begun: Begun) -> None:
         for asker in self._waiting_for_begin:
             self.send(asker, begun)
         self._waiting_for_begin.clear()
 
-    def _running(self, charge: Charge, pid: int | None) -> None:
-        charge.pid, charge.detail = pid, ""
-        if charge.state == "starting":
-            charge.state = "running"
-
     def _back_off(self, charge: Charge) -> None:
         """Let an actor rest before it is started again: the first time hardly, then longer."""
-        now = time.monotonic()
-        if now - charge.started_at > HEALTHY_SECONDS:
-            charge.failures = 0
         backoff_ms, most_ms = (
             (self._node.backoff_ms, self._node.backoff_max_ms) if self._node else (1_000, 30_000)
         )
-        is_light = charge.kind != "worker" and charge.failures == 0
-        delay_ms = 0 if is_light else min(backoff_ms << min(charge.failures, 16), most_ms)
-        charge.failures += 1
-        charge.restarts += 1
-        charge.state, charge.start_at = "backing-off", now + delay_ms / 1000
-        if is_light:
+        if charge.back_off(time.monotonic(), backoff_ms, most_ms) and not self._is_ending:
             self._start(charge)
+
+    # -- the assignor process
+
+    def _assignor(self) -> AssignorAt | None:
+        """Return where assignors are asked, None while there is nobody to ask."""
+        charge = self._charges["assignor", ASSIGNOR]
+        if charge.state != "running" or charge.address is None or charge.pid is None:
+            return None
+        return AssignorAt(charge.address, charge.pid)
+
+    def _assignor_up(self, report: AssignorUp, sender: Address) -> None:
+        charge = self._find(sender)
+        if charge is not None:
+            charge.pid = report.pid
+
+    def _assignors_open(self, report: AssignorsOpen, sender: Address) -> None:
+        charge = self._find(sender)
+        if charge is None:
+            return  # it has ended since
+        if report.error:
+            charge.detail = report.error
+            self.stop(sender)
+            return
+        charge.pid, charge.state = report.pid, "running"  # what became of the last one stays told
+        self._answer_begin_if_ready()
+        for worker in self._workers():
+            self.send(worker.address, self._assignor())
+
+    def _opens_too_slowly(self, charge: Charge, now: float) -> bool:
+        if self._node is None or charge.kind != "assignor" or charge.state != "starting":
+            return False
+        seconds = min(OPEN_SECONDS, self._node.timing.rebalance_timeout_ms / 1000)
+        return now >= charge.started_at + seconds
+
+    def _could_not_load(self, charge: Charge) -> None:
+        charge.failures = max(charge.failures, 1)  # it is to rest: another try hardly helps
+        charge.detail = charge.detail or "its process ended while it loaded the assignors"
+        self._answer_begin(Begun(charge.detail))
+
+    def _assignor_hangs(self, report: AssignorHangs, _: Address) -> None:
+        charge = self._charges["assignor", ASSIGNOR]
+        if charge.pid == report.pid and charge.state == "running":
+            self._replace_assignor(charge, f"{report.worker} had no answer in time")
+
+    def _replace_assignor(self, charge: Charge, why: str) -> None:
+        """Kill a process that can not be talked to; its end has another one started."""
+        charge.detail = f"process {charge.pid} was killed: {why}"
+        LOGGER.error("the assignor is replaced: %s", charge.detail)
+        if charge.pid is None:
+            self.stop(charge.address)  # it has not even heard what to load
+        else:
+            with suppress(ProcessLookupError):
+                os.kill(charge.pid, signal.SIGKILL)
 
     # -- workers that come and go
 
@@ -215,8 +263,13 @@ class Supervisor(Actor):
         elif ("worker", name) in self._charges:
             error = f"there is a worker {name} already: choose another name"
             self.send(sender, WorkerAdded(name, error))
+        elif self._node.server_assignor and order.traits(Traits()).abilities != ORDINARY:
+            error = "the group computes for the workers of this node: they have no tags or capacity"
+            self.send(sender, WorkerAdded(name, error))
         else:
-            self._start(self._charge("worker", name, order.tied_to))
+            charge = self._charge("worker", name, order.tied_to)
+            charge.traits = order.traits(self._node.traits)
+            self._start(charge)
             self.send(sender, WorkerAdded(name))
 
     def _free_name(self) -> str:
@@ -241,7 +294,12 @@ class Supervisor(Actor):
         self.send(charge.address, Leave(is_temporary))
 
     def _worker_up(self, report: WorkerUp, _: Address) -> None:
-        self._running(self._charges["worker", report.name], report.pid)
+        self._charges["worker", report.name].runs(report.pid)
+
+    def _worker_says(self, report: WorkerSays, _: Address) -> None:
+        charge = self._charges.get(("worker", report.name))
+        if charge is not None:
+            charge.detail = report.detail
 
     def _worker_gone(self, report: WorkerGone, _: Address) -> None:
         charge = self._charges.get(("worker", report.name))
@@ -250,6 +308,7 @@ class Supervisor(Actor):
             self.stop(charge.address)
 
     def _shut_down(self, _: ShutDown, sender: Address) -> None:
+        self._is_ending = True  # what is started from now on would only hold up the end
         self._waiting_for_end.append(sender)
         for charge in [each for each in self._charges.values() if each.kind == "worker"]:
             self._remove(charge.name, is_temporary=True)
@@ -282,9 +341,7 @@ class Supervisor(Actor):
 
     def _view(self, charge: Charge) -> ProcessView:
         url = self._node.url(charge.name) if self._node and charge.kind == "worker" else ""
-        return ProcessView(
-            charge.name, charge.pid, url, charge.state, charge.restarts, charge.detail
-        )
+        return charge.view(url)
 
     def _note_failure(self, failure: Failure, sender: Address) -> None:
         charge = self._find(sender)

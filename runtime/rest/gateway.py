@@ -19,7 +19,15 @@ from typing import Any, Protocol, TypeVar
 
 from ...actors.actor import Address, Line, System, UnreachableError, connect
 from ...actors.messages.commands import CommandReply, DescribeTraffic, Traffic
-from ...actors.messages.orders import ConfigureGroup, Cordon, DeleteGroup, Expect, Uncordon
+from ...actors.messages.orders import (
+    ConfigureGroup,
+    Cordon,
+    DeleteGroup,
+    Expect,
+    Place,
+    Rebalance,
+    Uncordon,
+)
 from ...actors.messages.work import DeleteConnector, PutConnector
 from ..node.run_folder import NoNodeError, RunFolder
 from ..node.spec import DescribeNode, NodeView, Whereabouts, WhereIs
@@ -30,7 +38,17 @@ COMMAND_SECONDS = 10.0
 QUESTION_SECONDS = 2.0
 _PAUSE_SECONDS = 0.1
 
-Command = PutConnector | DeleteConnector | ConfigureGroup | DeleteGroup | Cordon | Uncordon | Expect
+Command = (
+    PutConnector
+    | DeleteConnector
+    | ConfigureGroup
+    | DeleteGroup
+    | Cordon
+    | Uncordon
+    | Expect
+    | Place
+    | Rebalance
+)
 T = TypeVar("T")
 
 

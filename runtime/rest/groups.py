@@ -76,7 +76,7 @@ def _worker(
         "group_id": group.group_id if group else None,
         "member": views.member_view(group, member) if group and member else None,
         "order": _order(group, member) if group and member else None,
-        "process": _process(process) if process else None,
+        "process": process_view(process) if process else None,
     }
 
 
@@ -85,7 +85,8 @@ def _order(group: Group, member: Member) -> views.Document | None:
     return views.worker_order(order) if order else None
 
 
-def _process(process: ProcessView) -> views.Document:
+def process_view(process: ProcessView) -> views.Document:
+    """Return what is told of a process."""
     return {
         "pid": process.pid,
         "state": process.state,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...actors.actor import Actor, Address, Failure
-from ...actors.assignor_actor import Assigned
+from ...actors.messages.assignors import Assign, Assigned, Introduced
 from ...actors.messages.computing import InstallReply, PrepareReply
 from ...actors.messages.heartbeat import HeartbeatReply
 from ...actors.messages.work import CommitReply
@@ -49,7 +49,9 @@ from ..tasks.reports import (
     TaskConfigsChanged,
     Warned,
 )
+from .assignor_talk import AssignorTalk
 from .computing import Computing
+from .counsel import Counsel
 from .engine_care import EngineCare
 from .group_ledger import GroupLedger
 from .janitor import Janitor
@@ -57,7 +59,7 @@ from .launching import Launching
 from .news import News
 from .noop import NoopRunner
 from .runs import Runs
-from .seat import assignors, joins_warm, membership_of
+from .seat import facts_of, joins_warm, membership_of
 from .tie import Tie
 from .watchdog import Watchdog
 
@@ -84,12 +86,12 @@ class WorkerActor(Actor):
     _runner: Runs
     _ledger: GroupLedger
     _computing: Computing
+    _talk: AssignorTalk
     _news: News
     _watchdog: Watchdog
     _launching: Launching
     _tie: Tie
     _group: Address
-    _assignor: Address
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,6 +105,7 @@ class WorkerActor(Actor):
         self._handlers: dict[type, Callable[[Any, int], None]] = {
             HeartbeatReply: self._answered,
             PrepareReply: self._prepared,
+            Introduced: self._introduced,
             Assigned: self._assigned,
             InstallReply: self._installed,
             CommitReply: self._committed,
@@ -140,7 +143,14 @@ class WorkerActor(Actor):
             self._carried_at_ms = 0
             self._ledger.lose()
         self._to_group(self._computing.tick(self._membership.member_epoch, now_ms))
+        self._talk.tick(now_ms)
         self._go_on(now_ms)
+
+    def undelivered(self, message: object, to: Address) -> None:
+        """Ask the assignor again, who may have had no time to listen."""
+        super().undelivered(message, to)
+        if isinstance(message, Assign):
+            self._computing.not_delivered(message, _steady_ms())
 
     def stopping(self) -> None:
         """End what still runs, and let go of everything."""
@@ -164,9 +174,18 @@ class WorkerActor(Actor):
 
     def _answered(self, reply: HeartbeatReply, now_ms: int) -> None:
         self._obey(self._membership.answered(reply, now_ms))
+        if reply.assignment is not None:
+            self._tell_share()
 
     def _prepared(self, reply: PrepareReply, now_ms: int) -> None:
-        self._to_assignor(self._computing.prepared(reply, now_ms))
+        self._talk.ask(self._computing.prepared(reply, now_ms))
+
+    def _introduced(self, reply: Introduced, now_ms: int) -> None:
+        said = self._talk.introduced(reply, now_ms)
+        if said is not None:
+            self._obey(self._membership.changed(said, now_ms))
+            self._join_if_ready(now_ms)
+            self._tell_share()
 
     def _assigned(self, result: Assigned, now_ms: int) -> None:
         epoch = self._membership.member_epoch
@@ -191,9 +210,8 @@ class WorkerActor(Actor):
         self._ledger.lose()
         self._obey(self._membership.reconnected(now_ms))
 
-    def _assignor_moved(self, news: AssignorAt, _: int) -> None:
-        self._assignor = news.address
-        self._to_assignor(self._computing.assignor_moved())
+    def _assignor_moved(self, news: AssignorAt, now_ms: int) -> None:
+        self._to_group(self._talk.moved(news, self._membership.member_epoch, now_ms))
 
     def _go_on(self, now_ms: int) -> None:
         """Do what follows from what just happened."""
@@ -217,12 +235,15 @@ class WorkerActor(Actor):
         self._order, self._supervisor = order, supervisor
         self._group, self._assignor = order.group, order.assignor
         is_warm = node.engine.kind == "noop"
-        self._membership = membership_of(node, order.name, is_warm=is_warm)
+        self._membership = membership_of(order)
         member_id = self._membership.identity.member_id
         folder = node.group_folder(node.group_id)
         self._follower = Follower(node.group_id, LogReader.open(folder / "control", node.group_id))
         self._ledger = GroupLedger(node.group_id, member_id, folder / "offsets", self.post)
-        self._computing = Computing(node.group_id, member_id, node.timing.rebalance_timeout_ms)
+        timeout_ms = node.timing.rebalance_timeout_ms
+        self._computing = Computing(node.group_id, member_id, timeout_ms)
+        counsel = Counsel(member_id, facts_of(order, is_warm=is_warm), timeout_ms)
+        self._talk = AssignorTalk(order, counsel, self._computing, self.send, supervisor)
         self._news = News(node.group_id, member_id)
         self._runner = self._make_runner()
         self._launching = Launching(member_id, self._follower, self._runner)
@@ -230,10 +251,19 @@ class WorkerActor(Actor):
         self._tie = Tie(order.tied_to)
         self._is_up = True
         self.send(supervisor, WorkerUp(order.name, os.getpid(), member_id))
-        self._waits_to_join = not is_warm and joins_warm(node, order.name)
-        if not self._waits_to_join:
-            self._obey(self._membership.join(_steady_ms()))
+        self._waits_to_join = True
+        if order.assignor is not None:
+            self._assignor_moved(order.assignor, _steady_ms())
+        self._join_if_ready(_steady_ms())
         self.wake_after(TICK_SECONDS)
+
+    def _join_if_ready(self, now_ms: int) -> None:
+        """Join once an assignor has spoken for this worker, and its engine is as it must be."""
+        is_warm = self._care is None or self._care.is_warm
+        may_join = is_warm or not joins_warm(self._order.node, self._order.name)
+        if self._waits_to_join and may_join and self._talk.may_join:
+            self._waits_to_join = False
+            self._obey(self._membership.join(now_ms))
 
     def _make_runner(self) -> Runs:
         node = self._order.node
@@ -334,15 +364,15 @@ class WorkerActor(Actor):
     # -- others
 
     def _look_after_engine(self, now_ms: int) -> None:
-        """Have the engine started again if it went down; tell the group once it is warm."""
+        """Have the engine started again if it went down; tell assignors once it is warm."""
         if self._care is not None:
             self._care.look(now_ms)
-            is_warm = self._care.is_warm
-            if self._order.node.server_assignor is None:
-                self._obey(self._membership.changed(assignors(is_warm=is_warm), now_ms))
-            if is_warm and self._waits_to_join:
-                self._waits_to_join = False
-                self._obey(self._membership.join(now_ms))
+            self._talk.tell_warmth(is_warm=self._care.is_warm)
+            self._join_if_ready(now_ms)
+
+    def _tell_share(self) -> None:
+        """Have the assignor know what this worker has been given."""
+        self._talk.tell_share(self._follower.catch_up(), self._membership.identity.member_id)
 
     def _look_after_tie(self, now_ms: int) -> None:
         """Leave when the command that this worker is tied to is gone."""
@@ -352,10 +382,6 @@ class WorkerActor(Actor):
     def _to_group(self, message: object | None) -> None:
         if message is not None and self._group is not None:
             self.send(self._group, message)
-
-    def _to_assignor(self, message: object | None) -> None:
-        if message is not None and self._assignor is not None:
-            self.send(self._assignor, message)
 
 
 def _steady_ms() -> int:

@@ -5,8 +5,8 @@ the computation and nothing else, FENCED_MEMBER_EPOCH asks to send the same with
 that the member has reached meanwhile.
 """
 
-from ...actors.assignor_actor import Assign, Assigned
 from ...actors.errors import Error
+from ...actors.messages.assignors import Assign, Assigned
 from ...actors.messages.computing import (
     Assignment,
     Install,
@@ -17,8 +17,15 @@ from ...actors.messages.computing import (
 )
 
 RETRY_MS = 50
+RETRY_ASSIGN_MS = 1_000
 LOST_MS = 4_500
 """How long an answer may take before the same is asked again: both ends take it twice."""
+
+OVERDUE_MS = 1_000
+"""So long before the group turns to another member, the assignor is taken to hang: by then
+another process is to run, since it may be that of the other member's assignor as well."""
+ENDS_BORNE = 2
+"""After how many ends of its process a computation is not asked for once more."""
 
 
 class Computing:
@@ -35,6 +42,9 @@ class Computing:
         self._retry_at_ms: int | None = None
         self._snapshot: Snapshot | None = None
         self._result: Assigned | None = None
+        self._assign_at_ms: int | None = None
+        self._is_overdue = False
+        self._ends = 0
 
     @property
     def is_busy(self) -> bool:
@@ -59,7 +69,7 @@ class Computing:
             self._reset()
             return None
         self._snapshot, self._retry_at_ms = reply.snapshot, None
-        return Assign(reply.snapshot)
+        return Assign(reply.snapshot, self._member_id)
 
     def assigned(self, result: Assigned, epoch: int, now_ms: int) -> Install | None:
         """Hand in what the assignor made of it."""
@@ -75,11 +85,41 @@ class Computing:
         else:
             self._reset()
 
-    def assignor_moved(self) -> Assign | None:
-        """Ask the new assignor what the old one did not answer."""
-        if self._snapshot is None or self._result is not None:
+    def assignor_moved(self, epoch: int, now_ms: int) -> Assign | Install | None:
+        """Ask the new process what the old one did not answer, unless it ends every time."""
+        snapshot = self._unanswered()
+        if snapshot is None:
             return None
-        return Assign(self._snapshot)
+        self._ends, self._assign_at_ms = self._ends + 1, None
+        if self._ends <= ENDS_BORNE:
+            return Assign(snapshot, self._member_id)
+        error = f"the process of assignor {snapshot.assignor} ended {self._ends} times over it"
+        return self.assigned(Assigned(snapshot.group_epoch, None, error), epoch, now_ms)
+
+    def not_delivered(self, asked: Assign, now_ms: int) -> None:
+        """Ask again in a moment: the assignor has not taken the question."""
+        if asked.snapshot is self._unanswered():
+            self._assign_at_ms = now_ms + RETRY_ASSIGN_MS
+
+    def ask_again(self, now_ms: int) -> Assign | None:
+        """Return the question that the assignor did not take, when it is time."""
+        snapshot = self._unanswered()
+        if snapshot is None or self._assign_at_ms is None or now_ms < self._assign_at_ms:
+            return None
+        self._assign_at_ms = None
+        return Assign(snapshot, self._member_id)
+
+    def overdue(self, now_ms: int) -> bool:
+        """Tell, once, that the assignor has not answered in time: it is asked no more."""
+        margin_ms = min(OVERDUE_MS, self._timeout_ms // 10)
+        if self._unanswered() is None or self._until_ms is None:
+            return False
+        self._is_overdue = now_ms >= self._until_ms - margin_ms
+        return self._is_overdue
+
+    def _unanswered(self) -> Snapshot | None:
+        """Return what the assignor is asked to compute from and has not answered yet."""
+        return None if self._result is not None or self._is_overdue else self._snapshot
 
     def drop(self) -> None:
         """Forget the computation: the group will ask again."""

@@ -1,29 +1,39 @@
-"""The seat that a worker takes in its group: who it is, and which assignor it names."""
+"""The seat that a worker takes in its group: who it is, and which assignors it names."""
 
 import socket
 import uuid
 
-from ...actors.assignors import balanced
+from ...actors.assignors.interface import Worker
 from ...actors.worker.instructions import Identity
 from ...actors.worker.membership import Membership
-from ...events import abilities
 from ...events.model import Assignor
-from ..node.spec import NodeSpec
+from ..node.spec import NodeSpec, StartWorker
 
 
-def membership_of(node: NodeSpec, worker: str, *, is_warm: bool) -> Membership:
-    """Return the membership of a worker's new process."""
+def membership_of(order: StartWorker) -> Membership:
+    """Return the membership of a worker's new process.
+
+    What its assignors say of themselves it has to be told before it joins.
+    """
+    node = order.node
     identity = Identity(
         node.group_id,
         str(uuid.uuid4()),
         str(uuid.uuid4()),
-        node.url(worker),
-        client_id=worker,
+        node.url(order.name),
+        client_id=order.name,
         client_host=socket.gethostname(),
-        instance_id=node.instance_id(worker),
+        instance_id=node.instance_id(order.name),
+        rack=order.traits.zone,
     )
-    named = () if node.server_assignor else assignors(is_warm=is_warm)
+    named = () if node.server_assignor else tuple(map(Assignor, node.assignors.names))
     return Membership(identity, node.timing, named, server_assignor=node.server_assignor)
+
+
+def facts_of(order: StartWorker, *, is_warm: bool) -> Worker:
+    """Return what assignors are to know of a worker."""
+    traits, able = order.traits, order.traits.abilities
+    return Worker(order.name, traits.zone, able.tags, able.capacity if is_warm else 0)
 
 
 def joins_warm(node: NodeSpec, worker: str) -> bool:
@@ -33,16 +43,3 @@ def joins_warm(node: NodeSpec, worker: str) -> bool:
     and a static one would have its seat's work moved away by saying it.
     """
     return node.server_assignor is not None or node.instance_id(worker) is not None
-
-
-def assignors(*, is_warm: bool) -> tuple[Assignor, ...]:
-    """Return what a worker can compute with, and whether it can take work yet."""
-    return (
-        Assignor(
-            balanced.NAME,
-            balanced.MINIMUM_VERSION,
-            balanced.MAXIMUM_VERSION,
-            balanced.VERSION,
-            metadata=abilities.WARM if is_warm else abilities.COLD,
-        ),
-    )

@@ -14,11 +14,11 @@ from pathlib import Path
 from benchmarks.figures import tell
 from benchmarks.groups import TASKS, member_id, share
 
-from fairlead.actors.assignor_actor import Assigned
 from fairlead.actors.assignors import balanced
 from fairlead.actors.group.coordinator import Asked, Coordinator, Now
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.work.ledger import OffsetLedger
+from fairlead.actors.messages.assignors import Assigned
 from fairlead.actors.messages.commands import GroupCommand, Reply
 from fairlead.actors.messages.computing import InstallReply, PrepareReply
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply

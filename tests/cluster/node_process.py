@@ -16,7 +16,7 @@ from fairlead.actors.group.desk import Settings
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.node.launcher import Launcher, NodeFailedError
 from fairlead.runtime.node.run_folder import RunFolder
-from fairlead.runtime.node.spec import EngineSpec, NodeSpec
+from fairlead.runtime.node.spec import AssignorSpec, EngineSpec, NodeSpec
 
 FAILED = 1
 
@@ -32,6 +32,7 @@ def spec(order: dict[str, Any]) -> NodeSpec:
             session_timeout_ms=order["session_ms"],
             heartbeat_interval_ms=order["heartbeat_ms"],
             max_delay_ms=order["delay_ms"],
+            retry_backoff_ms=order["retry_ms"],
         ),
         timing=Timing(
             order["heartbeat_ms"], order["session_ms"], order["rebalance_ms"], order["margin_ms"]
@@ -41,6 +42,9 @@ def spec(order: dict[str, Any]) -> NodeSpec:
         backoff_max_ms=order["backoff_max_ms"],
         server_assignor=order["assignor"],
         instance=order["instance"],
+        assignors=AssignorSpec(
+            tuple(order["assignors"]), order["assignor_conf"], order["assignor_memory"]
+        ),
     )
 
 

@@ -28,20 +28,27 @@ QUICK: dict[str, Any] = {
     "rebalance_ms": 10_000,
     "margin_ms": 200,
     "delay_ms": 0,
+    "retry_ms": 5_000,
     "backoff_ms": 100,
     "backoff_max_ms": 1_000,
     "assignor": None,
+    "assignors": ["balanced"],
+    "assignor_conf": {},
+    "assignor_memory": 1 << 30,
     "instance": "",
 }
 
 
 def launch(folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
-    """Start a process that finds a home, and room for what is temporary, in a folder."""
+    """Start a process that finds a home, and room for what is temporary, in a folder.
+
+    What is installed in the folder's `site` is installed for the process.
+    """
     environment = {
         **os.environ,
         "TMPDIR": str(folder),
         "HOME": str(folder),
-        "PYTHONPATH": str(TESTS),
+        "PYTHONPATH": os.pathsep.join([str(TESTS), str(folder / "site")]),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     with (folder / "stderr").open("ab") as stderr:

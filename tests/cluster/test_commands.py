@@ -39,7 +39,7 @@ class Shell:
     def type(self, command: str) -> Node:
         """Begin a command."""
         script = str(TESTS / "cluster" / "up_process.py")
-        process = launch(self.folder, [sys.executable, script, command, *self.settings])
+        process = launch(self.folder, [sys.executable, script, *command.split(), *self.settings])
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None
             pipe.close()

@@ -34,6 +34,7 @@ def test_the_work_of_a_killed_worker_runs_elsewhere_when_its_session_is_over(
     start_node: Starts,
 ) -> None:
     node = start_node(workers=["w1", "w2"], backoff_ms=60_000, backoff_max_ms=60_000)
+    node.settles("w1", "w2")
     node.put("numbers", 6)
     node.runs_tasks("numbers", 6, "w1", "w2")
     pid, at_ms = kill(node, "worker w2")
@@ -48,6 +49,7 @@ def test_parked_work_waits_for_the_killed_worker_and_goes_back_to_its_url(
     start_node: Starts,
 ) -> None:
     node = start_node(delay_ms=60_000, backoff_ms=5_000, backoff_max_ms=5_000)
+    node.settles("w1", "w2")
     node.put("numbers", 6)
     node.runs_tasks("numbers", 6, "w1", "w2")
     before, w1 = node.held(), node.pid("worker w1")
@@ -64,6 +66,7 @@ def test_parked_work_waits_for_the_killed_worker_and_goes_back_to_its_url(
 
 def test_parked_work_goes_to_nobody_else_while_it_waits(start_node: Starts) -> None:
     node = start_node(delay_ms=4_000, backoff_ms=60_000, backoff_max_ms=60_000)
+    node.settles("w1", "w2")
     node.put("numbers", 6)
     node.runs_tasks("numbers", 6, "w1", "w2")
     before = node.held()
@@ -80,31 +83,33 @@ def test_parked_work_goes_to_nobody_else_while_it_waits(start_node: Starts) -> N
 
 def test_the_assignor_is_replaced_and_targets_go_on_being_computed(start_node: Starts) -> None:
     node = start_node()
+    node.settles("w1", "w2")
     node.put("numbers", 4)
     node.runs_tasks("numbers", 4, "w1", "w2")
-    pid, _ = kill(node, "assignor balanced")
+    pid, _ = kill(node, "assignor assignor")
     node.put("letters", 4)
     node.runs_tasks("letters", 4, "w1", "w2")
-    assert node.pid("assignor balanced") != pid
+    assert node.pid("assignor assignor") != pid
     assert ends(node) == 0
 
 
 def test_a_computation_outlives_the_assignor_that_had_it_in_hand(start_node: Starts) -> None:
     node = start_node()
+    node.settles("w1", "w2")
     node.put("numbers", 4)
     node.runs_tasks("numbers", 4, "w1", "w2")
-    node.hit("assignor balanced", signal.SIGSTOP)  # whatever it is given stays with it
+    node.hit("assignor assignor", signal.SIGSTOP)  # whatever it is given stays with it
     node.put("letters", 4)
     eventually(lambda: node.group().state is GroupState.ASSIGNING, "a target is due")
     eventually(lambda: _is_asked(node), "the assignor was asked")
-    kill(node, "assignor balanced")
+    kill(node, "assignor assignor")
     node.runs_tasks("letters", 4, "w1", "w2")
     assert ends(node) == 0
 
 
 def _is_asked(node: Node) -> bool:
     """Whether anything waits in the sockets of the assignor that does not read them."""
-    folder = Path(f"/proc/{node.pid('assignor balanced')}/fd")
+    folder = Path(f"/proc/{node.pid('assignor assignor')}/fd")
     inodes = {each.stat().st_ino for each in folder.iterdir()}
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return any(int(line[9]) in inodes and int(line[4].split(":")[1], 16) > 0 for line in lines)
@@ -112,6 +117,7 @@ def _is_asked(node: Node) -> bool:
 
 def test_the_group_goes_on_from_its_log_and_nobody_stops_working(start_node: Starts) -> None:
     node = start_node()
+    node.settles("w1", "w2")
     node.put("numbers", 6)
     node.runs_tasks("numbers", 6, "w1", "w2")
     before = node.group()
@@ -148,6 +154,7 @@ def test_a_killed_admin_takes_its_actors_along_and_all_start_anew(start_node: St
 def survives(start_node: Starts, title: str) -> None:
     """Kill what holds everything else, and see that it all comes back."""
     node = start_node(delay_ms=60_000)
+    node.settles("w1", "w2")
     node.put("numbers", 6)
     node.runs_tasks("numbers", 6, "w1", "w2")
     old, epoch = node.processes()[1:], node.group().group_epoch
@@ -168,6 +175,7 @@ def test_a_killed_launcher_takes_everything_along_and_the_data_goes_on(
     start_node: Starts,
 ) -> None:
     node = start_node(delay_ms=60_000)
+    node.settles("w1", "w2")
     node.put("numbers", 4)
     node.runs_tasks("numbers", 4, "w1", "w2")
     everything, members = node.processes(), set(node.group().members)

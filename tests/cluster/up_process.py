@@ -5,15 +5,20 @@ from pathlib import Path
 
 from actor_system import watch_files
 
+from fairlead.runtime.cli.main import main as fairlead
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.cluster import run_worker, up
+from fairlead.runtime.node.cluster import up
 
 
-def main(command: str, *settings: str) -> int:
-    """Do a command; returns its exit code."""
+def main(command: str, *words: str) -> int:
+    """Do a command; returns its exit code. What is no setting is an option of `worker`."""
     watch_files(Path.cwd().resolve())
-    config = load_config(environ={}, overrides=settings)
-    return up(config) if command == "up" else run_worker(config)
+    settings = [word for word in words if "=" in word]
+    if command == "up":
+        return up(load_config(environ={}, overrides=settings))
+    options = [word for word in words if "=" not in word]
+    given = [part for setting in settings for part in ("--set", setting)]
+    return fairlead([command, *options, *given])
 
 
 if __name__ == "__main__":

@@ -42,7 +42,15 @@ def test_nothing_given_is_all_defaults() -> None:
         "task.shutdown.graceful.timeout.ms": 5_000,
         "group.max.size": 2_147_483_647,
         "group.remote.assignor": "",
+        "group.local.assignors": "balanced",
+        "assignor.memory.max": "1g",
+        "assignor.conf": {},
         "group.instance.id": "",
+        "assignor.moves.per.round": 10,
+        "assignor.moves.interval.ms": 30_000,
+        "client.rack": "",
+        "worker.tags": "",
+        "worker.capacity": 1,
         "assignment.interval.ms": 0,
         "member.request.rate": 0,
         "data.dir": "./fairlead-data",
@@ -129,7 +137,11 @@ def test_a_worker_key_of_connect_without_a_meaning_here_is_told_so(refused: Refu
     )
 
 
-def test_settings_of_spark_do_not_come_from_the_environment(refused: Refused) -> None:
+def test_settings_of_others_do_not_come_from_the_environment(refused: Refused) -> None:
+    assert refused(environ={"FAIRLEAD_ASSIGNOR_CONF_X": "1"}) == (
+        "FAIRLEAD_ASSIGNOR_CONF_X: settings of assignors cannot come from the environment, where"
+        " their names lose dots and cases: use a file or --set assignor.conf.NAME=VALUE",
+    )
     assert refused(environ={"FAIRLEAD_SPARK_CONF_SPARK_X": "1"}) == (
         "FAIRLEAD_SPARK_CONF_SPARK_X: settings of Spark cannot come from the environment, where"
         " their names lose dots and cases: use a file or --set spark.conf.NAME=VALUE",

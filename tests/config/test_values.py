@@ -10,6 +10,8 @@ from fairlead.runtime.config.load import load_config
 
 WHOLE = "a whole number of milliseconds, from 1 to 2147483647"
 LISTENER = "allowed is one URL such as http://127.0.0.1:8083"
+NAMES = "allowed is names of assignors, with commas between them"
+MEMORY = "allowed is a size as Java spells it, such as 1g; at least 64m"
 HEAP = "allowed is a size as Java spells it, such as 1g; at least 450m"
 
 
@@ -31,6 +33,33 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
             "allowed is a whole number of milliseconds, from 0 to 2147483647",
         ),
         ("workers=-1", "allowed is a whole number, from 0 to 1000"),
+        ("worker.capacity=0", "allowed is a whole number, from 1 to 1000"),
+        ("assignor.moves.per.round=0", "allowed is a whole number, from 1 to 2147483647"),
+        (
+            "assignor.moves.interval.ms=86400001",
+            "allowed is a whole number of milliseconds, from 1 to 86400000",
+        ),
+        (
+            "worker.tags=gpu,,ssd",
+            "an item is blank: there is a comma too many; allowed is up to 32 names of at most 64"
+            " characters, with commas between them, or nothing",
+        ),
+        (
+            "worker.tags=" + ",".join(map(str, range(33))),
+            "there are 33; allowed is up to 32 names of at most 64 characters, with commas between"
+            " them, or nothing",
+        ),
+        (
+            "client.rack=a,b",
+            "'a,b' is no label: at most 64 characters that can be printed, without commas; allowed"
+            " is a name of at most 64 characters, without commas, or nothing",
+        ),
+        ("group.local.assignors=", f"a name is missing, or is none; {NAMES}"),
+        ("group.local.assignors=a,,b", f"a name is missing, or is none; {NAMES}"),
+        ("group.local.assignors=a b", f"a name is missing, or is none; {NAMES}"),
+        ("group.local.assignors=a, b,a", f"a name stands twice; {NAMES}"),
+        ("assignor.memory.max=much", f"it is no size; {MEMORY}"),
+        ("assignor.memory.max=63m", f"no process runs with so much, or so little; {MEMORY}"),
         ("group.max.size=0", "allowed is a whole number, from 1 to 2147483647"),
         (
             "assignment.interval.ms=-1",

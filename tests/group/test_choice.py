@@ -136,6 +136,24 @@ def test_a_newcomers_vote_counts_in_its_join() -> None:
     )
 
 
+def test_the_vote_may_turn_until_the_snapshot_is_handed_out() -> None:
+    coordinator = Coordinator()
+
+    def chosen() -> str:
+        assert coordinator.desk.computation is not None
+        return coordinator.desk.computation.assignor
+
+    join(coordinator, "A", "a", "x")
+    turns = [chosen()]
+    for member_id in ("B", "C"):
+        join(coordinator, member_id, "x", "a")
+    turns.append(chosen())
+    assert coordinator.prepare("A").assignor == "x"
+    for member_id in ("D", "E"):
+        join(coordinator, member_id, "a", "x")
+    assert [*turns, chosen()] == ["a", "x", "x"]
+
+
 REFUSED = {
     "nothing-in-common": (
         ["z"],

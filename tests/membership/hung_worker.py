@@ -4,6 +4,7 @@
 granted before it hangs, and comes to again long after the worker's session.
 """
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -14,11 +15,12 @@ from thespian.actors import ActorSystem
 from fairlead.actors.actor import Actor, Address
 from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.assignors import Introduce, Introduced
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import Resource
-from fairlead.runtime.node.spec import EngineSpec, NodeSpec, StartWorker
+from fairlead.events.model import Assignor, Resource
+from fairlead.runtime.node.spec import AssignorAt, EngineSpec, NodeSpec, StartWorker
 from fairlead.runtime.worker.actor import WorkerActor
 
 SESSION_MS = 1_500
@@ -34,7 +36,13 @@ class Granting(Actor):
         self._is_owned = False
 
     def receive(self, message: object, sender: Address) -> None:
-        """Grant; answer no more once that was reported, and tell whoever asks whether it was."""
+        """Grant; answer no more once that was reported, and tell whoever asks whether it was.
+
+        It stands for the worker's assignors as well.
+        """
+        if isinstance(message, Introduce):
+            self.send(sender, Introduced(message.number, (Assignor("balanced"),)))
+            return
         if not isinstance(message, Heartbeat):
             self.send(sender, self._is_owned)
             return
@@ -57,7 +65,7 @@ def main(folder: Path) -> None:
         GroupLog.open_writer(node.group_folder(GROUP) / name, GROUP).close()
     system: Any = ActorSystem("simpleSystemBase", logDefs=False, transientUnique=True)
     group, worker = system.createActor(Granting), system.createActor(WorkerActor)
-    system.tell(worker, StartWorker("w", node, group, None))
+    system.tell(worker, StartWorker("w", node, group, AssignorAt(group, os.getpid())))
     while not system.ask(group, "done?", 0.2):
         pass
     print(" ".join(["granted", *map(str, GRANTED)]), flush=True)

@@ -1,7 +1,9 @@
 """A member's part in computing: what is lost on the way is asked again, what is late is dropped."""
 
-from fairlead.actors.assignor_actor import Assign, Assigned
+from dataclasses import replace
+
 from fairlead.actors.errors import Error
+from fairlead.actors.messages.assignors import Assign, Assigned
 from fairlead.actors.messages.computing import (
     Assignment,
     Install,
@@ -11,7 +13,13 @@ from fairlead.actors.messages.computing import (
     Snapshot,
 )
 from fairlead.events.model import NOTHING
-from fairlead.runtime.worker.computing import LOST_MS, RETRY_MS, Computing
+from fairlead.runtime.worker.computing import (
+    LOST_MS,
+    OVERDUE_MS,
+    RETRY_ASSIGN_MS,
+    RETRY_MS,
+    Computing,
+)
 
 TIMEOUT_MS = 60_000
 SNAPSHOT = Snapshot(4, 3, "balanced", b"", NOTHING, {}, (), {}, NOTHING, 0)
@@ -42,7 +50,7 @@ def test_a_lost_prepare_is_asked_again_with_the_epoch_of_then() -> None:
 
 def test_a_lost_install_is_handed_in_again_with_the_epoch_of_then() -> None:
     found = computing()
-    assert found.prepared(PREPARED, 100) == Assign(SNAPSHOT)
+    assert found.prepared(PREPARED, 100) == Assign(SNAPSHOT, "m")
     assert found.assigned(RESULT, 1, 200) == install(1)
     assert found.tick(1, 200 + LOST_MS - 1) is None
     assert found.tick(2, 200 + LOST_MS) == install(2)
@@ -61,7 +69,7 @@ def test_nothing_is_asked_of_the_group_while_the_assignor_computes() -> None:
 def test_the_second_answer_to_a_prepare_that_was_asked_twice_changes_nothing() -> None:
     found = computing()
     found.tick(1, LOST_MS)
-    assert found.prepared(PREPARED, LOST_MS + 1) == Assign(SNAPSHOT)
+    assert found.prepared(PREPARED, LOST_MS + 1) == Assign(SNAPSHOT, "m")
     assert found.prepared(PREPARED, LOST_MS + 2) is None
     assert found.prepared(PrepareReply(Error.UNKNOWN_MEMBER_ID), LOST_MS + 3) is None
     assert found.is_busy
@@ -80,3 +88,57 @@ def test_what_takes_too_long_is_given_up() -> None:
     found = computing()
     assert [found.tick(1, TIMEOUT_MS), found.tick(1, TIMEOUT_MS + LOST_MS)] == [None, None]
     assert not found.is_busy
+
+
+def asked() -> Computing:
+    """A computation that its assignor is asked for since 100."""
+    found = computing()
+    assert found.prepared(PREPARED, 100) == Assign(SNAPSHOT, "m")
+    return found
+
+
+def test_a_new_assignor_process_is_asked_what_the_old_one_left_unanswered() -> None:
+    found = asked()
+    assert found.assignor_moved(1, 200) == Assign(SNAPSHOT, "m")
+    assert found.assigned(RESULT, 1, 300) == install(1)
+    assert found.assignor_moved(1, 400) is None
+
+
+def test_a_computation_that_ends_its_process_every_time_has_failed() -> None:
+    found = asked()
+    again = Assign(SNAPSHOT, "m")
+    assert [found.assignor_moved(1, 200), found.assignor_moved(1, 300)] == [again, again]
+    error = "the process of assignor balanced ended 3 times over it"
+    assert found.assignor_moved(2, 400) == Install("g", "m", 2, 4, None, error)
+    assert found.assignor_moved(2, 500) is None
+
+
+def test_an_assignor_that_had_no_time_to_listen_is_asked_again_in_a_moment() -> None:
+    found = asked()
+    found.not_delivered(Assign(replace(SNAPSHOT, group_epoch=3), "m"), 5_000)
+    assert found.ask_again(9_000) is None
+    found.not_delivered(Assign(SNAPSHOT, "m"), 10_100)
+    assert found.ask_again(10_100 + RETRY_ASSIGN_MS - 1) is None
+    assert found.ask_again(10_100 + RETRY_ASSIGN_MS) == Assign(SNAPSHOT, "m")
+    assert found.ask_again(10_100 + 2 * RETRY_ASSIGN_MS) is None
+
+
+def test_an_assignor_hangs_once_the_group_is_about_to_turn_to_another_member() -> None:
+    found = asked()
+    due_ms = TIMEOUT_MS - OVERDUE_MS
+    assert [found.overdue(at_ms) for at_ms in (due_ms - 1, due_ms, due_ms + 1)] == [
+        False,
+        True,
+        False,
+    ]
+    assert found.assignor_moved(1, due_ms + 100) is None, "the next member's turn is due"
+    assert found.is_busy, "so that it does not begin anew meanwhile"
+    found.tick(1, TIMEOUT_MS)
+    assert not found.is_busy
+
+
+def test_an_answer_in_time_or_no_question_at_all_is_no_hang() -> None:
+    assert not computing().overdue(TIMEOUT_MS)
+    found = asked()
+    found.assigned(RESULT, 1, 200)
+    assert not found.overdue(TIMEOUT_MS)

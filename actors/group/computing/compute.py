@@ -22,7 +22,7 @@ from ...assignors.server import BUILT_IN, SERVER_ASSIGNORS
 from ...messages.heartbeat import JOIN_EPOCH
 from ...messages.timers import EndRest, TimeOutAssignor
 from ..desk import Computation, Decision, Desk
-from .elect import can_run, elect
+from .elect import can_run, elect, vote
 from .failure import failed
 from .outlook import Outlook, foresee, look_ahead
 from .serve import serve
@@ -127,13 +127,20 @@ def _begin(desk: Desk, computation: Computation | None) -> Desk:
 
 
 def _stands(outlook: Outlook, desk: Desk) -> bool:
-    """Tell whether who computes is still there and still able to."""
+    """Tell whether who computes is still there, able to, and to use the assignor of the vote.
+
+    Once it has its snapshot the vote may turn: that is for the next computation.
+    """
     computation = desk.computation
     if computation is None or not outlook.is_present(computation.member_id):
         return False
-    member = outlook.metadata(computation.member_id)
-    fit = outlook.electorate.fit().get(computation.assignor, ())
-    return member is not None and can_run(member, fit)
+    member, fit = outlook.metadata(computation.member_id), outlook.electorate.fit()
+    if (
+        computation.snapshot is None
+        and vote(outlook.electorate.ballots, fit) != computation.assignor
+    ):
+        return False
+    return member is not None and can_run(member, fit.get(computation.assignor, ()))
 
 
 def ask(desk: Desk, member_id: str, group_epoch: int) -> tuple[Desk, bool, bool]:

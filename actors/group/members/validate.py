@@ -133,10 +133,11 @@ def _flaw_in_assignors(request: Heartbeat, known: MemberMetadata | None) -> str:
     names = Counter(assignor.name for assignor in assignors)
     if twice := [name for name, count in names.items() if count > 1]:
         return f"assignor {twice[0]!r} is named twice: name each once"
-    return next((found for each in assignors if (found := _flaw_in_assignor(each))), "")
+    return next((found for each in assignors if (found := flaw_in_assignor(each))), "")
 
 
-def _flaw_in_assignor(assignor: Assignor) -> str:
+def flaw_in_assignor(assignor: Assignor) -> str:
+    """Return what is wrong with what a member says of one assignor, or nothing."""
     low, high, version = assignor.minimum_version, assignor.maximum_version, assignor.version
     if found := flaw_in_name(assignor.name, "an assignor's name"):
         return found

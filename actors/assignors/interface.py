@@ -1,0 +1,116 @@
+"""The interface of an assignor: what it says for its worker, and what it makes of a group.
+
+It is the proposal's `ConnectAssignor`. An assignor is made by calling what its entry point
+names, a class or a function, with one mapping of texts, its configuration. One object is made
+for each worker of a node. All of them live in the node's assignor process, never in a worker
+or a group, and are called one at a time:
+
+    class Alphabetical:
+        name, minimum_version, maximum_version = "alphabetical", 0, 0
+
+        def __init__(self, conf: Mapping[str, str]) -> None: ...
+        def metadata(self, worker: Worker) -> Metadata:
+            return plain_metadata(worker)
+        def assign(self, group: Snapshot) -> Assignment: ...
+        def on_assignment(self, assignment: MemberAssignment) -> None: ...
+
+What is raised by any of these, returned by mistake, or never returned at all ends no worker:
+it is told as the error of the attempt, and the target that there is stays.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...events.abilities import Abilities, written
+from ...events.model import NOTHING, Resources
+from ..messages.computing import Assignment, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """What is known of the worker that an assignor speaks for.
+
+    Its capacity is relative to that of others, and 0 until its engine can take work.
+    """
+
+    name: str
+    zone: str | None = None
+    tags: frozenset[str] = frozenset()
+    capacity: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What an assignor says for its worker; every member's comes with the snapshot.
+
+    `version` is how `content` is written, within the assignor's range; other content, or
+    another `reason` than 0 (2: a scheduled rebalance is due, 3: asked for by hand), has the
+    group compute a new target. The content is at most 64 KiB; where it is a JSON object with
+    `capacity` and `tags` (`plain_metadata`), the group knows these of the worker.
+    """
+
+    version: int = 0
+    reason: int = 0
+    content: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberAssignment:
+    """What the worker was given, and what its assignor's last assignment had to say to all.
+
+    `error` is why the last attempt at a target failed, if it did.
+    """
+
+    member_id: str
+    resources: Resources = NOTHING
+    error: str = ""
+    version: int = 0
+    content: bytes = b""
+
+
+class ConnectAssignor(Protocol):
+    """An assignor, speaking for one worker."""
+
+    @property
+    def name(self) -> str:
+        """Its name, by which members agree on an assignor; that of its entry point."""
+        ...
+
+    @property
+    def minimum_version(self) -> int:
+        """The oldest version of metadata that it reads; -1 or more."""
+        ...
+
+    @property
+    def maximum_version(self) -> int:
+        """The newest version of metadata that it reads; 0 or more."""
+        ...
+
+    def metadata(self, worker: Worker) -> Metadata:
+        """Return what the group is to know of the worker.
+
+        It is asked when the worker begins, when its engine is warm, and every ten seconds.
+        """
+        ...
+
+    def assign(self, group: Snapshot) -> Assignment:
+        """Return where everything in `group.configured` goes: to a member, parked, or nowhere.
+
+        Parked may be only what a loss left, with a deadline that the loss gives; what goes
+        nowhere is unplaceable, with the reason in words. Anything else is refused.
+        """
+        ...
+
+    def on_assignment(self, assignment: MemberAssignment) -> None:
+        """Take note of what the worker has been given by the group, after it changed."""
+        ...
+
+
+AssignorFactory = Callable[[Mapping[str, str]], ConnectAssignor]
+"""Makes an assignor from its configuration: what an entry point names."""
+
+
+def plain_metadata(worker: Worker) -> Metadata:
+    """Return what the built-in assignors say: the worker's capacity and tags, as JSON."""
+    return Metadata(content=written(Abilities(worker.capacity, worker.tags)))

@@ -1,0 +1,53 @@
+"""What the assignor process of a node is asked by its workers, and what it answers.
+
+A member asks with its member id: the process keeps a set of assignors for each.
+"""
+
+from dataclasses import dataclass
+
+from ...events.model import Assignor
+from ..assignors.interface import MemberAssignment, Worker
+from .computing import Assignment, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Introduce:
+    """Say what a member's heartbeats are to say of its assignors; `number` tells the answer."""
+
+    member_id: str
+    worker: Worker
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Introduced:
+    """The assignors of a member in the order of preference, and what is wrong with others."""
+
+    number: int
+    assignors: tuple[Assignor, ...]
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Compute an assignment of this snapshot, with the assignor that it names."""
+
+    snapshot: Snapshot
+    member_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The assignment, or why there is none."""
+
+    group_epoch: int
+    assignment: Assignment | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Tell the assignor of that name what its member was given; nothing is answered."""
+
+    assignor: str
+    assignment: MemberAssignment

@@ -1,0 +1,56 @@
+"""An assignor of one's own: each connector runs on one worker, with all of its tasks.
+
+Which one follows from the names alone (rendezvous hashing), so that a worker that comes or
+goes moves no more than what is, or was, its own.
+"""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from fairlead.actors.assignors.crew import muster
+from fairlead.actors.assignors.demands import demand_of, nobody_meets
+from fairlead.actors.assignors.interface import (
+    MemberAssignment,
+    Metadata,
+    Worker,
+    plain_metadata,
+)
+from fairlead.actors.messages.computing import Assignment, Snapshot
+from fairlead.events.model import Resource
+
+
+class Together:
+    """Made from the settings `assignor.conf.*`: `salt` deals the connectors out anew."""
+
+    name = "together"
+    minimum_version = 0
+    maximum_version = 0
+
+    def __init__(self, conf: Mapping[str, str]) -> None:
+        self._salt = conf.get("salt", "")
+
+    def metadata(self, worker: Worker) -> Metadata:
+        """Say what the built-in assignors say: capacity and tags."""
+        return plain_metadata(worker)
+
+    def assign(self, group: Snapshot) -> Assignment:
+        """Give each connector to the worker that its name and the worker's lead to."""
+        takers = muster(group.members).takers
+        shares: dict[str, set[Resource]] = {member: set() for member in group.members}
+        unplaceable: dict[Resource, str] = {}
+        for resource in group.configured:
+            demand = demand_of(group, resource)
+            able = [taker for taker in takers if demand.is_met(taker)]
+            if able:
+                chosen = max(able, key=lambda taker: self._draw(resource, taker.worker))
+                shares[chosen.member_id].add(resource)
+            else:
+                unplaceable[resource] = nobody_meets(demand, takers)
+        members = {member: frozenset(share) for member, share in shares.items()}
+        return Assignment(members, unplaceable=unplaceable)
+
+    def on_assignment(self, assignment: MemberAssignment) -> None:
+        """Nothing is kept between two assignments."""
+
+    def _draw(self, resource: Resource, worker: str) -> bytes:
+        return blake2b(f"{self._salt}\0{resource.connector}\0{worker}".encode()).digest()

@@ -1,0 +1,60 @@
+"""The assignor process of a node: the only one that runs code of assignors.
+
+It computes off the heartbeat path. It opens in two steps, so that the supervisor knows its
+process before any code of others runs; one that does not answer is killed, and replaced.
+"""
+
+import logging
+import os
+
+from ...actors.actor import Actor, Address
+from ...actors.messages.assignors import Assign, Assigned, Given, Introduce
+from ..node.spec import AssignorsOpen, AssignorUp, OpenAssignors
+from .finding import AssignorRefusedError
+from .limits import limit
+from .panel import Panel
+
+LOGGER = logging.getLogger(__name__)
+
+
+class AssignorActor(Actor):
+    """Runs the assignors of a node's workers."""
+
+    _order: OpenAssignors
+    _supervisor: Address
+    _panel: Panel
+
+    def receive(self, message: object, sender: Address) -> None:
+        """Take the order to open, or a worker's question."""
+        match message:
+            case OpenAssignors():
+                self._order, self._supervisor = message, sender
+                self.send(sender, AssignorUp(os.getpid()))
+                self.wake_after(0)
+            case Introduce(member_id, worker, number):
+                self.send(sender, self._panel.introduce(member_id, worker, number))
+            case Assign(snapshot, member_id):
+                self.send(sender, self._panel.assign(member_id, snapshot))
+            case Given(name, assignment):
+                self._panel.given(name, assignment)
+            case _:
+                raise TypeError(f"an assignor does not understand {type(message).__name__}")
+
+    def woken(self, payload: object) -> None:
+        """Load the assignors."""
+        del payload
+        limit(self._order.memory_bytes)
+        try:
+            self._panel = Panel(self._order.names, self._order.conf)
+        except AssignorRefusedError as error:
+            LOGGER.error("%s", error, exc_info=error.__cause__)  # noqa: TRY400  # its own is no news
+            self.send(self._supervisor, AssignorsOpen(os.getpid(), str(error)))
+        else:
+            self.send(self._supervisor, AssignorsOpen(os.getpid()))
+
+    def undelivered(self, message: object, to: Address) -> None:
+        """Say so to who waits for an assignment that is too large to be sent."""
+        super().undelivered(message, to)
+        if isinstance(message, Assigned) and message.assignment is not None:
+            error = "the assignment was computed, and could not be sent"
+            self.send(to, Assigned(message.group_epoch, None, error))

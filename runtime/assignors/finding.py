@@ -1,0 +1,107 @@
+"""Which assignors there are: those built in, and those that installed distributions name.
+
+An assignor of one's own is an entry point of the group `fairlead.assignors`. Its code is
+imported where it is to run, in the assignor process, and only if a setting asks for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from ...actors.assignors.built_in import BUILT_IN
+from ...actors.assignors.interface import AssignorFactory, ConnectAssignor
+from .mishaps import USERS_ERRORS, told
+
+GROUP = "fairlead.assignors"
+METHODS = ("metadata", "assign", "on_assignment")
+VERSIONS = ("minimum_version", "maximum_version")
+
+
+class AssignorRefusedError(Exception):
+    """An assignor that was asked for can not be used: which, whose, why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An assignor that can be asked for, whether or not it will load: where it comes from."""
+
+    name: str
+    origin: str = "built in"
+
+
+def known_assignors() -> Sequence[Known]:
+    """Return all that can be asked for; nothing of them is imported."""
+    points = sorted(entry_points(group=GROUP), key=lambda each: each.name)
+    return [*map(Known, BUILT_IN), *(Known(each.name, origin(each)) for each in points)]
+
+
+def find_assignor(name: str) -> AssignorFactory:
+    """Return what makes the assignor of a name; raises `AssignorRefusedError`."""
+    points = list(entry_points(group=GROUP, name=name))
+    if name in BUILT_IN:
+        if points:
+            raise AssignorRefusedError(
+                f"assignor {name!r} is built in, and {origin(points[0])} goes by that name too:"
+                " rename that entry point, or uninstall it"
+            )
+        return BUILT_IN[name]
+    if not points:
+        names = ", ".join(dict.fromkeys(each.name for each in known_assignors()))
+        raise AssignorRefusedError(
+            f"there is no assignor {name!r}: name one of {names} in group.local.assignors, or"
+            f" install a distribution with an entry point {name} in the group {GROUP}"
+        )
+    if len(points) > 1:
+        both = " and ".join(map(origin, points))
+        raise AssignorRefusedError(f"{both} go by one name: uninstall all but one of them")
+    return _load(points[0])
+
+
+def make_assignor(name: str, make: AssignorFactory, conf: Mapping[str, str]) -> ConnectAssignor:
+    """Return an assignor, found to be one; raises `AssignorRefusedError`."""
+    try:
+        made = make(conf)
+        flaw = _flaw_in(made, name)
+    except USERS_ERRORS as error:
+        raise AssignorRefusedError(f"assignor {name!r} can not be made: {told(error)}") from error
+    if flaw:
+        raise AssignorRefusedError(f"assignor {name!r} is none: {flaw}; see ConnectAssignor")
+    return made
+
+
+def origin(point: EntryPoint) -> str:
+    """Return whose entry point this is: `entry point x = shop.rules:Nearest of shop 1.2`."""
+    dist = point.dist
+    whose = f"{dist.name} {dist.version}" if dist is not None else "an unknown distribution"
+    return f"entry point {point.name} = {point.value} of {whose}"
+
+
+def _load(point: EntryPoint) -> AssignorFactory:
+    try:
+        loaded: object = point.load()
+    except USERS_ERRORS as error:
+        raise AssignorRefusedError(
+            f"assignor {point.name!r} can not be imported: {told(error)} ({origin(point)}):"
+            " mend or reinstall it, or take it out of group.local.assignors"
+        ) from error
+    if not callable(loaded):
+        raise AssignorRefusedError(
+            f"assignor {point.name!r} is a {type(loaded).__name__} ({origin(point)}): let it name"
+            " a class, or a function, that makes an assignor from its configuration"
+        )
+    return cast("AssignorFactory", loaded)
+
+
+def _flaw_in(made: object, name: str) -> str:
+    """Return what keeps an object from being the assignor of this name, or nothing."""
+    kind = type(made).__name__
+    if missing := [each for each in METHODS if not callable(getattr(made, each, None))]:
+        return f"{kind} has no method {', '.join(missing)}"
+    for each in VERSIONS:
+        if type(getattr(made, each, None)) is not int:
+            return f"{kind}.{each} is not a whole number"
+    own_name = getattr(made, "name", None)
+    if own_name != name:
+        return f"{kind}.name is {own_name!r}, and its entry point is called {name!r}"
+    return ""

@@ -1,0 +1,117 @@
+"""What assignors return, checked and copied into plain values.
+
+A worker is sent these copies: it could not load an object of a class that only the
+assignor's own package knows, and nothing of that package is to run in a worker.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeGuard, cast
+
+from ...actors.assignors.interface import ConnectAssignor, Metadata
+from ...actors.group.members.validate import flaw_in_assignor
+from ...actors.messages.computing import Assignment
+from ...events.model import Assignor, Resource, Resources
+
+LONGEST_NAME = 100
+
+
+class WrongResultError(Exception):
+    """An assignor returned what is no result: says what it was, and what was expected."""
+
+
+def plain_assignment(made: object) -> Assignment:
+    """Return an assignment in plain values; raises `WrongResultError`."""
+    if not isinstance(made, Assignment):
+        raise WrongResultError(f"assign returned {_kind(made)}: return an Assignment")
+    return Assignment(
+        {
+            _text(member, "a key of members"): _resources(share, member)
+            for member, share in _items(made.members, "members")
+        },
+        {
+            _resource(each, "parked"): _number(deadline, f"parked: the deadline of {each}")
+            for each, deadline in _items(made.parked, "parked")
+        },
+        {
+            _resource(each, "unplaceable"): _text(reason, f"unplaceable: the reason of {each}")
+            for each, reason in _items(made.unplaceable, "unplaceable")
+        },
+        _number(made.version, "version"),
+        _bytes(made.metadata, "metadata"),
+        _number(made.again_at_ms, "again_at_ms"),
+    )
+
+
+def introduced(assignor: ConnectAssignor, name: str, said: object) -> Assignor:
+    """Return what a member's heartbeat says of an assignor; raises `WrongResultError`."""
+    if not isinstance(said, Metadata):
+        raise WrongResultError(f"metadata returned {_kind(said)}: return a Metadata")
+    plain = Assignor(
+        name,
+        _number(assignor.minimum_version, "minimum_version"),
+        _number(assignor.maximum_version, "maximum_version"),
+        _number(said.version, "version"),
+        _number(said.reason, "reason"),
+        _bytes(said.content, "content"),
+    )
+    if flaw := flaw_in_assignor(plain):
+        raise WrongResultError(flaw)
+    return plain
+
+
+def _items(found: object, what: str) -> Iterator[tuple[object, object]]:
+    if not isinstance(found, Mapping):
+        raise WrongResultError(f"{what} is {_kind(found)}: it must be a mapping")
+    yield from cast("Mapping[object, object]", found).items()
+
+
+def _resources(share: object, member: object) -> Resources:
+    if _is_plain(share):
+        return share
+    what = f"members: the share of {member}"
+    if isinstance(share, str | bytes) or not isinstance(share, Iterable):
+        raise WrongResultError(f"{what} is {_kind(share)}: it must be a set")
+    found = list(cast("Iterable[object]", share))
+    plain = frozenset(_resource(each, what) for each in found)
+    if len(plain) != len(found):
+        twice = next(each for each in found if found.count(each) > 1)
+        raise WrongResultError(f"{what} has {twice} twice")
+    return plain
+
+
+def _is_plain(share: object) -> TypeGuard[Resources]:
+    """Tell whether a share can be passed on as it is: most can, and there may be thousands."""
+    return type(share) is frozenset and all(
+        type(each) is Resource and type(each[0]) is str and type(each[1]) is int
+        for each in cast("Iterable[object]", share)
+    )
+
+
+def _resource(found: object, what: str) -> Resource:
+    if not isinstance(found, Resource):
+        kind = _kind(found)
+        named = f"{found:.{LONGEST_NAME}}, " if isinstance(found, str) else ""
+        raise WrongResultError(f"{what} has {named}{kind}: it must be a Resource")
+    return Resource(_text(found.connector, what), _number(found.task, what))
+
+
+def _text(found: object, what: str) -> str:
+    if not isinstance(found, str):
+        raise WrongResultError(f"{what} is {_kind(found)}: it must be a text")
+    return found if type(found) is str else str.__str__(found)
+
+
+def _number(found: object, what: str) -> int:
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise WrongResultError(f"{what} is {_kind(found)}: it must be a whole number")
+    return found if type(found) is int else int.__int__(found)
+
+
+def _bytes(found: object, what: str) -> bytes:
+    if not isinstance(found, bytes | bytearray | memoryview):
+        raise WrongResultError(f"{what} is {_kind(found)}: it must be bytes")
+    return bytes(memoryview(cast("bytes", found)))
+
+
+def _kind(found: object) -> str:
+    return "None" if found is None else f"of type {type(found).__qualname__}"

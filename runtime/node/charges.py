@@ -1,0 +1,53 @@
+"""What a supervisor keeps of each actor that it answers for, and when that starts again."""
+
+from dataclasses import dataclass
+
+from ...actors.actor import Address
+from .spec import ProcessView, Traits
+
+HEALTHY_SECONDS = 60.0
+"""How long a process must have lived for its next end to count as the first."""
+
+
+@dataclass(slots=True)
+class Charge:
+    """One actor that the supervisor answers for, through all of its processes."""
+
+    kind: str
+    name: str
+    address: Address | None = None
+    pid: int | None = None
+    state: str = "starting"
+    restarts: int = 0
+    failures: int = 0
+    started_at: float = 0.0
+    start_at: float = 0.0
+    detail: str = ""
+    tied_to: int | None = None
+    traits: Traits | None = None
+    """What sets a worker apart, where that is not what does so for all of its node."""
+    is_wanted: bool = True
+
+    def runs(self, pid: int | None) -> None:
+        """Take note that it does what it is there for."""
+        self.pid, self.detail = pid, ""
+        if self.state == "starting":
+            self.state = "running"
+
+    def back_off(self, now: float, backoff_ms: int, most_ms: int) -> bool:
+        """Let it rest before it starts again, the longer the more often; tell if not at all.
+
+        Only a worker rests after its first end: everybody waits for the others.
+        """
+        if now - self.started_at > HEALTHY_SECONDS:
+            self.failures = 0
+        is_light = self.kind != "worker" and self.failures == 0
+        delay_ms = 0 if is_light else min(backoff_ms << min(self.failures, 16), most_ms)
+        self.failures += 1
+        self.restarts += 1
+        self.state, self.start_at = "backing-off", now + delay_ms / 1000
+        return is_light
+
+    def view(self, url: str) -> ProcessView:
+        """Return what others are told of it."""
+        return ProcessView(self.name, self.pid, url, self.state, self.restarts, self.detail)

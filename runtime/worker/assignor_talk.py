@@ -1,0 +1,88 @@
+"""What a worker says to its assignors, and of them to its supervisor."""
+
+import logging
+from collections.abc import Callable
+
+from ...actors.actor import Address
+from ...actors.messages.assignors import Assign, Introduced
+from ...actors.messages.computing import Install
+from ...events.group import Group
+from ...events.model import Assignor
+from ..node.spec import AssignorAt, AssignorHangs, StartWorker, WorkerSays
+from .computing import Computing
+from .counsel import Counsel
+from .seat import facts_of
+
+LOGGER = logging.getLogger(__name__)
+
+
+class AssignorTalk:
+    """Carries a worker's questions to the assignor process, wherever that is."""
+
+    def __init__(
+        self,
+        order: StartWorker,
+        counsel: Counsel,
+        computing: Computing,
+        say: Callable[[Address, object], None],
+        supervisor: Address,
+    ) -> None:
+        self._order = order
+        self._counsel = counsel
+        self._computing = computing
+        self._say = say
+        self._supervisor = supervisor
+        self._address: Address | None = None
+        self._trouble = ""
+
+    @property
+    def may_join(self) -> bool:
+        """Whether all has been said that a join has to say; the group's own assignor says none."""
+        return self._order.node.server_assignor is not None or self._counsel.is_known
+
+    def ask(self, message: object | None) -> None:
+        """Send the assignor process what there is to be sent, if there is such a process."""
+        if message is not None and self._address is not None:
+            self._say(self._address, message)
+
+    def moved(self, news: AssignorAt, epoch: int, now_ms: int) -> Install | None:
+        """Turn to a new process; return what is to be handed in instead of asking it as well."""
+        self._address = news.address
+        if self._order.node.server_assignor is None:
+            self._counsel.moved(news.pid)
+            self.ask(self._counsel.tick(now_ms))
+        asked = self._computing.assignor_moved(epoch, now_ms)
+        if not isinstance(asked, Assign):
+            return asked
+        self.ask(asked)
+        return None
+
+    def tick(self, now_ms: int) -> None:
+        """Ask what is to be asked by now, and report a process that does not answer."""
+        self.ask(self._counsel.tick(now_ms))
+        self.ask(self._computing.ask_again(now_ms))
+        pid = self._counsel.overdue(now_ms)
+        if self._computing.overdue(now_ms):
+            pid = self._counsel.pid
+        if pid is not None:
+            self._say(self._supervisor, AssignorHangs(pid, self._order.name))
+
+    def introduced(self, reply: Introduced, now_ms: int) -> tuple[Assignor, ...] | None:
+        """Return what heartbeats are to say from now on; None: what they said before."""
+        trouble = "; ".join(reply.errors)
+        if trouble != self._trouble:
+            self._trouble = trouble
+            if trouble:
+                LOGGER.error("%s: %s", self._order.name, trouble)
+            self._say(self._supervisor, WorkerSays(self._order.name, trouble))
+        return self._counsel.introduced(reply, now_ms)
+
+    def tell_warmth(self, *, is_warm: bool) -> None:
+        """Have the assignors know whether the worker can take work."""
+        self._counsel.is_now(facts_of(self._order, is_warm=is_warm))
+
+    def tell_share(self, group: Group, member_id: str) -> None:
+        """Have the assignor know what this member has been given, as the log says."""
+        member = group.members.get(member_id)
+        if member is not None:
+            self.ask(self._counsel.give(group.target, frozenset(member.current.assigned)))

@@ -1,0 +1,245 @@
+"""Assignors of one's own on a real node: installed, at work, and at their worst."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cluster.deeds import overlaps
+from cluster.node import Node, eventually
+from cluster.remains import NotStartedError, Starts
+from local_assignors.packages import install, install_example
+
+from fairlead.events.model import Resource
+
+pytestmark = pytest.mark.cluster
+
+EXAMPLE = Path(__file__).parents[2] / "deploy" / "together"
+ASSIGNOR = "assignor assignor"
+
+SOON: dict[str, Any] = {"retry_ms": 500}
+"""A failed attempt does not rest for long here."""
+
+FAULTY = """
+import os, time
+from pathlib import Path
+
+class Faulty:
+    name, minimum_version, maximum_version = "faulty", 0, 0
+    def __init__(self, conf):
+        self.deed, self.trigger = getattr(self, conf["deed"]), Path(conf["trigger"])
+    def metadata(self, worker):
+        if self.deed == self.mute and self.trigger.exists():
+            self.mute(None)
+        return plain_metadata(worker)
+    def assign(self, group):
+        return self.deed(group) if self.trigger.exists() else deferred.assign(group)
+    def on_assignment(self, assignment):
+        with self.trigger.with_name("given").open("a") as file:
+            print(assignment.member_id, *sorted(map(str, assignment.resources)), file=file)
+    def mute(self, group):
+        raise LookupError("no idea")
+    def hang(self, group):
+        with self.trigger.with_name("hangs").open("a") as file:
+            print(os.getpid(), file=file)
+        while True:
+            time.sleep(1)
+    def hang_once(self, group):
+        self.trigger.unlink()
+        self.hang(group)
+    def eat(self, group):
+        eaten = []
+        while True:
+            eaten.append(bytearray(1 << 20))
+    def end(self, group):
+        os._exit(3)
+    def invent(self, group):
+        made = deferred.assign(group)
+        members = {**made.members, min(made.members): {Resource("stranger", 7)}}
+        return Assignment(members)
+    def misspell(self, group):
+        return Assignment({member: ["numbers-0"] for member in group.members})
+"""
+
+
+def trigger(folder: Path) -> Path:
+    """The file that has the assignor go wrong while it is there."""
+    place = folder / "node"
+    place.mkdir(exist_ok=True)
+    return place / "trigger"
+
+
+def faulty(start_node: Starts, folder: Path, deed: str, **order: Any) -> Node:
+    """A node whose only assignor does a deed while it is triggered."""
+    install(folder / "node" / "site", FAULTY, "faulty = shop_rules:Faulty")
+    conf = {"deed": deed, "trigger": str(trigger(folder))}
+    node = start_node(**{**SOON, "assignors": ["faulty"], "assignor_conf": conf, **order})
+    if not trigger(folder).exists():
+        node.settles(
+            *order.get("workers", ("w1", "w2"))
+        )  # with all workers, so that nothing has to move when there is work
+    return node
+
+
+def fails(start_node: Starts, folder: Path, deed: str, **order: Any) -> tuple[Node, str]:
+    """A node whose workers run on while no target can be computed, and the error of it."""
+    node = faulty(start_node, folder, deed, **order)
+    node.put("numbers", 4)
+    node.runs_tasks("numbers", 4, "w1", "w2")
+    before, members = node.held(), set(node.group().members)
+    trigger(folder).touch()
+    node.put("letters", 2)
+    eventually(lambda: node.group().target.error != "", "an attempt has failed")
+    assert (node.held(), set(node.group().members)) == (before, members)
+    return node, node.group().target.error
+
+
+def recovers(node: Node, folder: Path) -> None:
+    """See that nothing was lost: once the assignor is well the next attempt succeeds."""
+    trigger(folder).unlink()
+    node.runs_tasks("letters", 2, "w1", "w2")
+    assert all(deed.is_begin for deed in node.deeds())
+    assert overlaps(node.spans()) == []
+
+
+def test_the_example_keeps_connectors_together(start_node: Starts, tmp_path: Path) -> None:
+    install_example(tmp_path / "node" / "site", EXAMPLE)
+    node = start_node(assignors=["together"], workers=["w1", "w2", "w3"])
+    for name in ("numbers", "letters", "words"):
+        node.put(name, 3)
+        node.runs_tasks(name, 3, "w1", "w2", "w3")
+    assert node.group().target.assignor == "together"
+    runs = {
+        name: [worker for worker, held in node.held().items() if f"{name}-0" in held]
+        for name in ("numbers", "letters", "words")
+    }
+    for name, (worker,) in runs.items():
+        assert {name, *(f"{name}-{task}" for task in range(3))} <= node.held()[worker]
+
+
+def test_an_assignor_hears_what_its_worker_was_given(start_node: Starts, tmp_path: Path) -> None:
+    node = faulty(start_node, tmp_path, "end", workers=["w1"])
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1")
+    (member,) = node.group().members
+    last = f"{member} numbers numbers-0 numbers-1"
+    given = trigger(tmp_path).with_name("given")
+    eventually(lambda: given.read_text().splitlines()[-1] == last, "it was told of all")
+
+
+@pytest.mark.parametrize(
+    ("deed", "why"),
+    [
+        ("invent", "stranger-7"),
+        (
+            "misspell",
+            "assignor faulty: WrongResultError: members: the share of {} has numbers-0,"
+            " of type str: it must be a Resource",
+        ),
+        ("mute", "assignor faulty: LookupError: no idea (shop_rules.py, line 25)"),
+        ("end", "the process of assignor faulty ended 3 times over it"),
+    ],
+)
+def test_a_wrong_result_is_refused_with_what_is_wrong_and_the_old_target_runs_on(
+    start_node: Starts, tmp_path: Path, deed: str, why: str
+) -> None:
+    node, error = fails(start_node, tmp_path, deed)
+    assert any(why.format(member) in error for member in node.group().members), error
+    recovers(node, tmp_path)
+
+
+def test_a_hungry_assignor_gets_no_more_than_it_may_and_its_process_lives(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node, error = fails(start_node, tmp_path, "eat", assignor_memory=128 << 20)
+    assert error.startswith("assignor faulty: MemoryError")
+    assert node.view().assignors[0].restarts == 0
+    recovers(node, tmp_path)
+
+
+QUICK: dict[str, Any] = {"session_ms": 2_500, "rebalance_ms": 5_000}
+"""Sessions that end well before a computation that hangs is given up."""
+
+
+def test_a_hang_is_ended_before_the_next_member_is_asked_and_no_heartbeat_waits(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node = faulty(start_node, tmp_path, "hang_once", **QUICK)
+    node.put("numbers", 4)
+    node.runs_tasks("numbers", 4, "w1", "w2")
+    members, pid = set(node.group().members), node.pid(ASSIGNOR)
+    trigger(tmp_path).touch()
+    node.put("letters", 2)
+    node.runs_tasks("letters", 2, "w1", "w2")
+    assert (set(node.group().members), node.group().target.failures) == (members, 0)
+    assert trigger(tmp_path).with_name("hangs").read_text().split() == [str(pid)]
+    (assignor,) = node.view().assignors
+    assert (assignor.restarts, assignor.state) == (1, "running")
+    assert assignor.detail.startswith(f"process {pid} was killed: w")
+    assert all(deed.is_begin for deed in node.deeds())
+
+
+def test_with_an_assignor_that_always_hangs_the_attempt_fails_and_the_old_target_runs_on(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node, error = fails(start_node, tmp_path, "hang", **QUICK)
+    assert error == "no member computed an assignment in time"
+    hung = trigger(tmp_path).with_name("hangs").read_text().split()
+    assert (len(hung), len(set(hung))) == (2, 2), "each member's turn had a process of its own"
+    recovers(node, tmp_path)
+
+
+def test_a_frozen_assignor_process_is_replaced_also_when_nothing_is_to_be_computed(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node = faulty(start_node, tmp_path, "end", **QUICK)
+    node.settles("w1", "w2")
+    pid = node.hit(ASSIGNOR, signal.SIGSTOP)
+    eventually(lambda: node.pids(ASSIGNOR) not in ([], [pid]), "another one is there")
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+
+
+def test_a_worker_for_which_no_assignor_speaks_says_so_and_joins_when_one_does(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    trigger(tmp_path).touch()
+    node = faulty(start_node, tmp_path, "mute", workers=["w1"])
+    why = "assignor faulty is left out: LookupError: no idea (shop_rules.py, line 25)"
+    eventually(lambda: node.view().workers[0].detail == why, "it says why")
+    assert node.group().members == {}
+    trigger(tmp_path).unlink()
+    node.settles("w1")
+    eventually(lambda: node.view().workers[0].detail == "", "all is well")
+
+
+def test_where_one_assignor_does_not_speak_the_others_do(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    trigger(tmp_path).touch()
+    node = faulty(start_node, tmp_path, "mute", assignors=["faulty", "deferred"])
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    assert node.group().target.assignor == "deferred"
+    trigger(tmp_path).unlink()
+    eventually(lambda: node.group().target.assignor == "faulty", "the preferred one is back")
+    assert Resource("numbers", 1) in node.group().holders
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("", "there is no assignor 'mine': name one of balanced, "),
+        ("import nowhere_else", "assignor 'mine' can not be imported: ModuleNotFoundError: No"),
+        ("import os; os._exit(1)", "its process ended while it loaded the assignors"),
+        ("import time; time.sleep(60)", "process "),
+    ],
+)
+def test_a_node_does_not_start_without_an_assignor_that_was_asked_for(
+    start_node: Starts, tmp_path: Path, source: str, why: str
+) -> None:
+    if source:
+        install(tmp_path / "node" / "site", source, "mine = shop_rules:Mine")
+    with pytest.raises(NotStartedError) as told:
+        start_node(assignors=["mine"], **QUICK)
+    assert str(told.value).startswith(f"failed: {why}")

@@ -1,0 +1,47 @@
+"""Distributions with assignors, as an installer leaves them in a folder."""
+
+import tomllib
+from pathlib import Path
+
+IMPORTS = """
+from collections.abc import Mapping
+from fairlead.actors.assignors import deferred
+from fairlead.actors.assignors.interface import Metadata, plain_metadata
+from fairlead.actors.messages.computing import Assignment
+from fairlead.events.model import Resource
+"""
+
+ASSIGNOR = """
+class Mine:
+    name, minimum_version, maximum_version = "mine", 0, 2
+    def __init__(self, conf):
+        self.conf = conf
+    def metadata(self, worker):
+        return plain_metadata(worker)
+    def assign(self, group):
+        return deferred.assign(group)
+    def on_assignment(self, assignment):
+        pass
+"""
+
+
+def install(
+    site: Path, source: str, *points: str, dist: str = "shop", module: str = "shop_rules"
+) -> None:
+    """Install a module, and entry points such as `mine = shop_rules:Mine`."""
+    site.mkdir(parents=True, exist_ok=True)
+    (site / f"{module}.py").write_text(IMPORTS + source)
+    info = site / f"{dist.replace('-', '_')}-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("\n".join(["[fairlead.assignors]", *points]))
+
+
+def install_example(site: Path, example: Path) -> None:
+    """Install a distribution from its folder: what its pyproject.toml names, as it says it."""
+    project = tomllib.loads((example / "pyproject.toml").read_text())
+    points = project["project"]["entry-points"]["fairlead.assignors"]
+    (module,) = project["tool"]["setuptools"]["py-modules"]
+    told = (f"{name} = {value}" for name, value in points.items())
+    install(site, "", *told, dist=project["project"]["name"], module=module)
+    (site / f"{module}.py").write_text((example / f"{module}.py").read_text())

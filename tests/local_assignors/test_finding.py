@@ -1,0 +1,109 @@
+"""Assignors are found by name, and what can not be used is refused with whose it is and why."""
+
+import pytest
+from local_assignors.conftest import Installs
+from local_assignors.packages import ASSIGNOR
+
+from fairlead.runtime.assignors.finding import (
+    AssignorRefusedError,
+    Known,
+    find_assignor,
+    known_assignors,
+    make_assignor,
+)
+
+BUILT_IN = ["balanced", "deferred", "simple-cooperative", "eager", "incremental"]
+MINE = "mine = shop_rules:Mine"
+ORIGIN = "entry point mine = shop_rules:Mine of shop 1.2"
+
+
+def refusal(name: str = "mine") -> str:
+    """Why an assignor is refused."""
+    with pytest.raises(AssignorRefusedError) as told:
+        make_assignor(name, find_assignor(name), {})
+    return str(told.value)
+
+
+def test_the_built_in_ones_are_there_by_name_and_range() -> None:
+    made = [make_assignor(name, find_assignor(name), {}) for name in BUILT_IN]
+    assert [(each.name, each.minimum_version) for each in made] == [(each, 0) for each in BUILT_IN]
+    assert all(each.maximum_version >= 0 for each in made)
+    assert known_assignors() == [Known(name) for name in BUILT_IN]
+
+
+def test_an_entry_point_is_an_assignor_and_is_made_with_its_settings(installed: Installs) -> None:
+    installed(ASSIGNOR, MINE)
+    made = make_assignor("mine", find_assignor("mine"), {"speed": "9"})
+    assert (made.name, made.minimum_version, made.maximum_version) == ("mine", 0, 2)
+    assert vars(made) == {"conf": {"speed": "9"}}
+
+
+def test_listing_imports_nothing(installed: Installs) -> None:
+    installed("raise RuntimeError", MINE)
+    assert known_assignors()[len(BUILT_IN) :] == [Known("mine", ORIGIN)]
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(installed: Installs) -> None:
+    installed(ASSIGNOR, MINE)
+    assert refusal("mini") == (
+        "there is no assignor 'mini': name one of balanced, deferred, simple-cooperative, eager,"
+        " incremental, mine in group.local.assignors, or install a distribution with an entry"
+        " point mini in the group fairlead.assignors"
+    )
+
+
+def test_a_name_that_is_built_in_is_nobody_elses(installed: Installs) -> None:
+    installed(ASSIGNOR, "balanced = shop_rules:Mine")
+    assert refusal("balanced") == (
+        "assignor 'balanced' is built in, and entry point balanced = shop_rules:Mine of shop 1.2"
+        " goes by that name too: rename that entry point, or uninstall it"
+    )
+
+
+def test_two_of_one_name_are_refused_with_both(installed: Installs) -> None:
+    installed(ASSIGNOR, MINE)
+    installed(ASSIGNOR, "mine = shop_too:Mine", dist="shop-too", module="shop_too")
+    told = refusal()
+    assert ORIGIN in told
+    assert "entry point mine = shop_too:Mine of shop-too 1.2" in told
+    assert told.endswith("go by one name: uninstall all but one of them")
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (
+            "import nowhere_to_be_found",
+            "ModuleNotFoundError: No module named 'nowhere_to_be_found'",
+        ),
+        ("1 / 0", "ZeroDivisionError: division by zero (shop_rules.py, line 7)"),
+        ("raise SystemExit(3)", "SystemExit: 3 (shop_rules.py, line 7)"),
+        ("Yours = 1", "AttributeError: module 'shop_rules' has no attribute 'Mine'"),
+    ],
+)
+def test_what_can_not_be_imported_says_whose_it_is(
+    installed: Installs, source: str, why: str
+) -> None:
+    installed(source, MINE)
+    told = refusal()
+    assert told.startswith(f"assignor 'mine' can not be imported: {why}")
+    assert told.endswith(
+        f"({ORIGIN}): mend or reinstall it, or take it out of group.local.assignors"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("self.conf = conf", "1 / 0"), "can not be made: ZeroDivisionError: division by zero"),
+        (("def assign(", "def a("), "is none: Mine has no method assign; see ConnectAssignor"),
+        (('"mine", 0, 2', '"mine", 0, "2"'), "is none: Mine.maximum_version is not a whole number"),
+        (('"mine"', '"yours"'), "is none: Mine.name is 'yours', and its entry point is called"),
+        (("class Mine", "Mine = 1\nclass Other"), "is a int (entry point mine = shop_rules:Mine"),
+    ],
+)
+def test_what_is_no_assignor_says_what_it_lacks(
+    installed: Installs, change: tuple[str, str], why: str
+) -> None:
+    installed(ASSIGNOR.replace(*change), MINE)
+    assert refusal().startswith(f"assignor 'mine' {why}")

@@ -1,0 +1,31 @@
+"""The example in the README does what it says."""
+
+import re
+from pathlib import Path
+
+from local_assignors.conftest import Installs
+
+from fairlead.actors.assignors.interface import Worker
+from fairlead.actors.messages.computing import MemberView, Snapshot
+from fairlead.events.model import NOTHING, Resource
+from fairlead.runtime.assignors.panel import Panel
+
+README = Path(__file__).parents[2] / "README.md"
+WORK = frozenset({Resource("a"), Resource("a", 0)})
+
+
+def member(name: str) -> MemberView:
+    """A member without any work."""
+    return MemberView(name, 1, None, f"here/{name}", None, 0, 0, b"", NOTHING, NOTHING)
+
+
+def test_the_smallest_assignor_gives_everything_to_its_favourite(installed: Installs) -> None:
+    (source,) = re.findall(r"```python\n(.*?class AllOnOne.*?)```", README.read_text(), re.DOTALL)
+    installed(source, "all-on-one = shop_rules:AllOnOne")
+    panel = Panel(("all-on-one",), {"favourite": "w2"})
+    members = {name: member(name) for name in ("w1", "w2")}
+    snapshot = Snapshot(1, 0, "all-on-one", b"", WORK, members, (), {}, NOTHING, 0)
+    assert panel.introduce("w1", Worker("w1"), 1).errors == ()
+    made = panel.assign("w1", snapshot).assignment
+    assert made is not None
+    assert made.members == {"w1": NOTHING, "w2": WORK}
