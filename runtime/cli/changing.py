@@ -59,7 +59,17 @@ def delete(
 
 def read_connector(file: Path) -> tuple[str, dict[str, str]]:
     """Return the name and the config in a file; raises `Failed`, `Misused`."""
+    return _connector(file, _parsed(file))
+
+
+def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:
+    """Return the connectors in a file, which holds one or a list; raises `Failed`, `Misused`."""
     found = _parsed(file)
+    several = cast("list[object]", found) if isinstance(found, list) else [found]
+    return [_connector(file, each) for each in several]
+
+
+def _connector(file: Path, found: object) -> tuple[str, dict[str, str]]:
     if not isinstance(found, Mapping):
         raise Misused(f"{file} holds no connector: name and config are expected")
     members = {str(key): value for key, value in cast("Mapping[object, object]", found).items()}

@@ -15,7 +15,17 @@ import typer
 from ...events.codec import CodecError
 from ...events.log.errors import LogError
 from ..config.errors import ConfigError
-from . import changing, explaining, log_verbs, node_verbs, operating, reading, settings, simulate
+from . import (
+    changing,
+    explaining,
+    log_verbs,
+    node_verbs,
+    operating,
+    planning,
+    reading,
+    settings,
+    simulate,
+)
 from .outcome import FAILED, MISUSED, Failed
 from .printing import plain
 
@@ -63,6 +73,7 @@ for _verb in (
     reading.describe,
     explaining.history,
     explaining.explain,
+    planning.plan,
     settings.config,
 ):
     app.command(rich_help_panel=LOOK)(_verb)

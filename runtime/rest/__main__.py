@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 from base64 import urlsafe_b64encode
+from dataclasses import replace
 from hashlib import blake2b
 from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
@@ -24,6 +25,7 @@ from ...actors.actor import KEY_BYTES
 from ...projections.metrics import Exposition, RequestMetrics
 from ..config.secrets import Vault
 from ..connectors.plugins import find_plugins
+from ..planning.assignors import built_in_assignors
 from .app import make_app
 from .gateway import Gateway
 from .listeners import DEFAULT, CannotListen, listen, parse, where
@@ -44,7 +46,7 @@ class CannotServe(Exception):  # noqa: N818  # says what happened
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve until SIGTERM, SIGINT or the parent's end; return the exit code."""
-    options = _options().parse_args(arguments)
+    options = options_parser().parse_args(arguments)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the server would take it up again
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -60,13 +62,16 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_FAILED
     gateway = Gateway(options.data_dir)
     try:
-        _serve(_service(options.data_dir, options.group, gateway, key), sockets)
+        service = _service(options.data_dir, options.group, gateway, key)
+        assignors = built_in_assignors(dict(options.assignor))
+        _serve(replace(service, assignors=assignors), sockets)
     finally:
         gateway.close()
     return 0
 
 
-def _options() -> argparse.ArgumentParser:
+def options_parser() -> argparse.ArgumentParser:
+    """Return what reads the command line of the process."""
     parser = argparse.ArgumentParser(prog="python -m fairlead.runtime.rest", description=__doc__)
     parser.add_argument("--data-dir", type=Path, required=True, help="the node's data folder")
     parser.add_argument("--group", default="connect", help="group that Connect's paths mean")
@@ -74,9 +79,24 @@ def _options() -> argparse.ArgumentParser:
         "--listener", action="append", metavar="URL", help=f"where to listen, {DEFAULT} if none"
     )
     parser.add_argument(
+        "--assignor",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="KEY=VALUE",
+        help="a setting assignor.KEY, by which plans are made as well",
+    )
+    parser.add_argument(
         "--parent", type=int, default=os.getppid(), metavar="PID", help="process to die with"
     )
     return parser
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value
 
 
 def _service(data_dir: Path, group_id: str, gateway: Gateway, key: bytes) -> Service:

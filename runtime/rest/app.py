@@ -5,7 +5,19 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from . import commands, connectors, group_commands, groups, history, operators, plugins, root
+from . import (
+    assignors,
+    commands,
+    connectors,
+    group_commands,
+    groups,
+    history,
+    operators,
+    placements,
+    plan,
+    plugins,
+    root,
+)
 from .errors import ErrorBody, handle_errors
 from .meter import Meter
 from .service import Service
@@ -30,7 +42,8 @@ def make_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     handle_errors(app)
-    for module in (root, connectors, commands, plugins, groups, history, group_commands, operators):
+    reads = (root, connectors, plugins, assignors, groups, history, plan)
+    for module in (*reads, commands, group_commands, operators, placements):
         app.include_router(module.router)
     app.add_middleware(Meter, requests=service.requests)
     return app

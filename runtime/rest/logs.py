@@ -15,6 +15,7 @@ from ...events.codec import CodecError
 from ...events.group import Group
 from ...events.log.errors import LogError, NoLogError
 from ...events.log.reader import LogReader
+from ...projections.downtimes import Downtimes, Measured
 from ...projections.explanation import Explanation, explain
 from ...projections.follow import Follower
 from ...projections.history import History, history_of
@@ -39,6 +40,7 @@ class GroupLogs:
             self._open = undo.pop_all()
         self._offsets: LogReader | None = None
         self._rebalances = Rebalances()
+        self._downtimes = Downtimes()
 
     @property
     def group(self) -> Group:
@@ -74,6 +76,11 @@ class GroupLogs:
         Raises `NotToldError`, `LogError`, `CodecError`.
         """
         return explain(self._control, group_epoch)
+
+    def downtimes(self) -> Measured:
+        """Return what past hand-overs took; reads what is new. Raises `LogError`, `CodecError`."""
+        self._downtimes.catch_up(self._control)
+        return self._downtimes.measured()
 
     def close(self) -> None:
         """Let go of the logs."""

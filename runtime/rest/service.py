@@ -1,16 +1,18 @@
 """What every route works with, and how it gets hold of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends
 from starlette.requests import Request
 
+from ...actors.planning.rehearsal import Assign
 from ...projections.metrics import Exposition, RequestMetrics
 from ..config.secrets import Vault
 from ..connectors.common_keys import CONNECTOR_CLASS
 from ..connectors.plugins import Plugins, PluginUnknown
+from ..planning.assignors import built_in_assignors
 from .gateway import Commands
 from .logs import Logs
 
@@ -31,6 +33,8 @@ class Service:
     vault: Vault
     requests: RequestMetrics
     exposition: Exposition
+    assignors: Mapping[str, Assign] = field(default_factory=built_in_assignors)
+    """What plans are computed with: fairlead's own assignors, by name."""
 
     def kind_of(self, config: Mapping[str, str]) -> str:
         """Return Connect's word for the direction of a connector: source, sink or unknown."""

@@ -102,6 +102,7 @@ GROUPS = [
         "connectors": 1,
         "configured": 3,
         "assigned": 3,
+        "assignor_error": "",
     }
 ]
 GROUP = {
@@ -126,6 +127,14 @@ GROUP = {
     "unknown_records": 0,
 }
 PLUGINS = [{"class": CLASS, "type": "source", "version": "1.0", "delivery": "exactly-once"}]
+ASSIGNORS = {
+    "assignors": [
+        {"name": "balanced", "origin": "built in"},
+        {"name": "mine", "origin": "entry point mine = shop:Mine of shop 1.2"},
+    ],
+    "processes_known": True,
+    "processes": [{"pid": 77, "state": "running", "restarts": 1, "detail": ""}],
+}
 KEYS = [
     {
         "name": "source.path",
@@ -155,5 +164,6 @@ ANSWERS: dict[str, object] = {
     "/groups": GROUPS,
     "/groups/connect": GROUP,
     "/connector-plugins": PLUGINS,
+    "/assignors": ASSIGNORS,
     f"/connector-plugins/{CLASS}/config": KEYS,
 }

@@ -72,6 +72,7 @@ MOVED = {
         "kept": [{"seat": W1, "resources": ["a", "a-0"]}],
         "parked": [{"id": f"b-{n}", "deadline_ms": 1_357_000_300_000} for n in range(2)],
         "unplaceable": [{"id": "c", "reason": "pinned to w9"}],
+        "next_moves_at_ms": 1_357_000_030_000,
     },
     "total_ms": 2_500,
     "phases": [{"phase": "detect", "took_ms": 0, "note": ""}],
@@ -109,6 +110,7 @@ Assignor:     uniform
 Computed by:  the coordinator
 Kept:         2 (w1(1b9d6bcd) 2)
 Parked:       b-0 b-1 until 2013-01-01T00:31:40.000Z
+More moves:   at 2013-01-01T00:27:10.000Z
 Left out:     c: pinned to w9
 
 PHASE   TOOK     NOTE

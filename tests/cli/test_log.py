@@ -128,7 +128,11 @@ def test_programs_get_whole_records(run: Run, data_dir: Path) -> None:
             "kind": "ScheduledRebalance",
             "type": 21,
             "version": 1,
-            "value": {"parked": {"flights-2": written.TIME_MS + 300_000}, "fired": []},
+            "value": {
+                "parked": {"flights-2": written.TIME_MS + 300_000},
+                "fired": [],
+                "again_at_ms": 0,
+            },
         },
     ]
     as_json = run("log", "show", *here, "json").out.splitlines()

@@ -24,6 +24,10 @@ w1    running      STABLE           4      1           1      4711  0
 w2                 STABLE,cordoned  4      0           1
 w3    backing-off                                                   3
 
+Troubles
+TROUBLE    REASON
+worker w3  killed
+
 NAME     TYPE    STATE    WORKER  TASKS  CLASS
 flights  source  RUNNING  w1      1/2    SparkPipeline
 """
@@ -50,6 +54,14 @@ connect  Stable  4      4           2        1           3/3
     "plugins": """\
 NAME           TYPE    VERSION  DELIVERY      MODULE
 SparkPipeline  source  1.0      exactly-once  fairlead.runtime.connectors.spark_pipeline
+""",
+    "assignors": """\
+NAME      ORIGIN
+balanced  built in
+mine      entry point mine = shop:Mine of shop 1.2
+
+PROCESS  STATE    RESTARTS  DETAIL
+77       running  1
 """,
 }
 DESCRIBED = {
@@ -128,6 +140,7 @@ DOCUMENTS: dict[str, Any] = {
     "get workers": answered.WORKERS,
     "get groups": answered.GROUPS,
     "get plugins": answered.PLUGINS,
+    "get assignors": answered.ASSIGNORS,
     "describe connector flights": {**answered.INFO, "status": answered.STATUS},
     "describe worker w1": answered.WORKERS["workers"][0],
     "describe group connect": answered.GROUP,
@@ -137,6 +150,54 @@ DOCUMENTS: dict[str, Any] = {
 
 def test_status_is_the_cluster_at_a_glance(run: Run, cluster: Cluster) -> None:
     assert run("status", "--url", cluster.url) == (0, STATUS.format(url=cluster.url), "")
+
+
+def test_status_tells_why_no_target_could_be_computed(run: Run, cluster: Cluster) -> None:
+    error = "assignor mine: ZeroDivisionError: division by zero (shop.py, line 7)"
+    cluster.answer("GET", "/groups", [{**answered.GROUPS[0], "assignor_error": error}])
+    told = run("status", "--url", cluster.url).out
+    rows = f"group connect  {error}\nworker w3      killed\n"
+    assert f"\nTroubles\nTROUBLE        REASON\n{rows}" in told
+
+
+WITH_TRAITS = """\
+NAME  PROCESS      MEMBER           EPOCH  CONNECTORS  TASKS  ZONE  TAGS     CAP  PID   RESTARTS
+w1    running      STABLE           4      1           1      b     gpu,ssd  2    4711  0
+w2                 STABLE,cordoned  4      0           1                     1
+w3    backing-off                                                                       3
+"""
+
+
+def test_what_sets_workers_apart_is_told_where_anything_does(run: Run, cluster: Cluster) -> None:
+    traits = {"rack": "b", "tags": ["gpu", "ssd"], "capacity": 2}
+    plain: dict[str, Any] = {"tags": [], "capacity": 1}
+    first, second, third = answered.WORKERS["workers"]
+    members = [{**answered.MEMBER_1, **traits}, {**answered.MEMBER_2, **plain}]
+    workers = [{**first, "member": members[0]}, {**second, "member": members[1]}, third]
+    cluster.answer("GET", "/workers", {"workers": workers})
+    assert run("get", "workers", "--url", cluster.url) == (0, WITH_TRAITS, "")
+    told = run("describe", "worker", "w1", "--url", cluster.url).out
+    assert "Zone:       b\nTags:       gpu,ssd\nCapacity:   2\n" in told
+    cluster.answer("GET", "/groups/connect", {**answered.GROUP, "members": members})
+    told = run("describe", "group", "connect", "--url", cluster.url).out
+    assert "\nw1      STABLE  4      b     gpu,ssd  2    flights flights-0" in told
+
+
+def test_what_nobody_can_take_is_told_with_the_reason(run: Run, cluster: Cluster) -> None:
+    reason = "needs tag gpu: no worker that takes work meets this"
+    nowhere = {"state": "UNASSIGNED", "worker_id": "", "reason": reason}
+    idle = {"id": 1, "state": "UNASSIGNED", "worker_id": answered.URL_1}
+    status = {"connector": nowhere, "tasks": [{"id": 0, **nowhere}, idle], "type": "source"}
+    entry = {"status": status, "info": answered.INFO}
+    cluster.answer("GET", "/connectors?expand=status&expand=info", {"flights": entry})
+    left_out = [answered.resource("flights", reason=reason)]
+    target = {"assignor": "balanced", "unplaceable": left_out}
+    cluster.answer("GET", "/groups/connect", {**answered.GROUP, "target": target})
+    rows = f"flights      {reason}\nflights-0    {reason}\n"
+    told = run("status", "--url", cluster.url).out
+    assert told.endswith(f"\nUnplaceable\nUNPLACEABLE  REASON\n{rows}")
+    told = run("describe", "group", "connect", "--url", cluster.url).out
+    assert f"\nUnplaceable\nUNPLACEABLE  REASON\nflights      {reason}\n" in told
 
 
 @pytest.mark.parametrize("kind", LISTED)

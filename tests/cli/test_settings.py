@@ -8,14 +8,18 @@ from cli.conftest import Run
 
 from fairlead.runtime.config.keys import KEYS
 
+HANDED_ON = {"spark.conf", "assignor.conf"}
+"""What has no value of its own: each setting below it has."""
+
 
 def test_every_setting_is_told_with_value_default_unit_meaning_and_source(
     run: Run,
 ) -> None:
     Path("node.toml").write_text("workers = 3\n")
-    ended = run("config", "--config", "node.toml", "--set", "spark.conf.spark.x=1", "-o", "json")
+    handed = ("--set", "spark.conf.spark.x=1", "--set", "assignor.conf.x=2")
+    ended = run("config", "--config", "node.toml", *handed, "-o", "json")
     told = {each["key"]: each for each in json.loads(ended.out)}
-    assert told.keys() == {*KEYS, "spark.conf.spark.x"} - {"spark.conf"}
+    assert told.keys() == {*KEYS, "spark.conf.spark.x", "assignor.conf.x"} - HANDED_ON
     assert told["workers"] == {
         "key": "workers",
         "value": "3",
@@ -37,6 +41,10 @@ def test_every_setting_is_told_with_value_default_unit_meaning_and_source(
         "source": "default",
     }
     assert told["spark.conf.spark.x"]["value"] == "1"
+    assert (told["assignor.conf.x"]["value"], told["assignor.conf.x"]["source"]) == (
+        "2",
+        "the command line",
+    )
 
 
 def test_the_table_fits_the_terminal_and_names_every_setting_twice(run: Run) -> None:
@@ -45,14 +53,17 @@ def test_the_table_fits_the_terminal_and_names_every_setting_twice(run: Run) -> 
     assert max(map(len, ended.out.splitlines())) <= 100
     values, meanings = ended.out.split("\n\n")
     assert [line.split()[0] for line in values.splitlines()[1:]] == [
-        key for key in KEYS if key != "spark.conf"
+        key for key in KEYS if key not in HANDED_ON
     ]
     assert "data.dir                           here                   " in values
     assert "The group that the workers join. Default: connect.\n" in meanings
 
 
-def test_secrets_among_spark_s_settings_are_not_shown(run: Run) -> None:
-    secret = "spark.conf.spark.hadoop.fs.s3a.secret.key=hunter2"
+@pytest.mark.parametrize(
+    "secret",
+    ["spark.conf.spark.hadoop.fs.s3a.secret.key=hunter2", "assignor.conf.db.password=hunter2"],
+)
+def test_secrets_among_the_settings_of_others_are_not_shown(run: Run, secret: str) -> None:
     for output in ("table", "json", "yaml"):
         ended = run("config", "--set", secret, "-o", output)
         assert (ended.code, "hunter2" in ended.out, "********" in ended.out) == (0, False, True)

@@ -1,10 +1,15 @@
 """Names and moments as people see them."""
 
+from dataclasses import replace
+
 import pytest
 
 from fairlead.events.codec import TYPES
-from fairlead.events.records import Tombstone
-from fairlead.runtime.cli.log_words import TELL
+from fairlead.events.model import Cause, Resource, Why
+from fairlead.events.records import GroupMetadata, ScheduledRebalance, Tombstone
+from fairlead.projections.chapters import Answer, Chapter
+from fairlead.runtime.cli.log_story import tell
+from fairlead.runtime.cli.log_words import TELL, Narrator
 from fairlead.runtime.cli.moments import moment
 from fairlead.runtime.cli.words import named, worker_name
 
@@ -47,3 +52,34 @@ def test_a_moment_is_told_in_utc() -> None:
 
 def test_there_are_words_for_every_kind_of_record() -> None:
     assert TELL.keys() == {*TYPES, Tombstone}
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (ScheduledRebalance(), "nothing is parked"),
+        (
+            ScheduledRebalance(again_at_ms=1_357_000_000_000),
+            "nothing is parked, more moves at 2013-01-01T00:26:40.000Z",
+        ),
+        (
+            ScheduledRebalance({Resource("a"): 1_357_000_001_000}, again_at_ms=1_357_000_000_000),
+            "parked: a, the first until 2013-01-01T00:26:41.000Z,"
+            " more moves at 2013-01-01T00:26:40.000Z",
+        ),
+    ],
+)
+def test_what_a_target_leaves_for_later_is_told(record: ScheduledRebalance, said: str) -> None:
+    assert Narrator().tell(record) == said
+
+
+def test_an_epoch_whose_target_leaves_moves_says_when_they_are_made() -> None:
+    bump = GroupMetadata(2, Cause(Why.MOVES_DUE, "incremental"), 1_357_000_000_000)
+    answer = Answer(2, bump.time_ms, "incremental", None, {}, (), (), (), {}, {}, frozenset())
+    answer = replace(answer, next_moves_at_ms=1_357_000_030_000)
+    assert [*tell(Chapter(bump, answer=answer))] == [
+        "epoch 2  2013-01-01T00:26:40.000Z  moves-due incremental",
+        "    answered by assignment epoch 2 after 0.000 s, incremental",
+        "    more      moves at 2013-01-01T00:27:10.000Z",
+        "    kept      0",
+    ]

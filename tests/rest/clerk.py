@@ -7,6 +7,8 @@ from fairlead.runtime.node.spec import NodeView, ProcessView, Whereabouts
 from fairlead.runtime.rest.errors import Unanswered
 from fairlead.runtime.rest.gateway import Command, Outcome
 
+ASSIGNOR = ProcessView("assignor", 77, "", "running", 1, "process 76 was killed: w1 waited")
+
 
 class Clerk:
     """Carries out commands as the gateway does."""
@@ -30,7 +32,7 @@ class Clerk:
     async def describe_node(self) -> NodeView:
         if self.scribe is None:
             raise Unanswered("nobody is here: try again")
-        return NodeView(1, (), self.workers, ())
+        return NodeView(1, (), self.workers, (ASSIGNOR,))
 
     async def traffic(self, group_id: str) -> Traffic:
         if self.scribe is None:

@@ -22,9 +22,9 @@ def command(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def running(data_dir: Path) -> Generator[tuple[subprocess.Popen[bytes], httpx.Client]]:
+def running(data_dir: Path, *more: str) -> Generator[tuple[subprocess.Popen[bytes], httpx.Client]]:
     """Run the REST process of a data folder, on a port that is free."""
-    process = subprocess.Popen(command(*arguments(data_dir)), cwd=data_dir)
+    process = subprocess.Popen(command(*arguments(data_dir, *more)), cwd=data_dir)
     try:
         with httpx.Client(base_url=listening(data_dir), timeout=TIMEOUT_SECONDS) as client:
             yield process, client

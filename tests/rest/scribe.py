@@ -66,6 +66,10 @@ class Scribe(Coordinator):
         self.join(worker.upper(), replace(JOIN, url=f"{PLACE}/{worker}"))
         self.settle()
 
+    def pass_time(self, milliseconds: int) -> None:
+        """Let time pass in which nothing happens."""
+        self.now_ms += milliseconds
+
     def split(self, connector: str, *configs: dict[str, str]) -> CommandReply:
         """Let the holder of a connector split its work, and settle the group."""
         holder = self.group.holders[Resource(connector)]

@@ -39,6 +39,8 @@ def test_a_group_is_told_as_its_log_has_it(house: House) -> None:
                 "worker_id": W1,
                 "instance_id": None,
                 "rack": None,
+                "tags": [],
+                "capacity": 1,
                 "state": "STABLE",
                 "member_epoch": 2,
                 "assigned": [{**A, "grant_epoch": 1}, {**A0, "grant_epoch": 2}],
@@ -62,6 +64,7 @@ def test_a_group_is_told_as_its_log_has_it(house: House) -> None:
         "configured": [A, A0],
         "unassigned": [],
         "parked": [],
+        "next_moves_at_ms": None,
         "losses": [],
         "config": {},
         "worker_orders": [],
@@ -78,6 +81,7 @@ def test_a_group_is_told_as_its_log_has_it(house: House) -> None:
             "connectors": 1,
             "configured": 2,
             "assigned": 2,
+            "assignor_error": "",
         }
     ]
 

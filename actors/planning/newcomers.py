@@ -1,0 +1,67 @@
+"""How a worker that is not there yet would join: like the worker that joined last.
+
+It names the same assignors, and can do the same but for what is planned otherwise. Its url is
+the one that the next worker of that node is given: where two workers have an equal claim,
+their names decide, and an order that stands for the name stands for the newcomer.
+"""
+
+from dataclasses import replace
+
+from ...events.abilities import ORDINARY, Abilities, abilities, written
+from ...events.group import Group
+from ...events.model import Assignor
+from ...events.records import MemberMetadata
+from ..assignors import balanced
+from ..messages.heartbeat import JOIN_EPOCH, Heartbeat
+from .changes import AddWorkers
+
+FIRST = MemberMetadata(
+    "",
+    rebalance_timeout_ms=60_000,
+    assignors=(
+        Assignor(
+            balanced.NAME,
+            balanced.MINIMUM_VERSION,
+            balanced.MAXIMUM_VERSION,
+            balanced.VERSION,
+        ),
+    ),
+)
+"""What the first worker of a group says where nothing else is known."""
+
+
+def newcomer(group: Group, member_id: str, change: AddWorkers) -> Heartbeat:
+    """Return the join of a worker that is added."""
+    members = (member.metadata for member in group.members.values())
+    like = max(members, key=lambda each: (each.joined_epoch, each.member_id), default=FIRST)
+    assignors = tuple(
+        replace(each, reason=0, metadata=_said(change, each.metadata)) for each in like.assignors
+    )
+    return Heartbeat(
+        group.group_id,
+        member_id,
+        JOIN_EPOCH,
+        incarnation=member_id,
+        rack=change.zone or like.rack,
+        url=_free_url(group, like),
+        rebalance_timeout_ms=like.rebalance_timeout_ms,
+        assignors=assignors or None,
+        server_assignor=like.server_assignor,
+        owned=(),
+    )
+
+
+def _said(change: AddWorkers, like: bytes) -> bytes:
+    known = abilities(like)
+    tags = known.tags if change.tags is None else change.tags
+    return written(Abilities(change.capacity or known.capacity or ORDINARY.capacity, tags))
+
+
+def _free_url(group: Group, like: MemberMetadata) -> str:
+    place = like.url.rpartition("/")[0]
+    taken = {member.metadata.url for member in group.members.values()}
+    taken |= {loss.url for loss in group.losses.values()}  # they may come back
+    number = 1
+    while f"{place}/w{number}" in taken:
+        number += 1
+    return f"{place}/w{number}"

@@ -1,0 +1,143 @@
+"""How a plan is made: the changes are rehearsed, and the end is held against the beginning."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...actors.planning.changes import Change, PutConnector, Scale
+from ...actors.planning.rehearsal import Assign, Rehearsal, Step
+from ...actors.planning.rehearse import rehearse
+from ...events.group import Group
+from ...events.model import GroupState, Resource
+from ...events.records import MemberMetadata
+from ...projections.answers import answer_of, homes_in
+from ...projections.chapters import Seat
+from ...projections.downtimes import Measured
+from ...projections.reasons import RETURN, Reason
+from .plan import Expected, Plan, PlannedMove, Round, Split, WorkerPlan
+from .standing import Standing, standing_of
+
+
+def make_plan(
+    group: Group,
+    changes: Sequence[Change],
+    assignors: Mapping[str, Assign],
+    measured: Measured,
+    now_ms: int,
+) -> Plan:
+    """Return what would come of changes, made in this order; `group` stays as it is.
+
+    `assignors` are those that can be asked here, by name; `measured` are past downtimes;
+    `now_ms` is wall clock. Raises `CannotPlan`.
+    """
+    rehearsal = Rehearsal(group, assignors, now_ms)
+    for _ in rehearsal.rest():
+        pass  # what is under way already is not of these changes' making
+    before = standing_of(rehearsal)
+    journey = _Journey(dict(before.homes))
+    for change in changes:
+        for step in rehearse(rehearsal, change):
+            journey.go(rehearsal, step)
+    compared = _Comparison(before, standing_of(rehearsal), journey, measured)
+    return compared.plan(group, changes)
+
+
+@dataclass(slots=True)
+class _Journey:
+    """What changes hands from target to target, and who had everything last."""
+
+    homes: dict[Resource, MemberMetadata]
+    rounds: list[Round] = field(default_factory=list[Round])
+    reasons: dict[Resource, Reason] = field(default_factory=dict[Resource, Reason])
+
+    def go(self, rehearsal: Rehearsal, step: Step) -> None:
+        """Hold the target that the rehearsed group has now against the one before."""
+        group = rehearsal.group
+        answer = answer_of(group, step.target, self.homes, rehearsal.now_ms, step.bumps)
+        causes = tuple(bump.cause for bump in step.bumps)
+        moved = len(answer.moved) + len(answer.returned)
+        self.rounds.append(Round(causes, moved, len(answer.placed), len(answer.retired)))
+        self.reasons.update(answer.reasons)
+        for resource in answer.retired:
+            del self.homes[resource]
+        self.homes.update(homes_in(group))
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """The end held against the beginning."""
+
+    before: Standing
+    after: Standing
+    journey: _Journey
+    measured: Measured
+
+    def plan(self, group: Group, changes: Iterable[Change]) -> Plan:
+        """Return the plan for a group as it is now."""
+        had, has = self.before.homes.keys(), self.after.homes.keys()
+        moved = sorted(each for each in had & has if not self._stays(each))
+        return Plan(
+            group.group_id,
+            group.state,
+            group.group_epoch,
+            _is_settled(group),
+            self.after.assignor,
+            [self._renamed(each) for each in self.journey.rounds],
+            [self._move(each) for each in moved],
+            [(each, self._taker(each)) for each in sorted(has - had)],
+            [(each, self._giver(each)) for each in sorted(had - has)],
+            self.after.parked,
+            self.after.unplaceable,
+            [*self._workers()],
+            [*self._splits(changes)],
+        )
+
+    def _stays(self, resource: Resource) -> bool:
+        return self.before.homes[resource].member_id == self.after.homes[resource].member_id
+
+    def _move(self, resource: Resource) -> PlannedMove:
+        own = self.measured.by_connector.get(resource.connector)
+        known = own or self.measured.overall
+        return PlannedMove(
+            resource,
+            self._giver(resource),
+            self._taker(resource),
+            self.journey.reasons.get(resource, RETURN),
+            Expected(known, is_its_own=own is not None) if known else None,
+        )
+
+    def _giver(self, resource: Resource) -> Seat:
+        return self.before.seats[self.before.homes[resource].member_id]
+
+    def _taker(self, resource: Resource) -> Seat:
+        return self.after.seats[self.after.homes[resource].member_id]
+
+    def _renamed(self, each: Round) -> Round:
+        """Return a round whose causes name added workers as the plan does."""
+        added = self.after.added
+        subjects = (
+            cause._replace(subject=added.get(cause.subject, cause.subject)) for cause in each.causes
+        )
+        return replace(each, causes=tuple(subjects))
+
+    def _workers(self) -> Iterator[WorkerPlan]:
+        both = self.before.homes.keys() & self.after.homes.keys()
+        kept = Counter(self.before.homes[each].member_id for each in both if self._stays(each))
+        seats = {**self.after.seats, **self.before.seats}
+        for member_id in sorted(seats, key=lambda each: seats[each]):
+            before, after = (each.loads.get(member_id) for each in (self.before, self.after))
+            yield WorkerPlan(seats[member_id], before, after, kept[member_id])
+
+    def _splits(self, changes: Iterable[Change]) -> Iterator[Split]:
+        asked = {
+            each.connector: each.tasks for each in changes if isinstance(each, PutConnector | Scale)
+        }
+        for connector in sorted(asked):
+            before, after = (each.tasks.get(connector, 0) for each in (self.before, self.after))
+            yield Split(connector, before, after, is_most=before != after)
+
+
+def _is_settled(group: Group) -> bool:
+    """Tell whether nothing moves any more, nor is about to."""
+    at_rest = group.state in {GroupState.STABLE, GroupState.EMPTY}
+    return at_rest and not group.schedule.again_at_ms and not group.target.retry_at_ms

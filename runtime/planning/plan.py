@@ -1,0 +1,195 @@
+"""A plan: what changes would lead to, and what would stay. Values, and their plain data."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...events.model import Cause, Grants, GroupState, Resource
+from ...projections.chapters import Document, Json, Seat
+from ...projections.downtimes import Downtime
+from ...projections.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One new target on the way: what it answers, and how much changes hands for it."""
+
+    causes: tuple[Cause, ...]
+    moved: int
+    placed: int
+    retired: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The downtime of a move, as past ones took; of the connector's own where it has any."""
+
+    downtime: Downtime
+    is_its_own: bool
+
+    def to_json(self) -> Document:
+        """Return it in plain data."""
+        return {
+            "median_ms": self.downtime.median_ms,
+            "p99_ms": self.downtime.p99_ms,
+            "measured": self.downtime.measured,
+            "of": "connector" if self.is_its_own else "group",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMove:
+    """A resource that runs and would run elsewhere; `expected` None: no move was measured."""
+
+    resource: Resource
+    giver: Seat
+    taker: Seat
+    reason: Reason
+    expected: Expected | None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a worker has, counted, and what all of it weighs."""
+
+    connectors: int = 0
+    tasks: int = 0
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlan:
+    """One worker before and after; None where it is not there yet, or no longer."""
+
+    seat: Seat
+    before: Load | None
+    after: Load | None
+    stays: int
+    """How many resources it keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How many tasks a connector has, and would have.
+
+    Where `is_most` the connector itself decides, and may make fewer of them.
+    """
+
+    connector: str
+    before: int
+    after: int
+    is_most: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would come of changes, once the group has come to rest.
+
+    It begins where the group comes to rest by itself: `settled` is False where that is still
+    ahead of it. A resource that changes hands more than once on the way is one move.
+    """
+
+    group_id: str
+    state: GroupState
+    group_epoch: int
+    settled: bool
+    assignor: str
+    rounds: Sequence[Round]
+    moves: Sequence[PlannedMove]
+    starts: Sequence[tuple[Resource, Seat]]
+    """What would run that runs nowhere now."""
+    stops: Sequence[tuple[Resource, Seat]]
+    """What would not run any more."""
+    parked: Grants
+    unplaceable: Mapping[Resource, str]
+    workers: Sequence[WorkerPlan]
+    splits: Sequence[Split]
+    """Of the connectors that the changes are about."""
+
+    @property
+    def stays(self) -> int:
+        """How many resources stay where they are."""
+        return sum(each.stays for each in self.workers)
+
+    @property
+    def handovers(self) -> int:
+        """How often anything changes hands on the way."""
+        return sum(each.moved for each in self.rounds)
+
+    def to_json(self) -> Document:
+        """Return the plan in plain data."""
+        return {
+            "group_id": self.group_id,
+            "state": self.state.value,
+            "group_epoch": self.group_epoch,
+            "settled": self.settled,
+            "assignor": self.assignor,
+            "rounds": [_round(each) for each in self.rounds],
+            "moves": [_move(each) for each in self.moves],
+            "starts": [
+                {"id": str(resource), "taker": _seat(seat)} for resource, seat in self.starts
+            ],
+            "stops": [{"id": str(resource), "giver": _seat(seat)} for resource, seat in self.stops],
+            "parked": [
+                {"id": str(each), "deadline_ms": due} for each, due in sorted(self.parked.items())
+            ],
+            "unplaceable": [
+                {"id": str(each), "reason": reason}
+                for each, reason in sorted(self.unplaceable.items())
+            ],
+            "workers": [_worker(each) for each in self.workers],
+            "splits": [_split(each) for each in self.splits],
+            "stays": self.stays,
+            "handovers": self.handovers,
+        }
+
+
+def _round(each: Round) -> Document:
+    return {
+        "causes": _causes(each.causes),
+        "moved": each.moved,
+        "placed": each.placed,
+        "retired": each.retired,
+    }
+
+
+def _causes(causes: Iterable[Cause]) -> list[Json]:
+    return [{"cause": each.why.value, "subject": each.subject} for each in causes]
+
+
+def _move(each: PlannedMove) -> Document:
+    return {
+        "id": str(each.resource),
+        "giver": _seat(each.giver),
+        "taker": _seat(each.taker),
+        "reason": each.reason.kind.value,
+        "detail": each.reason.detail,
+        "expected_downtime": each.expected.to_json() if each.expected else None,
+    }
+
+
+def _worker(each: WorkerPlan) -> Document:
+    return {
+        **_seat(each.seat),
+        "before": _load(each.before),
+        "after": _load(each.after),
+        "stays": each.stays,
+    }
+
+
+def _load(load: Load | None) -> Document | None:
+    if load is None:
+        return None
+    return {"connectors": load.connectors, "tasks": load.tasks, "weight": load.weight}
+
+
+def _split(each: Split) -> Document:
+    return {
+        "connector": each.connector,
+        "before": each.before,
+        "after": each.after,
+        "is_most": each.is_most,
+    }
+
+
+def _seat(seat: Seat) -> Document:
+    return dict(seat._asdict())

@@ -1,0 +1,68 @@
+"""A rehearsed group at rest: who has what, how much that is, and what nobody has."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ...actors.group.computing.snapshot import snapshot_of
+from ...actors.planning.rehearsal import Rehearsal
+from ...events.group import Group
+from ...events.model import Grants, Resource, Resources
+from ...events.records import MemberMetadata
+from ...projections.answers import homes_in
+from ...projections.chapters import Seat
+from .plan import Load
+
+NOWHERE = "no worker is left to run it"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Taken down at once, since the rehearsed group goes on changing."""
+
+    assignor: str
+    homes: Mapping[Resource, MemberMetadata]
+    seats: Mapping[str, Seat]
+    loads: Mapping[str, Load]
+    tasks: Mapping[str, int]
+    """Into how many each connector is split."""
+    parked: Grants
+    unplaceable: Mapping[Resource, str]
+    added: Mapping[str, str]
+    """How the workers that were added are called, by their urls."""
+
+
+def standing_of(rehearsal: Rehearsal) -> Standing:
+    """Take down how the group stands; costs the whole group."""
+    group, added = rehearsal.group, rehearsal.newcomers
+    weights = snapshot_of(group, group.target.assignor, rehearsal.now_ms).weights
+    members = {each: member.metadata for each, member in group.members.items()}
+    homes = dict(homes_in(group))
+    return Standing(
+        group.target.assignor,
+        homes,
+        {each: _seat(metadata, added) for each, metadata in members.items()},
+        {each: _load(group.share_of(each), weights) for each in members},
+        {name: len(split.tasks) for name, split in group.task_configs.items()},
+        group.schedule.parked,
+        dict(_left_out(group, homes)),
+        dict(added),
+    )
+
+
+def _seat(metadata: MemberMetadata, added: Mapping[str, str]) -> Seat:
+    worker = metadata.url or metadata.member_id
+    return Seat(added.get(worker, worker), metadata.member_id)
+
+
+def _load(share: Resources, weights: Mapping[Resource, int]) -> Load:
+    tasks = sum(resource.is_task for resource in share)
+    return Load(len(share) - tasks, tasks, sum(weights.get(each, 1) for each in share))
+
+
+def _left_out(
+    group: Group, homes: Mapping[Resource, MemberMetadata]
+) -> Iterator[tuple[Resource, str]]:
+    for resource in group.configured:
+        if resource not in homes and resource not in group.schedule.parked:
+            reason = group.target.unplaceable.get(resource) if group.members else None
+            yield resource, reason or NOWHERE

@@ -1,0 +1,91 @@
+"""The body of a plan: what somebody thinks of changing, in the words of the commands."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ...actors.planning.changes import (
+    AddWorkers,
+    Change,
+    DeleteConnector,
+    DrainWorker,
+    RemoveWorker,
+    Scale,
+)
+from ...events.abilities import LARGEST_CAPACITY
+from ...events.placement import flaw_in_labels
+from .bodies import Config, Key
+
+WORKERS_MAX = 100
+"""How many workers a plan adds at most: each of them is an epoch of its own."""
+TASKS_MAX = 100_000
+"""How many tasks of a connector a plan is made for at most; a cluster has no such bound."""
+
+Tasks = Annotated[int, Field(ge=1, le=TASKS_MAX)]
+
+
+def _label(text: str) -> str:
+    if flaw := flaw_in_labels([text]):
+        raise ValueError(flaw)
+    return text
+
+
+Label = Annotated[Key, AfterValidator(_label)]
+
+
+class NewWorker(BaseModel):
+    """What a worker that is added is able to; null: as the worker that joined last."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    zone: Label | None = None
+    tags: list[Label] | None = None
+    capacity: int | None = Field(default=None, ge=1, le=LARGEST_CAPACITY)
+
+
+class PlannedConnector(BaseModel):
+    """A connector to create, or to change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Key
+    config: Config
+
+
+class Proposal(BaseModel):
+    """Changes, made in the order of these members; at least one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    add_workers: int = Field(
+        0, strict=True, ge=0, le=WORKERS_MAX, description="So many workers join."
+    )
+    worker: NewWorker = Field(NewWorker(), description="What each of these is able to.")
+    drain: list[Key] = Field([], description="Workers that give up what they have, and stay.")
+    remove_workers: list[Key] = Field([], description="Workers that leave in good order.")
+    delete: list[Key] = Field([], description="Connectors that are deleted.")
+    connectors: list[PlannedConnector] = Field(
+        [], description="Connectors that are created or changed; examined as for that."
+    )
+    scale: dict[Key, Annotated[Tasks, Field(strict=True)]] = Field(
+        {}, description="Connectors, each with another `tasks.max`."
+    )
+
+    def workers(self) -> list[Change]:
+        """Return what is to become of the workers."""
+        found: list[Change] = []
+        if self.add_workers:
+            zone, tags, capacity = self.worker.zone, self.worker.tags, self.worker.capacity
+            tagged = None if tags is None else frozenset(tags)
+            found.append(AddWorkers(self.add_workers, zone, tagged, capacity))
+        found += map(DrainWorker, self.drain)
+        found += map(RemoveWorker, self.remove_workers)
+        return found
+
+    def deleted(self) -> list[Change]:
+        """Return which connectors are to go."""
+        return [DeleteConnector(name) for name in self.delete]
+
+    def scaled(self) -> list[Change]:
+        """Return which connectors are to have another number of tasks."""
+        return [Scale(name, tasks) for name, tasks in self.scale.items()]

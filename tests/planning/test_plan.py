@@ -1,0 +1,440 @@
+"""What plans say, whole: of small groups whose every move can be followed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from coordinator import JOIN, Coordinator, resource
+
+from fairlead.actors.assignors import balanced, incremental
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.computing import Assignment, Snapshot
+from fairlead.actors.messages.orders import Place
+from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.planning.changes import (
+    AddWorkers,
+    Change,
+    DeleteConnector,
+    DrainWorker,
+    PutConnector,
+    RemoveWorker,
+    Scale,
+)
+from fairlead.actors.planning.rehearsal import Assign, CannotPlan
+from fairlead.events.model import Assignor, Cause, GroupState, Why
+from fairlead.projections.chapters import Seat
+from fairlead.projections.downtimes import Downtime, Measured
+from fairlead.projections.reasons import Kind, Reason
+from fairlead.runtime.planning.make import make_plan
+from fairlead.runtime.planning.plan import (
+    Expected,
+    Load,
+    Plan,
+    PlannedMove,
+    Round,
+    Split,
+    WorkerPlan,
+)
+
+UNMEASURED = Measured({}, None)
+BALANCE, DRAIN = Reason(Kind.BALANCE), Reason(Kind.CONSTRAINT, "drain")
+LEFT = Reason(Kind.DEPARTURE, "member-left")
+W1, W2 = Seat("http://w1", "W1"), Seat("http://w2", "W2")
+NEW_1, NEW_2 = Seat("new-1", "new-1"), Seat("new-2", "new-2")
+FOUR = "A A-0 A-1 A-2 A-3"
+"""W1 has A, A-0 and A-1, W2 has A-2 and A-3."""
+
+
+def at_rest(configured: str, *members: str) -> Coordinator:
+    """A group whose members share what is configured, settled."""
+    coordinator = Coordinator()
+    coordinator.configure(configured)
+    for member_id in members:
+        coordinator.join(member_id)
+        coordinator.settle()
+    return coordinator
+
+
+def planned(
+    coordinator: Coordinator,
+    *changes: Change,
+    assignors: Mapping[str, Assign] | None = None,
+    measured: Measured = UNMEASURED,
+) -> Plan:
+    known = {"balanced": balanced.assign} if assignors is None else assignors
+    return make_plan(coordinator.group, changes, known, measured, coordinator.now_ms)
+
+
+def a_round(why: Why, subject: str, moved: int = 0, placed: int = 0, retired: int = 0) -> Round:
+    return Round((Cause(why, subject),), moved, placed, retired)
+
+
+def a_move(name: str, giver: Seat, taker: Seat, reason: Reason) -> PlannedMove:
+    return PlannedMove(resource(name), giver, taker, reason, None)
+
+
+NOTHING_CHANGES = Plan(
+    group_id="connect",
+    state=GroupState.STABLE,
+    group_epoch=2,
+    settled=True,
+    assignor="balanced",
+    rounds=[],
+    moves=[],
+    starts=[],
+    stops=[],
+    parked={},
+    unplaceable={},
+    workers=[
+        WorkerPlan(W1, Load(1, 2, 3), Load(1, 2, 3), 3),
+        WorkerPlan(W2, Load(0, 2, 2), Load(0, 2, 2), 2),
+    ],
+    splits=[],
+)
+"""The plan for a group that shares `FOUR`, where nothing is to be done."""
+
+
+def test_a_worker_that_comes_takes_its_share_and_no_more() -> None:
+    assert planned(at_rest(FOUR, "W1", "W2"), AddWorkers(1)) == replace(
+        NOTHING_CHANGES,
+        rounds=[a_round(Why.MEMBER_JOINED, "new-1", moved=1)],
+        moves=[a_move("A-3", W2, NEW_1, BALANCE)],
+        workers=[
+            WorkerPlan(W1, Load(1, 2, 3), Load(1, 2, 3), 3),
+            WorkerPlan(W2, Load(0, 2, 2), Load(0, 1, 1), 1),
+            WorkerPlan(NEW_1, None, Load(0, 1, 1), 0),
+        ],
+    )
+
+
+def test_a_worker_that_is_drained_stays_with_nothing() -> None:
+    assert planned(at_rest(FOUR, "W1", "W2"), DrainWorker("w1")) == replace(
+        NOTHING_CHANGES,
+        rounds=[a_round(Why.WORKER_DRAINED, "http://w1", moved=3)],
+        moves=[a_move(each, W1, W2, DRAIN) for each in ("A", "A-0", "A-1")],
+        workers=[
+            WorkerPlan(W1, Load(1, 2, 3), Load(0, 0, 0), 0),
+            WorkerPlan(W2, Load(0, 2, 2), Load(1, 4, 5), 2),
+        ],
+    )
+
+
+def test_a_worker_that_leaves_leaves_nothing_to_wait_for_it() -> None:
+    assert planned(at_rest(FOUR, "W1", "W2"), RemoveWorker("w2")) == replace(
+        NOTHING_CHANGES,
+        rounds=[a_round(Why.MEMBER_LEFT, "http://w2", moved=2)],
+        moves=[a_move(each, W2, W1, LEFT) for each in ("A-2", "A-3")],
+        workers=[
+            WorkerPlan(W1, Load(1, 2, 3), Load(1, 4, 5), 3),
+            WorkerPlan(W2, Load(0, 2, 2), None, 0),
+        ],
+    )
+
+
+def test_where_the_last_worker_leaves_all_stops() -> None:
+    coordinator = at_rest("A A-0", "W1")
+    assert planned(coordinator, RemoveWorker("W1")) == replace(
+        NOTHING_CHANGES,
+        group_epoch=1,
+        stops=[(resource("A"), W1), (resource("A-0"), W1)],
+        unplaceable=dict.fromkeys(map(resource, ("A", "A-0")), "no worker is left to run it"),
+        workers=[WorkerPlan(W1, Load(1, 1, 2), None, 0)],
+    )
+
+
+def test_a_connector_that_is_scaled_starts_or_stops_only_the_difference() -> None:
+    coordinator = at_rest(FOUR, "W1", "W2")
+    assert planned(coordinator, Scale("A", 5)) == replace(
+        NOTHING_CHANGES,
+        rounds=[a_round(Why.TASKS_CHANGED, "A", placed=1)],
+        starts=[(resource("A-4"), W1)],
+        workers=[
+            WorkerPlan(W1, Load(1, 2, 3), Load(1, 3, 4), 3),
+            WorkerPlan(W2, Load(0, 2, 2), Load(0, 2, 2), 2),
+        ],
+        splits=[Split("A", 4, 5, is_most=True)],
+    )
+    assert planned(coordinator, Scale("A", 3)) == replace(
+        NOTHING_CHANGES,
+        rounds=[a_round(Why.TASKS_CHANGED, "A", retired=1)],
+        stops=[(resource("A-3"), W2)],
+        workers=[
+            WorkerPlan(W1, Load(1, 2, 3), Load(1, 2, 3), 3),
+            WorkerPlan(W2, Load(0, 2, 2), Load(0, 1, 1), 1),
+        ],
+        splits=[Split("A", 4, 3, is_most=True)],
+    )
+
+
+def test_a_new_connector_comes_in_two_epochs_as_it_really_does() -> None:
+    assert planned(at_rest(FOUR, "W1", "W2"), PutConnector("B", {"name": "B"}, 2)) == replace(
+        NOTHING_CHANGES,
+        rounds=[
+            a_round(Why.CONNECTOR_ADDED, "B", placed=1),
+            a_round(Why.TASKS_CHANGED, "B", placed=2),
+        ],
+        starts=[(resource("B"), W2), (resource("B-0"), W1), (resource("B-1"), W2)],
+        workers=[
+            WorkerPlan(W1, Load(1, 2, 3), Load(1, 3, 4), 3),
+            WorkerPlan(W2, Load(0, 2, 2), Load(1, 3, 4), 2),
+        ],
+        splits=[Split("B", 0, 2, is_most=True)],
+    )
+
+
+def test_a_connector_whose_config_changes_nothing_of_its_split_changes_nothing() -> None:
+    put = PutConnector("A", {"name": "A", "more": "x"}, 4)
+    splits = [Split("A", 4, 4, is_most=False)]
+    assert planned(at_rest(FOUR, "W1", "W2"), put) == replace(NOTHING_CHANGES, splits=splits)
+
+
+def test_a_deleted_connector_stops_everywhere() -> None:
+    assert planned(at_rest(FOUR, "W1", "W2"), DeleteConnector("A")) == replace(
+        NOTHING_CHANGES,
+        rounds=[a_round(Why.CONNECTOR_DELETED, "A", retired=5)],
+        stops=[
+            *((resource(each), W1) for each in ("A", "A-0", "A-1")),
+            *((resource(each), W2) for each in ("A-2", "A-3")),
+        ],
+        workers=[
+            WorkerPlan(W1, Load(1, 2, 3), Load(0, 0, 0), 0),
+            WorkerPlan(W2, Load(0, 2, 2), Load(0, 0, 0), 0),
+        ],
+    )
+
+
+def test_what_changes_hands_twice_on_the_way_is_one_move() -> None:
+    plan = planned(at_rest("A A-0 A-1 A-2", "W1"), AddWorkers(1), RemoveWorker("W1"))
+    assert plan.moves == [
+        a_move(each, W1, NEW_1, LEFT if each != "A-2" else BALANCE)
+        for each in ("A", "A-0", "A-1", "A-2")
+    ]
+    twice = planned(at_rest("A A-0 A-1 A-2 A-3", "W1"), AddWorkers(1), RemoveWorker("new-1"))
+    assert (twice.moves, twice.stays, twice.handovers) == ([], 5, 4)
+    assert [str(each.causes[0]) for each in twice.rounds] == [
+        "member-joined new-1",
+        "member-left new-1",
+    ]
+
+
+def test_workers_that_are_added_come_one_after_the_other() -> None:
+    plan = planned(at_rest("A A-0 A-1 A-2 A-3 A-4 A-5", "W1"), AddWorkers(2))
+    assert [each.causes for each in plan.rounds] == [
+        (Cause(Why.MEMBER_JOINED, name),) for name in ("new-1", "new-2")
+    ]
+    assert [(each.seat, each.after) for each in plan.workers] == [
+        (W1, Load(1, 2, 3)),
+        (NEW_1, Load(0, 2, 2)),
+        (NEW_2, Load(0, 2, 2)),
+    ]
+
+
+def test_a_first_worker_gets_everything() -> None:
+    coordinator = at_rest("A A-0")
+    plan = planned(coordinator, AddWorkers(1))
+    assert (plan.state, plan.assignor) == (GroupState.EMPTY, "balanced")
+    assert plan.starts == [(resource("A"), NEW_1), (resource("A-0"), NEW_1)]
+
+
+def test_an_added_worker_is_as_the_last_one_but_for_what_is_said_of_it() -> None:
+    coordinator = at_rest("A A-0 A-1 A-2")
+    says = b'{"capacity":2,"tags":["gpu"]}'
+    join = replace(JOIN, assignors=(Assignor("balanced", metadata=says),), rack="a")
+    coordinator.join("W1", join)
+    coordinator.settle()
+    seen: list[tuple[str | None, bytes]] = []
+
+    def spy(snapshot: Snapshot) -> Assignment:
+        seen.append((snapshot.members["new-1"].rack, snapshot.members["new-1"].metadata))
+        return balanced.assign(snapshot)
+
+    for change in (
+        AddWorkers(1),
+        AddWorkers(1, zone="b"),
+        AddWorkers(1, capacity=4),
+        AddWorkers(1, tags=frozenset()),
+    ):
+        planned(coordinator, change, assignors={"balanced": spy})
+    assert seen == [
+        ("a", says),
+        ("b", says),
+        ("a", b'{"capacity":4,"tags":["gpu"]}'),
+        ("a", b'{"capacity":2}'),
+    ]
+
+
+def test_an_added_worker_is_warm() -> None:
+    coordinator = at_rest("A A-0 A-1")
+    cold = Assignor("balanced", metadata=b'{"capacity":0}')
+    coordinator.join("W1", replace(JOIN, assignors=(cold,)))
+    coordinator.settle()
+    (added,) = planned(coordinator, AddWorkers(1)).workers[1:]
+    assert added.after == Load(1, 2, 3)
+
+
+def test_the_name_of_a_lost_worker_is_not_given_to_an_added_one() -> None:
+    coordinator = Coordinator()
+    coordinator.configure(FOUR)
+    for name in ("w1", "w2"):
+        coordinator.join(name.upper(), replace(JOIN, url=f"http://host/{name}"))
+        coordinator.settle()
+    coordinator.carry_out(ExpireSession("W2"))
+    coordinator.settle()
+    plan = planned(coordinator, AddWorkers(1))
+    assert sorted(map(str, plan.parked)) == ["A-2", "A-3"]
+
+
+def test_a_group_that_rebalances_is_planned_from_where_it_comes_to_rest() -> None:
+    coordinator = at_rest(FOUR, "W1")
+    coordinator.join("W2")
+    plan = planned(coordinator, DrainWorker("W2"))
+    assert (plan.state, plan.settled) == (GroupState.ASSIGNING, False)
+    assert [each.causes for each in plan.rounds] == [(Cause(Why.WORKER_DRAINED, "http://w2"),)]
+    assert [each.giver for each in plan.moves] == [W2, W2]
+
+
+def test_what_nobody_can_take_is_unplaceable_with_its_reason() -> None:
+    coordinator = at_rest("A A-0", "W1", "W2")
+    coordinator.carry_out(Place("connect", resource("A"), pins=("W1",)))
+    coordinator.settle()
+    plan = planned(coordinator, DrainWorker("W1"))
+    assert plan.unplaceable.keys() == {resource("A"), resource("A-0")}
+    assert all("pinned to http://w1" in reason for reason in plan.unplaceable.values())
+    assert plan.stops == [(resource("A"), W1), (resource("A-0"), W1)]
+
+
+def test_a_connector_that_nobody_runs_is_not_split() -> None:
+    coordinator = at_rest("A A-0", "W1")
+    coordinator.carry_out(Place("connect", resource("A"), pins=("W1",)))
+    plan = planned(coordinator, DrainWorker("W1"), Scale("A", 4))
+    assert plan.splits == [Split("A", 1, 1, is_most=False)]
+
+
+def test_weights_count_in_the_load() -> None:
+    coordinator = at_rest("A A-0", "W1")
+    coordinator.carry_out(Place("connect", resource("A-0"), weight=5))
+    coordinator.settle()
+    plan = planned(coordinator, DrainWorker("W1"))
+    assert plan.workers == [WorkerPlan(W1, Load(1, 1, 6), Load(0, 0, 0), 0)]
+
+
+def test_moves_in_rounds_are_followed_until_all_are_made() -> None:
+    coordinator = Coordinator()
+    coordinator.configure("A " + " ".join(f"A-{number}" for number in range(8)))
+    join = replace(JOIN, assignors=(Assignor("incremental"),))
+    coordinator.join("W1", join)
+    coordinator.settle()
+
+    def two_at_a_time(snapshot: Snapshot) -> Assignment:
+        return incremental.assign(snapshot, moves=2, interval_ms=1_000)
+
+    plan = planned(coordinator, AddWorkers(1), assignors={"incremental": two_at_a_time})
+    assert [(str(each.causes[0]), each.moved) for each in plan.rounds] == [
+        ("member-joined new-1", 2),
+        ("moves-due incremental", 2),
+    ]
+    assert [each.after for each in plan.workers] == [Load(1, 4, 5), Load(0, 4, 4)]
+
+
+def test_a_move_is_expected_to_take_as_long_as_those_of_its_connector_or_of_all() -> None:
+    own, overall = Downtime(100, 900, 7), Downtime(300, 2_000, 12)
+    coordinator = at_rest(FOUR, "W1", "W2")
+    for measured, expected in (
+        (Measured({"A": own}, overall), Expected(own, is_its_own=True)),
+        (Measured({"B": own}, overall), Expected(overall, is_its_own=False)),
+    ):
+        (move,) = planned(coordinator, AddWorkers(1), measured=measured).moves
+        assert move.expected == expected
+
+
+def test_the_group_that_is_planned_for_stays_as_it_is() -> None:
+    coordinator, same = at_rest(FOUR, "W1", "W2"), at_rest(FOUR, "W1", "W2")
+    planned(
+        coordinator,
+        AddWorkers(1),
+        PutConnector("B", {}, 2),
+        Scale("A", 2),
+        DrainWorker("W1"),
+        RemoveWorker("W2"),
+        DeleteConnector("A"),
+    )
+    assert coordinator.group == same.group
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        (
+            DrainWorker("w9"),
+            Error.UNKNOWN_MEMBER_ID,
+            "there is no worker 'w9': there are http://w1, http://w2",
+        ),
+        (
+            RemoveWorker("w9"),
+            Error.UNKNOWN_MEMBER_ID,
+            "there is no worker 'w9': there are http://w1, http://w2",
+        ),
+        (
+            Scale("B", 2),
+            Error.UNKNOWN_CONNECTOR,
+            "there is no connector B: there are A",
+        ),
+        (
+            DeleteConnector("B"),
+            Error.UNKNOWN_CONNECTOR,
+            "there is no connector B: there are A",
+        ),
+        (
+            PutConnector(" ", {}, 1),
+            Error.INVALID_CONFIG,
+            "",
+        ),
+    ],
+)
+def test_a_change_that_the_group_would_refuse_is_refused(
+    change: Change, error: Error, said: str
+) -> None:
+    with pytest.raises(CannotPlan) as caught:
+        planned(at_rest(FOUR, "W1", "W2"), change)
+    assert caught.value.error is error
+    assert said in str(caught.value)
+
+
+def test_an_assignor_of_others_is_not_asked() -> None:
+    with pytest.raises(CannotPlan) as caught:
+        planned(at_rest(FOUR, "W1"), AddWorkers(1), assignors={"eager": balanced.assign})
+    assert caught.value.error is Error.UNSUPPORTED_ASSIGNOR
+    assert str(caught.value) == (
+        "the group's assignor is balanced, which runs in the assignor process alone: what it"
+        " would do can not be told; plans can be made with eager"
+    )
+
+
+def raises(_: Snapshot) -> Assignment:
+    raise RuntimeError("no luck")
+
+
+def forgets(_: Snapshot) -> Assignment:
+    return Assignment({})
+
+
+@pytest.mark.parametrize(
+    ("assign", "said"),
+    [
+        (raises, "assignor balanced fails on this group: RuntimeError: no luck"),
+        (forgets, "is neither assigned nor parked nor unplaceable"),
+    ],
+)
+def test_an_assignor_that_fails_makes_no_plan(assign: Assign, said: str) -> None:
+    with pytest.raises(CannotPlan, match=said) as caught:
+        planned(at_rest(FOUR, "W1"), AddWorkers(1), assignors={"balanced": assign})
+    assert caught.value.error is Error.INVALID_ASSIGNMENT
+
+
+def test_a_server_assignor_computes_for_the_group_itself() -> None:
+    coordinator = Coordinator()
+    coordinator.configure("A A-0 A-1 A-2")
+    coordinator.join("W1", replace(JOIN, assignors=None, server_assignor="uniform"))
+    coordinator.settle()
+    plan = planned(coordinator, AddWorkers(1), assignors={})
+    assert (plan.assignor, len(plan.moves)) == ("uniform", 2)

@@ -1,0 +1,160 @@
+"""What a plan says is what then happens, when the group really goes that way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from coordinator import JOIN, Coordinator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.actors.assignors import balanced
+from fairlead.actors.errors import Error
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import Cordon
+from fairlead.actors.messages.work import DeleteConnector as Delete
+from fairlead.actors.messages.work import PutConnector as Put
+from fairlead.actors.messages.work import PutTaskConfigs
+from fairlead.actors.planning.changes import (
+    AddWorkers,
+    Change,
+    DeleteConnector,
+    DrainWorker,
+    PutConnector,
+    RemoveWorker,
+    Scale,
+)
+from fairlead.events.model import Assignor, Resource
+from fairlead.events.tokens import token_of
+from fairlead.projections.downtimes import Measured
+from fairlead.runtime.planning.make import make_plan
+from fairlead.runtime.planning.plan import Plan
+
+PLACE = "127.0.0.1:8083"
+TASKS_MAX = 7
+
+
+@dataclass
+class Cluster:
+    """A group and what its node does with it; a worker's member id is new each time."""
+
+    coordinator: Coordinator = field(default_factory=Coordinator)
+    started: int = 0
+
+    @property
+    def workers(self) -> dict[str, str]:
+        """The member ids by the workers' urls."""
+        members = self.coordinator.group.members.values()
+        return {member.metadata.url: member.member_id for member in members}
+
+    def homes(self) -> dict[Resource, str]:
+        """The url of whoever holds each resource."""
+        members, holders = self.coordinator.group.members, self.coordinator.group.holders
+        return {each: members[member_id].metadata.url for each, member_id in holders.items()}
+
+    def add(self, change: AddWorkers) -> None:
+        for _ in range(change.count):
+            self.started += 1
+            number = next(n for n in range(1, 99) if f"{PLACE}/w{n}" not in self.workers)
+            # An id that sorts now before the others, now behind them.
+            member_id = f"{'AZ'[self.started % 2]}{self.started}"
+            says = f'{{"capacity":{change.capacity or 1}}}'.encode()
+            assignors = (Assignor("balanced", metadata=says),)
+            join = replace(JOIN, url=f"{PLACE}/w{number}", assignors=assignors)
+            self.coordinator.join(member_id, join)
+            self.coordinator.settle()
+
+    def remove(self, change: RemoveWorker) -> None:
+        member_id = self.workers[change.worker]
+        self.coordinator.carry_out(Heartbeat("connect", member_id, -1, "1"))
+
+    def put(self, change: PutConnector) -> None:
+        self._command(Put("connect", change.connector, change.config))
+        self.coordinator.settle()
+        self.split(Scale(change.connector, change.tasks))
+
+    def split(self, change: Scale) -> None:
+        group, name = self.coordinator.group, change.connector
+        holder = group.holders.get(Resource(name))
+        token = token_of(group, holder, Resource(name)) if holder else None
+        if holder and token:
+            configs = tuple({"task": str(n)} for n in range(change.tasks))
+            self._command(PutTaskConfigs("connect", holder, name, token, configs))
+
+    def make(self, change: Change) -> None:
+        """Really make a change, and let the group settle on it."""
+        match change:
+            case AddWorkers():
+                self.add(change)
+            case RemoveWorker():
+                self.remove(change)
+            case DrainWorker():
+                self._command(Cordon("connect", change.worker, drain=True))
+            case PutConnector():
+                self.put(change)
+            case Scale():
+                self.split(change)
+            case DeleteConnector():
+                self._command(Delete("connect", change.connector))
+        self.coordinator.settle()
+
+    def _command(self, command: Put | Delete | Cordon | PutTaskConfigs) -> None:
+        reply = self.coordinator.carry_out(command).reply
+        assert isinstance(reply, CommandReply)
+        assert reply.error is Error.NONE, reply
+
+
+def possible(cluster: Cluster) -> st.SearchStrategy[Change]:
+    """Draw a change that can be made as the group is."""
+    group = cluster.coordinator.group
+    workers = sorted(cluster.workers)
+    names = sorted(name for name, each in group.connectors.items() if not each.deleting)
+    tasks = st.integers(1, TASKS_MAX)
+    new = f"C{len(group.connectors)}"
+    found: list[st.SearchStrategy[Change]] = [
+        st.builds(AddWorkers, st.integers(1, 2), capacity=st.sampled_from((1, 1, 2))),
+        tasks.map(lambda number: PutConnector(new, {"name": new}, number)),
+    ]
+    if workers:
+        found.append(st.sampled_from(workers).map(DrainWorker))
+    if len(workers) > 1:
+        found.append(st.sampled_from(workers).map(RemoveWorker))
+    if names:
+        found.append(st.builds(Scale, st.sampled_from(names), tasks))
+        found.append(st.sampled_from(names).map(DeleteConnector))
+    return st.one_of(found)
+
+
+def told(plan: Plan, before: Mapping[Resource, str]) -> dict[Resource, str]:
+    """Where a plan leaves everything, by the workers' urls; what comes new by its name there."""
+    homes = dict(before)
+    homes.update({each.resource: each.taker.worker for each in plan.moves})
+    homes.update({resource: seat.worker for resource, seat in plan.starts})
+    for resource, _ in plan.stops:
+        del homes[resource]
+    return homes
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.integers(1, 6))
+def test_what_a_plan_says_is_what_then_happens(data: st.DataObject, length: int) -> None:
+    cluster = Cluster()
+    cluster.make(AddWorkers(data.draw(st.integers(0, 3))))
+    for _ in range(length):
+        change = data.draw(possible(cluster))
+        coordinator, before = cluster.coordinator, cluster.homes()
+        there = set(cluster.workers)
+        plan = make_plan(
+            coordinator.group,
+            [change],
+            {"balanced": balanced.assign},
+            Measured({}, None),
+            coordinator.now_ms,
+        )
+        cluster.make(change)
+        came = [url for url in cluster.workers if url not in there]
+        names = {url: f"new-{number}" for number, url in enumerate(came, 1)}
+        happened = {each: names.get(url, url) for each, url in cluster.homes().items()}
+        assert told(plan, before) == happened, change
+        assert plan.unplaceable.keys() == coordinator.group.configured - happened.keys()
+        assert plan.stays == sum(happened.get(each) == url for each, url in before.items())

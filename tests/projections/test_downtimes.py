@@ -1,0 +1,90 @@
+"""For how long nobody ran what changed hands, from the statuses of the log alone."""
+
+from fairlead.events.model import Resource, RunState, Token
+from fairlead.events.records import TaskStatus
+from fairlead.projections.downtimes import LATEST, Downtime, Downtimes, Measured
+
+A0, B0 = Resource("A", 0), Resource("B", 0)
+STOP, RUN = RunState.UNASSIGNED, RunState.RUNNING
+BATCHES = "batches run"
+
+
+def status(
+    resource: Resource,
+    state: RunState,
+    worker: str,
+    epoch: int,
+    time_ms: int,
+    reason: str = "",
+) -> TaskStatus:
+    return TaskStatus(resource, state, worker, Token(epoch, 1), time_ms, reason)
+
+
+def measured(*statuses: TaskStatus) -> Measured:
+    downtimes = Downtimes()
+    for each in statuses:
+        downtimes.fold(each)
+    return downtimes.measured()
+
+
+def took(**milliseconds: int) -> Measured:
+    """One hand-over each of these connectors."""
+    found = {name: Downtime(each, each, 1) for name, each in milliseconds.items()}
+    return Measured(found, Downtime.of(milliseconds.values()))
+
+
+def test_a_hand_over_takes_from_the_stop_to_the_first_batch_elsewhere() -> None:
+    assert measured(
+        status(A0, RUN, "w1", 1, 0, BATCHES),
+        status(A0, STOP, "w1", 1, 1_000),
+        status(A0, RUN, "w2", 2, 1_100),
+        status(A0, RUN, "w2", 2, 1_700, BATCHES),
+        status(A0, RUN, "w2", 2, 9_000, BATCHES),
+    ) == took(A=700)
+
+
+def test_without_a_batch_it_takes_to_the_word_that_it_runs() -> None:
+    assert measured(
+        status(A0, STOP, "w1", 1, 1_000),
+        status(A0, RUN, "w2", 2, 1_100),
+        status(B0, STOP, "w1", 1, 1_000),
+        status(B0, RUN, "w2", 2, 1_200),
+        status(B0, STOP, "w2", 2, 5_000),
+    ) == took(A=100, B=200)
+
+
+def test_who_stops_and_goes_on_hands_nothing_over() -> None:
+    assert measured(
+        status(A0, STOP, "w1", 1, 1_000),
+        status(A0, RUN, "w1", 2, 1_100, BATCHES),
+    ) == Measured({}, None)
+
+
+def test_of_a_worker_that_was_killed_nothing_is_measured() -> None:
+    assert measured(
+        status(A0, RUN, "w1", 1, 0, BATCHES),
+        status(A0, RUN, "w2", 2, 60_000, BATCHES),
+    ) == Measured({}, None)
+
+
+def test_clocks_that_differ_make_no_time_less_than_none() -> None:
+    assert measured(
+        status(A0, STOP, "w1", 1, 1_000),
+        status(A0, RUN, "w2", 2, 900, BATCHES),
+    ) == took(A=0)
+
+
+def test_the_figures_are_the_middle_and_the_99th_of_a_hundred() -> None:
+    assert Downtime.of(range(100, 0, -1)) == Downtime(50, 99, 100)
+    assert Downtime.of((3, 1)) == Downtime(1, 3, 2)
+    assert Downtime.of(()) is None
+
+
+def test_only_the_latest_hand_overs_count() -> None:
+    downtimes = Downtimes()
+    for turn in range(LATEST + 1):
+        giver, taker = f"w{turn}", f"w{turn + 1}"
+        took_ms = 1_000_000 if turn == 0 else 10
+        downtimes.fold(status(A0, STOP, giver, turn, 0))
+        downtimes.fold(status(A0, RUN, taker, turn + 1, took_ms, BATCHES))
+    assert downtimes.measured().by_connector == {"A": Downtime(10, 10, LATEST)}

@@ -1,0 +1,248 @@
+"""`POST /groups/{g}/plan` over a real log: read, examined, computed, and nothing written."""
+
+from typing import Any
+
+import httpx
+import pytest
+from rest.conftest import House
+
+from fairlead.actors.messages.orders import Cordon, Uncordon
+from fairlead.events.model import Resource, RunState
+
+W1 = {"worker": "127.0.0.1:8083/w1", "member_id": "W1"}
+W2 = {"worker": "127.0.0.1:8083/w2", "member_id": "W2"}
+NEW = {"worker": "new-1", "member_id": "new-1"}
+SECRET = "hunter2"
+
+
+def live(house: House, *tasks: str) -> None:
+    """W1 and W2 share connector a and these tasks of it."""
+    house.client.put("/connectors/a/config", json={"connector.class": "Locked"})
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("seat", "w2")
+    house.scribe.ask("split", "a", *({"n": each} for each in tasks))
+
+
+def plan(house: House, **proposed: Any) -> httpx.Response:
+    return house.client.post("/groups/connect/plan", json=proposed)
+
+
+def load(connectors: int, tasks: int) -> dict[str, int]:
+    return {"connectors": connectors, "tasks": tasks, "weight": connectors + tasks}
+
+
+def test_a_plan_tells_what_moves_why_and_what_stays(house: House) -> None:
+    live(house, "0", "1", "2", "3")
+    told = plan(house, drain=["w2"])
+    assert (told.status_code, told.json()) == (
+        200,
+        {
+            "group_id": "connect",
+            "state": "Stable",
+            "group_epoch": 3,
+            "settled": True,
+            "assignor": "balanced",
+            "rounds": [
+                {
+                    "causes": [{"cause": "worker-drained", "subject": "127.0.0.1:8083/w2"}],
+                    "moved": 2,
+                    "placed": 0,
+                    "retired": 0,
+                }
+            ],
+            "moves": [
+                {
+                    "id": task,
+                    "giver": W2,
+                    "taker": W1,
+                    "reason": "constraint",
+                    "detail": "drain",
+                    "expected_downtime": None,
+                }
+                for task in ("a-1", "a-3")
+            ],
+            "starts": [],
+            "stops": [],
+            "parked": [],
+            "unplaceable": [],
+            "workers": [
+                {**W1, "before": load(1, 2), "after": load(1, 4), "stays": 3},
+                {**W2, "before": load(0, 2), "after": load(0, 0), "stays": 0},
+            ],
+            "splits": [],
+            "stays": 3,
+            "handovers": 2,
+        },
+    )
+
+
+def test_all_changes_of_a_plan_are_made_in_their_order(house: House) -> None:
+    live(house, "0", "1")
+    told = plan(
+        house,
+        scale={"b": 2},
+        connectors=[{"name": "b", "config": {"connector.class": "Locked", "tasks.max": 1}}],
+        delete=["a"],
+        remove_workers=["w1"],
+        drain=["w2"],
+        add_workers=1,
+        worker={"zone": "z", "tags": ["gpu"], "capacity": 2},
+    ).json()
+    causes = [(each["cause"], each["subject"]) for a in told["rounds"] for each in a["causes"]]
+    assert causes == [
+        ("member-joined", "new-1"),
+        ("worker-drained", "127.0.0.1:8083/w2"),
+        ("member-left", "127.0.0.1:8083/w1"),
+        ("connector-deleted", "a"),
+        ("connector-added", "b"),
+        ("tasks-changed", "b"),
+        ("tasks-changed", "b"),
+    ]
+    assert told["starts"] == [{"id": each, "taker": NEW} for each in ("b", "b-0", "b-1")]
+    assert told["splits"] == [{"connector": "b", "before": 0, "after": 2, "is_most": True}]
+
+
+def test_a_plan_asks_no_actor_and_writes_nothing(house: House) -> None:
+    live(house, "0")
+    before = house.client.get("/groups/connect").json()
+    asked = list(house.clerk.sent)
+    plan(house, add_workers=2, remove_workers=["w1"], delete=["a"])
+    assert (house.clerk.sent, house.client.get("/groups/connect").json()) == (asked, before)
+
+
+def test_a_plan_can_be_had_while_the_group_rebalances(house: House) -> None:
+    live(house, "0", "1")
+    house.scribe.ask("command", Cordon("connect", "w2", drain=True))
+    told = plan(house, drain=["w1"]).json()
+    assert (told["state"], told["settled"]) == ("Assigning", False)
+    assert [each["giver"] for each in told["stops"]] == [W1, W1, W1]
+
+
+def test_the_expected_downtime_is_that_of_past_hand_overs(house: House) -> None:
+    live(house, "0", "1")
+    house.scribe.ask("report", Resource("a", 1), RunState.RUNNING, "batches run")
+    house.scribe.ask("report", Resource("a", 1), RunState.UNASSIGNED)
+    house.scribe.ask("command", Cordon("connect", "w2", drain=True))
+    house.scribe.ask("settle")
+    house.scribe.ask("pass_time", 250)
+    house.scribe.ask("report", Resource("a", 1), RunState.RUNNING, "batches run")
+    house.scribe.ask("command", Uncordon("connect", "w2"))
+    house.scribe.ask("settle")
+    (move,) = plan(house, drain=["w2"]).json()["moves"]
+    assert move["expected_downtime"] == {
+        "median_ms": 250,
+        "p99_ms": 250,
+        "measured": 1,
+        "of": "connector",
+    }
+
+
+def test_a_secret_of_a_planned_connector_is_told_to_nobody(house: House) -> None:
+    live(house, "0")
+    config = {"connector.class": "Locked", "password": SECRET}
+    told = plan(house, connectors=[{"name": "b", "config": config}])
+    assert told.status_code == 200
+    assert SECRET not in told.text
+    bad = {**config, "password": f"{SECRET} x"}
+    told = plan(house, connectors=[{"name": "b", "config": bad}])
+    assert told.status_code == 400
+    assert SECRET not in told.text
+
+
+def test_a_config_that_is_no_good_is_refused_as_when_it_is_created(house: House) -> None:
+    live(house, "0")
+    for config in ({}, {"connector.class": "Lockd"}, {"connector.class": "Locked", "name": "c"}):
+        created = house.client.post("/connectors", json={"name": "b", "config": config})
+        planned = plan(house, connectors=[{"name": "b", "config": config}])
+        assert (planned.status_code, planned.json()) == (created.status_code, created.json())
+        assert created.status_code == 400
+
+
+SENSELESS: list[tuple[dict[str, Any], int, str]] = [
+    ({}, 400, "nothing is to be changed: give any of add_workers, drain, remove_workers,"),
+    ({"worker": {"capacity": 2}}, 400, "nothing is to be changed: "),
+    ({"add_worker": 1}, 400, "add_worker: Extra inputs are not permitted"),
+    ({"add_workers": -1}, 400, "add_workers: Input should be greater than or equal to 0"),
+    ({"add_workers": 101}, 400, "add_workers: Input should be less than or equal to 100"),
+    ({"add_workers": "1"}, 400, "add_workers: Input should be a valid integer"),
+    ({"add_workers": 1, "worker": {"capacity": 0}}, 400, "worker.capacity: Input should be"),
+    (
+        {"add_workers": 1, "worker": {"tags": ["a", ""]}},
+        400,
+        "worker.tags.1: Value error, an item is blank",
+    ),
+    ({"add_workers": 1, "worker": {"zone": "a,b"}}, 400, "worker.zone: Value error, 'a,b' is no"),
+    ({"scale": {"a": 0}}, 400, "scale.a: Input should be greater than or equal to 1"),
+    ({"scale": {"b": 1}}, 404, "there is no connector b: there are a"),
+    ({"delete": ["b"]}, 404, "there is no connector b: there are a"),
+    (
+        {"drain": ["w9"]},
+        404,
+        "there is no worker 'w9': there are 127.0.0.1:8083/w1, 127.0.0.1:8083/w2",
+    ),
+    (
+        {"remove_workers": ["w9"]},
+        404,
+        "there is no worker 'w9': there are 127.0.0.1:8083/w1, 127.0.0.1:8083/w2",
+    ),
+    (
+        {"connectors": [{"name": "a/b", "config": {}}]},
+        400,
+        "the connector's name must be printable and without slashes",
+    ),
+    (
+        {
+            "connectors": [
+                {
+                    "name": "b",
+                    "config": {"connector.class": "Locked", "tasks.max": 100_001},
+                }
+            ]
+        },
+        400,
+        "b: a plan needs tasks.max as a number, and at most 100000",
+    ),
+]
+
+
+@pytest.mark.parametrize(("proposed", "status", "said"), SENSELESS)
+def test_what_makes_no_sense_is_refused(
+    house: House, proposed: dict[str, Any], status: int, said: str
+) -> None:
+    live(house, "0")
+    told = plan(house, **proposed)
+    assert (told.status_code, told.json()["error_code"]) == (status, status)
+    assert said in told.json()["message"]
+
+
+def test_a_plan_is_made_for_a_group_that_there_is(house: House) -> None:
+    told = house.client.post("/groups/other/plan", json={"add_workers": 1})
+    assert told.json() == {"error_code": 404, "message": "there is no group other"}
+
+
+def test_half_a_character_names_nobody(house: House) -> None:
+    live(house, "0")
+    hostile = {
+        "content": rb'{"drain": ["\ud800"]}',
+        "headers": {"Content-Type": "application/json"},
+    }
+    told = house.client.post("/groups/connect/plan", **hostile)
+    assert told.status_code == 400
+    assert "drain.0: Value error, holds half a character" in told.json()["message"]
+
+
+def test_a_plan_is_sent_as_json(house: House) -> None:
+    assert house.client.post("/groups/connect/plan", content=b"{}").status_code == 415
+
+
+def test_a_group_whose_assignor_runs_elsewhere_is_a_conflict(house: House) -> None:
+    live(house, "0")
+    house.scribe.ask("command", Cordon("connect", "w2"))
+    service = house.service
+    object.__setattr__(service, "assignors", {})
+    told = plan(house, drain=["w1"])
+    assert (told.status_code, told.json()["message"]) == (
+        409,
+        "the group's assignor is balanced, which runs in the assignor process alone: what it"
+        " would do can not be told; plans can be made with none",
+    )
