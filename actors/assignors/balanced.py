@@ -1,29 +1,46 @@
-"""The built-in assignor: level shares, the fewest moves, lost work kept for who lost it.
+"""The default assignor: level shares, the fewest moves, lost work kept for who lost it.
 
-Connectors and tasks are levelled apart: of each kind, the members that can take work hold
-within one of each other. What a member has (its target, then what it owns) it keeps up to its
-share; the head of its list stays and the tail moves.
+Connectors and tasks are levelled apart. What counts, the first before the second, and so on:
 
-Lost work waits, parked, until its deadline or until the worker that lost it returns, and the
-shares are computed over all other work. A loss takes a member away with its whole share, so
-those that remain are as level as they were and no running work moves for it. New resources
-are dealt at once, and a newcomer gets its share of what runs, but none of what is parked.
+1. what work demands of its worker, and what operators want, is never broken. Who is cordoned,
+   or away for a while, keeps what it has and may have, and gets nothing more; who is drained
+   gives up all; work whose demand nobody meets is unplaceable;
+2. balance, of weights against capacities: nobody could give a resource to another and leave
+   both better. Of weighed work one gives only while it is ahead of another by more than the
+   heaviest that it could give;
+3. few moves: the fewest that there can be, where all weighs the same;
+4. the tasks of a connector are spread over the zones, and then
+5. over the workers. The spread never moves running work by itself: it is asked which task
+   leaves a worker that has to give one, and where free work goes among equals;
+6. the names: of workers, not of members, whose ids are dice.
 
-Operators' orders stand: who is cordoned keeps what it has and gets nothing more, who is
-drained gives up all, and what is pinned runs on the workers named, or is unplaceable.
+Lost work waits, parked, until its deadline or until the worker that lost it returns, and all
+other work is levelled meanwhile. A loss takes a member away with its whole share, so those
+that remain are as level as they were. New resources are dealt at once, and a newcomer gets
+its share of what runs, but none of what is parked.
 
-Nothing is remembered between two assignments: all that counts is in the snapshot, and the
-same snapshot, in whatever order, leads to the same assignment. See KIP-415, and PROTOCOL
-sections 5 and 7.
+Nothing is remembered between two assignments: the same snapshot, in whatever order, leads to
+the same assignment, and what was assigned is left as it is when it is assigned again. See
+KIP-415, and PROTOCOL sections 5 and 7.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from ...events.model import Resources
+from ...events.model import CONNECTOR, NOTHING, Resource, Resources
 from ..messages.computing import Assignment, Snapshot
-from .crew import Shares
-from .level import level
-from .placing import place
+from .balancing.changes import Changes
+from .balancing.classes import Classes, classes_of
+from .balancing.demanding import level_under_demands
+from .balancing.hands import Hands
+from .balancing.levelling import level
+from .balancing.roster import Roster, roster_of
+from .balancing.stock import Stock, stocks
+from .balancing.weighing import weigh
+from .crew import Claim, Crew, holdings, kept, muster
+from .demanded import permitted
+from .demands import NO_DEMAND, nobody_meets
+from .losses import returned, waiting
+from .placing import NO_MEMBERS
 
 NAME = "balanced"
 MINIMUM_VERSION = 0
@@ -32,19 +49,78 @@ VERSION = 0
 
 
 def assign(snapshot: Snapshot) -> Assignment:
-    """Return where everything configured is to go; see `place`."""
-    return place(snapshot, _deal, VERSION)
+    """Return where everything configured is to go: to a member, parked, or unplaceable.
+
+    Every member of the snapshot has an entry; deadlines are wall clock, in milliseconds.
+    Without members, or where none takes work, what nobody keeps is unplaceable.
+    """
+    if not snapshot.members:
+        nowhere = dict.fromkeys(sorted(snapshot.configured), NO_MEMBERS)
+        return Assignment(members={}, unplaceable=nowhere, version=VERSION)
+    crew = muster(snapshot.members)
+    lost = waiting(snapshot)
+    back = returned(snapshot.losses, crew.takers, frozenset(lost))
+    came_back = NOTHING.union(*(resources for _, resources in back))
+    parked = {resource: at for resource, at in lost.items() if resource not in came_back}
+    placeable = snapshot.configured.difference(parked) if parked else snapshot.configured
+    staying = {
+        member: permitted(snapshot, member, share)
+        for member, share in kept(crew, placeable).items()
+    }
+    rest = placeable.difference(*staying.values()) if staying else placeable
+    shares, unplaceable = _shared_out(snapshot, crew, back, rest, staying)
+    return Assignment(
+        {member: shares.get(member, NOTHING) for member in sorted(snapshot.members)},
+        parked,
+        unplaceable,
+        VERSION,
+    )
 
 
-def _deal(free: Resources, claims: Shares, pinned: Mapping[str, Resources]) -> Shares:
-    """Return each taker's level share of what is free, connectors apart from tasks."""
-    shares: Shares = {member: set() for member in claims}
-    connectors = frozenset(resource for resource in free if not resource.is_task)
-    for kind, is_task in ((connectors, False), (free - connectors, True)):
-        fixed = {
-            member: sum(resource.is_task is is_task for resource in share)
-            for member, share in pinned.items()
-        }
-        for member, share in level(kind, claims, fixed).items():
-            shares[member] |= share
-    return shares
+def _shared_out(
+    snapshot: Snapshot,
+    crew: Crew,
+    back: Sequence[Claim],
+    rest: Resources,
+    staying: Mapping[str, Resources],
+) -> tuple[Mapping[str, Resources], Mapping[Resource, str]]:
+    """Return everybody's share when the rest has been shared out, and what nobody can take."""
+    if not crew.takers:
+        return staying, dict.fromkeys(sorted(rest), nobody_meets(NO_DEMAND, ()))
+    roster = roster_of(crew.takers)
+    classes = classes_of(snapshot, roster, rest)
+    if classes.unplaceable:
+        rest = rest.difference(classes.unplaceable)
+    having, free = holdings(crew, back, rest)
+    held = [having[taker.member_id] for taker in roster.takers]
+    connectors = frozenset([each for each in rest if each[1] == CONNECTOR])
+    weights = {
+        each: weight for each, weight in snapshot.weights.items() if weight > 1 and each in rest
+    }
+    kept_here = [(snapshot.members[member], share) for member, share in staying.items()]
+    made = [
+        _balance(roster, stock, classes, weights)
+        for stock in stocks(held, free, connectors, kept_here)
+    ]
+    for changes in made:
+        changes.made_to(held)
+    having.update(zip((taker.member_id for taker in roster.takers), held, strict=True))
+    return {**staying, **having}, classes.unplaceable
+
+
+def _balance(
+    roster: Roster, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
+) -> Changes:
+    """Return what changes hands of one kind; most groups need no more than counting."""
+    if stock.are_tasks not in _kinds(weights):
+        if stock.are_tasks not in _kinds(classes.of):
+            return level(roster, stock)
+        return level_under_demands(lambda: Hands(roster, stock, classes, {}))
+    hands = Hands(roster, stock, classes, weights)
+    weigh(hands)
+    return hands.changes
+
+
+def _kinds(resources: Iterable[Resource]) -> set[bool]:
+    """Return whether there are connectors (False) and tasks (True) among these."""
+    return {task != CONNECTOR for _, task in resources}

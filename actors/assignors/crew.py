@@ -5,13 +5,12 @@ drain it. One that is cordoned, or away for a while, keeps what it has and gets 
 One that is drained gives up all, whether or not anybody can take it: it is to be stopped.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from ...events.abilities import is_warm
 from ...events.model import NOTHING, Resource, Resources
-from ..messages.computing import MemberView, Snapshot
+from ..messages.computing import MemberView
 
 Shares = dict[str, set[Resource]]
 """What each member that can take work has, by member id."""
@@ -35,9 +34,10 @@ def muster(members: Mapping[str, MemberView]) -> Crew:
     heirs = _heirs(members.values())
     staying = [members[member_id] for member_id in sorted(members.keys() - heirs.keys())]
     takers = [member for member in staying if _is_open(member)]
+    others = staying if len(takers) < len(staying) else ()
     return Crew(
         [member for member in takers if is_warm(member.metadata)] or takers,
-        [member for member in staying if not _is_open(member) and not member.draining],
+        [member for member in others if not _is_open(member) and not member.draining],
         [(heirs[ghost], members[ghost]) for ghost in sorted(heirs)],
     )
 
@@ -46,12 +46,15 @@ def _is_open(member: MemberView) -> bool:
     return not member.cordoned and not member.draining and member.member_epoch >= 0
 
 
-def _heirs(members: Iterable[MemberView]) -> Mapping[str, str]:
+def _heirs(members: Collection[MemberView]) -> Mapping[str, str]:
     """Return the members whose worker runs anew already, each with the one that it is now.
 
     A worker that died is a member until its session ends. If its successor, of the same url,
     can take work by then, it is to have just what the old one has, and nobody else must move.
     """
+    urls = [member.url for member in members if member.url]
+    if len(urls) == len(set(urls)):
+        return {}
     in_order = sorted(members, key=lambda member: (member.joined_epoch, member.member_id))
     newest = {member.url: member for member in in_order if member.url}
     able = {url for url, member in newest.items() if _is_open(member) and is_warm(member.metadata)}
@@ -64,37 +67,67 @@ def _heirs(members: Iterable[MemberView]) -> Mapping[str, str]:
 
 def kept(crew: Crew, placeable: Resources) -> Mapping[str, Resources]:
     """Return what each keeper keeps of the placeable: its target and what it runs."""
+    if not crew.keepers:
+        return {}
     found: dict[str, Resources] = {}
-    rest = (
-        placeable.difference(*(taker.target for taker in crew.takers)) if crew.keepers else NOTHING
-    )
+    rest = _without(placeable, [taker.target for taker in crew.takers])
+    taken: set[Resource] = set()
     for keeper in crew.keepers:
-        found[keeper.member_id] = (keeper.target | keeper.owned) & rest
-        rest -= found[keeper.member_id]
+        found[keeper.member_id] = ((keeper.target | keeper.owned) & rest) - taken
+        taken |= found[keeper.member_id]
     return found
 
 
 def claims(crew: Crew, returned: Iterable[Claim]) -> Shares:
-    """Return what each taker has, nothing twice: its target, what it owns, what came back.
-
-    An heir has what the member that it follows was left with. Where two claim a resource the
-    target wins, for that is where it is going already.
-    """
+    """Return what each taker has, nothing twice."""
     shares: Shares = {taker.member_id: set() for taker in crew.takers}
     taken: set[Resource] = set()
-    targets = ((taker.member_id, taker.target) for taker in crew.takers)
-    owned = ((taker.member_id, taker.owned) for taker in crew.takers)
-    inherited = ((heir, member.target | member.owned) for heir, member in crew.left)
-    for member_id, resources in chain(targets, owned, inherited, returned):
+    for member_id, resources in _in_order(crew, returned):
         mine = resources - taken
         shares[member_id] |= mine
         taken |= mine
     return shares
 
 
-def workers(snapshot: Snapshot, members: Iterable[str]) -> Mapping[str, Sequence[str]]:
-    """Return the members that a worker's name stands for, by name."""
-    found: dict[str, list[str]] = {}
-    for member_id in members:
-        found.setdefault(snapshot.members[member_id].worker or member_id, []).append(member_id)
-    return found
+def holdings(
+    crew: Crew, returned: Iterable[Claim], placeable: Resources
+) -> tuple[dict[str, Resources], Resources]:
+    """Return what each taker has of the placeable, nothing twice, and what of it nobody has.
+
+    Who has just its target has that very set: most do, and there may be thousands of them.
+    """
+    shares = {taker.member_id: taker.target for taker in crew.takers}
+    targets = [share for share in shares.values() if share]
+    free = _without(placeable, targets)
+    if len(free) + sum(map(len, targets)) > len(placeable):
+        shares, free = dict.fromkeys(shares, NOTHING), placeable
+    if not free:
+        return shares, free
+    taken: set[Resource] = set()
+    for member_id, resources in _in_order(crew, returned):
+        if not free.isdisjoint(resources):
+            mine = resources if resources <= free else resources & free
+            mine = mine if taken.isdisjoint(mine) else mine - taken
+            shares[member_id] = shares[member_id] | mine if shares[member_id] else mine
+            taken |= mine
+    return shares, free - taken if taken else free
+
+
+def _without(resources: Resources, shares: Sequence[Resources]) -> Resources:
+    """Return the resources that are in none of these shares.
+
+    As a new set: what is left of a large one takes as long to go through as that.
+    """
+    return frozenset([*resources.difference(*shares)]) if shares else resources
+
+
+def _in_order(crew: Crew, returned: Iterable[Claim]) -> Iterator[Claim]:
+    """Yield who has a claim to what, the stronger first: targets, what is owned, what came back.
+
+    An heir has what the member that it follows was left with. Where two claim a resource the
+    target wins, for that is where it is going already.
+    """
+    yield from ((taker.member_id, taker.target) for taker in crew.takers)
+    yield from ((taker.member_id, taker.owned) for taker in crew.takers)
+    yield from ((heir, member.target | member.owned) for heir, member in crew.left)
+    yield from returned

@@ -1,0 +1,1 @@
+"""What the balanced assignor is made of."""

@@ -1,0 +1,64 @@
+"""Work that weighs the same everywhere and may run anywhere: counting decides.
+
+Only who has more than its quota, or less, is looked at: where one of ten thousand workers
+comes or goes, the shares of the others are not even read.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
+
+from ....events.model import Resource, Resources
+from .changes import Changes
+from .pile import Pile, by_connector
+from .quotas import quotas
+from .roster import Roster
+from .stock import Stock
+from .table import Table
+from .tally import Tally
+
+
+def level(roster: Roster, stock: Stock) -> Changes:
+    """Return what changes hands, for level shares with the fewest moves there can be."""
+    counts = stock.counts()
+    quota = quotas(counts, len(stock.free), roster.scales)
+    changes = Changes()
+    if quota.keeps == counts and not stock.free:
+        return changes
+    is_new = not any(counts) and not any(share for _, share in stock.kept)
+    if is_new and len(set(roster.scales)) == 1:
+        _deal_in_turns(len(counts), stock.free, changes)
+        return changes
+    tally = stock.tally(roster)
+    runs = by_connector([*stock.free, *_left(stock, counts, quota.keeps, tally, changes)])
+    for index in quota.receivers:
+        tally.count_on(index, [each for each in stock.of(index) if each[0] in runs])
+    table = Table(roster, [*quota.keeps], tally, quota.receivers)
+    for connector, run in runs.items():
+        for resource, index in zip(run, table.deal(connector, 1, len(run)), strict=True):
+            changes.get(index, resource)
+    return changes
+
+
+def _deal_in_turns(takers: int, free: Resources, changes: Changes) -> None:
+    """Deal to takers who have nothing yet, and are all alike, one after the other."""
+    listed = [*chain.from_iterable(by_connector(free).values())]
+    for index in range(min(takers, len(listed))):
+        changes.get_first(index, listed[index::takers])
+
+
+def _left(
+    stock: Stock, counts: Sequence[int], keeps: Sequence[int], tally: Tally, changes: Changes
+) -> Iterator[Resource]:
+    """Yield what those give up who have more than they keep: what the spread gains most by."""
+    for index, (count, keep) in enumerate(zip(counts, keeps, strict=True)):
+        if keep == count:
+            continue
+        share = stock.of(index)
+        tally.count_on(index, share)
+        pile = Pile([*share])
+        for _ in range(count - keep):
+            resource = pile.take(partial(tally.room, index))
+            tally.move(resource.connector, index, -1)
+            changes.give_up(index, resource)
+            yield resource

@@ -1,0 +1,70 @@
+"""The work of one kind, connectors or tasks, as it stands before it is balanced."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import sub
+
+from ....events.model import NOTHING, Resources
+from ...messages.computing import MemberView
+from .roster import Roster
+from .tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What each taker has of a kind, by its place in the roster, and what nobody has.
+
+    `held` may hold other kinds beside it, which are in `others`, by place as well; that is
+    how ten thousand takers' tasks are told from connectors without a copy of each share.
+    `kept` is what workers have that take no work: it stays there, and counts for the spread.
+    """
+
+    held: Sequence[Resources]
+    others: Sequence[Resources]
+    free: Resources
+    kept: Sequence[tuple[MemberView, Resources]]
+    are_tasks: bool
+
+    def counts(self) -> list[int]:
+        """Return how much of the kind each taker has."""
+        return [*map(sub, map(len, self.held), map(len, self.others))]
+
+    def of(self, index: int) -> Resources:
+        """Return what a taker has of the kind."""
+        other = self.others[index]
+        return self.held[index] - other if other else self.held[index]
+
+    def tally(self, roster: Roster) -> Tally:
+        """Return how the kind is spread over the zones; on workers it is not counted yet.
+
+        Where there is but one zone all is in it, and nothing is counted.
+        """
+        tally = Tally(roster)
+        if len(roster.zone_names) == 1:
+            return tally
+        places: dict[str, list[int]] = {zone: [] for zone in roster.zone_names}
+        for index, zone in enumerate(roster.zones):
+            places[zone].append(index)
+        for zone, indices in places.items():
+            tally.count_in(zone, [self.held[index] for index in indices])
+            tally.uncount_in(zone, chain.from_iterable(self.others[index] for index in indices))
+        for member, share in self.kept:
+            tally.count_in(member.rack or "", (share,))
+        return tally
+
+
+def stocks(
+    held: Sequence[Resources],
+    free: Resources,
+    connectors: Resources,
+    kept: Sequence[tuple[MemberView, Resources]],
+) -> tuple[Stock, Stock]:
+    """Return connectors and tasks apart, given which of all resources are connectors."""
+    own = [NOTHING if share.isdisjoint(connectors) else share & connectors for share in held]
+    nothing = [NOTHING] * len(held)
+    kept_tasks = [(member, share - connectors) for member, share in kept]
+    return (
+        Stock(own, nothing, free & connectors, (), are_tasks=False),
+        Stock(held, own, free - connectors, kept_tasks, are_tasks=True),
+    )

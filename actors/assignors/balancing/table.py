@@ -1,0 +1,148 @@
+"""Dealing work out: to the least loaded, among those where the spread is best served."""
+
+import heapq
+from collections.abc import Iterable, Mapping
+
+from .roster import Roster
+from .tally import Tally
+
+Head = tuple[int, int, int, int, int]
+"""Who is next of a pool: load per capacity, tasks in the zone and on it, itself, the pool."""
+
+
+class Pool:
+    """The takers of one zone and one capacity, the least loaded first.
+
+    While a connector is dealt, those that have tasks of it wait apart, by how many. Loads may
+    change elsewhere: an entry that is out of date is put right when its turn comes.
+    """
+
+    __slots__ = ("holders", "scale", "waiting", "zone")
+
+    def __init__(self, scale: int, zone: str) -> None:
+        self.scale = scale
+        self.zone = zone
+        self.waiting: list[tuple[int, int]] = []
+        self.holders: list[tuple[int, int, int]] = []
+
+    def first(self, loads: list[int], on: Mapping[int, int]) -> tuple[int, int, int] | None:
+        """Return the load of who is next, how much it has of the connector, and who it is."""
+        waiting, holders = self.waiting, self.holders
+        while waiting:
+            load, index = waiting[0]
+            if load < loads[index]:
+                heapq.heapreplace(waiting, (loads[index], index))
+            elif load > loads[index]:  # it fell, and has a later entry that says so
+                heapq.heappop(waiting)
+            elif on.get(index):
+                heapq.heappop(waiting)
+                heapq.heappush(holders, (load, on[index], index))
+            else:
+                break
+        while holders and holders[0][:2] != (loads[holders[0][2]], on[holders[0][2]]):
+            index = heapq.heappop(holders)[2]
+            heapq.heappush(holders, (loads[index], on[index], index))
+        if waiting and not (holders and holders[0] < (waiting[0][0], 0, waiting[0][1])):
+            return waiting[0][0], 0, waiting[0][1]
+        return holders[0] if holders else None
+
+    def pop(self, index: int) -> None:
+        """Take out who is next."""
+        if self.holders and self.holders[0][2] == index:
+            heapq.heappop(self.holders)
+        else:
+            heapq.heappop(self.waiting)
+
+    def rest(self, loads: list[int]) -> None:
+        """Let who waited apart wait with the others: the connector has been dealt."""
+        for _, _, index in self.holders:
+            heapq.heappush(self.waiting, (loads[index], index))
+        self.holders.clear()
+
+
+class Table:
+    """Some takers among whom work is dealt; it keeps loads and tally up to date.
+
+    Who is named in `rooms` is dealt no more than that.
+    """
+
+    __slots__ = ("_loads", "_pools", "_rooms", "_tally")
+
+    def __init__(
+        self,
+        roster: Roster,
+        loads: list[int],
+        tally: Tally,
+        seated: Iterable[int],
+        rooms: dict[int, int] | None = None,
+    ) -> None:
+        pools: dict[tuple[int, str], Pool] = {}
+        for index in seated:
+            kind = roster.scales[index], roster.zones[index]
+            if kind not in pools:
+                pools[kind] = Pool(*kind)
+            pools[kind].waiting.append((loads[index], index))
+        for pool in pools.values():
+            heapq.heapify(pool.waiting)
+        self._loads, self._tally, self._rooms = loads, tally, rooms
+        self._pools = list(pools.values())
+
+    def least(self, weight: int) -> int:
+        """Return the least that the load per capacity of anybody would be with so much more."""
+        found = ((pool.first(self._loads, {}), pool.scale) for pool in self._pools)
+        return min((first[0] + weight) * scale for first, scale in found if first is not None)
+
+    def reseat(self, roster: Roster, index: int) -> None:
+        """Note that a taker's load fell."""
+        kind = roster.scales[index], roster.zones[index]
+        pool = next(each for each in self._pools if (each.scale, each.zone) == kind)
+        heapq.heappush(pool.waiting, (self._loads[index], index))
+
+    def deal(self, connector: str, weight: int, count: int) -> list[int]:
+        """Deal so many of a connector's resources of that weight; return who gets each."""
+        heads = [
+            head
+            for place in range(len(self._pools))
+            if (head := self._head(place, connector, weight)) is not None
+        ]
+        heapq.heapify(heads)
+        dealt = [self._deal_one(heads, connector, weight) for _ in range(count)]
+        for pool in self._pools:
+            pool.rest(self._loads)
+        return dealt
+
+    def _deal_one(self, heads: list[Head], connector: str, weight: int) -> int:
+        while (now := self._head(heads[0][-1], connector, weight)) != heads[0]:
+            _replace(heads, now)
+        index, place = heads[0][-2:]
+        pool = self._pools[place]
+        pool.pop(index)
+        self._loads[index] += weight
+        self._tally.move(connector, index, 1)
+        if self._has_room(index):
+            on = self._tally.workers[connector][index]
+            heapq.heappush(pool.holders, (self._loads[index], on, index))
+        _replace(heads, self._head(place, connector, weight))
+        return index
+
+    def _has_room(self, index: int) -> bool:
+        if self._rooms is None:
+            return True
+        self._rooms[index] -= 1
+        return self._rooms[index] > 0
+
+    def _head(self, place: int, connector: str, weight: int) -> Head | None:
+        pool = self._pools[place]
+        first = pool.first(self._loads, self._tally.workers.get(connector, {}))
+        if first is None:
+            return None
+        load, on, index = first
+        in_zone = self._tally.zones[pool.zone][connector]
+        return (load + weight) * pool.scale, in_zone, on, index, place
+
+
+def _replace(heads: list[Head], head: Head | None) -> None:
+    if head is None:
+        heapq.heappop(heads)
+    else:
+        heapq.heapreplace(heads, head)

@@ -1,0 +1,155 @@
+"""What assigning costs: all anew, and when one member joins, or leaves, a group at rest.
+
+The grid is that of Kafka's own assignor benchmarks: members, ten tasks for each of them, in
+connectors of a hundred tasks. The peer is Connect's incremental assignor, in rounds of its own
+until it is at rest: it knows neither weights nor zones nor tags.
+"""
+
+import gc
+import statistics
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
+
+from benchmarks.figures import tell
+from benchmarks.groups import TASKS, member_id
+
+from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.classic.incremental import Round
+from fairlead.actors.assignors.classic.incremental import assign as classic
+from fairlead.actors.assignors.classic.loads import Loads, joined, without
+from fairlead.actors.assignors.classic.lost import Clock
+from fairlead.actors.assignors.classic.memory import Memory
+from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
+from fairlead.events.abilities import Abilities, written
+from fairlead.events.model import NOTHING, Resource
+
+SIZES = (100, 1_000, 10_000)
+RUNS = 7
+ZONES = ("a", "b", "c")
+TAGS = ("gpu", "ssd", "")
+PER_CONNECTOR = 100
+PLAIN, WEIGHTED, TAGGED = "unweighted", "weighted+zones", "tags"
+
+
+def group(members: int, case: str) -> Snapshot:
+    """Return a group of so many members that have nothing yet, and all its work."""
+    tasks = [
+        Resource(f"c{task // PER_CONNECTOR}", task % PER_CONNECTOR)
+        for task in range(members * TASKS)
+    ]
+    connectors = sorted({task.connector for task in tasks})
+    views = [_member(number, case) for number in range(members)]
+    bare = Snapshot(
+        2, 1, "balanced", b"", frozenset([*tasks, *map(Resource, connectors)]),
+        {each.member_id: each for each in views}, (), {}, NOTHING, 1_000_000,
+    )  # fmt: skip
+    if case == WEIGHTED:
+        of = {name: 1 + index % 5 for index, name in enumerate(connectors)}
+        heavy = {task: of[task.connector] for task in tasks if of[task.connector] > 1}
+        return replace(bare, weights=heavy)
+    if case == TAGGED:
+        needs = {
+            name: Needs(tags=frozenset({tag}))
+            for index, name in enumerate(connectors)
+            if (tag := TAGS[index % len(TAGS)])
+        }
+        return replace(bare, needs=needs)
+    return bare
+
+
+def _member(number: int, case: str) -> MemberView:
+    tags = frozenset({TAGS[number % len(TAGS)]} - {""}) if case == TAGGED else frozenset[str]()
+    rack = ZONES[number % len(ZONES)] if case == WEIGHTED else None
+    return MemberView(
+        member_id(number), 1, None, f"h{number}:8083/w1", rack, 0, 0,
+        written(Abilities(1, tags)), NOTHING, NOTHING, number, worker=f"h{number}:8083/w1",
+    )  # fmt: skip
+
+
+def settled(before: Snapshot) -> Snapshot:
+    """Return a group once everybody has what it was assigned."""
+    given = assign(before).members
+    members = {
+        name: replace(view, target=given[name], owned=frozenset(given[name]))
+        for name, view in before.members.items()
+    }
+    return replace(before, members=members)
+
+
+def grown(at_rest: Snapshot, case: str) -> Snapshot:
+    """Return a group at rest that one more member joined."""
+    number = len(at_rest.members)
+    return replace(at_rest, members={**at_rest.members, member_id(number): _member(number, case)})
+
+
+def shrunk(at_rest: Snapshot) -> Snapshot:
+    """Return a group at rest that one of its members left."""
+    gone = member_id(len(at_rest.members) // 2)
+    members = {name: view for name, view in at_rest.members.items() if name != gone}
+    return replace(at_rest, members=members)
+
+
+def timed(step: Callable[[], object]) -> float:
+    """Return how long a step takes, in milliseconds: the middle of several."""
+    taken: list[float] = []
+    for _ in range(RUNS):
+        gc.collect()
+        begun = time.perf_counter()
+        step()
+        taken.append((time.perf_counter() - begun) * 1000)
+    return statistics.median(taken)
+
+
+def rounds(snapshot: Snapshot) -> None:
+    """Let Connect's assignor go from what members own to its rest."""
+    loads: Loads = {name: sorted(view.owned) for name, view in snapshot.members.items()}
+    memory = Memory(assignment=NOTHING.union(*loads.values()))
+    memory = replace(memory, generation=0, members=frozenset(loads))
+    clock = Clock(0, 0)
+    for generation in range(1, 5):
+        step = Round(snapshot.configured, loads, generation, generation - 1, clock)
+        memory, made = classic(memory, step)
+        loads = joined(without(loads, made.revoked), made.assigned)
+        if not any(made.revoked.values()):
+            return
+
+
+def bytes_per_task(snapshot: Snapshot) -> float:
+    """Return the most that assigning takes beside its input."""
+    gc.collect()
+    tracemalloc.start()
+    assign(snapshot)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / len(snapshot.configured)
+
+
+def figures(name: str, snapshot: Snapshot, case: str) -> None:
+    """Print the figures of one case."""
+    members = len(snapshot.members)
+    shape = f"{members} members, {len(snapshot.configured)} resources, collector on"
+    peer = timed(lambda: rounds(snapshot)) if case == PLAIN else None
+    tell(
+        name, timed(lambda: assign(snapshot)), "ms",
+        peer="" if peer is None else "classic", peer_value=peer, conditions=shape,
+    )  # fmt: skip
+    tell(f"{name}.memory", bytes_per_task(snapshot), "bytes/task", conditions=shape)
+
+
+def main() -> None:
+    """Print the figures of all sizes up to the one named."""
+    largest = int(sys.argv[1]) if len(sys.argv) > 1 else SIZES[-1]
+    for members in (size for size in SIZES if size <= largest):
+        for case in (PLAIN, WEIGHTED, TAGGED):
+            full = group(members, case)
+            figures(f"assign.full.{case}.{members}", full, case)
+            at_rest = settled(full)
+            figures(f"assign.joins.{case}.{members}", grown(at_rest, case), case)
+            figures(f"assign.leaves.{case}.{members}", shrunk(at_rest), case)
+
+
+if __name__ == "__main__":
+    main()
