@@ -19,6 +19,9 @@ from .moves import BATCHES_RUN
 LATEST = 1_000
 """How many hand-overs of a connector are remembered, the latest ones."""
 
+RECENT = 50_000
+"""How many of the log's last entries are looked at: a second's reading, however long it is."""
+
 _STATUS = TYPES[TaskStatus][0]
 
 
@@ -74,7 +77,11 @@ class Downtimes:
         self._next = 0
 
     def catch_up(self, log: LogReader) -> None:
-        """Measure what was written since the last look; raises `LogError`, `CodecError`."""
+        """Measure what was written of late, since the last look.
+
+        Raises `LogError`, `CodecError`.
+        """
+        self._next = max(self._next, log.end() - RECENT)
         try:
             self._fold_all(log)
         except TrimmedError as trimmed:

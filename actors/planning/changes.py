@@ -6,18 +6,16 @@ Each stands for the command, or the join or leave, that would make it.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...events.abilities import ORDINARY, Abilities
+
 
 @dataclass(frozen=True, slots=True)
 class AddWorkers:
-    """So many workers join, one after the other, with engines that are warm.
-
-    What is None is as at the worker that joined last.
-    """
+    """So many workers join, one after the other, with engines that are warm."""
 
     count: int
     zone: str | None = None
-    tags: frozenset[str] | None = None
-    capacity: int | None = None
+    abilities: Abilities = ORDINARY
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
-"""How a worker that is not there yet would join: like the worker that joined last.
+"""How a worker that is not there yet would join: much like the worker that joined last.
 
-It names the same assignors, and can do the same but for what is planned otherwise. Its url is
+It names the same assignors, or leaves the computing to the group like that one. Its url is
 the one that the next worker of that node is given: where two workers have an equal claim,
 their names decide, and an order that stands for the name stands for the newcomer.
 """
 
 from dataclasses import replace
 
-from ...events.abilities import ORDINARY, Abilities, abilities, written
+from ...events.abilities import written
 from ...events.group import Group
 from ...events.model import Assignor
 from ...events.records import MemberMetadata
@@ -35,26 +35,20 @@ def newcomer(group: Group, member_id: str, change: AddWorkers) -> Heartbeat:
     members = (member.metadata for member in group.members.values())
     like = max(members, key=lambda each: (each.joined_epoch, each.member_id), default=FIRST)
     assignors = tuple(
-        replace(each, reason=0, metadata=_said(change, each.metadata)) for each in like.assignors
+        replace(each, reason=0, metadata=written(change.abilities)) for each in like.assignors
     )
     return Heartbeat(
         group.group_id,
         member_id,
         JOIN_EPOCH,
         incarnation=member_id,
-        rack=change.zone or like.rack,
+        rack=change.zone,
         url=_free_url(group, like),
         rebalance_timeout_ms=like.rebalance_timeout_ms,
         assignors=assignors or None,
         server_assignor=like.server_assignor,
         owned=(),
     )
-
-
-def _said(change: AddWorkers, like: bytes) -> bytes:
-    known = abilities(like)
-    tags = known.tags if change.tags is None else change.tags
-    return written(Abilities(change.capacity or known.capacity or ORDINARY.capacity, tags))
 
 
 def _free_url(group: Group, like: MemberMetadata) -> str:

@@ -6,11 +6,11 @@ comes. So what is rehearsed is what becomes of a group that is left alone meanwh
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...events.evolve import evolve
 from ...events.group import Group, Member
-from ...events.model import NOTHING, MemberState
+from ...events.model import NOTHING, MemberState, Resources
 from ...events.records import GroupMetadata, Record, TargetAssignment
 from ..errors import Error
 from ..group.computing.compute import attend, is_due
@@ -18,6 +18,7 @@ from ..group.computing.outlook import foresee
 from ..group.decide import decide
 from ..group.desk import Desk, Settings
 from ..group.members.reconcile import Goal, reconcile
+from ..group.orders.configuration import effective
 from ..messages.commands import Command, Reply
 from ..messages.computing import Assignment, Install, InstallReply, Prepare, PrepareReply, Snapshot
 from ..messages.heartbeat import JOIN_EPOCH
@@ -58,8 +59,11 @@ class Rehearsal:
         self._assignors = assignors
         self.newcomers: dict[str, str] = {}
         """The member ids of those who were added, new-1, new-2 and so on, by their urls."""
-        self._desk = Desk(Settings())
+        settings = effective(Settings(), group.configs)
+        # Time does not pass here, so nothing is put off: it would never come.
+        self._desk = Desk(replace(settings, assignment_interval_ms=0))
         self._continued = 0
+        self._continued_from: Mapping[str, Resources] | None = None
         self._bumps: list[GroupMetadata] = []
         self._targets: list[Step] = []
 
@@ -84,10 +88,14 @@ class Rehearsal:
                 return
 
     def _continues(self) -> bool:
-        """Let the time pass until the rest of a target's moves, if there are more."""
+        """Let the time pass until the rest of a target's moves, if there are more.
+
+        A round that moves nothing waits for somebody who is away: nobody comes here.
+        """
         again_at_ms = self.group.schedule.again_at_ms
-        if not again_at_ms or not self.group.members:
+        if not again_at_ms or not self.group.members or self.group.shares == self._continued_from:
             return False
+        self._continued_from = dict(self.group.shares)
         self._continued += 1
         if self._continued > ROUNDS_MAX:
             text = f"the moves come to no end in {ROUNDS_MAX} rounds"
@@ -129,6 +137,8 @@ class Rehearsal:
             )
         try:
             return self._assignors[name](snapshot)
+        except CannotPlan:
+            raise
         except Exception as error:
             text = f"assignor {name} fails on this group: {type(error).__name__}: {error}"
             raise CannotPlan(Error.INVALID_ASSIGNMENT, text) from error

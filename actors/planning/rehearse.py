@@ -5,6 +5,7 @@ then splits it into its tasks.
 """
 
 from collections.abc import Iterator
+from itertools import count
 
 from ...events.model import Resource
 from ...events.tokens import token_of
@@ -58,7 +59,8 @@ def rehearse(rehearsal: Rehearsal, change: Change) -> Iterator[Step]:
 
 def _add(rehearsal: Rehearsal, change: AddWorkers) -> Iterator[Step]:
     for _ in range(change.count):
-        member_id = f"new-{len(rehearsal.newcomers) + 1}"
+        names = map("new-{}".format, count(len(rehearsal.newcomers) + 1))
+        member_id = next(name for name in names if name not in rehearsal.group.members)
         join = newcomer(rehearsal.group, member_id, change)
         _heard(rehearsal.carry_out(join))
         rehearsal.newcomers[join.url or member_id] = member_id

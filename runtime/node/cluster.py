@@ -105,7 +105,12 @@ def rest_command(config: Config, url: str) -> Sequence[str]:
         "moves.interval.ms": config.assignor_moves_interval_ms,
     }
     settings = [part for key in pace for part in ("--assignor", f"{key}={pace[key]}")]
-    return ("-m", "fairlead.runtime.rest", *options, *settings)
+    able = config.abilities()
+    traits = [part for tag in sorted(able.tags) for part in ("--tag", tag)]
+    traits += ["--capacity", str(able.capacity)]
+    if config.client_rack:
+        traits += ["--zone", config.client_rack]
+    return ("-m", "fairlead.runtime.rest", *options, *settings, *traits)
 
 
 def down(config: Config) -> int:

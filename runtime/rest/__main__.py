@@ -22,9 +22,11 @@ import uvicorn
 from setproctitle import setproctitle
 
 from ...actors.actor import KEY_BYTES
+from ...events.abilities import Abilities
 from ...projections.metrics import Exposition, RequestMetrics
 from ..config.secrets import Vault
 from ..connectors.plugins import find_plugins
+from ..node.spec import Traits
 from ..planning.assignors import built_in_assignors
 from .app import make_app
 from .gateway import Gateway
@@ -64,7 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         service = _service(options.data_dir, options.group, gateway, key)
         assignors = built_in_assignors(dict(options.assignor))
-        _serve(replace(service, assignors=assignors), sockets)
+        traits = Traits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
+        _serve(replace(service, assignors=assignors, traits=traits), sockets)
     finally:
         gateway.close()
     return 0
@@ -86,6 +89,9 @@ def options_parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="a setting assignor.KEY, by which plans are made as well",
     )
+    parser.add_argument("--zone", help="the zone of the node's workers")
+    parser.add_argument("--tag", action="append", default=[], help="a tag of theirs")
+    parser.add_argument("--capacity", type=int, default=1, help="the capacity of each")
     parser.add_argument(
         "--parent", type=int, default=os.getppid(), metavar="PID", help="process to die with"
     )

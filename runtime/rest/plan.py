@@ -5,7 +5,8 @@ rebalances, and `settled` is then false. A connector's config is examined as if 
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
@@ -14,8 +15,9 @@ from fastapi.responses import JSONResponse
 
 from ...actors.errors import Error
 from ...actors.group.computing.outlook import foresee
+from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.planning.changes import Change, PutConnector
-from ...actors.planning.rehearsal import CannotPlan
+from ...actors.planning.rehearsal import Assign, CannotPlan
 from ...events.group import Group
 from ...projections.downtimes import Measured
 from ..connectors.common_keys import COMMON, TASKS_MAX
@@ -29,6 +31,11 @@ from .replies import known
 from .service import Served, Service
 
 router = APIRouter(tags=["groups"])
+
+PLAN_SECONDS: Final = 20
+"""How long a plan may take: who asks for one gives up in the end."""
+WAIT_SECONDS: Final = 30
+"""How long a plan waits for its turn."""
 
 _STATUS: Final = {
     Error.UNKNOWN_MEMBER_ID: HTTPStatus.NOT_FOUND,
@@ -47,25 +54,60 @@ def plan(service: Served, group: str, body: proposal.Proposal) -> JSONResponse:
     hand-overs, of the connector's own if it had any; null if none was measured.
     """
     known(service, group)
-    with service.logs.reading(group) as logs:
-        copied, measured = foresee(logs.group, ()), logs.downtimes()
-    return JSONResponse(_planned(service, copied, measured, body).to_json())
+    with _one_at_a_time(service):
+        with service.logs.reading(group) as logs:
+            copied, measured = foresee(logs.group, ()), logs.downtimes()
+        return JSONResponse(_planned(service, copied, measured, body).to_json())
+
+
+@contextmanager
+def _one_at_a_time(service: Service) -> Generator[None]:
+    if not service.planning.acquire(timeout=WAIT_SECONDS):
+        busy = "other plans are being made: try again in a moment"
+        raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, busy)
+    try:
+        yield
+    finally:
+        service.planning.release()
 
 
 def _planned(service: Service, group: Group, measured: Measured, body: proposal.Proposal) -> Plan:
-    puts = [_put(service, group, each) for each in body.connectors]
-    changes = [*body.workers(), *body.deleted(), *puts, *body.scaled()]
-    if not changes:
-        members = ", ".join(each for each in proposal.Proposal.model_fields if each != "worker")
-        raise ApiError(HTTPStatus.BAD_REQUEST, f"nothing is to be changed: give any of {members}")
+    changes = _changes(service, group, body)
+    late_at = time.monotonic() + PLAN_SECONDS
+    assignors = {name: _in_time(each, late_at) for name, each in service.assignors.items()}
     try:
-        return make_plan(group, changes, service.assignors, measured, time.time_ns() // 1_000_000)
+        return make_plan(group, changes, assignors, measured, time.time_ns() // 1_000_000)
     except CannotPlan as refused:
         status = _STATUS.get(refused.error, HTTPStatus.CONFLICT)
         raise ApiError(status, str(refused)) from None
 
 
-def _put(service: Service, group: Group, given: proposal.PlannedConnector) -> Change:
+def _changes(service: Service, group: Group, body: proposal.Proposal) -> Sequence[Change]:
+    """Return what is proposed, in its order; raises `ApiError` if that is nothing, or too much."""
+    puts = [_put(service, group, each) for each in body.connectors]
+    if sum(each.tasks for each in puts) + sum(body.scale.values()) > proposal.TASKS_MAX:
+        most = f"a plan is made for at most {proposal.TASKS_MAX} tasks"
+        raise ApiError(HTTPStatus.BAD_REQUEST, f"{most}: plan for fewer connectors at once")
+    changes = [*body.workers(service.traits), *body.deleted(), *puts, *body.scaled()]
+    if not changes:
+        members = ", ".join(each for each in proposal.Proposal.model_fields if each != "worker")
+        raise ApiError(HTTPStatus.BAD_REQUEST, f"nothing is to be changed: give any of {members}")
+    return changes
+
+
+def _in_time(assign: Assign, late_at: float) -> Assign:
+    """Return an assignor that gives up on a plan that takes too long."""
+
+    def assign_in_time(snapshot: Snapshot) -> Assignment:
+        if time.monotonic() > late_at:
+            late = f"the plan takes longer than {PLAN_SECONDS} s: plan for fewer changes at once"
+            raise CannotPlan(Error.INVALID_ASSIGNMENT, late)
+        return assign(snapshot)
+
+    return assign_in_time
+
+
+def _put(service: Service, group: Group, given: proposal.PlannedConnector) -> PutConnector:
     """Return a change whose config was examined, and sealed, as for the real one."""
     name = given.name.strip()
     check_name(name)

@@ -12,8 +12,9 @@ from ...actors.planning.changes import (
     RemoveWorker,
     Scale,
 )
-from ...events.abilities import LARGEST_CAPACITY
+from ...events.abilities import LARGEST_CAPACITY, Abilities
 from ...events.placement import flaw_in_labels
+from ..node.spec import Traits
 from .bodies import Config, Key
 
 WORKERS_MAX = 100
@@ -21,7 +22,12 @@ WORKERS_MAX = 100
 TASKS_MAX = 100_000
 """How many tasks of a connector a plan is made for at most; a cluster has no such bound."""
 
+NAMES_MAX = 100
+"""How many workers, or connectors, a member of a plan names at most."""
+
 Tasks = Annotated[int, Field(ge=1, le=TASKS_MAX)]
+
+Names = Annotated[list[Key], Field(max_length=NAMES_MAX)]
 
 
 def _label(text: str) -> str:
@@ -34,7 +40,7 @@ Label = Annotated[Key, AfterValidator(_label)]
 
 
 class NewWorker(BaseModel):
-    """What a worker that is added is able to; null: as the worker that joined last."""
+    """What a worker that is added is able to; null: what this node's settings say."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -61,23 +67,26 @@ class Proposal(BaseModel):
         0, strict=True, ge=0, le=WORKERS_MAX, description="So many workers join."
     )
     worker: NewWorker = Field(NewWorker(), description="What each of these is able to.")
-    drain: list[Key] = Field([], description="Workers that give up what they have, and stay.")
-    remove_workers: list[Key] = Field([], description="Workers that leave in good order.")
-    delete: list[Key] = Field([], description="Connectors that are deleted.")
+    drain: Names = Field([], description="Workers that give up what they have, and stay.")
+    remove_workers: Names = Field([], description="Workers that leave in good order.")
+    delete: Names = Field([], description="Connectors that are deleted.")
     connectors: list[PlannedConnector] = Field(
-        [], description="Connectors that are created or changed; examined as for that."
+        [],
+        max_length=NAMES_MAX,
+        description="Connectors that are created or changed; examined as for that.",
     )
     scale: dict[Key, Annotated[Tasks, Field(strict=True)]] = Field(
-        {}, description="Connectors, each with another `tasks.max`."
+        {}, max_length=NAMES_MAX, description="Connectors, each with another `tasks.max`."
     )
 
-    def workers(self) -> list[Change]:
-        """Return what is to become of the workers."""
+    def workers(self, node: Traits) -> list[Change]:
+        """Return what is to become of the workers; those added are of this node."""
         found: list[Change] = []
         if self.add_workers:
-            zone, tags, capacity = self.worker.zone, self.worker.tags, self.worker.capacity
-            tagged = None if tags is None else frozenset(tags)
-            found.append(AddWorkers(self.add_workers, zone, tagged, capacity))
+            worker, usual = self.worker, node.abilities
+            tags = usual.tags if worker.tags is None else frozenset(worker.tags)
+            able = Abilities(worker.capacity or usual.capacity, tags)
+            found.append(AddWorkers(self.add_workers, worker.zone or node.zone, able))
         found += map(DrainWorker, self.drain)
         found += map(RemoveWorker, self.remove_workers)
         return found

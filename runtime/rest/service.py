@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Annotated, cast
 
 from fastapi import Depends
@@ -12,6 +13,7 @@ from ...projections.metrics import Exposition, RequestMetrics
 from ..config.secrets import Vault
 from ..connectors.common_keys import CONNECTOR_CLASS
 from ..connectors.plugins import Plugins, PluginUnknown
+from ..node.spec import Traits
 from ..planning.assignors import built_in_assignors
 from .gateway import Commands
 from .logs import Logs
@@ -35,6 +37,10 @@ class Service:
     exposition: Exposition
     assignors: Mapping[str, Assign] = field(default_factory=built_in_assignors)
     """What plans are computed with: fairlead's own assignors, by name."""
+    traits: Traits = field(default_factory=Traits)
+    """What sets this node's workers apart from others, unless they are started otherwise."""
+    planning: Lock = field(default_factory=Lock)
+    """Held by who makes a plan: one at a time, since each costs as much as a large group."""
 
     def kind_of(self, config: Mapping[str, str]) -> str:
         """Return Connect's word for the direction of a connector: source, sink or unknown."""

@@ -9,7 +9,7 @@ from coordinator import JOIN, Coordinator, resource
 from fairlead.actors.assignors import balanced, incremental
 from fairlead.actors.errors import Error
 from fairlead.actors.messages.computing import Assignment, Snapshot
-from fairlead.actors.messages.orders import Place
+from fairlead.actors.messages.orders import ConfigureGroup, Place
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.planning.changes import (
     AddWorkers,
@@ -21,6 +21,7 @@ from fairlead.actors.planning.changes import (
     Scale,
 )
 from fairlead.actors.planning.rehearsal import Assign, CannotPlan
+from fairlead.events.abilities import Abilities
 from fairlead.events.model import Assignor, Cause, GroupState, Why
 from fairlead.projections.chapters import Seat
 from fairlead.projections.downtimes import Downtime, Measured
@@ -236,7 +237,7 @@ def test_a_first_worker_gets_everything() -> None:
     assert plan.starts == [(resource("A"), NEW_1), (resource("A-0"), NEW_1)]
 
 
-def test_an_added_worker_is_as_the_last_one_but_for_what_is_said_of_it() -> None:
+def test_an_added_worker_is_what_is_said_of_it_and_names_the_assignors_of_the_last() -> None:
     coordinator = at_rest("A A-0 A-1 A-2")
     says = b'{"capacity":2,"tags":["gpu"]}'
     join = replace(JOIN, assignors=(Assignor("balanced", metadata=says),), rack="a")
@@ -251,15 +252,13 @@ def test_an_added_worker_is_as_the_last_one_but_for_what_is_said_of_it() -> None
     for change in (
         AddWorkers(1),
         AddWorkers(1, zone="b"),
-        AddWorkers(1, capacity=4),
-        AddWorkers(1, tags=frozenset()),
+        AddWorkers(1, abilities=Abilities(4, frozenset({"gpu"}))),
     ):
         planned(coordinator, change, assignors={"balanced": spy})
     assert seen == [
-        ("a", says),
-        ("b", says),
-        ("a", b'{"capacity":4,"tags":["gpu"]}'),
-        ("a", b'{"capacity":2}'),
+        (None, b'{"capacity":1}'),
+        ("b", b'{"capacity":1}'),
+        (None, b'{"capacity":4,"tags":["gpu"]}'),
     ]
 
 
@@ -438,3 +437,31 @@ def test_a_server_assignor_computes_for_the_group_itself() -> None:
     coordinator.settle()
     plan = planned(coordinator, AddWorkers(1), assignors={})
     assert (plan.assignor, len(plan.moves)) == ("uniform", 2)
+
+
+def test_rounds_that_move_nothing_wait_for_who_is_away_and_end_the_plan() -> None:
+    coordinator = at_rest(FOUR, "W1", "W2")
+
+    def waits(snapshot: Snapshot) -> Assignment:
+        return replace(balanced.assign(snapshot), again_at_ms=snapshot.now_ms + 1_000)
+
+    plan = planned(coordinator, DrainWorker("W1"), assignors={"balanced": waits})
+    assert [str(each.causes[0]) for each in plan.rounds] == [
+        "worker-drained http://w1",
+        "moves-due balanced",
+    ]
+
+
+def test_the_groups_own_settings_hold_for_a_plan() -> None:
+    coordinator = at_rest(FOUR, "W1", "W2")
+    changed = {"group.max.size": "2", "assignment.interval.ms": "60000"}
+    coordinator.carry_out(ConfigureGroup("connect", changed))
+    with pytest.raises(CannotPlan, match="2"):
+        planned(coordinator, AddWorkers(1))
+    assert len(planned(coordinator, DrainWorker("W1")).moves) == 3
+
+
+def test_an_added_worker_takes_no_id_that_is_there() -> None:
+    coordinator = at_rest("A A-0 A-1", "new-1")
+    plan = planned(coordinator, AddWorkers(1))
+    assert [each.seat.member_id for each in plan.workers] == ["new-1", "new-2"]

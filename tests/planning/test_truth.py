@@ -24,6 +24,7 @@ from fairlead.actors.planning.changes import (
     RemoveWorker,
     Scale,
 )
+from fairlead.events.abilities import Abilities
 from fairlead.events.model import Assignor, Resource
 from fairlead.events.tokens import token_of
 from fairlead.projections.downtimes import Measured
@@ -58,7 +59,7 @@ class Cluster:
             number = next(n for n in range(1, 99) if f"{PLACE}/w{n}" not in self.workers)
             # An id that sorts now before the others, now behind them.
             member_id = f"{'AZ'[self.started % 2]}{self.started}"
-            says = f'{{"capacity":{change.capacity or 1}}}'.encode()
+            says = f'{{"capacity":{change.abilities.capacity}}}'.encode()
             assignors = (Assignor("balanced", metadata=says),)
             join = replace(JOIN, url=f"{PLACE}/w{number}", assignors=assignors)
             self.coordinator.join(member_id, join)
@@ -112,7 +113,9 @@ def possible(cluster: Cluster) -> st.SearchStrategy[Change]:
     tasks = st.integers(1, TASKS_MAX)
     new = f"C{len(group.connectors)}"
     found: list[st.SearchStrategy[Change]] = [
-        st.builds(AddWorkers, st.integers(1, 2), capacity=st.sampled_from((1, 1, 2))),
+        st.builds(
+            AddWorkers, st.integers(1, 2), abilities=st.sampled_from((1, 1, 2)).map(Abilities)
+        ),
         tasks.map(lambda number: PutConnector(new, {"name": new}, number)),
     ]
     if workers:

@@ -1,7 +1,14 @@
 """For how long nobody ran what changed hands, from the statuses of the log alone."""
 
+from pathlib import Path
+
+import pytest
+from projections.test_log_projections import write
+
+from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.events.records import TaskStatus
+from fairlead.projections import downtimes as downtimes_module
 from fairlead.projections.downtimes import LATEST, Downtime, Downtimes, Measured
 
 A0, B0 = Resource("A", 0), Resource("B", 0)
@@ -88,3 +95,16 @@ def test_only_the_latest_hand_overs_count() -> None:
         downtimes.fold(status(A0, STOP, giver, turn, 0))
         downtimes.fold(status(A0, RUN, taker, turn + 1, took_ms, BATCHES))
     assert downtimes.measured().by_connector == {"A": Downtime(10, 10, LATEST)}
+
+
+def test_of_a_long_log_only_the_last_entries_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(downtimes_module, "RECENT", 2)
+    long_ago = (status(B0, STOP, "w1", 1, 0), status(B0, RUN, "w2", 2, 7, BATCHES))
+    of_late = (status(A0, STOP, "w1", 1, 0), status(A0, RUN, "w2", 2, 9, BATCHES))
+    write(tmp_path, [*long_ago, *of_late])
+    downtimes = Downtimes()
+    with LogReader.open(tmp_path, "connect") as log:
+        downtimes.catch_up(log)
+    assert downtimes.measured() == took(A=9)

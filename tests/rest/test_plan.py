@@ -7,12 +7,16 @@ import pytest
 from rest.conftest import House
 
 from fairlead.actors.messages.orders import Cordon, Uncordon
+from fairlead.events.abilities import Abilities
 from fairlead.events.model import Resource, RunState
+from fairlead.runtime.node.spec import Traits
+from fairlead.runtime.rest import plan as routes
 
 W1 = {"worker": "127.0.0.1:8083/w1", "member_id": "W1"}
 W2 = {"worker": "127.0.0.1:8083/w2", "member_id": "W2"}
 NEW = {"worker": "new-1", "member_id": "new-1"}
 SECRET = "hunter2"
+MANY = {"connector.class": "Locked", "tasks.max": 60_000}
 
 
 def live(house: House, *tasks: str) -> None:
@@ -202,6 +206,14 @@ SENSELESS: list[tuple[dict[str, Any], int, str]] = [
         400,
         "b: a plan needs tasks.max as a number, and at most 100000",
     ),
+    (
+        {"scale": {"a": 60_000}, "connectors": [{"name": "b", "config": MANY}]},
+        400,
+        "a plan is made for at most 100000 tasks: plan for fewer connectors at once",
+    ),
+    ({"drain": ["w1"] * 101}, 400, "drain: List should have at most 100 items"),
+    ({"connectors": [{"name": "b", "config": MANY}] * 101}, 400, "connectors: List should have"),
+    ({"scale": {f"c{n}": 1 for n in range(101)}}, 400, "scale: Dictionary should have at most"),
 ]
 
 
@@ -246,3 +258,42 @@ def test_a_group_whose_assignor_runs_elsewhere_is_a_conflict(house: House) -> No
         "the group's assignor is balanced, which runs in the assignor process alone: what it"
         " would do can not be told; plans can be made with none",
     )
+
+
+def test_a_plan_that_takes_too_long_is_given_up(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(house, "0")
+    monkeypatch.setattr(routes, "PLAN_SECONDS", -1)
+    told = plan(house, drain=["w1"])
+    assert (told.status_code, told.json()["message"]) == (
+        409,
+        "the plan takes longer than -1 s: plan for fewer changes at once",
+    )
+
+
+def test_plans_are_made_one_at_a_time(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    live(house, "0")
+    monkeypatch.setattr(routes, "WAIT_SECONDS", 0)
+    with house.service.planning:
+        told = plan(house, drain=["w1"])
+        assert (told.status_code, told.json()["message"]) == (
+            503,
+            "other plans are being made: try again in a moment",
+        )
+    assert plan(house, drain=["w1"]).status_code == 200
+
+
+def test_workers_that_are_added_are_of_this_node_unless_it_is_said_otherwise(house: House) -> None:
+    gpu = Traits("a", Abilities(2, frozenset({"gpu"})))
+    needs = {"connector.class": "Locked", "placement.tags": "gpu", "placement.zones": "a"}
+    live(house, "0")
+    house.client.put("/connectors/b/config", json=needs)
+    house.scribe.ask("seat", "w1")
+    assert [each["id"] for each in plan(house, add_workers=1).json()["unplaceable"]] == ["b"]
+    object.__setattr__(house.service, "traits", gpu)
+    assert plan(house, add_workers=1).json()["unplaceable"] == []
+    others: tuple[dict[str, Any], ...] = ({"tags": []}, {"zone": "b"})
+    for other in others:
+        told = plan(house, add_workers=1, worker=other)
+        assert [each["id"] for each in told.json()["unplaceable"]] == ["b"]
