@@ -24,7 +24,7 @@ the same assignment, and what was assigned is left as it is when it is assigned 
 KIP-415, and PROTOCOL sections 5 and 7.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ...events.model import CONNECTOR, NOTHING, Resource, Resources
 from ..messages.computing import Assignment, Snapshot
@@ -94,12 +94,9 @@ def _shared_out(
     having, free = holdings(crew, back, rest)
     held = [having[taker.member_id] for taker in roster.takers]
     connectors = frozenset([each for each in rest if each[1] == CONNECTOR])
-    weights = {
-        each: weight for each, weight in snapshot.weights.items() if weight > 1 and each in rest
-    }
     kept_here = [(snapshot.members[member], share) for member, share in staying.items()]
     made = [
-        _balance(roster, stock, classes, weights)
+        _balance(roster, stock, classes, snapshot.weights)
         for stock in stocks(held, free, connectors, kept_here)
     ]
     for changes in made:
@@ -112,15 +109,10 @@ def _balance(
     roster: Roster, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
 ) -> Changes:
     """Return what changes hands of one kind; most groups need no more than counting."""
-    if stock.are_tasks not in _kinds(weights):
-        if stock.are_tasks not in _kinds(classes.of):
-            return level(roster, stock)
+    if weights and any(weights.get(each, 1) > 1 for each in stock.all()):
+        hands = Hands(roster, stock, classes, weights)
+        weigh(hands)
+        return hands.changes
+    if classes.are_many and any(map(classes.of, stock.all())):
         return level_under_demands(lambda: Hands(roster, stock, classes, {}))
-    hands = Hands(roster, stock, classes, weights)
-    weigh(hands)
-    return hands.changes
-
-
-def _kinds(resources: Iterable[Resource]) -> set[bool]:
-    """Return whether there are connectors (False) and tasks (True) among these."""
-    return {task != CONNECTOR for _, task in resources}
+    return level(roster, stock)

@@ -9,6 +9,15 @@ from pathlib import Path
 
 import pytest
 from assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
+from benchmarks.bench_assignors import (
+    PLAIN,
+    TAGGED,
+    WEIGHTED,
+    bytes_per_task,
+    group,
+    grown,
+    settled,
+)
 
 from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
@@ -260,6 +269,13 @@ def test_the_order_in_which_sets_happen_to_be_does_not_matter() -> None:
 
 
 # Size.
+
+
+@pytest.mark.parametrize("case", [PLAIN, WEIGHTED, TAGGED])
+def test_assigning_takes_at_most_200_bytes_per_task_beside_its_input(case: str) -> None:
+    full = group(100, case)
+    assert bytes_per_task(full) <= 200
+    assert bytes_per_task(grown(settled(full), case)) <= 200
 
 
 @pytest.mark.parametrize("pins", [1, 3])

@@ -1,7 +1,7 @@
 """What changes hands while work is balanced; who is not named here keeps just what it has."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ....events.model import Resource, Resources
 
@@ -18,15 +18,17 @@ class Changes:
 
     def give_up(self, index: int, resource: Resource) -> None:
         """Note that a taker gives a resource up."""
-        if resource in self.got[index]:
-            self.got[index].remove(resource)
+        got = self.got.get(index)
+        if got and resource in got:
+            got.remove(resource)
         else:
             self.given_up[index].add(resource)
 
     def get(self, index: int, resource: Resource) -> None:
         """Note that a taker gets a resource."""
-        if resource in self.given_up[index]:
-            self.given_up[index].remove(resource)
+        given_up = self.given_up.get(index)
+        if given_up and resource in given_up:
+            given_up.remove(resource)
         else:
             self.got[index].add(resource)
 
@@ -42,8 +44,14 @@ class Changes:
         return share | got if got else share
 
     def made_to(self, held: list[Resources]) -> None:
-        """Put into effect on what each taker has."""
-        for index in self.given_up.keys() | self.got.keys():
+        """Put into effect on what each taker has, and forget: there may be a lot of them."""
+        for index in self.touched:
             held[index] = self.share(index, held[index])
+            self.got.pop(index, None)
         for index, first in self.firsts.items():
             held[index] = held[index] | first if held[index] else first
+
+    @property
+    def touched(self) -> Collection[int]:
+        """All takers that give up or get anything bit by bit."""
+        return self.given_up.keys() | self.got.keys()

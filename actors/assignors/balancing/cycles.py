@@ -116,11 +116,6 @@ def _go_round(standing: Standing, circle: list[int]) -> None:
     takers, classes = len(standing.loads), len(standing.seated)
     for node, after in zip(circle, [*circle[1:], circle[0]], strict=True):
         if node < takers <= after < takers + classes:
-            _add(standing, node, after - takers, -1)
+            standing.add(node, after - takers, -1)
         elif takers <= node < takers + classes:
-            _add(standing, after, node - takers, 1)
-
-
-def _add(standing: Standing, index: int, number: int, by: int) -> None:
-    standing.has[index][number] = standing.has[index].get(number, 0) + by
-    standing.loads[index] += by
+            standing.add(after, node - takers, 1)

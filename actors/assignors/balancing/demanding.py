@@ -12,34 +12,44 @@ from .changes import Changes
 from .cycles import save_moves
 from .exchanges import exchange
 from .hands import Hands
-from .standing import Amounts, Standing, amounts
+from .standing import Standing, amounts
 from .weighing import weigh
 
 
 def level_under_demands(deal_hands: Callable[[], Hands]) -> Changes:
     """Return what changes hands, given what returns the hands as they are at the start."""
-    hands = deal_hands()
-    had = amounts(hands)
-    has_given = weigh(hands)
-    standing = Standing(
-        hands.classes.seated, hands.roster.scales, had, amounts(hands), [*hands.loads]
-    )
+    changes, standing, has_given = _dealt_gift_by_gift(deal_hands())
     is_levelled, is_cheaper = exchange(standing), save_moves(standing)
     if not has_given and not is_levelled and not is_cheaper:
-        return hands.changes
+        return changes
+    del changes  # what was dealt in vain takes as much room as what is dealt now
     again = deal_hands()
-    _follow(again, standing.has)
+    _follow(again, standing)
     return again.changes
 
 
-def _follow(hands: Hands, wanted: Amounts) -> None:
+def _dealt_gift_by_gift(hands: Hands) -> tuple[Changes, Standing, bool]:
+    """Return what changes hands so, how all stands then, and whether anybody had to give."""
+    had = [*amounts(hands, range(len(hands.loads)))]
+    has_given = weigh(hands)
+    has = [*had]
+    touched = hands.changes.touched
+    for index, some in zip(touched, amounts(hands, touched), strict=True):
+        has[index] = some
+    standing = Standing(hands.classes.seated, hands.roster.scales, had, has, [*hands.loads])
+    return hands.changes, standing, has_given
+
+
+def _follow(hands: Hands, wanted: Standing) -> None:
     """Let everybody have just the amounts that are wanted."""
     rooms: dict[int, dict[int, int]] = {}
-    for index, (has, wants) in enumerate(zip(hands.amounts, wanted, strict=True)):
-        for sort, amount in sorted(has.items()):
-            for _ in range(amount - wants.get(sort[1], 0)):
-                hands.put_aside(index, sort)
+    for index, (had, wants) in enumerate(zip(wanted.had, wanted.has, strict=True)):
+        if had is wants:
+            continue
+        for number, amount in sorted(had.items()):
+            for _ in range(amount - wants.get(number, 0)):
+                hands.put_aside(index, (1, number))
         for number, amount in wants.items():
-            if (more := amount - has.get((1, number), 0)) > 0:
+            if (more := amount - had.get(number, 0)) > 0:
                 rooms.setdefault(number, {})[index] = more
     hands.deal_homeless(rooms)

@@ -1,8 +1,9 @@
 """Who has what, sort by sort, while it changes hands."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
+from itertools import repeat
 
 from ....events.model import Resource, Resources
 from .changes import Changes
@@ -19,7 +20,8 @@ Sort = tuple[int, int]
 class Hands:
     """The takers' hands, how much of every sort is in each, and what is in nobody's hands.
 
-    What a taker has and may not run is in nobody's hands from the beginning.
+    What a taker has and may not run is in nobody's hands from the beginning. Most hands never
+    give: what is in one, but for its load, is counted only when somebody asks.
     """
 
     def __init__(
@@ -28,10 +30,12 @@ class Hands:
         self.roster = roster
         self.classes = classes
         self.changes = Changes()
-        self.loads: list[int] = []
-        self.amounts: list[dict[Sort, int]] = []
         self._stock, self._weights = stock, weights
-        self._tally = stock.tally(roster)
+        # No method: with a reference to itself all of this would stay until it is collected.
+        self._share = partial(_share, self.changes, stock)
+        self._tally = stock.tally(roster, self._share)
+        self._amounts: dict[int, dict[Sort, int]] = {}
+        self._heaviest: dict[int, Collection[Sort]] = {}
         self._piles: dict[tuple[int, Sort], Pile] = {}
         self._homeless: dict[Sort, list[Resource]] = {}
         self._tables: dict[int, Table] = {}
@@ -39,29 +43,61 @@ class Hands:
         self._leasts: dict[Sort, int] = {}
         for resource in stock.free:
             self._homeless.setdefault(self._sort_of(resource), []).append(resource)
-        allowed = [frozenset(some) for some in classes.seated]
-        for index in range(len(roster.takers)):
-            self._take_up(index, allowed)
+        self.loads = self._loads() if weights else [*stock.counts()]
+        if classes.are_many:
+            self._put_forbidden_aside()
 
-    def _take_up(self, index: int, allowed: Sequence[frozenset[int]]) -> None:
-        share = self._stock.of(index)
-        self._tally.count_on(index, share)
-        amounts = self._by_sort(share)
-        self.amounts.append(amounts)
-        self.loads.append(sum([weight * amounts[weight, number] for weight, number in amounts]))
-        for sort in [each for each in amounts if index not in allowed[each[1]]]:
-            for _ in range(amounts[sort]):
-                self.put_aside(index, sort)
+    def _loads(self) -> list[int]:
+        """Return how much each hand weighs, and note the heaviest on the way."""
+        loads: list[int] = []
+        for index in range(len(self.roster.takers)):
+            weights = self._weights_of(self._stock.of(index))
+            loads.append(sum(weights))
+            if weights and not self.classes.are_many:
+                self._heaviest[index] = ((max(weights), ANYWHERE),)
+        return loads
 
-    def _by_sort(self, share: Resources) -> dict[Sort, int]:
-        if not self.classes.of:
-            weights = Counter([self._weights.get(each, 1) for each in share])
-            return {(weight, ANYWHERE): amount for weight, amount in weights.items()}
-        # In order, for what comes of them must not hang on the order of a set.
-        return dict(sorted(Counter(map(self._sort_of, share)).items()))
+    def _put_forbidden_aside(self) -> None:
+        allowed = [frozenset(some) for some in self.classes.seated]
+        for index in range(len(self.loads)):
+            numbers = set(self.classes.of_each(self._stock.of(index)))
+            if all(index in allowed[number] for number in numbers):
+                continue
+            for sort, amount in [*self.amounts(index).items()]:
+                for _ in range(amount if index not in allowed[sort[1]] else 0):
+                    self.put_aside(index, sort)
+
+    def _weights_of(self, share: Iterable[Resource]) -> list[int]:
+        weight_of = self._weights.get
+        return [weight_of(each, 1) for each in share]
 
     def _sort_of(self, resource: Resource) -> Sort:
-        return self._weights.get(resource, 1), self.classes.of.get(resource, ANYWHERE)
+        return self._weights.get(resource, 1), self.classes.of(resource)
+
+    def amounts(self, index: int) -> Mapping[Sort, int]:
+        """Return how much of every sort is in a hand."""
+        if index not in self._amounts:
+            share = self._share(index)
+            weights = self._weights_of(share) if self._weights else repeat(1)
+            sorts = Counter(zip(weights, self.classes.of_each(share), strict=False))
+            # In order, for what comes of them must not hang on the order of a set.
+            self._amounts[index] = dict(sorted(sorts.items()))
+        return self._amounts[index]
+
+    def heaviest(self, index: int) -> Collection[Sort]:
+        """Return the heaviest sort of each class in a hand."""
+        if not self._weights:
+            return self.amounts(index).keys()
+        if index not in self._heaviest:
+            self._heaviest[index] = self._find_heaviest(index)
+        return self._heaviest[index]
+
+    def _find_heaviest(self, index: int) -> Collection[Sort]:
+        if not self.classes.are_many:
+            weights = self._weights_of(self._share(index))
+            return ((max(weights), ANYWHERE),) if weights else ()
+        in_order = sorted(self.amounts(index))
+        return [*{number: (weight, number) for weight, number in in_order}.values()]
 
     def least(self, sort: Sort) -> int:
         """Return how full anybody would be, at the least, with one more of a sort."""
@@ -72,11 +108,8 @@ class Hands:
     def give_up(self, index: int, sort: Sort) -> Resource:
         """Take from a hand the one of a sort by which the spread gains most; return it."""
         resource = self._pile(index, sort).take(partial(self._tally.room, index))
-        self.amounts[index][sort] -= 1
-        if not self.amounts[index][sort]:
-            del self.amounts[index][sort]
         self.loads[index] -= sort[0]
-        self._leasts.clear()
+        self._count(index, sort, -1)
         for table in self._tables_of[index]:
             table.reseat(self.roster, index)
         self._tally.move(resource.connector, index, -1)
@@ -100,11 +133,13 @@ class Hands:
         for sort in sorted(self._homeless, key=lambda sort: (-sort[0], -sort[1])):
             weight, number = sort
             table = self._table(number) if rooms is None else self._bounded(rooms[number])
-            for connector, run in by_connector(self._homeless[sort]).items():
+            if self.classes.are_many:  # the next class has takers of its own: forget the others
+                self._tally.workers.clear()
+            for connector, run in by_connector(self._homeless.pop(sort)).items():
                 dealt = table.deal(connector, weight, len(run))
                 for resource, index in zip(run, dealt, strict=True):
                     self._receive(index, resource, sort)
-        self._homeless.clear()
+        self._tally.workers.clear()
 
     def _table(self, number: int) -> Table:
         """Return the table at which the work of a class is dealt."""
@@ -123,13 +158,25 @@ class Hands:
         if (index, sort) in self._piles:
             self._piles[index, sort].add(resource)
         self.changes.get(index, resource)
-        self.amounts[index][sort] = self.amounts[index].get(sort, 0) + 1
+        self._count(index, sort, 1)
+
+    def _count(self, index: int, sort: Sort, by: int) -> None:
+        """Keep up what is known of a hand."""
         self._leasts.clear()
+        self._heaviest.pop(index, None)
+        amounts = self._amounts.get(index)
+        if amounts is not None:
+            amounts[sort] = amounts.get(sort, 0) + by
+            if not amounts[sort]:
+                del amounts[sort]
 
     def _pile(self, index: int, sort: Sort) -> Pile:
         """Return the pile of a hand; most hands never give, and so are never sorted."""
         if (index, sort) not in self._piles:
-            share = self.changes.share(index, self._stock.of(index))
-            alike = [each for each in share if self._sort_of(each) == sort]
+            alike = [each for each in self._share(index) if self._sort_of(each) == sort]
             self._piles[index, sort] = Pile(alike)
         return self._piles[index, sort]
+
+
+def _share(changes: Changes, stock: Stock, index: int) -> Resources:
+    return changes.share(index, stock.of(index))

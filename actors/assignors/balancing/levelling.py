@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from ....events.model import Resource, Resources
+from ....events.model import Resource
 from .changes import Changes
 from .pile import Pile, by_connector
 from .quotas import quotas
@@ -29,10 +29,8 @@ def level(roster: Roster, stock: Stock) -> Changes:
     if is_new and len(set(roster.scales)) == 1:
         _deal_in_turns(len(counts), stock.free, changes)
         return changes
-    tally = stock.tally(roster)
+    tally = stock.tally(roster, stock.of)
     runs = by_connector([*stock.free, *_left(stock, counts, quota.keeps, tally, changes)])
-    for index in quota.receivers:
-        tally.count_on(index, [each for each in stock.of(index) if each[0] in runs])
     table = Table(roster, [*quota.keeps], tally, quota.receivers)
     for connector, run in runs.items():
         for resource, index in zip(run, table.deal(connector, 1, len(run)), strict=True):
@@ -40,7 +38,7 @@ def level(roster: Roster, stock: Stock) -> Changes:
     return changes
 
 
-def _deal_in_turns(takers: int, free: Resources, changes: Changes) -> None:
+def _deal_in_turns(takers: int, free: Sequence[Resource], changes: Changes) -> None:
     """Deal to takers who have nothing yet, and are all alike, one after the other."""
     listed = [*chain.from_iterable(by_connector(free).values())]
     for index in range(min(takers, len(listed))):
@@ -54,9 +52,7 @@ def _left(
     for index, (count, keep) in enumerate(zip(counts, keeps, strict=True)):
         if keep == count:
             continue
-        share = stock.of(index)
-        tally.count_on(index, share)
-        pile = Pile([*share])
+        pile = Pile([*stock.of(index)])
         for _ in range(count - keep):
             resource = pile.take(partial(tally.room, index))
             tally.move(resource.connector, index, -1)

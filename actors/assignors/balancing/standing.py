@@ -1,6 +1,6 @@
 """How much of each class each taker has, and had: all that counts where all weighs the same."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .hands import Hands
@@ -30,10 +30,24 @@ class Standing:
     def shift(self, giver: int, number: int, receiver: int, amount: int) -> None:
         """Let a taker give so much of a class to another."""
         for index, by in ((giver, -amount), (receiver, amount)):
-            self.has[index][number] = self.has[index].get(number, 0) + by
-            self.loads[index] += by
+            self.add(index, number, by)
+
+    def add(self, index: int, number: int, amount: int) -> None:
+        """Let a taker have so much more of a class, or less."""
+        has = self.has[index]
+        # Not in place: others may have the same ones, and `had` them.
+        self.has[index] = {**has, number: has.get(number, 0) + amount}
+        self.loads[index] += amount
 
 
-def amounts(hands: Hands) -> Amounts:
-    """Return how much of each class each taker has in hand, where all weighs 1."""
-    return [{number: amount for (_, number), amount in has.items()} for has in hands.amounts]
+def amounts(hands: Hands, indices: Iterable[int]) -> Iterator[dict[int, int]]:
+    """Yield how much of each class these takers have in hand, where all weighs 1.
+
+    Those who have just the same share one: of thousands of takers most do.
+    """
+    found: dict[tuple[tuple[int, int], ...], dict[int, int]] = {}
+    for index in indices:
+        has = tuple([(number, amount) for (_, number), amount in hands.amounts(index).items()])
+        if has not in found:
+            found[has] = dict(has)
+        yield found[has]

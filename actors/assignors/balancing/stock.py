@@ -1,11 +1,11 @@
 """The work of one kind, connectors or tasks, as it stands before it is balanced."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import sub
 
-from ....events.model import NOTHING, Resources
+from ....events.model import CONNECTOR, NOTHING, Resource, Resources
 from ...messages.computing import MemberView
 from .roster import Roster
 from .tally import Tally
@@ -22,7 +22,7 @@ class Stock:
 
     held: Sequence[Resources]
     others: Sequence[Resources]
-    free: Resources
+    free: Sequence[Resource]
     kept: Sequence[tuple[MemberView, Resources]]
     are_tasks: bool
 
@@ -30,17 +30,24 @@ class Stock:
         """Return how much of the kind each taker has."""
         return [*map(sub, map(len, self.held), map(len, self.others))]
 
+    def all(self) -> Iterator[Resource]:
+        """Yield all of the kind."""
+        for each in chain(self.free, chain.from_iterable(self.held)):
+            if (each[1] != CONNECTOR) is self.are_tasks:
+                yield each
+
     def of(self, index: int) -> Resources:
         """Return what a taker has of the kind."""
         other = self.others[index]
         return self.held[index] - other if other else self.held[index]
 
-    def tally(self, roster: Roster) -> Tally:
+    def tally(self, roster: Roster, share_of: Callable[[int], Resources]) -> Tally:
         """Return how the kind is spread over the zones; on workers it is not counted yet.
 
-        Where there is but one zone all is in it, and nothing is counted.
+        `share_of` is asked then what a worker has. Where there is but one zone all is in it,
+        and nothing is counted.
         """
-        tally = Tally(roster)
+        tally = Tally(roster, share_of)
         if len(roster.zone_names) == 1:
             return tally
         places: dict[str, list[int]] = {zone: [] for zone in roster.zone_names}
@@ -63,8 +70,9 @@ def stocks(
     """Return connectors and tasks apart, given which of all resources are connectors."""
     own = [NOTHING if share.isdisjoint(connectors) else share & connectors for share in held]
     nothing = [NOTHING] * len(held)
+    tasks = [each for each in free if each[1] != CONNECTOR]
     kept_tasks = [(member, share - connectors) for member, share in kept]
     return (
-        Stock(own, nothing, free & connectors, (), are_tasks=False),
-        Stock(held, own, free - connectors, kept_tasks, are_tasks=True),
+        Stock(own, nothing, [*free & connectors], (), are_tasks=False),
+        Stock(held, own, tasks, kept_tasks, are_tasks=True),
     )

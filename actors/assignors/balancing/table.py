@@ -1,10 +1,10 @@
 """Dealing work out: to the least loaded, among those where the spread is best served."""
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from .roster import Roster
-from .tally import Tally
+from .tally import OnWorkers, Tally
 
 Head = tuple[int, int, int, int, int]
 """Who is next of a pool: load per capacity, tasks in the zone and on it, itself, the pool."""
@@ -25,26 +25,41 @@ class Pool:
         self.waiting: list[tuple[int, int]] = []
         self.holders: list[tuple[int, int, int]] = []
 
-    def first(self, loads: list[int], on: Mapping[int, int]) -> tuple[int, int, int] | None:
+    def first(
+        self, loads: list[int], workers: OnWorkers, connector: str
+    ) -> tuple[int, int, int] | None:
         """Return the load of who is next, how much it has of the connector, and who it is."""
         waiting, holders = self.waiting, self.holders
+        self._put_right(loads)
+        while waiting and (on := workers[waiting[0][1]].get(connector)):
+            load, index = heapq.heappop(waiting)
+            heapq.heappush(holders, (load, on, index))
+            self._put_right(loads)
+        while holders:
+            load, on, index = holders[0]
+            now = loads[index], workers[index].get(connector, 0)
+            if (load, on) == now:
+                break
+            heapq.heapreplace(holders, (*now, index))
+        if waiting and not (holders and holders[0] < (waiting[0][0], 0, waiting[0][1])):
+            return waiting[0][0], 0, waiting[0][1]
+        return holders[0] if holders else None
+
+    def least_load(self, loads: list[int]) -> int | None:
+        """Return the load of the least loaded, while no connector is dealt."""
+        self._put_right(loads)
+        return self.waiting[0][0] if self.waiting else None
+
+    def _put_right(self, loads: list[int]) -> None:
+        waiting = self.waiting
         while waiting:
             load, index = waiting[0]
             if load < loads[index]:
                 heapq.heapreplace(waiting, (loads[index], index))
             elif load > loads[index]:  # it fell, and has a later entry that says so
                 heapq.heappop(waiting)
-            elif on.get(index):
-                heapq.heappop(waiting)
-                heapq.heappush(holders, (load, on[index], index))
             else:
                 break
-        while holders and holders[0][:2] != (loads[holders[0][2]], on[holders[0][2]]):
-            index = heapq.heappop(holders)[2]
-            heapq.heappush(holders, (loads[index], on[index], index))
-        if waiting and not (holders and holders[0] < (waiting[0][0], 0, waiting[0][1])):
-            return waiting[0][0], 0, waiting[0][1]
-        return holders[0] if holders else None
 
     def pop(self, index: int) -> None:
         """Take out who is next."""
@@ -89,8 +104,8 @@ class Table:
 
     def least(self, weight: int) -> int:
         """Return the least that the load per capacity of anybody would be with so much more."""
-        found = ((pool.first(self._loads, {}), pool.scale) for pool in self._pools)
-        return min((first[0] + weight) * scale for first, scale in found if first is not None)
+        found = ((pool.least_load(self._loads), pool.scale) for pool in self._pools)
+        return min((load + weight) * scale for load, scale in found if load is not None)
 
     def reseat(self, roster: Roster, index: int) -> None:
         """Note that a taker's load fell."""
@@ -120,7 +135,7 @@ class Table:
         self._loads[index] += weight
         self._tally.move(connector, index, 1)
         if self._has_room(index):
-            on = self._tally.workers[connector][index]
+            on = self._tally.workers[index][connector]
             heapq.heappush(pool.holders, (self._loads[index], on, index))
         _replace(heads, self._head(place, connector, weight))
         return index
@@ -133,7 +148,7 @@ class Table:
 
     def _head(self, place: int, connector: str, weight: int) -> Head | None:
         pool = self._pools[place]
-        first = pool.first(self._loads, self._tally.workers.get(connector, {}))
+        first = pool.first(self._loads, self._tally.workers, connector)
         if first is None:
             return None
         load, on, index = first

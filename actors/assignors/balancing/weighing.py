@@ -33,17 +33,14 @@ def _gift(hands: Hands, index: int, emptiest: int) -> Sort | None:
     Of several classes it gives of that by which it makes another least full. `emptiest` is how
     full the least full was a while ago: most takers need not look any further.
     """
-    heaviest: dict[int, int] = {}
-    for weight, number in hands.amounts[index]:
-        if weight > heaviest.get(number, 0):
-            heaviest[number] = weight
     scale = hands.roster.scales[index]
     fullness = hands.loads[index] * scale
-    if emptiest + min(heaviest.values(), default=fullness) >= fullness:
+    heaviest = hands.heaviest(index)
+    if not heaviest or emptiest + min(heaviest)[0] >= fullness:
         return None
-    least, number = min((hands.least((heaviest[each], each)), each) for each in heaviest)
+    least, number = min((hands.least(sort), sort[1]) for sort in heaviest)
     if least >= fullness:
         return None
-    sorts = sorted((sort for sort in hands.amounts[index] if sort[1] == number), reverse=True)
+    sorts = sorted((sort for sort in hands.amounts(index) if sort[1] == number), reverse=True)
     fitting = (sort for sort in sorts if hands.least(sort) <= fullness - sort[0] * scale)
     return next(fitting, sorts[-1])
