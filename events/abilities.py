@@ -8,11 +8,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import cast
 
 from .model import Assignor
+from .placement import is_label
 
 LARGEST_CAPACITY = 1_000
+
+MOST_TAGS = 32
+"""How many tags a worker has at most."""
 
 NOTHING_SAID = Assignor("")
 """What is shown of a member that lists no assignor: it leaves the computing to the group."""
@@ -52,7 +57,8 @@ WARM = written(ORDINARY)
 def abilities(metadata: bytes) -> Abilities:
     """Return what metadata says; what is missing, unreadable or out of range is ordinary.
 
-    It may come from a worker of another make, and a worker without work helps nobody.
+    It may come from a worker of another make, and a worker without work helps nobody. A tag
+    that no config could ask for is none, and so is what comes after the first 32 of them.
     """
     if not metadata:
         return ORDINARY
@@ -89,4 +95,5 @@ def _capacity(said: object) -> int:
 def _tags(said: object) -> frozenset[str]:
     if not isinstance(said, list):
         return frozenset()
-    return frozenset(each for each in cast("list[object]", said) if isinstance(each, str))
+    tags = (each for each in cast("list[object]", said) if isinstance(each, str) and is_label(each))
+    return frozenset(islice(tags, MOST_TAGS))

@@ -23,6 +23,12 @@ HEAVIEST = 1_000
 LONGEST_LABEL = 64
 """How many characters a tag or the name of a zone has at most."""
 
+MOST_ITEMS = 100
+"""How many workers, tags or zones a list has at most."""
+
+LONGEST_CALL = 200
+"""How many characters the name of a worker has at most."""
+
 LARGEST_TASK = (1 << 31) - 1
 
 
@@ -59,7 +65,7 @@ def placement_in(config: Mapping[str, str]) -> Placement:
     return Placement(
         weight_in(config.get(WEIGHT, "")) or 1,
         task_weights_in(listed(config.get(TASK_WEIGHTS, ""))) or {},
-        tuple(sorted(set(workers))) if all(workers) else (),
+        () if flaw_in_workers(workers) else tuple(sorted(set(workers))),
         frozenset() if flaw_in_labels(tags) else frozenset(tags),
         frozenset() if flaw_in_labels(zones) else frozenset(zones),
     )
@@ -98,13 +104,35 @@ def task_weights_in(items: Sequence[str]) -> Mapping[int, int] | None:
 def flaw_in_labels(labels: Sequence[str]) -> str:
     """Return what is wrong with the tags, or the zones, of a list, or nothing."""
     for label in labels:
-        if not label:
-            return "an item is blank: there is a comma too many"
-        if len(label) > LONGEST_LABEL or not label.isprintable() or "," in label:
+        if label and not is_label(label):
             return (
                 f"{label[:LONGEST_LABEL]!a} is no label: at most {LONGEST_LABEL} characters"
                 " that can be printed, without commas"
             )
+    return _flaw_in_list(labels)
+
+
+def is_label(text: str) -> bool:
+    """Tell whether a text can be a tag or a zone; half a character can not be printed."""
+    return 0 < len(text) <= LONGEST_LABEL and text.isprintable() and "," not in text
+
+
+def flaw_in_workers(names: Sequence[str]) -> str:
+    """Return what is wrong with the workers of a list, or nothing."""
+    for name in names:
+        if len(name) > LONGEST_CALL or not name.isprintable():
+            return (
+                f"{name[:LONGEST_LABEL]!a} is no worker's name: at most {LONGEST_CALL} characters"
+                " that can be printed"
+            )
+    return _flaw_in_list(names)
+
+
+def _flaw_in_list(items: Sequence[str]) -> str:
+    if not all(items):
+        return "an item is blank: there is a comma too many"
+    if len(items) > MOST_ITEMS:
+        return f"there are {len(items)} items: at most {MOST_ITEMS} are allowed"
     return ""
 
 

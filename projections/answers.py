@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 
+from ..events.directory import directory_of, workers_in
 from ..events.group import Group
 from ..events.model import Resource
 from ..events.records import GroupMetadata, MemberMetadata, TargetAssignment
@@ -63,6 +65,7 @@ def _changes(
     group: Group, homes: Mapping[Resource, MemberMetadata], bumps: Sequence[GroupMetadata]
 ) -> _Changes:
     changes = _Changes()
+    directory = cache(partial(directory_of, workers_in(group)))
     for resource, metadata in sorted(homes_in(group), key=lambda home: home[0]):
         giver, taker = homes.get(resource), _seat(metadata)
         if giver is None:
@@ -73,7 +76,7 @@ def _changes(
             changes.returned.append(Transfer(resource, _seat(giver), taker))
         else:
             changes.moved.append(Transfer(resource, _seat(giver), taker))
-            changes.reasons[resource] = reason_of(group, resource, giver, bumps)
+            changes.reasons[resource] = reason_of(group, resource, giver, bumps, directory)
     return changes
 
 

@@ -1,13 +1,14 @@
 """Why a resource goes to another worker, as far as the log tells."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import NamedTuple
 
 from ..events.abilities import abilities, said_for
+from ..events.directory import Directory
 from ..events.group import Group
 from ..events.model import Cause, Resource, Why
-from ..events.orders import names_of, placement_of, worker_name
+from ..events.orders import placement_of, worker_name
 from ..events.placement import ANYWHERE, placement_in
 from ..events.records import GroupMetadata, MemberMetadata
 
@@ -49,12 +50,16 @@ _BALANCE = Reason(Kind.BALANCE)
 
 
 def reason_of(
-    group: Group, resource: Resource, giver: MemberMetadata, bumps: Iterable[GroupMetadata]
+    group: Group,
+    resource: Resource,
+    giver: MemberMetadata,
+    bumps: Iterable[GroupMetadata],
+    directory: Callable[[], Directory],
 ) -> Reason:
     """Return why a resource leaves its giver for another worker.
 
     `group` is that of the new target, with the schedule from before it; `bumps` are what the
-    target answers.
+    target answers; `directory` tells whom names mean, and is asked only where a config has any.
     """
     if giver.member_id not in group.members:
         if resource in group.schedule.fired:
@@ -63,19 +68,21 @@ def reason_of(
     order = group.worker_orders.get(worker_name(giver))
     if order is not None and order.draining:
         return Reason(Kind.CONSTRAINT, "drain")
-    unmet = _unmet(group, resource, group.members[giver.member_id].metadata)
+    unmet = _unmet(group, resource, group.members[giver.member_id].metadata, directory)
     return Reason(Kind.CONSTRAINT, unmet) if unmet else _BALANCE
 
 
-def _unmet(group: Group, resource: Resource, giver: MemberMetadata) -> str:
+def _unmet(
+    group: Group, resource: Resource, giver: MemberMetadata, directory: Callable[[], Directory]
+) -> str:
     """Return what is asked of a resource's worker that its giver does not meet, if anything."""
     order = placement_of(group, resource)
     connector = group.connectors.get(resource.connector)
     asked = placement_in(connector.config) if connector else ANYWHERE
-    pins, names = asked.workers, set[str]().union(*names_of(giver))
-    if order is not None and order.pins:
-        pins, names = order.pins, {worker_name(giver)}
-    if pins and names.isdisjoint(pins):
+    pins = order.pins if order is not None else ()
+    if not pins and asked.workers:
+        pins = directory().resolved(asked.workers)
+    if pins and worker_name(giver) not in pins:
         return "pin"
     said = said_for(group.target.assignor, giver.assignors)
     if not asked.tags <= abilities(said.metadata).tags:

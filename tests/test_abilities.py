@@ -1,5 +1,7 @@
 """How a worker's word about what it can take is read."""
 
+import json
+
 import pytest
 
 from fairlead.events.abilities import (
@@ -50,6 +52,18 @@ def test_what_is_written_is_read() -> None:
 )
 def test_what_is_out_of_range_is_ordinary(metadata: bytes) -> None:
     assert abilities(metadata) == ORDINARY
+
+
+@pytest.mark.parametrize("tag", ["", "a\tb", "a,b", "\ud800", "x" * 65])
+def test_a_tag_that_no_config_could_ask_for_is_none(tag: str) -> None:
+    said = json.dumps({"tags": ["gpu", tag]}).encode()
+    assert abilities(said) == Abilities(1, frozenset({"gpu"}))
+
+
+def test_of_too_many_tags_the_first_32_count() -> None:
+    tags = [f"t{n}" for n in range(40)]
+    said = json.dumps({"tags": tags}).encode()
+    assert abilities(said) == Abilities(1, frozenset(tags[:32]))
 
 
 def test_a_tag_that_is_no_text_is_none() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...events.abilities import abilities
 from ...events.model import Resource
+from ..listing import listing
 from ..messages.computing import NO_NEEDS, MemberView, Needs, Snapshot
 
 
@@ -20,12 +21,14 @@ class Demand:
 
     def __str__(self) -> str:
         """Return it in words: `needs tag gpu and zone a or b, pinned to W1`."""
-        needed = [f"tag {tag}" for tag in sorted(self.needs.tags)]
+        needed: list[str] = []
+        if self.needs.tags:
+            needed.append(listing([f"tag {tag}" for tag in self.needs.tags], " and "))
         if self.needs.zones:
-            needed.append(f"zone {' or '.join(sorted(self.needs.zones))}")
+            needed.append(f"zone {listing(self.needs.zones, ' or ', ' or ')}")
         words = [f"needs {' and '.join(needed)}"] if needed else []
         if self.pins:
-            words.append(f"pinned to {', '.join(self.pins)}")
+            words.append(f"pinned to {listing(self.pins)}")
         return ", ".join(words)
 
     def is_met(self, member: MemberView) -> bool:

@@ -91,6 +91,10 @@ class ConnectAssignor(Protocol):
         """Return what the group is to know of the worker.
 
         It is asked when the worker begins, when its engine is warm, and every ten seconds.
+        Every change is a new epoch, with a computation for the whole group: what differs each
+        time is asked for ever less often, down to every five minutes. All workers of a node
+        are asked one after the other, and computations wait meanwhile: it should take well
+        below a second. Where it raises, what it said last of the same worker stands.
         """
         ...
 
@@ -98,7 +102,10 @@ class ConnectAssignor(Protocol):
         """Return where everything in `group.configured` goes: to a member, parked, or nowhere.
 
         Parked may be only what a loss left, with a deadline that the loss gives; what goes
-        nowhere is unplaceable, with the reason in words. Anything else is refused.
+        nowhere is unplaceable, with the reason in words. What work demands of its worker
+        (`group.pins`, `group.needs`; see `demands`) is to be met: a member may run a resource
+        if `demand_of(group, resource).is_met(member)`. A result that breaks any of this is
+        refused as a whole, with the resource named, and the target stays as it was.
         """
         ...
 

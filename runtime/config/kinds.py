@@ -11,8 +11,8 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from ...actors.group.computing.target import LONGEST_WAIT_MS
-from ...events.abilities import LARGEST_CAPACITY
+from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
+from ...events.abilities import LARGEST_CAPACITY, MOST_TAGS
 from ...events.placement import LONGEST_LABEL, flaw_in_labels, listed
 
 INT32_MAX: Final = (1 << 31) - 1
@@ -20,7 +20,6 @@ PORT_MAX: Final = 65_535
 FOLDER_BYTES_MAX: Final = 255
 INSTANCE_BYTES_MAX: Final = 128
 RATE_MAX: Final = 100_000
-MOST_TAGS: Final = 32
 HEAP_MIN_MIB: Final = 450
 """Below it, Spark refuses to start."""
 MEMORY_MIN_MIB: Final = 64
@@ -202,8 +201,8 @@ MillisecondsOrNone = Annotated[
 ]
 MovesInterval = Annotated[
     int,
-    Field(ge=1, le=LONGEST_WAIT_MS),
-    Kind(f"a whole number of milliseconds, from 1 to {LONGEST_WAIT_MS}", "ms"),
+    Field(ge=SHORTEST_WAIT_MS, le=LONGEST_WAIT_MS),
+    Kind(f"a whole number of milliseconds, from {SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}", "ms"),
 ]
 MoveCount = Annotated[
     int, Field(ge=1, le=INT32_MAX), Kind(f"a whole number, from 1 to {INT32_MAX}", "moves")

@@ -17,6 +17,7 @@ from ...events.placement import (
     WORKERS,
     ZONES,
     flaw_in_labels,
+    flaw_in_workers,
     task_weights_in,
 )
 from .config import Checked, Definition, Importance, Kind, Validation, Value
@@ -38,10 +39,6 @@ def _flaw_in_task_weights(items: Sequence[str]) -> str:
     if task_weights_in(items) is not None:
         return ""
     return f"must give each task once, with a weight from 1 to {HEAVIEST}: `0:5, 3:20`"
-
-
-def _flaw_in_names(items: Sequence[str]) -> str:
-    return "" if all(items) else "an item is blank: there is a comma too many"
 
 
 PLACEMENT = (
@@ -71,7 +68,7 @@ PLACEMENT = (
         Importance.LOW,
         "The workers that may run it, by any of their names. Empty: all.",
         default=(),
-        validator=_each(_flaw_in_names),
+        validator=_each(flaw_in_workers),
         group="Placement",
         order=3,
     ),

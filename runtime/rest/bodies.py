@@ -8,7 +8,7 @@ from fastapi import Body, Depends
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 
-from ...events.placement import HEAVIEST
+from ...events.placement import HEAVIEST, MOST_ITEMS
 from ..config.kinds import INT32_MAX
 from .errors import ApiError
 
@@ -68,7 +68,9 @@ class PlacementBody(BaseModel):
 
     weight: int | None = Field(None, ge=1, le=HEAVIEST, description="1 is what all begin with.")
     workers: list[Key] | None = Field(
-        None, description="By any of their names. None of them: the config decides."
+        None,
+        max_length=MOST_ITEMS,
+        description="By any of their names. None of them: the config decides.",
     )
 
 

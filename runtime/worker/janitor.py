@@ -17,6 +17,7 @@ from typing import Protocol
 from ...actors.group.members.seats import is_away
 from ...events.group import Group
 from ...events.model import Commit, CommitId, Resource, Resources, TaskConfig, Token
+from ...events.placement import work_in
 from ..connectors.spi import Pipeline
 from ..tasks.ledger import Unanswered
 
@@ -79,7 +80,7 @@ class Estate:
             for number in range(len(now.tasks) if now else 0, len(split.tasks)):
                 self._gone[Resource(name, number)] = split
         self._splits = {
-            name: _Split(group.connectors[name].config, split.tasks)
+            name: _Split(work_in(group.connectors[name].config), split.tasks)
             for name, split in group.task_configs.items()
             if split.tasks and name in group.connectors
         }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.assignors import balanced, deferred, eager, incremental, simple, uniform
 from fairlead.actors.assignors import range as ranges
-from fairlead.actors.assignors.demands import demand_of
+from fairlead.actors.assignors.demands import Demand, demand_of
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
 from fairlead.events.abilities import Abilities, written
 
@@ -126,3 +126,17 @@ def test_nobody_is_given_what_it_does_not_meet_and_all_has_one_place(
     assert sorted(places) == sorted(group.configured)
     for member_id, share in made.members.items():
         assert all(demand_of(group, each).is_met(group.members[member_id]) for each in share)
+
+
+def test_a_demand_names_twenty_of_a_kind_at_most() -> None:
+    names = tuple(f"w{n:02}" for n in range(30))
+    demand = Demand(names, Needs(frozenset(names), frozenset({"a", "b"})))
+    told = names[:20]
+    assert str(demand) == (
+        f"needs {' and '.join(f'tag {each}' for each in told)} and 10 more and zone a or b,"
+        f" pinned to {', '.join(told)} and 10 more"
+    )
+    assert (
+        str(Demand((), Needs(zones=frozenset(names))))
+        == f"needs zone {' or '.join(told)} or 10 more"
+    )

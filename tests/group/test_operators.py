@@ -3,18 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator, resource, resources
+from coordinator import JOIN, Coordinator, resources
 
 from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Cordon, Place, Rebalance, RemoveMember, Uncordon
-from fairlead.actors.messages.timers import ExpireSession, FinishDeletion
-from fairlead.actors.messages.work import DeleteConnector
+from fairlead.actors.messages.orders import Cordon, Rebalance, RemoveMember, Uncordon
+from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Cause, Scope, Why
 from fairlead.events.orders import worker_name
 from fairlead.events.records import (
-    ConnectorConfig,
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,
@@ -122,6 +120,12 @@ def test_an_unknown_worker_is_refused_with_who_is_there(coordinator: Coordinator
     assert coordinator.group.end == end
 
 
+def test_a_long_name_is_not_repeated_in_full(coordinator: Coordinator) -> None:
+    assert coordinator.command(Cordon("connect", "x" * 10_000)) == CommandReply(
+        Error.UNKNOWN_MEMBER_ID, f"there is no worker '{'x' * 200}': there are {W1}, {W2}"
+    )
+
+
 def test_a_name_that_several_have_is_refused_with_whose_it_is(coordinator: Coordinator) -> None:
     coordinator.join("W3", replace(JOIN, url="http://w3", client_id="client-W2"))
     assert coordinator.command(Cordon("connect", "client-W2")) == CommandReply(
@@ -152,77 +156,6 @@ def test_a_restarted_worker_stays_cordoned(coordinator: Coordinator) -> None:
     assert coordinator.group.worker_orders == {W2: CORDONED}
     coordinator.restart()
     assert coordinator.group.worker_orders == {W2: CORDONED}
-
-
-# Placement.
-
-
-def placed(text: str, **fields: object) -> Operator:
-    return replace(
-        Operator(Scope.RESOURCE, *resource(text), time_ms=NOW_MS, actor="ann"),
-        **fields,  # type: ignore[arg-type]
-    )
-
-
-def test_a_placement_sets_what_it_names_and_leaves_the_rest(coordinator: Coordinator) -> None:
-    place = Place("connect", resource("A-0"), weight=7, actor="ann")
-    assert coordinator.carry_out(place).records == (
-        placed("A-0", weight=7),
-        GroupMetadata(3, Cause(Why.PLACEMENT_CHANGED, "A-0"), NOW_MS, "ann"),
-    )
-    pinned = Place("connect", resource("A-0"), pins=("W2", "w1", W2), actor="ann")
-    coordinator.carry_out(pinned)
-    assert coordinator.group.resource_orders == {
-        resource("A-0"): placed("A-0", weight=7, pins=(W1, W2))
-    }
-    assert coordinator.carry_out(pinned).records == ()
-
-
-def test_weight_1_and_no_pins_end_a_placement(coordinator: Coordinator) -> None:
-    coordinator.carry_out(Place("connect", resource("A"), weight=7, pins=("W2",)))
-    coordinator.carry_out(Place("connect", resource("A"), weight=1, pins=()))
-    assert coordinator.group.resource_orders == {}
-
-
-def test_an_unknown_resource_is_refused(coordinator: Coordinator) -> None:
-    for text in ("C", "A-1"):
-        assert coordinator.command(Place("connect", resource(text), weight=2)) == CommandReply(
-            Error.UNKNOWN_CONNECTOR,
-            f"{text} is neither a connector of this group nor a task of one",
-        )
-
-
-@pytest.mark.parametrize("weight", [0, -1, 1_001])
-def test_a_weight_outside_1_to_1000_is_refused(coordinator: Coordinator, weight: int) -> None:
-    assert coordinator.command(Place("connect", resource("A"), weight=weight)) == CommandReply(
-        Error.INVALID_REQUEST,
-        f"weight = {weight}: allowed is a whole number, from 1 to 1000",
-    )
-
-
-def test_a_pin_to_an_unknown_worker_is_refused_and_an_old_pin_may_be_repeated(
-    coordinator: Coordinator,
-) -> None:
-    place = Place("connect", resource("A"), pins=("W2",), actor="ann")
-    coordinator.carry_out(place)
-    coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
-    assert coordinator.carry_out(replace(place, pins=(W2,))).records == ()
-    reply = coordinator.command(replace(place, pins=("W9",)))
-    assert reply.error is Error.UNKNOWN_MEMBER_ID
-
-
-def test_a_deleted_connectors_placements_go_with_it(coordinator: Coordinator) -> None:
-    coordinator.carry_out(Place("connect", resource("B"), weight=7))
-    coordinator.carry_out(Place("connect", resource("B-0"), weight=8))
-    coordinator.carry_out(DeleteConnector("connect", "B"))
-    coordinator.settle()
-    records = coordinator.carry_out(FinishDeletion("B")).records
-    assert records[-3:] == (
-        Tombstone(Operator, ("resource", "B", -1)),
-        Tombstone(Operator, ("resource", "B", 0)),
-        Tombstone(ConnectorConfig, ("B",)),
-    )
-    assert coordinator.group.resource_orders == {}
 
 
 # Rebalance, and the end of a seat.

@@ -8,11 +8,13 @@ from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 from fairlead.actors.errors import Error
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Needs
+from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Place
+from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import Assignor, Cause, Why
-from fairlead.events.records import ConnectorConfig, GroupMetadata
+from fairlead.events.records import ConnectorConfig, GroupMetadata, Record
 from fairlead.projections.launches import launches
 
 GPU = written(Abilities(1, frozenset({"gpu"})))
@@ -104,12 +106,130 @@ def test_an_operators_order_wins_over_the_config(coordinator: Coordinator) -> No
     )
 
 
-def test_a_name_that_two_workers_have_matches_neither(coordinator: Coordinator) -> None:
+def twins(coordinator: Coordinator) -> None:
+    """Let W2 and W3 join, which share the name `twin`."""
     for member_id in ("W2", "W3"):
-        url = f"http://{member_id}/twin"
-        coordinator.join(member_id, replace(JOIN, url=url))
+        coordinator.join(member_id, replace(JOIN, url=f"http://{member_id}/twin"))
+
+
+def test_a_name_that_two_workers_have_means_both(coordinator: Coordinator) -> None:
+    twins(coordinator)
+    coordinator.carry_out(put("B", workers="twin"))
+    assert shown(coordinator)[1] == {resource("B"): ("http://W2/twin", "http://W3/twin")}
+    coordinator.settle()
+    assert coordinator.group.holders[resource("B")] in {"W2", "W3"}
+
+
+def test_another_worker_of_the_same_name_takes_nothing_from_the_one_that_has_the_work() -> None:
+    coordinator = Coordinator()
+    coordinator.configure("A A-0")
+    coordinator.join("W1", replace(JOIN, url="http://one/w1"))
+    coordinator.carry_out(put(workers="w1"))
+    coordinator.settle()
+    coordinator.join("W2", replace(JOIN, url="http://two/w1"))
+    coordinator.settle()
+    assert coordinator.group.target.unplaceable == {}
+    assert coordinator.group.holders.keys() == resources("A A-0")
+
+
+def test_a_workers_own_name_means_it_alone_though_others_share_it(
+    coordinator: Coordinator,
+) -> None:
+    twins(coordinator)
+    coordinator.join("W4", replace(JOIN, url="http://W4", instance_id="twin"))
     coordinator.carry_out(put("B", workers="twin"))
     assert shown(coordinator)[1] == {resource("B"): ("twin",)}
+
+
+def test_an_order_for_a_worker_that_is_gone_lends_its_name_to_no_config(
+    coordinator: Coordinator,
+) -> None:
+    twins(coordinator)
+    coordinator.carry_out(Cordon("connect", "http://W2/twin"))
+    coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
+    coordinator.carry_out(put("B", workers="twin"))
+    assert shown(coordinator)[1] == {resource("B"): ("http://W3/twin",)}
+
+
+def test_a_lost_worker_is_still_meant_by_its_names(coordinator: Coordinator) -> None:
+    twins(coordinator)
+    coordinator.settle()
+    coordinator.carry_out(ExpireSession("W2"))
+    coordinator.carry_out(put("B", workers="http://W2/twin"))
+    assert shown(coordinator)[1] == {resource("B"): ("http://W2/twin",)}
+
+
+# A worker that moves, or is called otherwise.
+
+
+def heard(coordinator: Coordinator, **said: object) -> tuple[Record, ...]:
+    """What is written when W1 says something of itself."""
+    epoch = coordinator.current("W1").member_epoch
+    beat = Heartbeat("connect", "W1", epoch, "1")
+    return coordinator.carry_out(replace(beat, **said)).records  # type: ignore[arg-type]
+
+
+def is_told(records: tuple[Record, ...]) -> bool:
+    return any(
+        isinstance(each, GroupMetadata) and each.cause.why is Why.METADATA_CHANGED
+        for each in records
+    )
+
+
+def test_a_zone_alone_is_no_epoch(coordinator: Coordinator) -> None:
+    coordinator.carry_out(put(tags="gpu", workers="w1"))
+    coordinator.settle()
+    metadata = coordinator.member("W1").metadata
+    assert heard(coordinator, rack="b") == (replace(metadata, rack="b"),)
+
+
+def test_a_change_of_zone_is_an_epoch_where_work_demands_a_zone(coordinator: Coordinator) -> None:
+    coordinator.carry_out(put(zones="a"))
+    coordinator.settle()
+    assert coordinator.group.target.unplaceable.keys() == resources("A A-0 A-1")
+    epoch = coordinator.group.group_epoch
+    told = heard(coordinator, rack="a")
+    assert GroupMetadata(epoch + 1, Cause(Why.METADATA_CHANGED, "http://w1"), 0) in told
+    coordinator.settle()
+    assert coordinator.current("W1").assigned.keys() == resources("A A-0 A-1 B")
+    assert is_told(heard(coordinator, rack="b"))
+    coordinator.settle()
+    assert coordinator.current("W1").assigned.keys() == resources("B")
+    assert heard(coordinator, rack="b") == ()
+
+
+def test_a_connector_that_goes_demands_no_zone_any_more(coordinator: Coordinator) -> None:
+    coordinator.carry_out(put("B", zones="a"))
+    coordinator.settle()
+    coordinator.carry_out(DeleteConnector("connect", "B"))
+    coordinator.settle()
+    assert not is_told(heard(coordinator, rack="a"))
+
+
+def test_a_static_member_that_returns_in_another_zone_loses_what_demands_the_first() -> None:
+    coordinator = Coordinator()
+    coordinator.configure("A A-0")
+    static = replace(JOIN, instance_id="i", rack="a")
+    coordinator.join("W1", static)
+    coordinator.carry_out(put(zones="a"))
+    coordinator.settle()
+    for member_id, rack, why in (("S2", "a", False), ("S3", "b", True)):
+        seat = coordinator.group.instances["i"]
+        coordinator.carry_out(Heartbeat("connect", seat, -2, "1", instance_id="i"))
+        back = replace(static, member_id=member_id, url="http://w1", rack=rack)
+        assert is_told(coordinator.carry_out(back).records) is why
+    coordinator.settle()
+    assert coordinator.group.target.unplaceable.keys() == resources("A A-0")
+
+
+def test_another_name_is_an_epoch_where_work_is_pinned(coordinator: Coordinator) -> None:
+    assert not is_told(heard(coordinator, url="http://w2"))
+    coordinator.carry_out(put(workers="http://w3"))
+    coordinator.settle()
+    assert coordinator.group.target.unplaceable.keys() == resources("A A-0 A-1")
+    assert is_told(heard(coordinator, url="http://w3"))
+    coordinator.settle()
+    assert coordinator.group.target.unplaceable == {}
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
 """The example in the README does what it says."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from local_assignors.conftest import Installs
 
 from fairlead.actors.assignors.interface import Worker
-from fairlead.actors.messages.computing import MemberView, Snapshot
+from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, Resource
 from fairlead.runtime.assignors.panel import Panel
 
@@ -16,7 +17,9 @@ WORK = frozenset({Resource("a"), Resource("a", 0)})
 
 def member(name: str) -> MemberView:
     """A member without any work."""
-    return MemberView(name, 1, None, f"here/{name}", None, 0, 0, b"", NOTHING, NOTHING)
+    return MemberView(
+        name, 1, None, f"here/{name}", None, 0, 0, b"", NOTHING, NOTHING, worker=f"here/{name}"
+    )
 
 
 def test_the_smallest_assignor_gives_everything_to_its_favourite(installed: Installs) -> None:
@@ -29,3 +32,11 @@ def test_the_smallest_assignor_gives_everything_to_its_favourite(installed: Inst
     made = panel.assign("w1", snapshot).assignment
     assert made is not None
     assert made.members == {"w1": NOTHING, "w2": WORK}
+
+    pinned = replace(snapshot, pins={Resource("a", 0): ("here/w1",)})
+    made = panel.assign("w1", pinned).assignment
+    assert made is not None
+    assert made == Assignment(
+        {"w1": NOTHING, "w2": frozenset({Resource("a")})},
+        unplaceable={Resource("a", 0): "pinned to here/w1: not here/w2"},
+    )

@@ -20,14 +20,14 @@ def asked(**placement: str) -> PutConnector:
     return PutConnector("connect", "A", {f"placement.{key}": placement[key] for key in placement})
 
 
-def why(*commands: PutConnector | Place) -> Reason:
+def why(*commands: PutConnector | Place, instance_id: str | None = None) -> Reason:
     """Give A from W1 to W2, which has a tag and a zone; return what the log has to say to it."""
     scribe = Scribe(ahead_ms=0)
     scribe.configure("A B")
     scribe.at(1_000).join("W1")
     scribe.at(1_500).compute()
     scribe.settle()
-    scribe.at(2_000).join("W2", replace(JOIN, assignors=GPU, rack="b"))
+    scribe.at(2_000).join("W2", replace(JOIN, assignors=GPU, rack="b", instance_id=instance_id))
     scribe.at(2_500).compute()
     scribe.settle()
     assert scribe.group.heirs[resource("A")] == "W1"
@@ -56,6 +56,11 @@ def test_what_its_giver_may_not_run_any_more_moves_for_that(
 
 def test_what_its_giver_might_have_kept_moves_for_the_balance() -> None:
     assert why(asked(workers="w1,w2", weight="7")) == Reason(Kind.BALANCE)
+
+
+def test_a_name_that_is_another_workers_own_is_not_its_givers() -> None:
+    """W1's url ends with w1, but it is W2 that is called so."""
+    assert why(asked(workers="w1"), instance_id="w1") == Reason(Kind.CONSTRAINT, "pin")
 
 
 def test_an_operators_pins_count_and_not_the_configs() -> None:

@@ -14,6 +14,8 @@ VALIDATE = "/connector-plugins/Locked/config/validate"
 WEIGHTS = "must give each task once, with a weight from 1 to 1000: `0:5, 3:20`"
 BLANK = "an item is blank: there is a comma too many"
 NO_LABEL = "is no label: at most 64 characters that can be printed, without commas"
+NO_NAME = "is no worker's name: at most 200 characters that can be printed"
+MANY = "there are 101 items: at most 100 are allowed"
 PLAIN = "must be plain text: the group reads it itself, and resolves no reference"
 
 
@@ -38,7 +40,11 @@ def test_a_class_has_the_keys_of_placement_with_their_meaning(client: Client) ->
         ("placement.task.weights", "0:5,0:6", WEIGHTS),
         ("placement.task.weights", "3", WEIGHTS),
         ("placement.workers", "w1,", BLANK),
+        ("placement.workers", "w" * 201, f"'{'w' * 64}' {NO_NAME}"),
+        ("placement.workers", "a\tb", f"'a\\tb' {NO_NAME}"),
+        ("placement.workers", ",".join(["w1"] * 101), MANY),
         ("placement.tags", "gpu,,ssd", BLANK),
+        ("placement.zones", ",".join(["a"] * 101), MANY),
         ("placement.tags", "g" * 65, f"'{'g' * 64}' {NO_LABEL}"),
         ("placement.zones", "a\tb", f"'a\\tb' {NO_LABEL}"),
         ("placement.tags", "${env:TAGS}", PLAIN),

@@ -6,6 +6,7 @@ from rest.conftest import House
 
 W1, W2 = "127.0.0.1:8083/w1", "127.0.0.1:8083/w2"
 AT = "/groups/connect/placements"
+MANY = {"workers": ["w1"] * 101}
 
 
 @pytest.fixture
@@ -47,6 +48,15 @@ def test_what_is_said_of_a_connector_and_of_a_task_stands_until_it_is_taken_back
     assert client.get("/groups/connect").json()["placements"] == []
 
 
+def test_what_was_said_of_a_task_that_is_gone_can_still_be_taken_back(house: House) -> None:
+    house.client.put(f"{AT}/a/0", json={"weight": 5})
+    house.scribe.ask("split", "a")
+    assert house.client.put(f"{AT}/a/0", json={"weight": 6}).status_code == 404
+    gone = house.client.delete(f"{AT}/a/0")
+    assert (gone.status_code, gone.json()) == (202, order(0))
+    assert house.client.delete(f"{AT}/a/0").status_code == 404
+
+
 def test_a_rebalance_is_a_new_epoch_by_who_asked(client: Client) -> None:
     before = client.get("/groups/connect").json()["group_epoch"]
     told = client.post("/groups/connect/rebalance")
@@ -56,7 +66,8 @@ def test_a_rebalance_is_a_new_epoch_by_who_asked(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [{"weight": 0}, {"weight": 1001}, {"weight": "5"}, {"workers": "w1"}, {"pins": []}]
+    "body",
+    [{"weight": 0}, {"weight": 1001}, {"weight": "5"}, {"workers": "w1"}, {"pins": []}, MANY],
 )
 def test_what_is_no_placement_is_a_400(client: Client, body: dict[str, object]) -> None:
     assert client.put(f"{AT}/a", json=body).status_code == 400

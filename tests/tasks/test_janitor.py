@@ -39,7 +39,7 @@ class Scene:
         self.root = root
         self._path = path
         self.coordinator = Coordinator()
-        config = {"root": str(root), "last": "9"}
+        config = {"root": str(root), "last": "9", "placement.weight": "2"}
         self.coordinator.carry_out(PutConnector("connect", NAME, config))
         self.coordinator.join("W1")
         self.coordinator.settle()
@@ -65,6 +65,7 @@ class Scene:
     @staticmethod
     def pipeline_of(chore: Chore) -> Pipeline:
         """The pipeline that a chore's config leads to."""
+        assert set(chore.connector_config) == {"root", "last"}, "placement is the group's alone"
         return Numbers().pipeline(Context(chore.resource, print), chore.config)
 
     def stage(self, task: Resource, *numbers: int, batch: int = 0) -> Commit:

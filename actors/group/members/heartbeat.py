@@ -15,6 +15,7 @@ from ...errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.assignor_lists import change_in, change_of_mode
 from ..computing.compute import ask, attend
+from ..computing.placements import asks_anew
 from ..desk import Decision, Desk
 from ..orders.standing import welcome
 from .admission import REMEDY, refuse
@@ -165,7 +166,7 @@ def _session_ms(old: MemberMetadata, request: Heartbeat, told_ms: int) -> int:
 def _bump(
     group: Group, seat: Member | None, metadata: MemberMetadata, now_ms: int
 ) -> GroupMetadata | None:
-    """Return the bump that a join or a change of assignors calls for.
+    """Return the bump that a join or a change of what assignors go by calls for.
 
     A return calls for none of its own, unless there is work that nobody could take while
     the member was away: no other event would ever place it.
@@ -174,6 +175,10 @@ def _bump(
         why: Why | None = Why.MEMBER_JOINED
     else:
         why = change_in(group, seat.metadata, metadata)
+        # A zone alone is no reason, nor is a name (PROTOCOL §2). Where work demands one, it is
+        # what an assignor goes by: metadata in effect, and nothing else would move the work.
+        if why is None and asks_anew(group, seat.metadata, metadata):
+            why = Why.METADATA_CHANGED
     if why is None:
         return None
     cause = Cause(why, metadata.url or metadata.member_id)

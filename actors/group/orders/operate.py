@@ -5,11 +5,14 @@ be bumps, with its own cause and who asked, if there are members to rebalance; o
 nothing writes nothing. Under which name an order stands, and for how long: see `standing`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ....events.group import Group
 from ....events.model import Resource, Scope, Why
 from ....events.orders import worker_name
+from ....events.placement import HEAVIEST, MOST_ITEMS
 from ....events.records import Operator, Record
 from ...errors import Error
 from ...messages.commands import CommandReply
@@ -19,10 +22,7 @@ from ..desk import Decision, Desk, bump
 from ..members.depart import Departure, depart
 from ..members.validate import flaw_in_name, shown
 from .standing import order_for, written
-from .whereabouts import find_member, find_worker
-
-HEAVIEST = 1_000
-"""The largest weight; the lightest is 1."""
+from .whereabouts import find_member, find_worker, find_workers
 
 
 def cordon(group: Group, desk: Desk, command: Cordon, now_ms: int) -> Decision:
@@ -50,26 +50,26 @@ def uncordon(group: Group, desk: Desk, command: Uncordon, now_ms: int) -> Decisi
 
 
 def place(group: Group, desk: Desk, command: Place, now_ms: int) -> Decision:
-    """Set what a connector's work or a task weighs, and which workers may run it."""
+    """Set what a connector's work or a task weighs, and which workers may run it.
+
+    What was said of a task that is gone by now can still be taken back: it changes no target.
+    """
     resource = command.resource
-    if resource not in group.configured:
+    old = group.resource_orders.get(resource) or Operator(Scope.RESOURCE, *resource)
+    weight = old.weight if command.weight is None else command.weight
+    is_there = resource in group.configured
+    ends_order = resource in group.resource_orders and (weight, command.pins) == (1, ())
+    if not is_there and not ends_order:
         message = f"{resource} is neither a connector of this group nor a task of one"
         return refuse(desk, Error.UNKNOWN_CONNECTOR, message)
-    if command.weight is not None and not 1 <= command.weight <= HEAVIEST:
-        message = (
-            f"weight = {shown(command.weight)}: allowed is a whole number, from 1 to {HEAVIEST}"
-        )
+    if not 1 <= weight <= HEAVIEST:
+        message = f"weight = {shown(weight)}: allowed is a whole number, from 1 to {HEAVIEST}"
         return refuse(desk, Error.INVALID_REQUEST, message)
-    old = group.resource_orders.get(resource) or Operator(Scope.RESOURCE, *resource)
-    pins = old.pins
-    if command.pins is not None:
-        workers = [find_worker(group, each) for each in command.pins]
-        if unknown := next((each.message for each in workers if each.message), ""):
-            return refuse(desk, Error.UNKNOWN_MEMBER_ID, unknown)
-        pins = tuple(sorted({each.name for each in workers}))
-    weight = old.weight if command.weight is None else command.weight
+    pins = old.pins if command.pins is None else _pins(group, command.pins)
+    if isinstance(pins, _Refused):
+        return refuse(desk, *pins)
     new = replace(old, weight=weight, pins=pins, time_ms=now_ms, actor=command.actor)
-    return _order(group, desk, new, Why.PLACEMENT_CHANGED)
+    return _order(group, desk, new, Why.PLACEMENT_CHANGED if is_there else None)
 
 
 def rebalance(group: Group, desk: Desk, command: Rebalance, now_ms: int) -> Decision:
@@ -102,6 +102,23 @@ def remove_member(group: Group, desk: Desk, command: RemoveMember, now_ms: int) 
         return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
     new = replace(order_for(group, worker_name(member.metadata)), removing=member.member_id)
     return _order(group, desk, replace(new, time_ms=now_ms, actor=command.actor), None)
+
+
+class _Refused(NamedTuple):
+    error: Error
+    message: str
+
+
+def _pins(group: Group, names: Sequence[str]) -> tuple[str, ...] | _Refused:
+    """Return by which names orders know these workers; each name must mean exactly one."""
+    called = tuple(dict.fromkeys(names))
+    if len(called) > MOST_ITEMS:
+        message = f"there are {len(called)} workers to pin to: at most {MOST_ITEMS} can be named"
+        return _Refused(Error.INVALID_REQUEST, message)
+    workers = tuple(find_workers(group, called))
+    if unknown := next((each.message for each in workers if each.message), ""):
+        return _Refused(Error.UNKNOWN_MEMBER_ID, unknown)
+    return tuple(sorted({each.name for each in workers}))
 
 
 def _order(group: Group, desk: Desk, new: Operator, why: Why | None) -> Decision:

@@ -4,15 +4,14 @@ A worker is called by its member id, its instance id or its url; where no worker
 name, by its client id or the last part of its url, which several workers may have in common.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ....events.directory import Directory, Names, directory_of, workers_in
 from ....events.group import Group, Member
-from ....events.orders import last_part, names_of, worker_name
-from ....events.records import Loss, MemberMetadata
-
-LONGEST_LIST = 20
-"""How many workers a message lists at most."""
+from ....events.orders import last_part, names_of
+from ....events.placement import LONGEST_CALL
+from ...listing import listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,51 +22,16 @@ class Found:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
-    """The workers by what they are called, as the names by which orders know them."""
-
-    exactly: Mapping[str, set[str]]
-    loosely: Mapping[str, set[str]]
-    everybody: set[str]
-
-    def called(self, name: str) -> set[str]:
-        """Return who is called so: whom it names exactly, else whom it may mean."""
-        return self.exactly.get(name) or self.loosely.get(name) or set()
-
-    def resolved(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return by which names orders know these; who is not known, or not for sure, stays."""
-        found = ((name, self.called(name)) for name in names)
-        return tuple(sorted({min(who) if len(who) == 1 else name for name, who in found}))
-
-
-def directory_of(group: Group) -> Directory:
-    """Return whom the group knows: its members, the lost, and those that orders name."""
-    exactly: dict[str, set[str]] = {}
-    loosely: dict[str, set[str]] = {}
-    everybody = {name for each in group.resource_orders.values() for name in each.pins}
-    everybody.update(group.worker_orders)
-    for name in everybody:
-        exactly.setdefault(name, set()).add(name)
-        loosely.setdefault(last_part(name), set()).add(name)
-    for who in _known(group):
-        strong, weak = names_of(who)
-        name = worker_name(who)
-        everybody.add(name)
-        for called in strong:
-            exactly.setdefault(called, set()).add(name)
-        for called in weak:
-            loosely.setdefault(called, set()).add(name)
-    return Directory(exactly, loosely, everybody)
-
-
 def find_worker(group: Group, called: str) -> Found:
-    """Return the name by which orders know the worker that is called so.
+    """Return the name by which orders know the worker that is called so."""
+    return next(find_workers(group, [called]))
 
-    Pins count as orders: who was allowed to run something may be named again.
-    """
-    directory = directory_of(group)
-    return _only(called, directory.called(called), directory.everybody)
+
+def find_workers(group: Group, names: Iterable[str]) -> Iterator[Found]:
+    """Yield of each name by which other name orders know the worker that is called so."""
+    directory = _directory(group)
+    for called in names:
+        yield _only(called, directory.called(called), directory.everybody)
 
 
 def find_member(group: Group, called: str) -> Member | str:
@@ -82,23 +46,27 @@ def find_member(group: Group, called: str) -> Member | str:
     return members[found.name] if found.name else found.message
 
 
-def _known(group: Group) -> Iterator[MemberMetadata | Loss]:
-    for member in group.members.values():
-        yield member.metadata
-    yield from group.losses.values()
+def _directory(group: Group) -> Directory:
+    """Return whom the group knows: its members, the lost, and those that orders name.
+
+    Pins count as orders: who was allowed to run something may be named again.
+    """
+    return directory_of((*workers_in(group), *_ordered(group)))
+
+
+def _ordered(group: Group) -> Iterator[Names]:
+    """Yield the workers that orders name, whether the group knows more of them or not."""
+    pinned = {name for each in group.resource_orders.values() for name in each.pins}
+    for name in pinned.union(group.worker_orders):
+        yield Names(name, {name}, {last_part(name)} - {""})
 
 
 def _only(called: str, found: set[str], everybody: set[str]) -> Found:
+    said = f"{called[:LONGEST_CALL]!a}"
     if len(found) == 1:
-        return Found(found.pop())
+        return Found(next(iter(found)))
     if found:
-        return Found(message=f"{called!a} could be any of {_listed(found)}: name one of these")
+        return Found(message=f"{said} could be any of {listing(found)}: name one of these")
     if not everybody:
-        return Found(message=f"there is no worker {called!a}: the group has none")
-    return Found(message=f"there is no worker {called!a}: there are {_listed(everybody)}")
-
-
-def _listed(names: set[str]) -> str:
-    listed = sorted(names)
-    more = len(listed) - LONGEST_LIST
-    return ", ".join(listed[:LONGEST_LIST]) + (f" and {more} more" if more > 0 else "")
+        return Found(message=f"there is no worker {said}: the group has none")
+    return Found(message=f"there is no worker {said}: there are {listing(everybody)}")

@@ -1,0 +1,70 @@
+"""Whom a name means: the workers of a group by all that they are called.
+
+A worker has names of its own: its member id, its instance id, its url. Where nobody has a
+name for its own, it means whoever has it as client id or as the last part of the url, and
+that may be several.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .group import Group
+from .orders import names_of, worker_name
+from .records import Loss, MemberMetadata
+
+
+class Names(NamedTuple):
+    """By which name orders and pins know a worker, and what else it is called."""
+
+    name: str
+    own: AbstractSet[str]
+    shared: AbstractSet[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """The workers by what they are called, as the names by which orders know them."""
+
+    exactly: Mapping[str, set[str]]
+    loosely: Mapping[str, set[str]]
+    everybody: set[str]
+
+    def called(self, name: str) -> set[str]:
+        """Return who is called so: whom it names exactly, else whom it may mean."""
+        return self.exactly.get(name) or self.loosely.get(name) or set()
+
+    def resolved(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return by which names orders know all that these may mean; who is not known, stays.
+
+        A pin allows a set of workers: one name more in it never takes a worker out.
+        """
+        return tuple(sorted({each for name in names for each in self.called(name) or {name}}))
+
+
+def directory_of(workers: Iterable[Names]) -> Directory:
+    """Return a directory of these workers."""
+    exactly: dict[str, set[str]] = {}
+    loosely: dict[str, set[str]] = {}
+    everybody: set[str] = set()
+    for name, own, shared in workers:
+        everybody.add(name)
+        for called in own:
+            exactly.setdefault(called, set()).add(name)
+        for called in shared:
+            loosely.setdefault(called, set()).add(name)
+    return Directory(exactly, loosely, everybody)
+
+
+def workers_in(group: Group) -> Iterator[Names]:
+    """Yield the workers of the group: those that are there, and the lost."""
+    for member in group.members.values():
+        yield _names(member.metadata)
+    for loss in group.losses.values():
+        yield _names(loss)
+
+
+def _names(who: MemberMetadata | Loss) -> Names:
+    own, shared = names_of(who)
+    return Names(worker_name(who), own, shared)
