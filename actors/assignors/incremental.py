@@ -3,7 +3,8 @@
 Only so much of what runs may move in a round. The rest stays where it is until the next one,
 which the coordinator has begin after an interval, and the next, until all is as level as the
 deferred assignor has it at once, and with no more moves. The first to move are those from the
-fullest worker to the emptiest, of one kind, since they do most for the balance.
+fullest worker to the emptiest, of one kind, since they do most for the balance. While a member
+is away whose return would leave moves to be made, rounds go on until it is back or gone.
 
 The budget is for moves that could as well be made later. Work that is lost, new or unplaced,
 and work that has to leave (its worker is drained, not warm, or dying, or does not meet what it
@@ -19,7 +20,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ...events.model import NOTHING, Resource, Resources
-from ..messages.computing import Assignment, Snapshot
+from ..messages.computing import SHORTEST_WAIT_MS, Assignment, MemberView, Snapshot
 from . import deferred
 from .crew import muster
 from .demands import demand_of
@@ -57,13 +58,35 @@ def assign(
     made = _steepest(wanted, _held_back(goal, wanted), moves - before.moves)
     after = Spent(before.moves + len(made), snapshot.now_ms) if made else before
     left = {*wanted}.difference(made)
-    return replace(
-        goal,
-        members=_undone(goal.members, left),
-        version=VERSION,
-        metadata=after.written(),
-        again_at_ms=after.at_ms + interval_ms if left else 0,
+    result = replace(
+        goal, members=_undone(goal.members, left), version=VERSION, metadata=after.written()
     )
+    again_at_ms = 0
+    if left:
+        again_at_ms = max(after.at_ms + interval_ms, snapshot.now_ms + SHORTEST_WAIT_MS)
+    elif _is_for_now(snapshot, result):
+        again_at_ms = snapshot.now_ms + max(interval_ms, SHORTEST_WAIT_MS)
+    return replace(result, again_at_ms=again_at_ms)
+
+
+def _is_for_now(snapshot: Snapshot, made: Assignment) -> bool:
+    """Tell whether moves would be left if those who are away were back.
+
+    Nothing else asks for them: a return changes no target. Who is away returns or is removed
+    in the end, so it is not asked for ever.
+    """
+    if all(member.member_epoch >= 0 for member in snapshot.members.values()):
+        return False
+    members: dict[str, MemberView] = {
+        member_id: replace(
+            member,
+            member_epoch=max(0, member.member_epoch),
+            target=made.members.get(member_id, NOTHING),
+        )
+        for member_id, member in snapshot.members.items()
+    }
+    back = replace(snapshot, members=members)
+    return any(_optional_moves(back, deferred.assign(back)))
 
 
 def _optional_moves(snapshot: Snapshot, goal: Assignment) -> Iterable[Move]:

@@ -30,6 +30,7 @@ from ..messages.work import CommitOffsets, CommitReply, CommitVerdict
 from .affected import affected
 from .computing.compute import is_news
 from .computing.failure import is_retry_due
+from .computing.install import KEPT
 from .decide import decide
 from .desk import Decision, Settings
 from .history import History
@@ -252,8 +253,13 @@ class Coordinator:
             return self._decide(command, now).reply
         except UnwritableRecordError as error:
             if isinstance(command, Install):
-                return InstallReply(Error.INVALID_REQUEST, str(error))
+                return self._fail(command, str(error), now)
             return CommandReply(Error.INVALID_REQUEST, str(error))
+
+    def _fail(self, command: Install, error: str, now: Now) -> InstallReply:
+        """Record an attempt as failed whose result no log could hold; its rules foresaw it not."""
+        self._decide(replace(command, assignment=None, error=error), now)
+        return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
 
     def _write(self, records: Iterable[Record], now: Now) -> None:
         if self._held:

@@ -94,6 +94,12 @@ class PrepareReply:
     snapshot: Snapshot | None = None
 
 
+SHORTEST_WAIT_MS = 1_000
+"""How far ahead of the snapshot the rest of the moves is at least: each round is an epoch."""
+LONGEST_WAIT_MS = 86_400_000
+"""How far ahead it is at most: a day."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """What an assignor made of a snapshot."""

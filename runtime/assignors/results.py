@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard, cast
 
 from ...actors.assignors.interface import ConnectAssignor, Metadata
-from ...actors.group.members.validate import flaw_in_assignor
+from ...actors.group.members.validate import LONGEST_INT, flaw_in_assignor, flaw_in_text
 from ...actors.messages.computing import Assignment
 from ...events.model import Assignor, Resource, Resources
 
@@ -82,7 +82,10 @@ def _resources(share: object, member: object) -> Resources:
 def _is_plain(share: object) -> TypeGuard[Resources]:
     """Tell whether a share can be passed on as it is: most can, and there may be thousands."""
     return type(share) is frozenset and all(
-        type(each) is Resource and type(each[0]) is str and type(each[1]) is int
+        type(each) is Resource
+        and type(each[0]) is str
+        and type(each[1]) is int
+        and each[1].bit_length() <= LONGEST_INT
         for each in cast("Iterable[object]", share)
     )
 
@@ -98,13 +101,19 @@ def _resource(found: object, what: str) -> Resource:
 def _text(found: object, what: str) -> str:
     if not isinstance(found, str):
         raise WrongResultError(f"{what} is {_kind(found)}: it must be a text")
-    return found if type(found) is str else str.__str__(found)
+    plain = found if type(found) is str else str.__str__(found)
+    if flaw := flaw_in_text(plain, what):
+        raise WrongResultError(flaw)
+    return plain
 
 
 def _number(found: object, what: str) -> int:
     if not isinstance(found, int) or isinstance(found, bool):
         raise WrongResultError(f"{what} is {_kind(found)}: it must be a whole number")
-    return found if type(found) is int else int.__int__(found)
+    plain = found if type(found) is int else int.__int__(found)
+    if plain.bit_length() > LONGEST_INT:
+        raise WrongResultError(f"{what} is beyond 64 bit")
+    return plain
 
 
 def _bytes(found: object, what: str) -> bytes:

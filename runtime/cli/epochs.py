@@ -18,7 +18,8 @@ def history(found: object) -> list[Section]:
     columns = ("EPOCH", "TIME", "CAUSE", "BY", "MOVED", "NEW", "KEPT", "PARKED", "SETTLED")
     last = text(found, "last_epoch")
     rows = [_line(each, last) for each in documents(inner(found, "epochs"))]
-    sections: list[Section] = [Table(columns, rows, "no epochs: nobody has joined the group yet")]
+    empty = "no epochs: nobody has joined the group yet"
+    sections: list[Section] = [Table(columns, rows, empty, folded=("CAUSE", "BY"))]
     if inner(found, "is_trimmed") is True:
         sections.append(Facts([("Trimmed", _trimmed(found))]))
     return sections

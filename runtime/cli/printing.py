@@ -7,7 +7,7 @@ before a terminal can act on them.
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -51,6 +51,7 @@ class Table:
     """Rows under headings; nothing at all is said by `empty`.
 
     Cells are folded where the terminal is too narrow, those of a `rigid` first column last.
+    Where `folded` names columns, those of all others last.
     """
 
     columns: Sequence[str]
@@ -58,6 +59,7 @@ class Table:
     empty: str = "none"
     title: str = ""
     rigid: bool = False
+    folded: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,8 @@ def _print_table(console: "Console", section: Table) -> None:
         return
     table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for number, column in enumerate(section.columns):
-        table.add_column(column, overflow="fold", no_wrap=section.rigid and number == 0)
+        is_rigid = column not in section.folded if section.folded else section.rigid and not number
+        table.add_column(column, overflow="fold", no_wrap=is_rigid)
     for row in section.rows:
         table.add_row(*(Text(plain(cell), style=STYLES.get(cell, "")) for cell in row))
     console.print(table)

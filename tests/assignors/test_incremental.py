@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fairlead.actors.assignors import deferred
 from fairlead.actors.assignors.crew import muster
 from fairlead.actors.assignors.incremental import assign
-from fairlead.actors.messages.computing import Assignment, Snapshot
+from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.abilities import COLD
 from fairlead.events.model import Resource
 
@@ -31,12 +31,18 @@ def installed(group: Snapshot, made: Assignment, now_ms: int) -> Snapshot:
 
 
 def rounds(group: Snapshot, moves: int) -> Iterator[tuple[Snapshot, Assignment]]:
-    """Yield what each round starts from and comes to, until nothing is left to be moved."""
+    """Yield what each round starts from and comes to, until nothing is left to be moved.
+
+    Those that are there wait no longer for those that are away.
+    """
     made = Assignment({}, again_at_ms=group.now_ms)
     while made.again_at_ms:
         made = assign(group, moves, INTERVAL_MS)
         yield group, made
         group = installed(group, made, made.again_at_ms)
+        is_anyone_away = any(each.member_epoch < 0 for each in group.members.values())
+        if is_anyone_away and not moved(group, deferred.assign(group)):
+            return
 
 
 def moved(group: Snapshot, made: Assignment) -> set[Resource]:
@@ -152,6 +158,31 @@ def test_lost_work_is_parked_and_goes_to_who_returns_at_no_cost() -> None:
     )
 
 
+# Who is away.
+
+
+def away(name: str, target: str = "") -> MemberView:
+    return replace(member(name, target), member_epoch=-2)
+
+
+def test_where_who_is_away_would_be_given_work_if_it_were_back_another_round_is_due() -> None:
+    group = snapshot(SIX, member("W1", "A-0 A-1 A-2"), member("W2", "A-3 A-4 A-5"), away("W3"))
+    made = assign(group, 1, 30_000)
+    assert moved(group, made) == set()
+    assert made.again_at_ms == NOW_MS + 30_000
+
+
+def test_what_was_just_dealt_counts_for_what_a_return_would_leave_to_move() -> None:
+    group = snapshot("A-0 A-1 B-0", member("W1", "A-0"), away("W2", "A-1"))
+    made = assign(group, 1, INTERVAL_MS)
+    assert made == Assignment({"W1": work("A-0 B-0"), "W2": work("A-1")})
+
+
+def test_where_who_is_away_has_its_share_nothing_is_due() -> None:
+    group = snapshot("A-0 A-1", member("W1", "A-0"), away("W2", "A-1"))
+    assert assign(group, 1, INTERVAL_MS) == Assignment({"W1": work("A-0"), "W2": work("A-1")})
+
+
 # The budget over several rounds.
 
 
@@ -166,12 +197,19 @@ def test_a_round_that_comes_early_has_the_rest_of_the_budget_only() -> None:
 def test_a_round_that_comes_early_and_has_nothing_left_moves_nothing_and_waits_as_before() -> None:
     group = snapshot(SIX, member("W1", SIX), member("W2"), member("W3"))
     before = spent(2, NOW_MS - 10)
-    made = assign(replace(group, assignor_metadata=before), 2, INTERVAL_MS)
+    made = assign(replace(group, assignor_metadata=before), 2, 3 * INTERVAL_MS)
     assert made == Assignment(
         {"W1": work(SIX), "W2": work(""), "W3": work("")},
         metadata=before,
-        again_at_ms=NOW_MS - 10 + INTERVAL_MS,
+        again_at_ms=NOW_MS - 10 + 3 * INTERVAL_MS,
     )
+
+
+def test_the_next_round_is_never_less_than_a_second_ahead() -> None:
+    group = snapshot(SIX, member("W1", SIX), member("W2"))
+    spent_before = replace(group, assignor_metadata=spent(1, NOW_MS - INTERVAL_MS + 1))
+    made = [assign(spent_before, 1, INTERVAL_MS), assign(group, 1, 1)]
+    assert [each.again_at_ms for each in made] == [NOW_MS + 1_000] * 2
 
 
 def test_after_a_whole_interval_there_is_a_whole_budget_again() -> None:
@@ -204,7 +242,7 @@ def test_rounds_end_where_the_deferred_assignor_would_move_nothing(
     for before, made in rounds(replace(group, losses=(), parked={}), moves):
         group = installed(before, made, before.now_ms)
         assert len(moved(before, made)) <= moves
-    settled = replace(made, metadata=b"")
+    settled = replace(made, metadata=b"", again_at_ms=0)
     assert deferred.assign(replace(group, assignor_metadata=b"")) == settled
 
 

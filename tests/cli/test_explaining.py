@@ -127,6 +127,24 @@ def test_the_history_of_a_group_is_read_from_its_files(run: Run, data_dir: Path)
     assert run("history", "--data-dir", data_dir) == (0, HISTORY, "")
 
 
+def test_in_a_narrow_terminal_only_causes_and_who_asked_are_folded(
+    run: Run, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    heading, *lines = run("history", "--data-dir", data_dir).out.splitlines()
+    assert heading.split() == HISTORY.split()[:9]
+    begun = [line for line in lines if line[:1].strip()]
+    assert [line.split()[:2] for line in begun] == [
+        [epoch, "2013-01-01T00:26:40Z"] for epoch in "123"
+    ]
+    assert [line.rsplit("  ", 1)[1].strip() for line in begun] == [
+        "with 2",
+        "overtaken",
+        "unanswered",
+    ]
+    assert max(map(len, lines)) <= 80
+
+
 def test_the_history_can_be_as_short_as_wanted(run: Run, data_dir: Path) -> None:
     ended = run("history", "--limit", "1", "--data-dir", data_dir, "-o", "yaml")
     assert [each["group_epoch"] for each in yaml.safe_load(ended.out)["epochs"]] == [3]

@@ -122,7 +122,7 @@ def test_the_command_tells_the_plan_of_a_cluster_that_runs(
 
 @pytest.mark.parametrize("name", ["deferred", "eager", "incremental", "simple-cooperative"])
 def test_every_assignor_of_fairlead_can_be_planned_with(start_node: Starts, name: str) -> None:
-    pace = {"moves.per.round": "2", "moves.interval.ms": "300"}
+    pace = {"moves.per.round": "2", "moves.interval.ms": "1000"}
     node = start_node(workers=["w1", "w2"], assignors=[name], assignor_conf=pace)
     with planner(node, **pace) as group:
         group.put("numbers", 11)

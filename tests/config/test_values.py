@@ -37,7 +37,11 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
         ("assignor.moves.per.round=0", "allowed is a whole number, from 1 to 2147483647"),
         (
             "assignor.moves.interval.ms=86400001",
-            "allowed is a whole number of milliseconds, from 1 to 86400000",
+            "allowed is a whole number of milliseconds, from 1000 to 86400000",
+        ),
+        (
+            "assignor.moves.interval.ms=999",
+            "allowed is a whole number of milliseconds, from 1000 to 86400000",
         ),
         (
             "worker.tags=gpu,,ssd",

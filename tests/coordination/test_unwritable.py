@@ -7,6 +7,14 @@ from coordination.office import Office, told
 
 from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.computing import (
+    Assignment,
+    Install,
+    InstallReply,
+    Prepare,
+    PrepareReply,
+    Snapshot,
+)
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Expect, Place
 from fairlead.events.model import Assignor, Resource
@@ -54,6 +62,44 @@ def test_numbers_with_too_many_digits_in_orders_are_refused(office: Office) -> N
         (answer,) = office.send(order)
         assert isinstance(answer.reply, CommandReply)
         assert answer.reply.error is Error.INVALID_REQUEST
+
+
+def asked_to_compute(office: Office) -> Install:
+    """What `a` is to hand in, but for what it has computed."""
+    office.asks(office.joining("a"))
+    office.put("A")
+    (answer,) = office.send(Prepare("connect", "a", 0))
+    assert isinstance(answer.reply, PrepareReply)
+    assert answer.reply.snapshot is not None
+    return Install("connect", "a", 0, answer.reply.snapshot.group_epoch, None)
+
+
+def replied(office: Office, install: Install) -> InstallReply:
+    """What is said to what was handed in; the log has it."""
+    reply = next(each.reply for each in office.send(install) if each.to == "someone")
+    assert isinstance(reply, InstallReply)
+    office.open()
+    return reply
+
+
+def unforeseen(_: Assignment, __: Snapshot) -> str:
+    """Find nothing wrong."""
+    return ""
+
+
+def test_a_result_that_no_log_can_hold_is_a_failed_attempt_whose_error_is_kept(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.actors.group.computing.install.flaw_in", unforeseen)
+    install = asked_to_compute(office)
+    made = Assignment({"a": frozenset()}, {}, {Resource("A"): HALF}, again_at_ms=1 << 70)
+    reply = replied(office, replace(install, assignment=made))
+    target = office.group.target
+    assert target.error.startswith("TargetAssignment can not be written down")
+    kept = "the target stays as it was: correct the assignor before the next attempt"
+    assert reply == InstallReply(Error.INVALID_ASSIGNMENT, f"{target.error}; {kept}")
+    assert (target.assignment_epoch, target.members, target.failures) == (2, {}, 1)
+    assert target.retry_at_ms > office.now.wall_ms
 
 
 def test_a_process_may_count_its_requests_from_below_zero(office: Office) -> None:

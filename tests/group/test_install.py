@@ -62,6 +62,9 @@ def test_only_the_first_call_to_compute_is_news(coordinator: Coordinator) -> Non
     assert said == [True, False, True, False]
 
 
+HUGE = 10**5_000
+"""A number of which Python would not even write the digits."""
+
 REFUSALS = {
     "no-group-id": ({"group_id": ""}, Error.INVALID_REQUEST),
     "no-member-id": ({"member_id": ""}, Error.INVALID_REQUEST),
@@ -110,6 +113,22 @@ FLAWS = {
     "unplaceable-without-reason": (
         Assignment({"W1": resources("A A-0 B")}, unplaceable={resource("B-0"): ""}),
         "B-0 is unplaceable without a reason",
+    ),
+    "half-a-character": (
+        Assignment({"W1": resources("A A-0 B")}, unplaceable={resource("B-0"): "\ud800"}),
+        "the reason why B-0 is unplaceable holds half a character, which is no Unicode",
+    ),
+    "endless-version": (
+        Assignment({"W1": ALL}, version=HUGE),
+        "the assignor's version is beyond 64 bit",
+    ),
+    "endless-time": (
+        Assignment({"W1": ALL}, again_at_ms=HUGE),
+        "the time of the rest of the moves is beyond 64 bit",
+    ),
+    "endless-deadline": (
+        Assignment({"W1": resources("A A-0 B")}, parked={resource("B-0"): -HUGE}),
+        "the deadline of B-0 is beyond 64 bit",
     ),
     "parked-and-placed": (
         Assignment({"W1": ALL}, parked={resource("B-0"): 9}),

@@ -66,7 +66,8 @@ def attend(group: Group, desk: Desk, records: Sequence[Record], now_ms: int) -> 
     if desk.rests:
         return Attended(desk, (), group)
     ahead = foresee(group, records)
-    made = serve(ahead, desk.settings, assignor, now_ms)
+    again_at_ms = ahead.schedule.again_at_ms if awaits_who_can(outlook) else 0
+    made = serve(ahead, desk.settings, assignor, now_ms, again_at_ms)
     for record in made:
         evolve(ahead, record, ahead.end)
     return Attended(_begin(desk, None), tuple(made), ahead)
@@ -97,6 +98,19 @@ def _ask_a_member(outlook: Outlook, desk: Desk) -> Desk | None:
     return choose(outlook, desk)
 
 
+def awaits_who_can(outlook: Outlook) -> bool:
+    """Tell whether a member is to compute, and all who can are away for a while.
+
+    Then the coordinator only stands in for them: what they left for later stays theirs to do.
+    """
+    electorate = outlook.electorate
+    if electorate.server_assignor(SERVER_ASSIGNORS):
+        return False
+    fit = electorate.fit()
+    name = vote(electorate.ballots, fit)
+    return bool(name) and not any(can_run(each, fit[name]) for each in outlook.crew())
+
+
 def attended(group: Group, decision: Decision, now_ms: int) -> Decision:
     """Return the decision with the target that it makes due, where the group computes it."""
     desk, made, _ = attend(group, decision.desk, decision.records, now_ms)
@@ -107,7 +121,7 @@ def attended(group: Group, decision: Decision, now_ms: int) -> Decision:
 
 def choose(outlook: Outlook, desk: Desk) -> Desk | None:
     """Return the desk with a member chosen to compute; None if nobody can."""
-    found = elect(outlook.crew(), outlook.electorate, desk.last_chosen, desk.timed_out)
+    found = elect(outlook.crew(), outlook.voters(), desk.last_chosen, desk.timed_out)
     if found is None:
         return None
     assignor, metadata = found
@@ -134,11 +148,9 @@ def _stands(outlook: Outlook, desk: Desk) -> bool:
     computation = desk.computation
     if computation is None or not outlook.is_present(computation.member_id):
         return False
-    member, fit = outlook.metadata(computation.member_id), outlook.electorate.fit()
-    if (
-        computation.snapshot is None
-        and vote(outlook.electorate.ballots, fit) != computation.assignor
-    ):
+    voters = outlook.voters()
+    member, fit = outlook.metadata(computation.member_id), voters.fit()
+    if computation.snapshot is None and vote(voters.ballots, fit) != computation.assignor:
         return False
     return member is not None and can_run(member, fit.get(computation.assignor, ()))
 

@@ -15,7 +15,7 @@ def failed(
     """Return the record of an attempt for this group epoch that failed.
 
     The old target stays, minus the departed and the deleted; each failure in a row doubles
-    the time until the next attempt.
+    the time until the next attempt. What of the error no log can hold is spelled out.
     """
     failures = group.target.failures + 1
     delay_ms = min(
@@ -32,7 +32,7 @@ def failed(
             if member_id in group.members
         },
         unplaceable={each: why for each, why in unplaceable.items() if each in configured},
-        error=error,
+        error=error.encode(errors="backslashreplace").decode(),
         failures=failures,
         retry_at_ms=now_ms + delay_ms,
         time_ms=now_ms,

@@ -12,11 +12,8 @@ from ....events.model import NOTHING, Grants, Resource, Resources
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
 from ...assignors.demanded import permitted
 from ...assignors.demands import demand_of
-from ...messages.computing import Assignment, Snapshot
-from ..members.validate import LARGEST_METADATA
-
-LONGEST_WAIT_MS = 86_400_000
-"""How long the rest of the moves may be put off at most: a day."""
+from ...messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS, Assignment, Snapshot
+from ..members.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +27,8 @@ class Computed:
 
 def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
     """Return what is wrong with an assignment of that snapshot, or nothing."""
-    if len(assignment.metadata) > LARGEST_METADATA:
-        return f"the assignor's metadata has more than {LARGEST_METADATA} bytes"
+    if found := _flaw_in_size(assignment):
+        return found
     strangers = assignment.members.keys() - snapshot.members.keys()
     if strangers:
         return f"{min(strangers)} was no member in the snapshot"
@@ -50,6 +47,24 @@ def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
         or _flaw_in_reasons(assignment)
         or _flaw_in_time(assignment.again_at_ms, snapshot.now_ms)
     )
+
+
+def _flaw_in_size(assignment: Assignment) -> str:
+    if len(assignment.metadata) > LARGEST_METADATA:
+        return f"the assignor's metadata has more than {LARGEST_METADATA} bytes"
+    beyond = next(_beyond(assignment), "")
+    return f"{beyond} is beyond 64 bit" if beyond else ""
+
+
+def _beyond(assignment: Assignment) -> Iterator[str]:
+    """Yield which of the numbers no log can hold."""
+    if assignment.version.bit_length() > LONGEST_INT:
+        yield "the assignor's version"
+    if assignment.again_at_ms.bit_length() > LONGEST_INT:
+        yield "the time of the rest of the moves"
+    for resource, deadline_ms in assignment.parked.items():
+        if deadline_ms.bit_length() > LONGEST_INT:
+            yield f"the deadline of {resource}"
 
 
 def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
@@ -83,15 +98,20 @@ def _flaw_in_parked(parked: Grants, snapshot: Snapshot) -> str:
 
 
 def _flaw_in_reasons(assignment: Assignment) -> str:
-    unreasoned = sorted(each for each, reason in assignment.unplaceable.items() if not reason)
-    return f"{unreasoned[0]} is unplaceable without a reason" if unreasoned else ""
+    for resource, reason in sorted(assignment.unplaceable.items()):
+        if not reason:
+            return f"{resource} is unplaceable without a reason"
+        if found := flaw_in_text(reason, f"the reason why {resource} is unplaceable"):
+            return found
+    return ""
 
 
 def _flaw_in_time(again_at_ms: int, now_ms: int) -> str:
     """Return what is wrong with the time at which the rest of the moves is to be made."""
-    if again_at_ms == 0 or now_ms < again_at_ms <= now_ms + LONGEST_WAIT_MS:
+    if again_at_ms == 0 or SHORTEST_WAIT_MS <= again_at_ms - now_ms <= LONGEST_WAIT_MS:
         return ""
-    allowed = f"0, or later than the snapshot's {now_ms} by {LONGEST_WAIT_MS} at most"
+    bounds = f"{SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}"
+    allowed = f"0, or {bounds} ms after the snapshot's {now_ms}"
     return f"the rest of the moves is to be made at {again_at_ms} ms: allowed is {allowed}"
 
 

@@ -12,6 +12,9 @@ from ....events.records import ScheduledRebalance
 from ...messages.timers import ContinueMoves, ReleaseParked
 from .alarms import Alarms
 
+AGAIN_MS = 1_000
+"""How soon the next moves are asked for again, while nobody is there to compute them."""
+
 
 class Parking:
     """Sees each schedule, and tells which of its times have come."""
@@ -37,5 +40,11 @@ class Parking:
         self._timed = promised
 
     def due(self, steady_ms: int) -> Iterator[ReleaseParked | ContinueMoves]:
-        """Yield what the group is to say to itself now."""
-        yield from self._alarms.due(steady_ms)
+        """Yield what the group is to say to itself now.
+
+        What is promised as before when the group has heard of it could not be done yet.
+        """
+        for each in self._alarms.due(steady_ms):
+            yield each
+            if isinstance(each, ContinueMoves) and each in self._timed:
+                self._alarms.set(each, steady_ms + AGAIN_MS)

@@ -5,8 +5,10 @@ from dataclasses import replace
 from ....events.group import Group, Member
 from ....events.model import MemberState, Why
 from ....events.records import ScheduledRebalance
+from ...messages.computing import LONGEST_WAIT_MS
 from ...messages.timers import ContinueMoves, ExpireRebalance, ExpireSession, ReleaseParked
-from ..computing.target import LONGEST_WAIT_MS
+from ..computing.compute import awaits_who_can
+from ..computing.outlook import look_ahead
 from ..desk import Decision, Desk, bump
 from ..members.depart import Departure, depart
 from ..orders.standing import removal_of
@@ -67,10 +69,13 @@ def release_parked(group: Group, desk: Desk, command: ReleaseParked, now_ms: int
 def continue_moves(group: Group, desk: Desk, command: ContinueMoves, now_ms: int) -> Decision:
     """Ask for a target with the next of the moves, and see that it is asked for once.
 
-    Where a target is due already, that one goes on with them.
+    Where a target is due already, that one goes on with them. While all who can compute are
+    away the moves wait: nobody else would go on with them.
     """
     schedule = group.schedule
     if not is_next_move_due(schedule, max(now_ms, command.until_ms)) or not group.members:
+        return Decision(desk)
+    if awaits_who_can(look_ahead(group, ())):
         return Decision(desk)
     over = replace(schedule, again_at_ms=0)
     if group.group_epoch > group.assignment_epoch:
