@@ -39,7 +39,7 @@ from .balancing.weighing import weigh
 from .crew import Claim, Crew, holdings, kept, muster
 from .demanded import permitted
 from .demands import NO_DEMAND, nobody_meets
-from .losses import returned, waiting
+from .losses import parked_and_returned
 from .placing import NO_MEMBERS
 
 NAME = "balanced"
@@ -58,10 +58,7 @@ def assign(snapshot: Snapshot) -> Assignment:
         nowhere = dict.fromkeys(sorted(snapshot.configured), NO_MEMBERS)
         return Assignment(members={}, unplaceable=nowhere, version=VERSION)
     crew = muster(snapshot.members)
-    lost = waiting(snapshot)
-    back = returned(snapshot.losses, crew.takers, frozenset(lost))
-    came_back = NOTHING.union(*(resources for _, resources in back))
-    parked = {resource: at for resource, at in lost.items() if resource not in came_back}
+    parked, back = parked_and_returned(snapshot, crew.takers)
     placeable = snapshot.configured.difference(parked) if parked else snapshot.configured
     staying = {
         member: permitted(snapshot, member, share)

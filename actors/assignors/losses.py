@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ...events.model import Resource, Resources
+from ...events.model import NOTHING, Resource, Resources
 from ..messages.computing import LossView, MemberView, Snapshot
 from .crew import Claim
 
@@ -26,6 +26,16 @@ def waiting(snapshot: Snapshot) -> dict[Resource, int]:
     )
     pending = (resource for resource in absent if deadlines[resource] > snapshot.now_ms)
     return {resource: deadlines[resource] for resource in sorted(pending)}
+
+
+def parked_and_returned(
+    snapshot: Snapshot, takers: Sequence[MemberView]
+) -> tuple[dict[Resource, int], Sequence[Claim]]:
+    """Return what stays parked, each with its deadline, and what came back with whom."""
+    lost = waiting(snapshot)
+    back = returned(snapshot.losses, takers, frozenset(lost))
+    came_back = NOTHING.union(*(resources for _, resources in back))
+    return {resource: at for resource, at in lost.items() if resource not in came_back}, back
 
 
 def without_losses(snapshot: Snapshot) -> Snapshot:

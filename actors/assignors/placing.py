@@ -7,12 +7,12 @@ assignor from another.
 
 from collections.abc import Callable, Mapping
 
-from ...events.model import NOTHING, Resource, Resources
+from ...events.model import Resource, Resources
 from ..messages.computing import Assignment, Snapshot
 from .crew import Crew, Shares, claims, kept, muster
 from .demanded import permitted, place_demanded
 from .demands import NO_DEMAND, nobody_meets
-from .losses import returned, waiting
+from .losses import parked_and_returned
 
 NO_MEMBERS = "no members"
 
@@ -30,10 +30,7 @@ def place(snapshot: Snapshot, deal: Dealing, version: int) -> Assignment:
         nowhere = dict.fromkeys(sorted(snapshot.configured), NO_MEMBERS)
         return Assignment(members={}, unplaceable=nowhere, version=version)
     crew = muster(snapshot.members)
-    lost = waiting(snapshot)
-    back = returned(snapshot.losses, crew.takers, frozenset(lost))
-    came_back = NOTHING.union(*(resources for _, resources in back))
-    parked = {resource: at for resource, at in lost.items() if resource not in came_back}
+    parked, back = parked_and_returned(snapshot, crew.takers)
     placeable = snapshot.configured.difference(parked)
     shares, unplaceable = _place(snapshot, crew, placeable, claims(crew, back), deal)
     return Assignment(
