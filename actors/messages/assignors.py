@@ -46,6 +46,13 @@ class Assigned:
 
 
 @dataclass(frozen=True, slots=True)
+class Forget:
+    """Let go of what is kept for the worker of that name: it is gone for good."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
 class Given:
     """Tell the assignor of that name what its member was given; nothing is answered."""
 

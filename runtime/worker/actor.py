@@ -242,7 +242,8 @@ class WorkerActor(Actor):
         self._ledger = GroupLedger(node.group_id, member_id, folder / "offsets", self.post)
         timeout_ms = node.timing.rebalance_timeout_ms
         self._computing = Computing(node.group_id, member_id, timeout_ms)
-        counsel = Counsel(member_id, facts_of(order, is_warm=is_warm), timeout_ms)
+        names = node.assignors.names
+        counsel = Counsel(member_id, facts_of(order, is_warm=is_warm), names, timeout_ms)
         self._talk = AssignorTalk(order, counsel, self._computing, self.send, supervisor)
         self._news = News(node.group_id, member_id)
         self._runner = self._make_runner()

@@ -1,6 +1,7 @@
 """What a worker says to its assignors, and of them to its supervisor."""
 
 import logging
+import time
 from collections.abc import Callable
 
 from ...actors.actor import Address
@@ -10,10 +11,11 @@ from ...events.group import Group
 from ...events.model import Assignor
 from ..node.spec import AssignorAt, AssignorHangs, StartWorker, WorkerSays
 from .computing import Computing
-from .counsel import Counsel
+from .counsel import REPEAT_MS, Counsel
 from .seat import facts_of
 
 LOGGER = logging.getLogger(__name__)
+WAITS = "waits for its assignors' word since"
 
 
 class AssignorTalk:
@@ -60,6 +62,7 @@ class AssignorTalk:
     def tick(self, now_ms: int) -> None:
         """Ask what is to be asked by now, and report a process that does not answer."""
         self.ask(self._counsel.tick(now_ms))
+        self._tell_wait(self._counsel.silent_ms(now_ms))
         self.ask(self._computing.ask_again(now_ms))
         pid = self._counsel.overdue(now_ms)
         if self._computing.overdue(now_ms):
@@ -69,13 +72,23 @@ class AssignorTalk:
 
     def introduced(self, reply: Introduced, now_ms: int) -> tuple[Assignor, ...] | None:
         """Return what heartbeats are to say from now on; None: what they said before."""
-        trouble = "; ".join(reply.errors)
-        if trouble != self._trouble:
-            self._trouble = trouble
-            if trouble:
-                LOGGER.error("%s: %s", self._order.name, trouble)
-            self._say(self._supervisor, WorkerSays(self._order.name, trouble))
+        self._tell("; ".join(reply.errors))
         return self._counsel.introduced(reply, now_ms)
+
+    def _tell_wait(self, silent_ms: int) -> None:
+        """Say since when a worker waits that nobody speaks for: it may be kept from joining."""
+        if silent_ms > REPEAT_MS and not self._trouble.startswith(WAITS):
+            since = time.localtime(time.time() - silent_ms / 1000)
+            self._tell(f"{WAITS} {time.strftime('%H:%M:%S', since)}")
+
+    def _tell(self, trouble: str) -> None:
+        """Have the supervisor show what is wrong; nothing, once all is well."""
+        if trouble == self._trouble:
+            return
+        self._trouble = trouble
+        if trouble:
+            LOGGER.error("%s: %s", self._order.name, trouble)
+        self._say(self._supervisor, WorkerSays(self._order.name, trouble))
 
     def tell_warmth(self, *, is_warm: bool) -> None:
         """Have the assignors know whether the worker can take work."""

@@ -2,9 +2,12 @@
 
 They live in the node's assignor process. A worker joins with what they say; that is asked
 again when its facts change, when the process is another, and from time to time, since an
-assignor may come to say something else. A process that owes an answer for too long is
+assignor may come to say something else. One that fails to say it has not changed its mind:
+what it said of the same facts stands. A process that owes an answer for too long is
 reported, once, and replaced by the supervisor; no heartbeat waits for any of this.
 """
+
+from collections.abc import Sequence
 
 from ...actors.assignors.interface import MemberAssignment, Worker
 from ...actors.messages.assignors import Given, Introduce, Introduced
@@ -12,45 +15,71 @@ from ...events.model import Assignor, Resources
 from ...events.records import TargetAssignment
 
 REPEAT_MS = 5_000
-"""After which a question is asked again that nobody answered, or not well."""
+"""After which a question is asked again that was not answered well; the least for no answer."""
 REFRESH_MS = 10_000
 """How often the assignors may change their minds."""
+LONGEST_REFRESH_MS = 300_000
+"""How often those may that say something else each time: each change is an epoch."""
 
 
 class Counsel:
     """One worker's questions to its assignors; times in milliseconds on any one clock."""
 
-    def __init__(self, member_id: str, worker: Worker, timeout_ms: int) -> None:
+    def __init__(
+        self, member_id: str, worker: Worker, names: Sequence[str], timeout_ms: int
+    ) -> None:
+        """`names` are those of its assignors, in the order of preference."""
         self._member_id = member_id
         self._worker = worker
+        self._names = names
         self._timeout_ms = timeout_ms
         self.pid: int | None = None
         """The assignor process, if there is one to be asked."""
         self._number = 0
+        """That of the question, however often it is asked."""
+        self._asked_ms: list[int] = []
+        """When this process was asked it."""
+        self._silent_since_ms: int | None = None
         self._waits_since_ms: int | None = None
         self._ask_at_ms = 0
+        self._refresh_ms = REFRESH_MS
+        self._said: dict[str, Assignor] = {}
+        """The last word of each assignor on the worker as it is now."""
         self._share: Resources | None = None
-        self.is_known = False
+
+    @property
+    def is_known(self) -> bool:
         """Whether some assignor has spoken for the worker as it is now: it can join."""
+        return bool(self._said)
 
     def moved(self, pid: int | None) -> None:
         """Turn to another process: nothing was asked of it, and it was told nothing."""
         self.pid = pid
-        self._waits_since_ms, self._ask_at_ms = None, 0
+        self._number += 1
+        self._waits_since_ms, self._ask_at_ms, self._asked_ms = None, 0, []
         self._share = None
 
     def is_now(self, worker: Worker) -> None:
-        """Have the assignors say anew what they say, if the worker's facts are others."""
+        """Have the assignors say anew what they say, if the worker's facts are others.
+
+        What they said before is of no more use: that of a cold worker would keep work away.
+        """
         if self._worker != worker:
             self._worker = worker
-            self._ask_at_ms, self.is_known = 0, False
+            self._number += 1
+            self._ask_at_ms, self._refresh_ms, self._said = 0, REFRESH_MS, {}
 
     def tick(self, now_ms: int) -> Introduce | None:
-        """Return what is to be asked by now, if anything."""
+        """Return what is to be asked by now, if anything.
+
+        A question is repeated seldom: the process may be slow, and would fall behind for good.
+        """
         if self.pid is None or now_ms < self._ask_at_ms:
             return None
-        self._number += 1
-        self._ask_at_ms = now_ms + REPEAT_MS
+        self._ask_at_ms = now_ms + max(REPEAT_MS, self._timeout_ms // 3)
+        self._asked_ms.append(now_ms)
+        if self._silent_since_ms is None:
+            self._silent_since_ms = now_ms
         if self._waits_since_ms is None:
             self._waits_since_ms = now_ms
         return Introduce(self._member_id, self._worker, self._number)
@@ -59,12 +88,31 @@ class Counsel:
         """Return what heartbeats are to say from now on; None: what they said before."""
         self._waits_since_ms = None
         if reply.number != self._number:
-            return None  # its facts were others
-        self._ask_at_ms = now_ms + (REFRESH_MS if reply.assignors else REPEAT_MS)
+            return None  # its facts were others, or it was answered already
+        self._number += 1
+        self._silent_since_ms, rest_ms = None, self._rest_ms(now_ms)
         if not reply.assignors:
+            self._ask_at_ms = now_ms + max(REPEAT_MS, rest_ms)
             return None
-        self.is_known = True
-        return reply.assignors
+        self._take(reply.assignors)
+        self._ask_at_ms = now_ms + max(self._refresh_ms, rest_ms)
+        return tuple(self._said[name] for name in self._names if name in self._said)
+
+    def _rest_ms(self, now_ms: int) -> int:
+        """Return for how long a process may be busy with what this question was repeated."""
+        asked_ms, self._asked_ms = self._asked_ms, []
+        return (now_ms - asked_ms[0]) * len(asked_ms) if asked_ms else 0
+
+    def _take(self, assignors: tuple[Assignor, ...]) -> None:
+        """Note what was said; who says something else each time is asked ever less often."""
+        is_new = any(self._said.get(each.name, each) != each for each in assignors)
+        self._refresh_ms = min(2 * self._refresh_ms, LONGEST_REFRESH_MS) if is_new else REFRESH_MS
+        self._said |= {each.name: each for each in assignors}
+
+    def silent_ms(self, now_ms: int) -> int:
+        """Return for how long nobody has answered for a worker that is not known."""
+        since_ms = self._silent_since_ms
+        return 0 if self.is_known or since_ms is None else now_ms - since_ms
 
     def overdue(self, now_ms: int) -> int | None:
         """Return the process that has owed an answer for too long, once."""

@@ -1,22 +1,32 @@
 """When a worker asks its assignors what to say, and when it reports that they do not answer."""
 
+import pytest
+
 from fairlead.actors.assignors.interface import MemberAssignment, Worker
 from fairlead.actors.messages.assignors import Given, Introduce, Introduced
 from fairlead.events.model import NOTHING, Assignor, Resource
 from fairlead.events.records import TargetAssignment
-from fairlead.runtime.worker.counsel import REFRESH_MS, REPEAT_MS, Counsel
+from fairlead.runtime.worker.counsel import (
+    LONGEST_REFRESH_MS,
+    REFRESH_MS,
+    REPEAT_MS,
+    Counsel,
+)
 
 TIMEOUT_MS = 60_000
 PID = 77
 COLD, WARM = Worker("w1", capacity=0), Worker("w1")
-SAID = (Assignor("balanced"),)
+NAMES = ("mine", "balanced")
+REPEATS_MS = TIMEOUT_MS // 3
+MINE, BALANCED = Assignor("mine"), Assignor("balanced")
+SAID = (BALANCED,)
 WORK = frozenset({Resource("a")})
 TARGET = TargetAssignment(4, {"m": WORK}, "balanced", 1, b"notes")
 
 
 def counsel() -> Counsel:
     """The counsel of a cold worker whose assignor process was just found."""
-    found = Counsel("m", COLD, TIMEOUT_MS)
+    found = Counsel("m", COLD, NAMES, TIMEOUT_MS)
     assert (found.tick(0), found.overdue(TIMEOUT_MS)) == (None, None)
     found.moved(PID)
     return found
@@ -28,20 +38,114 @@ def asks(found: Counsel, until_ms: int) -> list[tuple[int, int]]:
     return [(at_ms, each.number) for at_ms, each in asked if each is not None]
 
 
-def test_a_question_is_repeated_until_it_is_answered_and_then_put_anew_from_time_to_time() -> None:
+def answers(
+    found: Counsel, number: int, at_ms: int, *said: Assignor
+) -> tuple[Assignor, ...] | None:
+    """What heartbeats say after an answer without an error."""
+    return found.introduced(Introduced(number, said), at_ms)
+
+
+def test_a_question_is_repeated_until_it_is_answered_and_another_put_from_time_to_time() -> None:
     found = counsel()
-    assert asks(found, 2 * REPEAT_MS) == [(0, 1), (REPEAT_MS, 2), (2 * REPEAT_MS, 3)]
-    assert found.introduced(Introduced(3, SAID), 10_100) == SAID
+    assert asks(found, 2 * REPEATS_MS) == [(0, 1), (REPEATS_MS, 1), (2 * REPEATS_MS, 1)]
+    assert answers(found, 1, 2 * REPEATS_MS + 50, BALANCED) == SAID
     assert found.is_known
-    assert found.tick(10_100 + REFRESH_MS - 1) is None
-    assert found.tick(10_100 + REFRESH_MS) == Introduce("m", COLD, 4)
-
-
-def test_only_the_answer_to_the_latest_question_counts() -> None:
     found = counsel()
-    asks(found, REPEAT_MS)
-    assert found.introduced(Introduced(1, SAID), REPEAT_MS) is None
+    found.tick(0)
+    answers(found, 1, 100, BALANCED)
+    assert found.tick(100 + REFRESH_MS - 1) is None
+    assert found.tick(100 + REFRESH_MS) == Introduce("m", COLD, 2)
+
+
+def test_the_first_answer_to_a_repeated_question_counts_and_the_second_tells_nothing() -> None:
+    found = counsel()
+    asks(found, REPEATS_MS)
+    assert answers(found, 1, REPEATS_MS, BALANCED) == SAID
+    assert answers(found, 1, REPEATS_MS + 50, MINE) is None
+
+
+def test_an_answer_that_was_meant_for_another_process_does_not_count() -> None:
+    found = counsel()
+    found.tick(0)
+    found.moved(PID + 1)
+    assert answers(found, 1, 50, BALANCED) is None
     assert not found.is_known
+
+
+@pytest.mark.parametrize("takes_ms", [6_000, 25_000, 50_000])
+def test_a_slow_assignor_keeps_no_worker_from_joining_and_does_not_fall_behind(
+    takes_ms: int,
+) -> None:
+    found, waiting, done_at_ms = counsel(), list[int](), 0
+    joined_at_ms, lengths = list[int](), set[int]()
+    for now_ms in range(0, 3_600_000, 50):
+        if waiting and now_ms >= done_at_ms:
+            if answers(found, waiting.pop(0), now_ms, BALANCED) is not None:
+                joined_at_ms.append(now_ms)
+            done_at_ms = now_ms + takes_ms
+        if (asked := found.tick(now_ms)) is not None:
+            done_at_ms = done_at_ms if waiting else now_ms + takes_ms
+            waiting.append(asked.number)
+        lengths.add(len(waiting))
+        assert found.overdue(now_ms) is None
+    assert (joined_at_ms[0], max(lengths) <= 3) == (takes_ms, True)
+
+
+def test_a_process_that_took_the_place_of_one_that_hung_is_asked_as_often_as_any() -> None:
+    found = counsel()
+    asks(found, TIMEOUT_MS)
+    found.moved(PID + 1)
+    found.tick(TIMEOUT_MS)
+    found.introduced(Introduced(2, (), ("broken",)), TIMEOUT_MS + 100)
+    assert found.tick(TIMEOUT_MS + 100 + REPEAT_MS) == Introduce("m", COLD, 3)
+
+
+def test_a_worker_that_nobody_speaks_for_knows_how_long_it_has_been_waiting() -> None:
+    found = counsel()
+    assert found.silent_ms(0) == 0
+    asks(found, 7_000)
+    found.moved(PID + 1)
+    asks(found, 8_000)
+    assert found.silent_ms(9_000) == 9_000
+    answers(found, 2, 9_000, BALANCED)
+    found.tick(9_000 + REFRESH_MS)
+    assert found.silent_ms(60_000) == 0, "it is known, and can join"
+
+
+def test_who_says_nothing_stands_by_its_last_word_in_the_order_of_preference() -> None:
+    found = counsel()
+    found.tick(0)
+    assert answers(found, 1, 50, MINE, BALANCED) == (MINE, BALANCED)
+    other = Assignor("balanced", metadata=b"other")
+    found.tick(REFRESH_MS + 50)
+    assert answers(found, 2, 11_000, other) == (MINE, other)
+    found.moved(PID + 1)
+    found.tick(11_000)
+    assert answers(found, 4, 12_000, BALANCED) == (MINE, BALANCED)
+
+
+def test_who_never_spoke_for_the_worker_as_it_is_now_is_left_out() -> None:
+    found = counsel()
+    found.tick(0)
+    assert answers(found, 1, 50, BALANCED) == SAID
+    found.tick(REFRESH_MS + 50)
+    assert answers(found, 2, 11_000, MINE) == (MINE, BALANCED)
+    found.is_now(WARM)
+    found.tick(12_000)
+    assert answers(found, 4, 12_050, BALANCED) == SAID
+
+
+def test_who_says_something_else_each_time_is_asked_ever_less_often_until_it_does_not() -> None:
+    found, now_ms, waits_ms = counsel(), 0, list[int]()
+    found.tick(0)
+    for number, text in enumerate("abcdefghhi", 1):
+        answers(found, number, now_ms, Assignor("mine", metadata=text.encode()))
+        begun_ms, now_ms = now_ms, now_ms + 1_000
+        while found.tick(now_ms) is None:
+            now_ms += 1_000
+        waits_ms.append(now_ms - begun_ms)
+    seconds = [10, 20, 40, 80, 160, 300, 300, 300, 10, 20]
+    assert (waits_ms, LONGEST_REFRESH_MS) == ([each * 1_000 for each in seconds], 300_000)
 
 
 def test_new_facts_are_told_at_once() -> None:
@@ -62,7 +166,7 @@ def test_what_was_said_of_a_cold_worker_does_not_let_a_warm_one_join() -> None:
     found.is_now(WARM)
     assert not found.is_known
     found.tick(100)
-    found.introduced(Introduced(2, SAID), 150)
+    found.introduced(Introduced(3, SAID), 150)
     assert found.is_known
 
 
@@ -97,7 +201,7 @@ def test_another_process_is_asked_at_once_and_owes_nothing_yet() -> None:
     asks(found, TIMEOUT_MS - 50)
     found.moved(PID + 1)
     assert found.overdue(TIMEOUT_MS) is None
-    assert found.tick(TIMEOUT_MS) == Introduce("m", COLD, 13)
+    assert found.tick(TIMEOUT_MS) == Introduce("m", COLD, 2)
 
 
 def test_an_assignor_is_told_its_workers_share_whenever_that_is_another() -> None:

@@ -6,12 +6,13 @@ is to run. As long as any member names one, the coordinator computes (PROTOCOL Â
 
 from collections.abc import Mapping
 
-from ....events.group import AssignorRange, Group
+from ....events.group import AssignorRange, Group, Member
 from ....events.model import Assignor, Why
 from ....events.records import MemberMetadata
 from ...assignors.server import SERVER_ASSIGNORS
 from ...errors import Error
-from ...messages.heartbeat import Heartbeat
+from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
+from ..members.seats import is_away, those_away
 from ..members.validate import LONGEST_NAME
 from .elect import Electorate, range_of
 
@@ -19,26 +20,39 @@ SCHEDULED_REBALANCE_DUE = 2
 
 
 def refuse_assignors(
-    group: Group, request: Heartbeat, old: MemberMetadata | None
+    group: Group, request: Heartbeat, seat: Member | None
 ) -> tuple[Error, str] | None:
     """Refuse what would leave nobody able to compute, or the reason why it may go on: None.
 
-    `old` is what is known of the seat that the request is for. What was found good once is
-    not weighed again: a group that became unable without this member's doing runs on.
+    `seat` is that which the request is for. What was found good once is not weighed again
+    while the member is there: a group that became unable without its doing runs on. Those
+    who are away keep nobody out: they run nothing, and are weighed when they return.
     """
+    old = None if seat is None else seat.metadata
     named, listed = request.server_assignor, request.assignors
     if named is not None:
         return None if named in SERVER_ASSIGNORS else _unknown(named)
-    if listed is None or (old is not None and _versions(old.assignors) == _versions(listed)):
+    if listed is None or (seat is not None and _is_settled(seat, request, listed)):
         return None
     if not listed:
         message = "ClientAssignors is empty: list one that the member runs, or a ServerAssignor"
         return Error.UNSUPPORTED_ASSIGNOR, message
     new = MemberMetadata(request.member_id, assignors=listed)
-    after = Electorate.of(group).turned(old, new)
-    if after.server_assignor(SERVER_ASSIGNORS) or after.fit():
+    others = Electorate.of(group).turned(old, None)
+    if _is_able(others.turned(None, new)):
         return None
-    return _incompatible(Electorate.of(group).turned(old, None), listed)
+    others = others.without(each.metadata for each in those_away(group) if each is not seat)
+    return None if _is_able(others.turned(None, new)) else _incompatible(others, listed)
+
+
+def _is_settled(seat: Member, request: Heartbeat, listed: tuple[Assignor, ...]) -> bool:
+    """Tell whether a member says what it said before, and was there all the time."""
+    returns = is_away(seat) and request.member_epoch == JOIN_EPOCH
+    return not returns and _versions(seat.metadata.assignors) == _versions(listed)
+
+
+def _is_able(electorate: Electorate) -> bool:
+    return bool(electorate.server_assignor(SERVER_ASSIGNORS) or electorate.fit())
 
 
 def _unknown(name: str) -> tuple[Error, str]:

@@ -47,6 +47,13 @@ class Electorate:
         members = self.members + (new is not None) - (old is not None)
         return Electorate(+ranges, +ballots, +server_choices, members)
 
+    def without(self, gone: Iterable[MemberMetadata]) -> "Electorate":
+        """Return that in which these members are not counted."""
+        found = self
+        for each in gone:
+            found = found.turned(each, None)
+        return found
+
     def fit(self) -> Fit:
         """Return the assignors with which a member can compute for all."""
         return able(self.ranges, self.members)

@@ -37,6 +37,18 @@ class Outlook:
         """Tell whether the group needs a target that it does not have."""
         return self.group_epoch > self.assignment_epoch and self.electorate.members > 0
 
+    def voters(self) -> Electorate:
+        """Return those who decide who computes: all members, whoever is away included.
+
+        Where no assignor is fit for all, it is those who are there: who left for a while may
+        come back with another list, and is weighed when it does.
+        """
+        if self.electorate.fit():
+            return self.electorate
+        known = {*self.group.instances.values(), *self.changed}
+        away = (self.metadata(each) for each in known if not self.is_present(each))
+        return self.electorate.without(each for each in away if each is not None)
+
     def metadata(self, member_id: str) -> MemberMetadata | None:
         """Return what is known of a member that is in the group then."""
         if member_id in self.changed:

@@ -43,7 +43,7 @@ def _refuse_member(
         return Error.UNRELEASED_INSTANCE_ID, message
     if found := _fence(member.current, request):
         return Error.FENCED_MEMBER_EPOCH, found
-    return refuse_assignors(group, request, member.metadata)
+    return refuse_assignors(group, request, member)
 
 
 def _refuse_stranger(
@@ -59,7 +59,7 @@ def _refuse_stranger(
     if refused := refuse_instance(group, request):
         return refused
     if seat is not None:  # who comes back by its instance id is weighed as the seat it takes
-        return refuse_assignors(group, request, seat.metadata)
+        return refuse_assignors(group, request, seat)
     if len(group.members) >= desk.settings.max_size:
         full = f"the group has as many members as group.max.size = {desk.settings.max_size} allows"
         message = f"{full}: raise it, or ask again once one has left"

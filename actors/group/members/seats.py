@@ -20,6 +20,12 @@ def is_away(member: Member) -> bool:
     return member.current.member_epoch == TEMPORARY_LEAVE_EPOCH
 
 
+def those_away(group: Group) -> list[Member]:
+    """Return the members that left for a while; costs what static seats there are."""
+    seated = (group.members[each] for each in group.instances.values())
+    return [each for each in seated if is_away(each)]
+
+
 def seat_of(group: Group, request: Heartbeat) -> Member | None:
     """Return the member in whose seat the request speaks; None asks for a new one.
 
