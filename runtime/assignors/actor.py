@@ -8,10 +8,12 @@ import logging
 import os
 
 from ...actors.actor import Actor, Address
-from ...actors.messages.assignors import Assign, Assigned, Given, Introduce
+from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
 from ..node.spec import AssignorsOpen, AssignorUp, OpenAssignors
+from .apart import doing, set_apart
 from .finding import AssignorRefusedError
 from .limits import limit
+from .mishaps import USERS_ERRORS, told
 from .panel import Panel
 
 LOGGER = logging.getLogger(__name__)
@@ -29,6 +31,7 @@ class AssignorActor(Actor):
         match message:
             case OpenAssignors():
                 self._order, self._supervisor = message, sender
+                set_apart(message.log_file)
                 self.send(sender, AssignorUp(os.getpid()))
                 self.wake_after(0)
             case Introduce(member_id, worker, number):
@@ -37,20 +40,25 @@ class AssignorActor(Actor):
                 self.send(sender, self._panel.assign(member_id, snapshot))
             case Given(name, assignment):
                 self._panel.given(name, assignment)
+            case Forget(worker):
+                self._panel.forget(worker)
             case _:
                 raise TypeError(f"an assignor does not understand {type(message).__name__}")
 
     def woken(self, payload: object) -> None:
         """Load the assignors."""
         del payload
-        limit(self._order.memory_bytes)
+        why = ""
         try:
-            self._panel = Panel(self._order.names, self._order.conf)
+            limit(self._order.memory_bytes)
+            self._panel = Panel(self._order.names, self._order.conf, doing)
         except AssignorRefusedError as error:
-            LOGGER.error("%s", error, exc_info=error.__cause__)  # noqa: TRY400  # its own is no news
-            self.send(self._supervisor, AssignorsOpen(os.getpid(), str(error)))
-        else:
-            self.send(self._supervisor, AssignorsOpen(os.getpid()))
+            why = str(error)
+            LOGGER.error("%s", why, exc_info=error.__cause__)  # noqa: TRY400  # its own is no news
+        except USERS_ERRORS as error:
+            why = f"the assignors can not be loaded: {told(error)}"
+            LOGGER.exception("the assignors can not be loaded")
+        self.send(self._supervisor, AssignorsOpen(os.getpid(), why))
 
     def undelivered(self, message: object, to: Address) -> None:
         """Say so to who waits for an assignment that is too large to be sent."""

@@ -4,14 +4,17 @@ An assignor of one's own is an entry point of the group `fairlead.assignors`. It
 imported where it is to run, in the assignor process, and only if a setting asks for it.
 """
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import cast
 
 from ...actors.assignors.built_in import BUILT_IN
 from ...actors.assignors.interface import AssignorFactory, ConnectAssignor
 from .mishaps import USERS_ERRORS, told
+
+LOGGER = logging.getLogger(__name__)
 
 GROUP = "fairlead.assignors"
 METHODS = ("metadata", "assign", "on_assignment")
@@ -32,13 +35,13 @@ class Known:
 
 def known_assignors() -> Sequence[Known]:
     """Return all that can be asked for; nothing of them is imported."""
-    points = sorted(entry_points(group=GROUP), key=lambda each: each.name)
+    points = sorted(_points(), key=lambda each: each.name)
     return [*map(Known, BUILT_IN), *(Known(each.name, origin(each)) for each in points)]
 
 
 def find_assignor(name: str) -> AssignorFactory:
     """Return what makes the assignor of a name; raises `AssignorRefusedError`."""
-    points = list(entry_points(group=GROUP, name=name))
+    points = [each for each in _points() if each.name == name]
     if name in BUILT_IN:
         if points:
             raise AssignorRefusedError(
@@ -56,6 +59,30 @@ def find_assignor(name: str) -> AssignorFactory:
         both = " and ".join(map(origin, points))
         raise AssignorRefusedError(f"{both} go by one name: uninstall all but one of them")
     return _load(points[0])
+
+
+def _points() -> Sequence[EntryPoint]:
+    """Return the entry points of all distributions, or of those that can be read at all."""
+    try:
+        return tuple(entry_points(group=GROUP))
+    except USERS_ERRORS:
+        return tuple(_sound_points())
+
+
+def _sound_points() -> Iterator[EntryPoint]:
+    """Yield those of distributions that can be read; where two have a name the first counts."""
+    seen: set[str] = set()
+    for dist in distributions():
+        name = "a distribution without a name"
+        try:
+            name = dist.name
+            found = dist.entry_points.select(group=GROUP)
+        except USERS_ERRORS as error:
+            LOGGER.warning("%s is broken, no assignor is taken from it: %s", name, told(error))
+            continue
+        if name not in seen:
+            seen.add(name)
+            yield from found
 
 
 def make_assignor(name: str, make: AssignorFactory, conf: Mapping[str, str]) -> ConnectAssignor:

@@ -5,15 +5,22 @@ Linux counts anonymous mappings since 4.7). One on addresses would count what is
 reserved: a second thread alone reserves 64 MiB. Beyond the limit Python raises `MemoryError`.
 """
 
+import logging
 import os
 import resource
+
+LOGGER = logging.getLogger(__name__)
 
 POLITENESS = 5
 """By how much nicer than a worker: heartbeats go first."""
 
 
 def limit(memory_bytes: int) -> None:
-    """Limit this process."""
+    """Limit this process; a limit that it was born with may be lower, and stays."""
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    if most != resource.RLIM_INFINITY and most < memory_bytes:
+        LOGGER.warning("assignors get %d bytes, not %d: ulimit -d says so", most, memory_bytes)
+        memory_bytes = most
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.nice(POLITENESS)

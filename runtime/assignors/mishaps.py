@@ -3,8 +3,11 @@
 import traceback
 from pathlib import Path
 
-USERS_ERRORS = (Exception, SystemExit, KeyboardInterrupt, GeneratorExit)
-"""All that a call into it may raise: it may call `sys.exit`, too."""
+USERS_ERRORS = BaseException
+"""All that a call into it may raise: it may call `sys.exit`, or have errors of its own kind.
+
+Nothing that is meant for the actor comes as an exception.
+"""
 
 LONGEST_TEXT = 500
 
@@ -12,11 +15,23 @@ LONGEST_TEXT = 500
 def told(error: BaseException) -> str:
     """Return an error as a line: its type, what it says, and where it was raised."""
     try:
-        said = str(error)
-    except Exception:  # noqa: BLE001  # it is somebody else's error
+        return _line_of(error)
+    except USERS_ERRORS:
+        return "an error that can not be told"
+
+
+def line(text: str) -> str:
+    """Return a text of theirs as one line, not too long, that anybody can write down."""
+    return " ".join(text[:LONGEST_TEXT].encode(errors="backslashreplace").decode().split())
+
+
+def _line_of(error: BaseException) -> str:
+    try:
+        said = str.__str__(str(error))  # it may be a text of a class of theirs
+    except USERS_ERRORS:
         said = "(it does not say)"
     text = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    text = " ".join(text[:LONGEST_TEXT].encode(errors="backslashreplace").decode().split())
+    text = line(text)
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return text

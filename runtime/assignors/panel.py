@@ -4,7 +4,8 @@ Whatever they raise or return, the answer is one that a worker can take.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from ...actors.assignors.interface import (
     AssignorFactory,
@@ -12,34 +13,48 @@ from ...actors.assignors.interface import (
     MemberAssignment,
     Worker,
 )
+from ...actors.group.computing.target import flaw_in
 from ...actors.messages.assignors import Assigned, Introduced
 from ...actors.messages.computing import Snapshot
 from ...events.model import Assignor
 from .finding import AssignorRefusedError, find_assignor, make_assignor
-from .mishaps import USERS_ERRORS, told
+from .mishaps import USERS_ERRORS, line, told
 from .results import introduced, plain_assignment
 
 LOGGER = logging.getLogger(__name__)
 
 Crew = Mapping[str, ConnectAssignor]
+Doing = Callable[[str], AbstractContextManager[None]]
+"""Tells, for as long as it takes, what is being done."""
+
+
+def untold(_: str) -> AbstractContextManager[None]:
+    """Tell nobody."""
+    return nullcontext()
 
 
 class Panel:
     """All assignors of one process; raises `AssignorRefusedError` if one can not be used."""
 
-    def __init__(self, names: Sequence[str], conf: Mapping[str, str]) -> None:
+    def __init__(
+        self, names: Sequence[str], conf: Mapping[str, str], doing: Doing = untold
+    ) -> None:
         """Find them by name, in the order of preference; `conf` is theirs."""
         self._conf = dict(conf)
-        self._factories: dict[str, AssignorFactory] = {name: find_assignor(name) for name in names}
+        self._doing = doing
+        self._factories: dict[str, AssignorFactory] = {}
+        for name in names:
+            with doing(f"loading {name}"):
+                self._factories[name] = find_assignor(name)
         self._crews: dict[str, Crew] = {}
         self._members: dict[str, str] = {}
-        self._make()  # what can not be made at all is to be told before anybody needs it
+        # what can not be made at all is to be told before anybody needs it
+        self._spare: Crew | None = self._make()
 
     def introduce(self, member_id: str, worker: Worker, number: int) -> Introduced:
         """Return what a member is to say of its assignors, and what is wrong with others."""
-        gone = self._members.get(worker.name)
-        if gone is not None and gone != member_id:
-            self._crews.pop(gone, None)
+        if self._members.get(worker.name, member_id) != member_id:
+            self.forget(worker.name)
         self._members[worker.name] = member_id
         found: list[Assignor] = []
         errors: list[str] = []
@@ -49,7 +64,9 @@ class Panel:
             return Introduced(number, (), (str(error),))
         for name, assignor in crew.items():
             try:
-                found.append(introduced(assignor, name, assignor.metadata(worker)))
+                with self._doing(f"calling {name}.metadata"):
+                    said = assignor.metadata(worker)
+                found.append(introduced(assignor, name, said))
             except USERS_ERRORS as error:
                 LOGGER.warning("assignor %s says nothing of %s", name, worker.name, exc_info=error)
                 errors.append(f"assignor {name} is left out: {told(error)}")
@@ -62,10 +79,15 @@ class Panel:
             known = ", ".join(self._factories)
             return Assigned(epoch, None, f"there is no assignor {name!r} here: only {known}")
         try:
-            made = plain_assignment(self._crew(member_id)[name].assign(snapshot))
+            assignor = self._crew(member_id)[name]
+            with self._doing(f"calling {name}.assign"):
+                made = plain_assignment(assignor.assign(snapshot))
+            flaw = flaw_in(made, snapshot)
         except USERS_ERRORS as error:
             LOGGER.warning("assignor %s made no assignment", name, exc_info=error)
             return Assigned(epoch, None, f"assignor {name}: {told(error)}")
+        if flaw:  # the group would find it too, once all of it has been sent there
+            return Assigned(epoch, None, line(flaw))
         return Assigned(epoch, made)
 
     def given(self, name: str, assignment: MemberAssignment) -> None:
@@ -74,16 +96,26 @@ class Panel:
         if name not in crew:
             return
         try:
-            crew[name].on_assignment(assignment)
+            with self._doing(f"calling {name}.on_assignment"):
+                crew[name].on_assignment(assignment)
         except USERS_ERRORS as error:
             LOGGER.warning("assignor %s failed on an assignment", name, exc_info=error)
 
+    def forget(self, worker: str) -> None:
+        """Let go of the assignors of a worker, and of all that no known worker has."""
+        self._members.pop(worker, None)
+        known = set(self._members.values())
+        self._crews = {each: crew for each, crew in self._crews.items() if each in known}
+
     def _crew(self, member_id: str) -> Crew:
         if member_id not in self._crews:
-            self._crews[member_id] = self._make()
+            self._crews[member_id] = self._spare or self._make()
+            self._spare = None
         return self._crews[member_id]
 
     def _make(self) -> Crew:
-        return {
-            name: make_assignor(name, make, self._conf) for name, make in self._factories.items()
-        }
+        crew: dict[str, ConnectAssignor] = {}
+        for name, make in self._factories.items():
+            with self._doing(f"making {name}"):
+                crew[name] = make_assignor(name, make, self._conf)
+        return crew

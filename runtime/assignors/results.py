@@ -13,6 +13,7 @@ from ...actors.messages.computing import Assignment
 from ...events.model import Assignor, Resource, Resources
 
 LONGEST_NAME = 100
+FIELDS = len(Resource._fields)
 
 
 class WrongResultError(Exception):
@@ -71,18 +72,20 @@ def _resources(share: object, member: object) -> Resources:
     what = f"members: the share of {member}"
     if isinstance(share, str | bytes) or not isinstance(share, Iterable):
         raise WrongResultError(f"{what} is {_kind(share)}: it must be a set")
-    found = list(cast("Iterable[object]", share))
-    plain = frozenset(_resource(each, what) for each in found)
-    if len(plain) != len(found):
-        twice = next(each for each in found if found.count(each) > 1)
-        raise WrongResultError(f"{what} has {twice} twice")
-    return plain
+    plain: set[Resource] = set()
+    for each in cast("Iterable[object]", share):
+        resource = _resource(each, what)
+        if resource in plain:
+            raise WrongResultError(f"{what} has {resource} twice")
+        plain.add(resource)
+    return frozenset(plain)
 
 
 def _is_plain(share: object) -> TypeGuard[Resources]:
     """Tell whether a share can be passed on as it is: most can, and there may be thousands."""
     return type(share) is frozenset and all(
         type(each) is Resource
+        and len(each) == FIELDS
         and type(each[0]) is str
         and type(each[1]) is int
         and each[1].bit_length() <= LONGEST_INT

@@ -27,6 +27,15 @@ class Charge:
     traits: Traits | None = None
     """What sets a worker apart, where that is not what does so for all of its node."""
     is_wanted: bool = True
+    end: str = ""
+    """Why this process of it is being ended, if it is: else it ends by itself."""
+    kill_at: float | None = None
+    """When it is to be killed, if it has not ended by then."""
+
+    def starts(self, address: Address, now: float) -> None:
+        """Take note of its next process."""
+        self.address, self.state, self.started_at = address, "starting", now
+        self.end, self.kill_at = "", None
 
     def runs(self, pid: int | None) -> None:
         """Take note that it does what it is there for."""

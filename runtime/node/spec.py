@@ -70,6 +70,11 @@ class NodeSpec:
         """Return where the logs of a group lie."""
         return self.data_dir / "groups" / quote(group_id, safe="")
 
+    @property
+    def assignor_log(self) -> Path:
+        """Return where what assignors print is kept, and where one was when it was ended."""
+        return self.data_dir / "logs" / "assignor.log"
+
     def url(self, worker: str) -> str:
         """Return a worker's identity in its group: it outlives the worker's processes."""
         return f"{self.place}/{worker}"
@@ -112,11 +117,12 @@ class AssignorAt:
 
 @dataclass(frozen=True, slots=True)
 class OpenAssignors:
-    """To the assignor process: what to load, and how much memory it may take."""
+    """To the assignor process: what to load, how much memory it may take, and where it prints."""
 
     names: tuple[str, ...]
     conf: Mapping[str, str]
     memory_bytes: int
+    log_file: Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ process under back-off; a worker that is tied to a command goes with it.
 
 import logging
 import os
-import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from ...actors.actor import Actor, Address, Failure, address_key
 from ...actors.group_actor import GroupActor, GroupOpened, OpenGroup
+from ...actors.messages.assignors import Forget
 from ...events.abilities import ORDINARY
 from ..assignors.actor import AssignorActor
 from ..worker.actor import WorkerActor
+from . import assignor_care
 from .charges import Charge
 from .spec import (
     AddWorker,
@@ -49,9 +49,6 @@ from .spec import (
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.1
-OPEN_SECONDS = 30.0
-"""How long an assignor process may take at most to load what it runs."""
-
 ASSIGNOR = "assignor"
 """The one assignor process: it runs all assignors of the node's workers."""
 
@@ -109,23 +106,30 @@ class Supervisor(Actor):
                 self._start(charge)
             elif self._opens_too_slowly(charge, now):
                 self._replace_assignor(charge, "it did not load the assignors in time")
+            else:
+                assignor_care.kill_if_due(charge, now)
 
     def child_exited(self, child: Address) -> None:
         """Have an actor that ended started again, if it is still wanted."""
         charge = self._find(child)
         if charge is None:
             return
+        if charge.kind == "assignor":
+            self._assignor_ended(charge)
         LOGGER.warning(
             "%s %s (pid %s) ended: %s", charge.kind, charge.name, charge.pid, charge.detail
         )
-        if charge.kind == "assignor" and charge.state == "starting":
-            self._could_not_load(charge)
         charge.address, charge.pid = None, None
         if not charge.is_wanted or charge.tied_to is not None:
             del self._charges[charge.kind, charge.name]
+            self._forget(charge.name)
             self._tell_if_all_left()
             return
         self._back_off(charge)
+
+    def stopping(self) -> None:
+        """Leave nothing behind that assignors have started."""
+        self._end_assignor()
 
     # -- starting
 
@@ -145,8 +149,7 @@ class Supervisor(Actor):
         return charge
 
     def _start(self, charge: Charge) -> None:
-        charge.address = self.create(KINDS[charge.kind], charge.name)
-        charge.state, charge.started_at = "starting", time.monotonic()
+        charge.starts(self.create(KINDS[charge.kind], charge.name), time.monotonic())
         if charge.kind == "group" and self._node is not None:
             folder = self._node.group_folder(charge.name)
             order = OpenGroup(charge.name, folder, self._node.settings)
@@ -155,7 +158,9 @@ class Supervisor(Actor):
             self._brief(charge)
         elif self._node is not None:
             spec = self._node.assignors
-            self.send(charge.address, OpenAssignors(spec.names, spec.conf, spec.memory_bytes))
+            log_file = self._node.assignor_log
+            opening = OpenAssignors(spec.names, spec.conf, spec.memory_bytes, log_file)
+            self.send(charge.address, opening)
 
     def _brief(self, charge: Charge) -> None:
         if self._node is not None:
@@ -220,7 +225,8 @@ class Supervisor(Actor):
         if charge is None:
             return  # it has ended since
         if report.error:
-            charge.detail = report.error
+            charge.end = report.error
+            charge.kill_at = time.monotonic() + assignor_care.ABORT_SECONDS
             self.stop(sender)
             return
         charge.pid, charge.state = report.pid, "running"  # what became of the last one stays told
@@ -228,31 +234,35 @@ class Supervisor(Actor):
         for worker in self._workers():
             self.send(worker.address, self._assignor())
 
-    def _opens_too_slowly(self, charge: Charge, now: float) -> bool:
-        if self._node is None or charge.kind != "assignor" or charge.state != "starting":
-            return False
-        seconds = min(OPEN_SECONDS, self._node.timing.rebalance_timeout_ms / 1000)
-        return now >= charge.started_at + seconds
+    def _forget(self, worker: str) -> None:
+        """Have the assignors let go of what they keep for a worker that does not come back."""
+        asked = self._assignor()
+        if asked is not None:
+            self.send(asked.address, Forget(worker))
 
-    def _could_not_load(self, charge: Charge) -> None:
-        charge.failures = max(charge.failures, 1)  # it is to rest: another try hardly helps
-        charge.detail = charge.detail or "its process ended while it loaded the assignors"
-        self._answer_begin(Begun(charge.detail))
+    def _opens_too_slowly(self, charge: Charge, now: float) -> bool:
+        if self._node is None:
+            return False
+        return assignor_care.opens_too_slowly(charge, self._node.timing.rebalance_timeout_ms, now)
 
     def _assignor_hangs(self, report: AssignorHangs, _: Address) -> None:
         charge = self._charges["assignor", ASSIGNOR]
-        if charge.pid == report.pid and charge.state == "running":
+        if charge.pid == report.pid and charge.state == "running" and not charge.end:
             self._replace_assignor(charge, f"{report.worker} had no answer in time")
 
     def _replace_assignor(self, charge: Charge, why: str) -> None:
-        """Kill a process that can not be talked to; its end has another one started."""
-        charge.detail = f"process {charge.pid} was killed: {why}"
-        LOGGER.error("the assignor is replaced: %s", charge.detail)
+        assignor_care.give_up(charge, why, time.monotonic())
         if charge.pid is None:
             self.stop(charge.address)  # it has not even heard what to load
-        else:
-            with suppress(ProcessLookupError):
-                os.kill(charge.pid, signal.SIGKILL)
+
+    def _assignor_ended(self, charge: Charge) -> None:
+        if error := assignor_care.note_end(charge):
+            self._answer_begin(Begun(error))
+
+    def _end_assignor(self) -> None:
+        charge = self._charges.get(("assignor", ASSIGNOR))
+        if charge is not None:
+            assignor_care.end(charge)
 
     # -- workers that come and go
 
@@ -289,6 +299,7 @@ class Supervisor(Actor):
         charge.is_wanted = False
         if charge.address is None:
             del self._charges["worker", name]
+            self._forget(name)
             return
         charge.state = "leaving"
         self.send(charge.address, Leave(is_temporary))
@@ -317,6 +328,8 @@ class Supervisor(Actor):
     def _tell_if_all_left(self) -> None:
         if any(kind == "worker" for kind, _ in self._charges):
             return
+        if self._is_ending:
+            self._end_assignor()  # it may hang, and would not be told to go
         for asker in self._waiting_for_end:
             self.send(asker, AllLeft())
         self._waiting_for_end.clear()

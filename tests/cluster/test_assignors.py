@@ -4,10 +4,13 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from actor_system import runs
 from cluster.deeds import overlaps
 from cluster.node import Node, eventually
 from cluster.remains import NotStartedError, Starts
+from local_assignors import packages
 from local_assignors.packages import install, install_example
 
 from fairlead.events.model import Resource
@@ -21,7 +24,7 @@ SOON: dict[str, Any] = {"retry_ms": 500}
 """A failed attempt does not rest for long here."""
 
 FAULTY = """
-import os, time
+import ctypes, os, subprocess, time
 from pathlib import Path
 
 class Faulty:
@@ -29,8 +32,8 @@ class Faulty:
     def __init__(self, conf):
         self.deed, self.trigger = getattr(self, conf["deed"]), Path(conf["trigger"])
     def metadata(self, worker):
-        if self.deed == self.mute and self.trigger.exists():
-            self.mute(None)
+        if self.deed in (self.mute, self.doze) and self.trigger.exists():
+            self.deed(None)
         return plain_metadata(worker)
     def assign(self, group):
         return self.deed(group) if self.trigger.exists() else deferred.assign(group)
@@ -39,6 +42,8 @@ class Faulty:
             print(assignment.member_id, *sorted(map(str, assignment.resources)), file=file)
     def mute(self, group):
         raise LookupError("no idea")
+    def doze(self, group):
+        time.sleep(7)
     def hang(self, group):
         with self.trigger.with_name("hangs").open("a") as file:
             print(os.getpid(), file=file)
@@ -47,12 +52,24 @@ class Faulty:
     def hang_once(self, group):
         self.trigger.unlink()
         self.hang(group)
+    def hang_with_child(self, group):
+        print("a child is born")
+        child = subprocess.Popen(["sleep", "600"])
+        self.trigger.with_name("child").write_text(f"{child.pid}\\n")
+        self.hang(group)
+    def leave_child(self, group):
+        self.trigger.unlink()
+        child = subprocess.Popen(["sleep", "600"])
+        self.trigger.with_name("child").write_text(f"{child.pid}\\n")
+        os._exit(3)
     def eat(self, group):
         eaten = []
         while True:
             eaten.append(bytearray(1 << 20))
     def end(self, group):
         os._exit(3)
+    def crash(self, group):
+        ctypes.string_at(0)
     def invent(self, group):
         made = deferred.assign(group)
         members = {**made.members, min(made.members): {Resource("stranger", 7)}}
@@ -92,6 +109,18 @@ def fails(start_node: Starts, folder: Path, deed: str, **order: Any) -> tuple[No
     eventually(lambda: node.group().target.error != "", "an attempt has failed")
     assert (node.held(), set(node.group().members)) == (before, members)
     return node, node.group().target.error
+
+
+def printed(node: Node) -> str:
+    """What assignors have printed, and where they were when they were ended."""
+    return (node.data_dir / "logs" / "assignor.log").read_text()
+
+
+def child(folder: Path) -> psutil.Process:
+    """What an assignor has started, once it has."""
+    file = trigger(folder).with_name("child")
+    eventually(lambda: file.exists() and file.read_text().endswith("\n"), "a child is there")
+    return psutil.Process(int(file.read_text()))
 
 
 def recovers(node: Node, folder: Path) -> None:
@@ -175,7 +204,8 @@ def test_a_hang_is_ended_before_the_next_member_is_asked_and_no_heartbeat_waits(
     assert trigger(tmp_path).with_name("hangs").read_text().split() == [str(pid)]
     (assignor,) = node.view().assignors
     assert (assignor.restarts, assignor.state) == (1, "running")
-    assert assignor.detail.startswith(f"process {pid} was killed: w")
+    assert assignor.detail.startswith(f"process {pid} was killed while calling faulty.assign: w")
+    assert " in hang\n" in printed(node)
     assert all(deed.is_begin for deed in node.deeds())
 
 
@@ -198,6 +228,56 @@ def test_a_frozen_assignor_process_is_replaced_also_when_nothing_is_to_be_comput
     eventually(lambda: node.pids(ASSIGNOR) not in ([], [pid]), "another one is there")
     node.put("numbers", 2)
     node.runs_tasks("numbers", 2, "w1", "w2")
+
+
+def test_what_an_assignor_has_started_ends_with_its_process(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node = faulty(start_node, tmp_path, "leave_child")
+    pid = node.pid(ASSIGNOR)
+    trigger(tmp_path).touch()
+    node.put("numbers", 2)
+    left = child(tmp_path)
+    eventually(lambda: not runs(left), "it is gone")
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    (assignor,) = node.view().assignors
+    assert assignor.detail == f"process {pid} ended by itself; logs/assignor.log may tell more"
+
+
+def test_the_assignors_of_a_worker_that_is_let_go_are_let_go_too(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    source = packages.ASSIGNOR + "    def __del__(self):\n        print('one is let go')\n"
+    install(tmp_path / "node" / "site", source, "mine = shop_rules:Mine")
+    node = start_node(assignors=["mine"])
+    node.settles("w1", "w2")
+    pid = node.pid(ASSIGNOR)
+    assert printed(node) == f"-- process {pid}\n"
+    node.remove("w2")
+    node.settles("w1")
+    eventually(lambda: printed(node) == f"-- process {pid}\none is let go\n", "one of two is gone")
+
+
+def test_an_assignor_that_crashes_leaves_the_stack_of_where_it_was(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node, error = fails(start_node, tmp_path, "crash")
+    assert error == "the process of assignor faulty ended 3 times over it"
+    assert printed(node).count(" in crash\n") == 3
+    recovers(node, tmp_path)
+
+
+def test_a_node_ends_while_an_assignor_hangs_and_so_does_what_that_has_started(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node = faulty(start_node, tmp_path, "hang_with_child", rebalance_ms=60_000)
+    pid = node.pid(ASSIGNOR)
+    trigger(tmp_path).touch()
+    node.put("numbers", 2)
+    left = child(tmp_path)
+    assert node.end() == 0
+    assert not runs(left)
+    assert printed(node) == f"-- process {pid}\na child is born\n"
 
 
 def test_a_worker_for_which_no_assignor_speaks_says_so_and_joins_when_one_does(
@@ -224,6 +304,51 @@ def test_where_one_assignor_does_not_speak_the_others_do(
     trigger(tmp_path).unlink()
     eventually(lambda: node.group().target.assignor == "faulty", "the preferred one is back")
     assert Resource("numbers", 1) in node.group().holders
+
+
+def test_one_that_says_nothing_for_once_stands_by_its_word_and_nothing_moves(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node = faulty(start_node, tmp_path, "mute", assignors=["faulty", "deferred"])
+    node.put("numbers", 4)
+    node.runs_tasks("numbers", 4, "w1", "w2")
+    before = (node.group().group_epoch, node.held(), [each.pid for each in node.view().workers])
+    trigger(tmp_path).touch()
+    eventually(lambda: all(each.detail for each in node.view().workers), "all say what is wrong")
+    trigger(tmp_path).unlink()
+    eventually(lambda: not any(each.detail for each in node.view().workers), "all is well")
+    after = (node.group().group_epoch, node.held(), [each.pid for each in node.view().workers])
+    assert (after, node.group().target.assignor) == (before, "faulty")
+
+
+def test_a_slow_assignor_keeps_no_worker_from_joining_and_the_worker_says_that_it_waits(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    trigger(tmp_path).touch()
+    node = faulty(start_node, tmp_path, "doze", workers=["w1"])
+    waits = "waits for its assignors' word since "
+    eventually(lambda: node.view().workers[0].detail.startswith(waits), "it says so")
+    node.settles("w1")
+    eventually(lambda: node.view().workers[0].detail == "", "all is well")
+
+
+def test_static_workers_come_back_with_another_assignor_at_once_and_nothing_moves(
+    start_node: Starts,
+) -> None:
+    static: dict[str, Any] = {"instance": "seat", "delay_ms": 300_000}
+    node = start_node(assignors=["deferred"], **static)
+    node.settles("w1", "w2")
+    node.put("numbers", 4)
+    node.runs_tasks("numbers", 4, "w1", "w2")
+    held = node.held()
+    assert node.end() == 0
+    node.hang_up()
+    node.forget_log()
+    node = start_node(assignors=["incremental"], **static)
+    node.settles("w1", "w2")
+    node.runs_tasks("numbers", 4, "w1", "w2")
+    assert (node.held(), node.group().target.assignor) == (held, "incremental")
+    assert node.group().losses == {}
 
 
 @pytest.mark.parametrize(

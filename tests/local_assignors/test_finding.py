@@ -1,5 +1,7 @@
 """Assignors are found by name, and what can not be used is refused with whose it is and why."""
 
+from pathlib import Path
+
 import pytest
 from local_assignors.conftest import Installs
 from local_assignors.packages import ASSIGNOR
@@ -67,6 +69,18 @@ def test_two_of_one_name_are_refused_with_both(installed: Installs) -> None:
     assert ORIGIN in told
     assert "entry point mine = shop_too:Mine of shop-too 1.2" in told
     assert told.endswith("go by one name: uninstall all but one of them")
+
+
+def test_a_distribution_that_is_broken_is_nobody_elses_trouble(
+    installed: Installs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    installed(ASSIGNOR, MINE)
+    installed("", dist="shop-broken", module="shop_broken")
+    (tmp_path / "shop_broken-1.2.dist-info" / "entry_points.txt").write_bytes(b"[\xff")
+    assert known_assignors() == [*map(Known, BUILT_IN), Known("mine", ORIGIN)]
+    assert [find_assignor(name)({}).name for name in (*BUILT_IN, "mine")] == [*BUILT_IN, "mine"]
+    assert caplog.messages[0].startswith("shop-broken is broken, no assignor is taken from it: Uni")
+    assert refusal("broken").startswith("there is no assignor 'broken': name one of balanced")
 
 
 @pytest.mark.parametrize(

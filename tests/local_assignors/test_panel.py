@@ -1,7 +1,8 @@
 """Whatever an assignor raises or returns, workers get plain values, or an error in words."""
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from local_assignors.packages import ASSIGNOR
 
 from fairlead.actors.assignors.deferred import assign
 from fairlead.actors.assignors.interface import MemberAssignment, Worker
+from fairlead.actors.group.computing.target import flaw_in
 from fairlead.actors.messages.assignors import Assigned, Introduced
-from fairlead.actors.messages.computing import MemberView, Snapshot
+from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, Assignor, Resource
 from fairlead.runtime.assignors.finding import AssignorRefusedError
 from fairlead.runtime.assignors.panel import Panel
@@ -113,6 +115,23 @@ def test_an_assignment_is_that_of_the_assignor_that_the_snapshot_names(
         ),
         ("return Assignment({}, metadata='x')", "WrongResultError: metadata is of type str"),
         ("return Assignment({}, version=True)", "WrongResultError: version is of type bool"),
+        ("return Assignment({}, version=2**70)", "WrongResultError: version is beyond 64 bit"),
+        (
+            "return Assignment({}, again_at_ms=-(10**5000))",
+            "WrongResultError: again_at_ms is beyond 64 bit",
+        ),
+        (
+            "return Assignment({}, {Resource('a'): 2**70})",
+            "WrongResultError: parked: the deadline of a is beyond 64 bit",
+        ),
+        (
+            "return Assignment({'m': frozenset({Resource('a', 10**5000)})})",
+            "WrongResultError: members: the share of m is beyond 64 bit",
+        ),
+        (
+            "return Assignment({}, {}, {Resource('a'): '\\ud800'})",
+            "WrongResultError: unplaceable: the reason of a holds half a character",
+        ),
     ],
 )
 def test_what_is_no_assignment_is_an_error_that_names_what_it_was(
@@ -129,6 +148,35 @@ def test_an_error_that_can_not_even_be_said_is_told_by_its_type(installed: Insta
     assert answer.error == "assignor mine: Mute: (it does not say) (shop_rules.py, line 15)"
 
 
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [
+        ("raise Loud", "assignor mine: Loud: x (shop_rules.py, line 15)"),
+        ("raise Ends", "assignor mine: Ends: (it does not say) (shop_rules.py, line 15)"),
+        ("raise Own", "assignor mine: Own: own (shop_rules.py, line 15)"),
+        ("raise Nameless", "assignor mine: an error that can not be told"),
+    ],
+)
+def test_no_error_however_made_gets_any_further(installed: Installs, does: str, why: str) -> None:
+    source = """
+class Text(str):
+    def __format__(self, spec): raise RuntimeError
+    def __bool__(self): raise RuntimeError
+class Loud(Exception):
+    def __str__(self): return Text("x")
+class Ends(Exception):
+    def __str__(self): raise SystemExit(3)
+class Own(BaseException):
+    def __str__(self): return "own"
+class Unnamed(type):
+    @property
+    def __name__(self): raise RuntimeError
+class Nameless(Exception, metaclass=Unnamed): pass
+"""
+    found = panel(installed, body(assign=does) + source)
+    assert found.assign("m", snapshot()) == Assigned(4, None, why)
+
+
 def test_workers_get_plain_values_whatever_classes_an_assignor_has(installed: Installs) -> None:
     source = body(assign="return Own({Text('m'): Many(group.configured)}, version=Number(3))")
     source += """
@@ -141,6 +189,13 @@ class Many(list): pass
     assert answer.assignment is not None
     assert (answer.assignment.members, answer.assignment.version) == ({"m": WORK}, 3)
     assert b"shop_rules" not in pickle.dumps(answer)
+
+
+def test_a_resource_that_was_made_too_long_is_cut_to_what_it_is(installed: Installs) -> None:
+    longer = "frozenset(tuple.__new__(Resource, (*each, 2)) for each in group.configured)"
+    source = body(assign=f"return Assignment({{'m': {longer}}})")
+    answer = panel(installed, source).assign("m", snapshot())
+    assert pickle.loads(pickle.dumps(answer)) == Assigned(4, Assignment({"m": WORK}))
 
 
 def test_each_worker_has_assignors_of_its_own_and_a_new_process_new_ones(
@@ -189,6 +244,59 @@ def test_what_can_not_be_made_is_refused_before_anybody_asks(installed: Installs
 def test_what_can_be_made_once_only_is_an_error_in_the_answer(installed: Installs) -> None:
     source = "made = []\n" + body(__init__="made.append(1); assert len(made) < 2")
     found = panel(installed, source)
-    said: Any = found.introduce("m", W1, 2)
+    assert found.introduce("m", W1, 1).errors == ()
+    said: Any = found.introduce("n", Worker("w2"), 2)
     assert (said.number, said.assignors, len(said.errors)) == (2, (), 1)
-    assert found.assign("m", snapshot()).error.startswith("assignor mine: AssignorRefusedError")
+    assert found.assign("n", snapshot()).error.startswith("assignor mine: AssignorRefusedError")
+
+
+def test_no_more_are_made_than_there_are_workers_and_none_is_kept_for_who_is_gone(
+    installed: Installs,
+) -> None:
+    source = """
+import weakref
+alive = weakref.WeakSet()
+""" + body(__init__="alive.add(self)", metadata="return Metadata(reason=len(alive))")
+    found = panel(installed, source)
+
+    def alive(member_id: str, worker: str) -> int:
+        return found.introduce(member_id, Worker(worker), 1).assignors[0].reason
+
+    assert [alive(f"m{each}", f"w{each}") for each in (1, 2, 3)] == [1, 2, 3]
+    assert alive("n1", "w1") == 3
+    found.forget("w1")
+    found.forget("w1")
+    found.forget("w2")
+    assert alive("m3", "w3") == 1
+
+
+def test_what_is_being_called_is_told_for_as_long_as_it_takes(installed: Installs) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def doing(what: str) -> Generator[None]:
+        told.append(what)
+        yield
+        told.append("")
+
+    installed(body(assign="raise LookupError"), MINE)
+    found = Panel(("mine",), {}, doing)
+    found.introduce("m", W1, 1)
+    found.given("mine", MemberAssignment("m"))
+    assert told[::2] == [
+        "loading mine",
+        "making mine",
+        "calling mine.metadata",
+        "calling mine.on_assignment",
+    ]
+    assert set(told[1::2]) == {""}
+
+
+def test_what_the_group_would_refuse_is_refused_here_in_the_same_words(
+    installed: Installs,
+) -> None:
+    does = "return Assignment({'m': frozenset({Resource('a', 7)})})"
+    answer = panel(installed, body(assign=does)).assign("m", snapshot())
+    made = Assignment({"m": frozenset({Resource("a", 7)})})
+    assert answer == Assigned(4, None, flaw_in(made, snapshot()))
+    assert answer.error == "a-7 is not configured"

@@ -1,0 +1,36 @@
+"""How the supervisor ends a process that leads a group, with all that it has started."""
+
+import os
+import signal
+from contextlib import suppress
+
+import psutil
+
+DOING = ", "
+"""What follows this in the title of a process is what it does at the moment."""
+
+
+def kill_group(pid: int) -> None:
+    """Kill a group whose leader has not been waited for: its number is nobody else's yet."""
+    with suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def kill_rest(pid: int) -> None:
+    """Kill what is left of a group whose leader has ended.
+
+    While any of the group is there its number is given to nobody; a process that goes by it
+    now, and is no child of ours, says that the group is gone.
+    """
+    with suppress(psutil.NoSuchProcess):
+        if psutil.Process(pid).ppid() != os.getpid():
+            return
+    kill_group(pid)
+
+
+def deed_of(pid: int) -> str:
+    """Return what a process says in its title that it does, if it says so."""
+    try:
+        return " ".join(psutil.Process(pid).cmdline()).partition(DOING)[2].strip()
+    except psutil.Error:
+        return ""
