@@ -69,7 +69,7 @@ class Panel:
                 found.append(introduced(assignor, name, said))
             except USERS_ERRORS as error:
                 LOGGER.warning("assignor %s says nothing of %s", name, worker.name, exc_info=error)
-                errors.append(f"assignor {name} is left out: {told(error)}")
+                errors.append(f"assignor {name} said nothing: {told(error)}")
         return Introduced(number, tuple(found), tuple(errors))
 
     def assign(self, member_id: str, snapshot: Snapshot) -> Assigned:

@@ -285,7 +285,7 @@ def test_a_worker_for_which_no_assignor_speaks_says_so_and_joins_when_one_does(
 ) -> None:
     trigger(tmp_path).touch()
     node = faulty(start_node, tmp_path, "mute", workers=["w1"])
-    why = "assignor faulty is left out: LookupError: no idea (shop_rules.py, line 25)"
+    why = "assignor faulty said nothing: LookupError: no idea (shop_rules.py, line 25)"
     eventually(lambda: node.view().workers[0].detail == why, "it says why")
     assert node.group().members == {}
     trigger(tmp_path).unlink()

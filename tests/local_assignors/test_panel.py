@@ -70,7 +70,7 @@ def test_what_says_nothing_sound_of_a_worker_is_left_out(
     said = panel(installed, body(metadata=does)).introduce("m", W1, 1)
     assert [each.name for each in said.assignors] == ["deferred"]
     (error,) = said.errors
-    assert error.startswith(f"assignor mine is left out: {why}")
+    assert error.startswith(f"assignor mine said nothing: {why}")
 
 
 def test_an_assignment_is_that_of_the_assignor_that_the_snapshot_names(
