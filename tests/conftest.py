@@ -1,6 +1,14 @@
-"""What the test run can be told: where the conformance data lies, and to retell the stories."""
+"""What the test run can be told: where the conformance data lies, and to retell the stories.
+
+With `--hypothesis-profile=thorough` the properties are tried on many more examples.
+"""
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("brief", settings.default, max_examples=50)
+settings.register_profile("thorough", settings.default, max_examples=1_000)
+settings.load_profile("brief")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -219,6 +219,7 @@ def test_with_an_assignor_that_always_hangs_the_attempt_fails_and_the_old_target
     recovers(node, tmp_path)
 
 
+@pytest.mark.soak
 def test_a_frozen_assignor_process_is_replaced_also_when_nothing_is_to_be_computed(
     start_node: Starts, tmp_path: Path
 ) -> None:
@@ -306,6 +307,7 @@ def test_where_one_assignor_does_not_speak_the_others_do(
     assert Resource("numbers", 1) in node.group().holders
 
 
+@pytest.mark.soak
 def test_one_that_says_nothing_for_once_stands_by_its_word_and_nothing_moves(
     start_node: Starts, tmp_path: Path
 ) -> None:
@@ -321,6 +323,7 @@ def test_one_that_says_nothing_for_once_stands_by_its_word_and_nothing_moves(
     assert (after, node.group().target.assignor) == (before, "faulty")
 
 
+@pytest.mark.soak
 def test_a_slow_assignor_keeps_no_worker_from_joining_and_the_worker_says_that_it_waits(
     start_node: Starts, tmp_path: Path
 ) -> None:
