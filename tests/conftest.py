@@ -6,7 +6,7 @@ With `--hypothesis-profile=thorough` the properties are tried on many more examp
 import pytest
 from hypothesis import settings
 
-settings.register_profile("brief", settings.default, max_examples=50)
+settings.register_profile("brief", settings.default, max_examples=30)
 settings.register_profile("thorough", settings.default, max_examples=1_000)
 settings.load_profile("brief")
 

@@ -294,6 +294,7 @@ def test_a_worker_for_which_no_assignor_speaks_says_so_and_joins_when_one_does(
     eventually(lambda: node.view().workers[0].detail == "", "all is well")
 
 
+@pytest.mark.soak
 def test_where_one_assignor_does_not_speak_the_others_do(
     start_node: Starts, tmp_path: Path
 ) -> None:

@@ -120,6 +120,7 @@ def test_the_command_tells_the_plan_of_a_cluster_that_runs(
     assert "2 of 7 resources move, 5 stay" in capsys.readouterr().out
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["deferred", "eager", "incremental", "simple-cooperative"])
 def test_every_assignor_of_fairlead_can_be_planned_with(start_node: Starts, name: str) -> None:
     pace = {"moves.per.round": "2", "moves.interval.ms": "1000"}
