@@ -146,6 +146,7 @@ def test_the_example_keeps_connectors_together(start_node: Starts, tmp_path: Pat
         assert {name, *(f"{name}-{task}" for task in range(3))} <= node.held()[worker]
 
 
+@pytest.mark.soak
 def test_an_assignor_hears_what_its_worker_was_given(start_node: Starts, tmp_path: Path) -> None:
     node = faulty(start_node, tmp_path, "end", workers=["w1"])
     node.put("numbers", 2)
@@ -209,6 +210,7 @@ def test_a_hang_is_ended_before_the_next_member_is_asked_and_no_heartbeat_waits(
     assert all(deed.is_begin for deed in node.deeds())
 
 
+@pytest.mark.soak
 def test_with_an_assignor_that_always_hangs_the_attempt_fails_and_the_old_target_runs_on(
     start_node: Starts, tmp_path: Path
 ) -> None:
@@ -231,6 +233,7 @@ def test_a_frozen_assignor_process_is_replaced_also_when_nothing_is_to_be_comput
     node.runs_tasks("numbers", 2, "w1", "w2")
 
 
+@pytest.mark.soak
 def test_what_an_assignor_has_started_ends_with_its_process(
     start_node: Starts, tmp_path: Path
 ) -> None:
@@ -245,6 +248,7 @@ def test_what_an_assignor_has_started_ends_with_its_process(
     assert assignor.detail == f"process {pid} ended by itself; logs/assignor.log may tell more"
 
 
+@pytest.mark.soak
 def test_the_assignors_of_a_worker_that_is_let_go_are_let_go_too(
     start_node: Starts, tmp_path: Path
 ) -> None:
@@ -281,6 +285,7 @@ def test_a_node_ends_while_an_assignor_hangs_and_so_does_what_that_has_started(
     assert printed(node) == f"-- process {pid}\na child is born\n"
 
 
+@pytest.mark.soak
 def test_a_worker_for_which_no_assignor_speaks_says_so_and_joins_when_one_does(
     start_node: Starts, tmp_path: Path
 ) -> None:
@@ -336,6 +341,7 @@ def test_a_slow_assignor_keeps_no_worker_from_joining_and_the_worker_says_that_i
     eventually(lambda: node.view().workers[0].detail == "", "all is well")
 
 
+@pytest.mark.soak
 def test_static_workers_come_back_with_another_assignor_at_once_and_nothing_moves(
     start_node: Starts,
 ) -> None:

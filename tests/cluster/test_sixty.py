@@ -15,6 +15,7 @@ STOPPED, REST = ALL[:25], ALL[25:]
 CALM = {"heartbeat_ms": 1_000, "session_ms": 8_000, "rebalance_ms": 20_000, "margin_ms": 500}
 
 
+@pytest.mark.soak
 def test_when_25_of_60_workers_hang_at_once_the_rest_take_over_and_give_nothing_up(
     start_node: Starts,
 ) -> None:

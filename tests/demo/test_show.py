@@ -51,6 +51,7 @@ def gone(folder: Path) -> bool:
     return not mine(folder)
 
 
+@pytest.mark.soak
 def test_the_demo_passes_and_leaves_nothing_behind(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

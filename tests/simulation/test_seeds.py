@@ -11,7 +11,7 @@ from fairlead.runtime.simulation.campaign import Findings, again, search
 from fairlead.runtime.simulation.plan import Size, draw
 from fairlead.runtime.simulation.play import play
 
-FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-200").split("-"))
+FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-120").split("-"))
 BATCH = 25
 
 
