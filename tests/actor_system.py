@@ -30,7 +30,7 @@ import pytest
 from fairlead.actors.actor import Actor, Door, System, connect, start_system
 
 PR_SET_CHILD_SUBREAPER = 36
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 30.0
 OUTSIDE = "written-outside"
 
 

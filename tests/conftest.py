@@ -1,10 +1,16 @@
 """What the test run can be told: where the conformance data lies, and to retell the stories.
 
-With `--hypothesis-profile=thorough` the properties are tried on many more examples.
+With `--hypothesis-profile=thorough` the properties are tried on many more examples. Tests that
+start real processes run one after the other with those that start the same: two that both wait
+for the machine would wait in vain.
 """
 
 import pytest
+from conformance.outcomes import Outcomes
 from hypothesis import settings
+
+REAL_PROCESSES = ("cluster", "spark")
+"""The marks of tests that start some."""
 
 settings.register_profile("brief", settings.default, max_examples=30)
 settings.register_profile("thorough", settings.default, max_examples=1_000)
@@ -20,3 +26,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-stories", action="store_true", help="write what happens into the stories"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Outcomes())
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    started = [mark for mark in REAL_PROCESSES if item.get_closest_marker(mark)]
+    if started:
+        item.add_marker(pytest.mark.xdist_group("+".join(started)))

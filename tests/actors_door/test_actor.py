@@ -27,7 +27,7 @@ from thespian.actors import DeadEnvelope, PoisonMessage
 
 from fairlead.actors.actor import CannotStartError, Failure, UnreachableError, address_key
 
-ASK = 5.0
+ASK = 30.0
 pytestmark = pytest.mark.cluster
 
 

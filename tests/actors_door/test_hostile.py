@@ -16,7 +16,7 @@ from actors_door.cast import Echo, Parent, Tell
 from fairlead.actors import transport
 from fairlead.actors.transport import FrameBuffer, FrameTooLargeError, HostileFrameError, Seal
 
-ASK = 5.0
+ASK = 30.0
 pytestmark = pytest.mark.cluster
 GOOD, BAD = bytes(range(32)), bytes(32)
 

@@ -15,7 +15,7 @@ from actors_door.cast import Create, Echo, Litterbug, Parent
 
 from fairlead.actors.actor import CannotStartError, Door, UnreachableError, connect, start_system
 
-ASK = 5.0
+ASK = 30.0
 pytestmark = pytest.mark.cluster
 GOOD = bytes(32)
 

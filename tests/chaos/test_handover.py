@@ -44,14 +44,20 @@ class Line:
 
     @contextlib.contextmanager
     def flows(self, folder: Path, *, workers: int, **more: Any) -> Generator[Crew]:
-        """Give a crew that runs the connector, and see that no file was ever seen in parts."""
+        """Give a crew that runs all tasks, and see that no file was ever seen in parts."""
+        with self.begins(folder, workers=workers, **more) as node:
+            node.eventually(lambda: node.is_running(NAME), "all tasks run")
+            yield node
+
+    @contextlib.contextmanager
+    def begins(self, folder: Path, *, workers: int, **more: Any) -> Generator[Crew]:
+        """Give a crew that was given the connector, and see the same."""
         with crew(folder, **more) as node:
             lookout = Lookout(self.output)
             try:
                 node.up(workers)
                 self.feed.start()
                 node.put(NAME, self.config)
-                node.eventually(lambda: node.is_running(NAME), "all tasks run")
                 yield node
             finally:
                 lookout.stop()
@@ -160,7 +166,7 @@ def test_the_janitor_publishes_what_a_deleted_connector_had_committed(tmp_path: 
     late = line.output / "late=true"
     line.output.mkdir()
     late.write_text("\n")  # where a folder is to be there is a file
-    with line.flows(tmp_path / "node", workers=2) as node:
+    with line.begins(tmp_path / "node", workers=2) as node:
         node.eventually(lambda: node.unpublished(NAME) >= 2, "committed, not published")
         line.feed.stop()
         node.delete(NAME)

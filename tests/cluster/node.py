@@ -34,7 +34,7 @@ from fairlead.runtime.node.spec import (
 )
 
 GROUP = "connect"
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
 def eventually(holds: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:

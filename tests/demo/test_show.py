@@ -51,7 +51,7 @@ def gone(folder: Path) -> bool:
     return not mine(folder)
 
 
-@pytest.mark.soak
+@pytest.mark.timeout(400)
 def test_the_demo_passes_and_leaves_nothing_behind(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -156,7 +156,11 @@ def test_a_probe_outlives_a_log_that_kills(written: Path) -> None:
         probe(written)
 
 
-@pytest.mark.parametrize("garbage", [b"x", b"x" * 100, b"x" * 100_000, bytes(100_000)])
+@pytest.mark.parametrize(
+    "garbage",
+    [b"x", b"x" * 100, b"x" * 100_000, bytes(100_000)],
+    ids=["a byte", "100 bytes", "100,000 bytes", "100,000 zeros"],
+)
 def test_a_file_that_is_no_log_is_named(path: Path, garbage: bytes) -> None:
     path.mkdir(parents=True)
     (path / "data.mdb").write_bytes(garbage)

@@ -13,7 +13,7 @@ from fairlead.events.model import Commit, CommitId, Manifest, Token
 from fairlead.runtime.tasks.ledger import Fenced, Unanswered
 from fairlead.runtime.worker.group_ledger import CommitsWait, GroupLedger
 
-PATIENCE_S = 5.0
+PATIENCE_S = 20.0
 BATCH = Commit(CommitId("A", 0, Token(1, 1), 0), (), Manifest("/out", "staging", 1, 1, 1), 1)
 PUBLISHED = CommitId("A", 0, Token(1, 1), 9)
 
