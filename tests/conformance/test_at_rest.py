@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from assignors.snapshots import after, member, snapshot
 from conformance.assignor_cases import read_assignor_cases
-from conformance.conftest import conformance_dir
+from conformance.chosen import conformance_dir
 from conformance.rounds import Workers, counts
 from hypothesis import given
 from hypothesis import strategies as st
