@@ -1,15 +1,15 @@
 """What a target changes, told by holding it against who had everything before."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from ..events.directory import directory_of, workers_in
+from ..events.directory import Directory, directory_of, workers_in
 from ..events.group import Group
 from ..events.model import Resource
 from ..events.records import GroupMetadata, MemberMetadata, TargetAssignment
 from .chapters import Answer, Seat, Transfer
-from .reasons import Reason, reason_of
+from .reasons import Reason, reason_of, why_displaced
 
 
 def homes_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
@@ -18,6 +18,33 @@ def homes_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
         member = group.members.get(member_id)
         metadata = member.metadata if member else MemberMetadata(member_id)
         yield from ((resource, metadata) for resource in share)
+
+
+class Homes:
+    """Who had each resource last, from target to target, also where that member is gone."""
+
+    def __init__(self, group: Group) -> None:
+        self.last: dict[Resource, MemberMetadata] = dict(homes_in(group))
+        self._placed = frozenset(self.last)
+
+    def answer(
+        self,
+        group: Group,
+        record: TargetAssignment,
+        time_ms: int,
+        bumps: Sequence[GroupMetadata],
+    ) -> Answer:
+        """Return what a target changes that the group has already; `move` comes after that."""
+        displaced = sorted(self._placed & record.unplaceable.keys())
+        return answer_of(group, record, self.last, time_ms, bumps, displaced)
+
+    def move(self, group: Group) -> None:
+        """Take down whom the group's target gives everything now."""
+        for resource in self.last.keys() - group.configured:
+            del self.last[resource]
+        homes = dict(homes_in(group))
+        self.last.update(homes)
+        self._placed = frozenset(homes)
 
 
 @dataclass(slots=True)
@@ -37,12 +64,16 @@ def answer_of(
     homes: Mapping[Resource, MemberMetadata],
     time_ms: int,
     bumps: Sequence[GroupMetadata],
+    displaced: Sequence[Resource] = (),
 ) -> Answer:
     """Hold a target, already in the group, against who had everything before it.
 
-    `bumps` are what it answers, `time_ms` is wall clock.
+    `bumps` are what it answers, `time_ms` is wall clock; `displaced` had a place until now.
     """
-    changes = _changes(group, homes, bumps)
+    directory = cache(partial(directory_of, workers_in(group)))
+    changes = _changes(group, homes, bumps, directory)
+    for each in displaced:
+        changes.reasons[each] = why_displaced(group, each, homes[each], bumps, directory)
     computed_by = group.members.get(record.computed_by)
     return Answer(
         record.assignment_epoch,
@@ -58,14 +89,17 @@ def answer_of(
         frozenset(homes.keys() - group.configured),
         reasons=changes.reasons,
         next_moves_at_ms=group.schedule.again_at_ms or None,
+        displaced={each: _seat(homes[each]) for each in displaced},
     )
 
 
 def _changes(
-    group: Group, homes: Mapping[Resource, MemberMetadata], bumps: Sequence[GroupMetadata]
+    group: Group,
+    homes: Mapping[Resource, MemberMetadata],
+    bumps: Sequence[GroupMetadata],
+    directory: Callable[[], Directory],
 ) -> _Changes:
     changes = _Changes()
-    directory = cache(partial(directory_of, workers_in(group)))
     for resource, metadata in sorted(homes_in(group), key=lambda home: home[0]):
         giver, taker = homes.get(resource), _seat(metadata)
         if giver is None:

@@ -66,9 +66,11 @@ class Answer:
     settled_ms: int | None = None
     """When every member had reached this target; None if another came first, or not yet."""
     reasons: Mapping[Resource, Reason] = field(default_factory=dict[Resource, Reason])
-    """Why each of `moved` goes to another worker."""
+    """Why each of `moved` goes to another worker, and each of `displaced` stops."""
     next_moves_at_ms: int | None = None
     """When the rest of the moves is to be made; None if this is all of them."""
+    displaced: Mapping[Resource, Seat] = field(default_factory=dict[Resource, Seat])
+    """Those of `unplaceable` that had a place until this target, each with who had it."""
 
     @property
     def kept_count(self) -> int:
@@ -132,6 +134,10 @@ def _answer(answer: Answer) -> Document:
         "unplaceable": [
             {"id": str(each), "reason": reason}
             for each, reason in sorted(answer.unplaceable.items())
+        ],
+        "displaced": [
+            {"id": str(each), "giver": _seat(giver)}
+            for each, giver in sorted(answer.displaced.items())
         ],
         "retired": _listed(answer.retired),
         "next_moves_at_ms": answer.next_moves_at_ms,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ..events.codec import decode
 from ..events.log.frame import Entry
 from ..events.log.reader import LogReader
+from .changed import Changed
 from .chapters import Chapter, Document
 from .detection import Detecting, Detection
 from .handovers import Handover, Handovers
@@ -28,6 +29,8 @@ class Explanation:
     chapter: Chapter
     detection: Detection
     handovers: tuple[Handover, ...]
+    changed: str = ""
+    """What the change was that raised the epoch, where its cause does not say it already."""
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -53,6 +56,7 @@ class Explanation:
         """Return the explanation in plain data: the chapter's, and what is told beyond it."""
         return {
             **self.chapter.to_json(),
+            "changed": self.changed,
             "total_ms": self.total_ms,
             "phases": [each.to_json() for each in self.phases],
             "handovers": [each.to_json() for each in self.handovers],
@@ -69,15 +73,17 @@ def explain(log: LogReader, group_epoch: int | None = None) -> Explanation:
 
 def explanation_of(chapter: Chapter, entries: Iterable[Entry]) -> Explanation:
     """Explain a chapter by all entries of the log that it was read from; raises `CodecError`."""
-    detecting = Detecting(chapter.bump)
+    detecting, changed = Detecting(chapter.bump), Changed(chapter.bump)
     handovers = Handovers(chapter.answer) if chapter.answer else None
     for entry in entries:
         record = decode(entry)
         if record is not None:
             detecting.fold(record, entry)
+            changed.fold(record)
             if handovers is not None:
                 handovers.fold(record, entry)
-    return Explanation(chapter, detecting.found, handovers.found if handovers else ())
+    moved = handovers.found if handovers else ()
+    return Explanation(chapter, detecting.found, moved, changed.found)
 
 
 def _find(log: LogReader, group_epoch: int | None) -> Chapter:

@@ -59,8 +59,11 @@ class Handover:
 
     @property
     def downtime_at_least_ms(self) -> int | None:
-        """From when the group gave the giver up; known where the stop is not."""
-        return None if self.stopped_ms is not None else _between(self.gone_ms, self.up_ms)
+        """From when the group gave the giver up, or it acknowledged; where the stop is unknown."""
+        if self.stopped_ms is not None:
+            return None
+        since_ms = self.revoked_ms if self.gone_ms is None else self.gone_ms
+        return _between(since_ms, self.up_ms)
 
     def to_json(self) -> Document:
         """Return the handover in plain data."""
@@ -192,6 +195,8 @@ def _begun(answer: Answer) -> Iterator[Handover]:
         yield Handover(each.resource, RETURN, each.giver, each.taker)
     for each in answer.placed:
         yield Handover(each.resource, NEW, None, each.taker)
+    for resource, giver in answer.displaced.items():
+        yield Handover(resource, answer.reasons[resource], giver)
     for resource in answer.retired:
         yield Handover(resource, DELETED)
 

@@ -72,5 +72,6 @@ def line_of(chapter: Chapter) -> Document:
         "kept": its_own.kept_count if its_own else None,
         "parked": len(its_own.parked) if its_own else None,
         "unplaceable": len(its_own.unplaceable) if its_own else None,
+        "displaced": len(its_own.displaced) if its_own else None,
         "retired": len(its_own.retired) if its_own else None,
     }

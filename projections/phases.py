@@ -57,7 +57,8 @@ def phases_of(
     release = _until_last(
         "release", revoke.until_ms or answer.time_ms, taken, lambda each: each.granted_ms
     )
-    start = _until_last("start", release.until_ms, [each for each in taken if each.granted_ms], _up)
+    granted = [each for each in taken if each.granted_ms]
+    start = _until_last("start", release.until_ms, granted or taken, _up)
     return (detect, compute, revoke, release, start)
 
 

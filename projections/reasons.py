@@ -72,6 +72,18 @@ def reason_of(
     return Reason(Kind.CONSTRAINT, unmet) if unmet else _BALANCE
 
 
+def why_displaced(
+    group: Group,
+    resource: Resource,
+    giver: MemberMetadata,
+    bumps: Iterable[GroupMetadata],
+    directory: Callable[[], Directory],
+) -> Reason:
+    """Return why a resource leaves its giver though nobody else can take it."""
+    reason = reason_of(group, resource, giver, bumps, directory)
+    return Reason(Kind.CONSTRAINT) if reason == _BALANCE else reason
+
+
 def _unmet(
     group: Group, resource: Resource, giver: MemberMetadata, directory: Callable[[], Directory]
 ) -> str:

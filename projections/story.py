@@ -13,7 +13,7 @@ from ..events.evolve import evolve
 from ..events.group import Group
 from ..events.log.frame import Entry
 from ..events.log.reader import LogReader
-from ..events.model import GroupState, Resource
+from ..events.model import GroupState
 from ..events.records import (
     CurrentAssignment,
     GroupMetadata,
@@ -24,7 +24,7 @@ from ..events.records import (
     TaskStatus,
 )
 from ..events.restore import restore
-from .answers import answer_of, homes_in
+from .answers import Homes
 from .chapters import Answer, Attempt, Chapter
 
 _STATUS = TYPES[TaskStatus][0]
@@ -81,8 +81,7 @@ class _Teller:
 
     group: Group
     knows_homes: bool
-    homes: dict[Resource, MemberMetadata] = field(default_factory=dict[Resource, MemberMetadata])
-    """Who was given a resource last, also if that member is gone."""
+    homes: Homes = field(init=False)
     open: list[Chapter] = field(default_factory=list[Chapter])
     """Not answered, in order."""
     told: list[Chapter] = field(default_factory=list[Chapter])
@@ -93,7 +92,7 @@ class _Teller:
     """The offset of the record that `answer` was read from."""
 
     def __post_init__(self) -> None:
-        self.homes.update(homes_in(self.group))
+        self.homes = Homes(self.group)
 
     def hear(self, record: Record, entry: Entry) -> None:
         """Take the next record of the log."""
@@ -106,7 +105,7 @@ class _Teller:
         elif isinstance(record, ScheduledRebalance) and entry.offset == self.aimed_at + 1:
             self._park(record)
         elif isinstance(record, MemberMetadata) and record.succession is not None:
-            self.homes.update(dict.fromkeys(group.share_of(record.member_id), record))
+            self.homes.last.update(dict.fromkeys(group.share_of(record.member_id), record))
         elif isinstance(record, CurrentAssignment):
             self._settle(entry)
 
@@ -131,13 +130,11 @@ class _Teller:
         self.answer = None
         if self.knows_homes:
             bumps = [chapter.bump for chapter in self.told]
-            self.answer = answer_of(self.group, record, self.homes, time_ms, bumps)
+            self.answer = self.homes.answer(self.group, record, time_ms, bumps)
         else:
             self.told, self.knows_homes = [], True
         self.aimed_at = entry.offset
-        for resource in self.homes.keys() - self.group.configured:
-            del self.homes[resource]
-        self.homes.update(homes_in(self.group))
+        self.homes.move(self.group)
 
     def _tried(self, chapter: Chapter, attempt: Attempt) -> Chapter:
         if chapter.group_epoch > attempt.assignment_epoch:

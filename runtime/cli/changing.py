@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, Final, cast
 
 import typer
 
-from .client import client_of
+from .client import Refused, client_of
 from .documents import text
 from .options import There, takes
 from .outcome import Failed, Misused
@@ -38,10 +39,22 @@ def create(
         ),
     ],
 ) -> None:
-    """Create a connector from a file: {name, config}, or a plain config with its name."""
-    name, config = read_connector(file)
-    client_of(place).post("connectors", body={"name": name, "config": config})
-    say(f"connector {name} created")
+    """Create connectors from a file: each is {name, config}, or a plain config with its name.
+
+    A file may hold several, as a list or as documents of YAML. They are created in turn: where
+    one fails, those before it stay, and those after it are not tried.
+    """
+    connectors = read_connectors(file)
+    client = client_of(place)
+    for name, config in connectors:
+        try:
+            client.post("connectors", body={"name": name, "config": config})
+        except Refused as refused:
+            if len(connectors) == 1:
+                raise
+            rest = f"{file}: nothing of what comes after {name} was sent"
+            raise Failed(f"connector {name} was not created: {refused}\n{rest}") from None
+        say(f"connector {name} created")
 
 
 @takes(There)
@@ -57,16 +70,19 @@ def delete(
     say(f"{what.value} {name} deleted")
 
 
-def read_connector(file: Path) -> tuple[str, dict[str, str]]:
-    """Return the name and the config in a file; raises `Failed`, `Misused`."""
-    return _connector(file, _parsed(file))
-
-
 def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:
-    """Return the connectors in a file, which holds one or a list; raises `Failed`, `Misused`."""
-    found = _parsed(file)
-    several = cast("list[object]", found) if isinstance(found, list) else [found]
-    return [_connector(file, each) for each in several]
+    """Return the connectors in a file by name and config; raises `Failed`, `Misused`.
+
+    A file holds one or a list, in each of its documents if it is YAML.
+    """
+    several: list[object] = []
+    for found in _parsed(file):
+        several += cast("list[object]", found) if isinstance(found, list) else [found]
+    connectors = [_connector(file, each) for each in several or [None]]
+    names = Counter(name for name, _ in connectors)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise Misused(f"{file} has more than one connector {', '.join(twice)}: which one is meant?")
+    return connectors
 
 
 def _connector(file: Path, found: object) -> tuple[str, dict[str, str]]:
@@ -76,11 +92,11 @@ def _connector(file: Path, found: object) -> tuple[str, dict[str, str]]:
     name = text(members, "name")
     if not name.strip():
         raise Misused(f"{file} gives the connector no name: add one")
-    config = members.get("config")
-    if not isinstance(config, Mapping):
-        if config is not None:
-            raise Misused(f"config in {file} holds no keys and values")
+    if "config" not in members:
         return name, _texts(file, members)
+    config = members["config"]
+    if not isinstance(config, Mapping):
+        raise Misused(f"config in {file} holds no keys and values")
     strange = sorted(members.keys() - {"name", "config"})
     if strange:
         raise Misused(
@@ -89,30 +105,34 @@ def _connector(file: Path, found: object) -> tuple[str, dict[str, str]]:
     return name, _texts(file, cast("Mapping[object, object]", config))
 
 
-def _parsed(file: Path) -> object:
+def _parsed(file: Path) -> list[object]:
+    """Return the documents in a file; JSON is always one."""
     try:
         content = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
     except OSError as error:
         raise Failed(f"{file} cannot be read: {error.strerror or error}") from None
     try:
-        return json.loads(content)
+        return [json.loads(content)]
     except RecursionError:
         raise Misused(f"{file} is neither JSON nor YAML: it is nested too deeply") from None
     except ValueError:
         return _parsed_yaml(file, content)
 
 
-def _parsed_yaml(file: Path, content: bytes) -> object:
+def _parsed_yaml(file: Path, content: bytes) -> list[object]:
     import yaml  # noqa: PLC0415  # JSON does without
 
     try:
-        return yaml.safe_load(content)
+        documents = list(yaml.safe_load_all(content))
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise Misused(f"{file} is neither JSON nor YAML: {error.problem}{where}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         told = str(error).partition("\n")[0]
         raise Misused(f"{file} is neither JSON nor YAML: {told}") from None
+    if len(documents) > 1:  # what stands in front of a first `---`, or behind a last one, is none
+        documents = [each for each in documents if each is not None]
+    return documents
 
 
 def _texts(file: Path, config: Mapping[object, object] | Mapping[str, object]) -> dict[str, str]:

@@ -10,14 +10,31 @@ from .moments import moment
 from .printing import Facts, Section, Table
 from .words import NAMES_MAX
 
+_COUNTS: Final = {"NEW": "placed", "KEPT": "kept", "PARKED": "parked", "LEFT OUT": "unplaceable"}
+"""What is counted of each epoch besides what moved, by the headings."""
+_USUAL: Final = {"NEW", "KEPT"}
+"""Those that are shown in any case: the others only where there is anything."""
 _CAUSES: Final = {each.value: each for each in Why}
+DELETED: Final = "deleted"
+NOBODY: Final = "nobody"
+"""Who has what stopped because no worker may run it."""
 
 
 def history(found: object) -> list[Section]:
     """Return the table of `/groups/{g}/history`."""
-    columns = ("EPOCH", "TIME", "CAUSE", "BY", "MOVED", "NEW", "KEPT", "PARKED", "SETTLED")
     last = text(found, "last_epoch")
-    rows = [_line(each, last) for each in documents(inner(found, "epochs"))]
+    epochs = documents(inner(found, "epochs"))
+    told = {heading: [text(each, name) for each in epochs] for heading, name in _COUNTS.items()}
+    counts = {
+        heading: cells
+        for heading, cells in told.items()
+        if heading in _USUAL or not {"", "0"}.issuperset(cells)
+    }
+    columns = ("EPOCH", "TIME", "CAUSE", "BY", "MOVED", *counts, "SETTLED")
+    rows = [
+        (*_line(each), *(cells[row] for cells in counts.values()), _settled(each, last))
+        for row, each in enumerate(epochs)
+    ]
     empty = "no epochs: nobody has joined the group yet"
     sections: list[Section] = [Table(columns, rows, empty, folded=("CAUSE", "BY"))]
     if inner(found, "is_trimmed") is True:
@@ -32,7 +49,8 @@ def _trimmed(found: object) -> str:
     return f"what was before epoch {first} is not in the log any more"
 
 
-def _line(each: Document, last: str) -> tuple[str, ...]:
+def _line(each: Document) -> tuple[str, ...]:
+    """Return what an epoch was, and how much moved."""
     moved = [inner(each, name) for name in ("moved", "returned")]
     total = sum(count for count in moved if isinstance(count, int))
     counted = inner(each, "moved") is not None
@@ -42,10 +60,6 @@ def _line(each: Document, last: str) -> tuple[str, ...]:
         _cause(each),
         text(each, "actor"),
         str(total) if counted else "",
-        text(each, "placed"),
-        text(each, "kept"),
-        text(each, "parked"),
-        _settled(each, last),
     )
 
 
@@ -85,6 +99,7 @@ def _facts(found: Document) -> Iterator[tuple[str, str]]:
     yield "Epoch", text(found, "group_epoch")
     yield "Time", moment(inner(found, "time_ms"))
     yield "Cause", _cause(found)
+    yield "Changed", text(found, "changed")
     yield "Asked by", text(found, "actor")
     for each in documents(inner(found, "attempts")):
         failed = text(each, "error").strip().partition("\n")[0]
@@ -128,6 +143,8 @@ def _handover(each: Document) -> tuple[str, ...]:
     details = (text(each, "reason"), text(each, "detail"))
     superseded = text(each, "superseded_by")
     taker = _who(inner(each, "taker"))
+    if not taker and text(each, "reason") != DELETED:
+        taker = NOBODY
     return (
         text(each, "id"),
         ", ".join(filter(None, details)),

@@ -41,6 +41,9 @@ def _changes(answer: Answer) -> Iterator[str]:
         yield f"parked    {listed(parked)} until {moment(due)}"
     if answer.next_moves_at_ms is not None:
         yield f"more      moves at {moment(answer.next_moves_at_ms)}"
+    for giver in sorted(set(answer.displaced.values())):
+        stopped = (each for each, had in answer.displaced.items() if had == giver)
+        yield f"stopped   {listed(stopped)} at {_who(giver)}"
     for resource in sorted(answer.unplaceable):
         yield f"left out  {resource}: {_first_line(answer.unplaceable[resource])}"
     if answer.retired:

@@ -189,6 +189,11 @@ def _tombstone(narrator: Narrator, record: records.Tombstone) -> str:
     by_member = {records.MemberMetadata, records.CurrentAssignment, records.Loss}
     if record.kind in by_member and record.key:
         return f"gone: {narrator.who(str(record.key[0]))}"
+    if record.kind is records.Operator:
+        scope, name, task = record.key
+        is_worker = scope == Scope.WORKER.value
+        subject = worker_name(str(name)) if is_worker else Resource(str(name), int(task))
+        return f"gone: {scope} {subject}"
     return f"gone: {' '.join(map(str, record.key)) or 'it'}"
 
 

@@ -68,7 +68,7 @@ class Proposed(ReadThere):
     def body(self) -> Mapping[str, object]:
         """Return the changes as the cluster takes them; raises `Failed`, `Misused`."""
         asked = {"zone": self.zone, "tags": self.tag, "capacity": self.capacity}
-        worker = {name: each for name, each in asked.items() if each}
+        worker = {name: each for name, each in asked.items() if each not in (None, [])}
         if worker and not self.add_worker:
             raise Misused("--tag, --zone and --capacity are of workers that --add-worker adds")
         proposed = {
@@ -111,5 +111,13 @@ def _scaled(given: list[str]) -> dict[str, int]:
         found = SCALE.fullmatch(each)
         if found is None:
             raise Misused(f"--scale {each!r}: CONNECTOR=N is expected, such as flights=8")
-        scaled[found["connector"]] = int(found["tasks"])
+        connector, tasks = found["connector"], int(found["tasks"])
+        if scaled.setdefault(connector, tasks) != tasks:
+            raise Misused(
+                f"--scale says {scaled[connector]} and {tasks} of {connector}: which one?"
+            )
+        if not tasks:
+            raise Misused(
+                f"--scale {each!r}: no connector has less than one task; --delete ends it"
+            )
     return scaled

@@ -1,35 +1,44 @@
 """A plan as tables: what is planned, what moves and for how long, and how the load changes."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 from ...events.model import Cause, Why
-from .documents import Document, documents, inner, text
-from .log_words import cause_in_words
+from .documents import Document, documents, inner, text, texts
+from .log_words import cause_in_words, member_name
 from .moments import moment
 from .printing import Facts, Section, Table
 from .words import NAMES_MAX, worker_name
 
 _CAUSES: Final = {each.value: each for each in Why}
 UNMEASURED: Final = "not measured yet"
+ROUND: Final = {
+    "moved": "move",
+    "placed": "start",
+    "retired": "stop",
+    "displaced": "find no place any more",
+}
+"""What becomes of so many resources in a round."""
 
 
 def plan(found: object) -> list[Section]:
     """Return the sections of `/groups/{g}/plan`; the last one is the verdict."""
+    names = _Names(found)
     return [
         Facts([*_facts(found)]),
         Table(
             ("RESOURCE", "FROM", "TO", "WHY", "EXPECTED DOWNTIME"),
-            [*_changes(found)],
+            [*_changes(found, names)],
             "nothing moves, starts or stops",
             rigid=True,
         ),
         Table(
             ("WORKER", "CONNECTORS", "TASKS", "WEIGHT", "STAYS"),
-            [_worker(each) for each in documents(inner(found, "workers"))],
+            [_worker(each, names) for each in documents(inner(found, "workers"))],
             "no workers",
         ),
-        Facts([*_left_out(found), ("Verdict", _verdict(found))]),
+        Facts([*_left_out(found, names), ("Verdict", _verdict(found))]),
     ]
 
 
@@ -39,8 +48,9 @@ def _facts(found: object) -> Iterator[tuple[str, str]]:
     for each in documents(inner(found, "rounds")):
         causes = [_cause(cause) for cause in documents(inner(each, "causes"))]
         yield "Epoch", f"{', '.join(causes)}: {_round(each)}"
+    left_out = {text(each, "id") for each in documents(inner(found, "unplaceable"))}
     for each in documents(inner(found, "splits")):
-        yield "Tasks", _split(each)
+        yield "Tasks", _split(each, is_run=text(each, "connector") not in left_out)
 
 
 def _state(found: object) -> str:
@@ -55,31 +65,43 @@ def _cause(each: Document) -> str:
 
 
 def _round(each: Document) -> str:
-    told = {"moved": "move", "placed": "start", "retired": "stop"}
-    counts = [f"{text(each, name)} {verb}" for name, verb in told.items() if inner(each, name)]
+    counts = [f"{text(each, name)} {verb}" for name, verb in ROUND.items() if inner(each, name)]
     return ", ".join(counts) or "nothing moves"
 
 
-def _split(each: Document) -> str:
+def _split(each: Document, *, is_run: bool) -> str:
     connector, before, after = (text(each, name) for name in ("connector", "before", "after"))
+    if not is_run:
+        return f"{connector} keeps {before} until a worker runs it: only then it splits anew"
     if before == after:
         return f"{connector} keeps {before}"
     most = ", if it makes as many as it may" if inner(each, "is_most") is True else ""
     return f"{connector} has {before}, will have {after}{most}"
 
 
-def _changes(found: object) -> Iterator[tuple[str, ...]]:
+class _Names:
+    """How the workers of a plan are called: those of one name with their member ids."""
+
+    def __init__(self, found: object) -> None:
+        workers = documents(inner(found, "workers"))
+        self._seats = Counter(worker_name(text(each, "worker")) for each in workers)
+
+    def of(self, seat: object) -> str:
+        """Return what a seat is called, nothing for none."""
+        url = text(seat, "worker")
+        name = worker_name(url)
+        return member_name(url, text(seat, "member_id")) if self._seats[name] > 1 else name
+
+
+def _changes(found: object, names: _Names) -> Iterator[tuple[str, ...]]:
     for each in documents(inner(found, "moves")):
         why = ", ".join(filter(None, (text(each, "reason"), text(each, "detail"))))
-        yield text(each, "id"), _who(each, "giver"), _who(each, "taker"), why, _downtime(each)
+        who = (names.of(inner(each, role)) for role in ("giver", "taker"))
+        yield text(each, "id"), *who, why, _downtime(each)
     for each in documents(inner(found, "starts")):
-        yield text(each, "id"), "", _who(each, "taker"), "starts", ""
+        yield text(each, "id"), "", names.of(inner(each, "taker")), "starts", ""
     for each in documents(inner(found, "stops")):
-        yield text(each, "id"), _who(each, "giver"), "", "stops", ""
-
-
-def _who(each: Document, role: str) -> str:
-    return worker_name(text(each, role, "worker"))
+        yield text(each, "id"), names.of(inner(each, "giver")), "", "stops", ""
 
 
 def _downtime(each: Document) -> str:
@@ -95,9 +117,9 @@ def _seconds(milliseconds: object) -> str:
     return f"{milliseconds / 1000:.2f} s" if isinstance(milliseconds, int) else "?"
 
 
-def _worker(each: Document) -> tuple[str, ...]:
+def _worker(each: Document, names: _Names) -> tuple[str, ...]:
     counts = (_before_after(each, name) for name in ("connectors", "tasks", "weight"))
-    return worker_name(text(each, "worker")), *counts, text(each, "stays")
+    return names.of(each), *counts, text(each, "stays")
 
 
 def _before_after(each: Document, name: str) -> str:
@@ -105,7 +127,12 @@ def _before_after(each: Document, name: str) -> str:
     return before if before == after else f"{before} > {after}"
 
 
-def _left_out(found: object) -> Iterator[tuple[str, str]]:
+def _left_out(found: object, names: _Names) -> Iterator[tuple[str, str]]:
+    cold = [names.of(each) for each in documents(inner(found, "cold"))]
+    if cold:
+        yield "Not warm yet", f"{' '.join(cold)}: what they will take then is not in this plan"
+    for warning in texts(inner(found, "warnings")):
+        yield "Warning", warning
     for left_out in _by_reason(found):
         yield "Unplaceable", left_out
     for each in documents(inner(found, "parked")):
@@ -126,7 +153,7 @@ def _verdict(found: object) -> str:
         len(documents(inner(found, name))) for name in ("moves", "starts", "stops", "unplaceable")
     )
     stays = inner(found, "stays")
-    total = moves + (stays if isinstance(stays, int) else 0)
+    total = moves + stops + (stays if isinstance(stays, int) else 0)
     told = [f"{moves} of {total} resources move, {text(found, 'stays')} stay"]
     told += [f"{count} {verb}" for count, verb in ((starts, "start"), (stops, "stop")) if count]
     if left_out:

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 WIDTH: Final = 100
 """Columns of a table where there is no terminal to ask."""
 
+GAP: Final = 2
+"""Spaces between columns."""
+
+FOLDED: Final = 6
+"""Columns that a cell needs that is folded: fewer, and nobody could read it."""
+
 STYLES: Final = {
     "RUNNING": "green",
     "Stable": "green",
@@ -51,7 +57,8 @@ class Table:
     """Rows under headings; nothing at all is said by `empty`.
 
     Cells are folded where the terminal is too narrow, those of a `rigid` first column last.
-    Where `folded` names columns, those of all others last.
+    Where `folded` names columns, those of all others last; and where even that would leave
+    nothing of them, each row is told as facts.
     """
 
     columns: Sequence[str]
@@ -114,10 +121,12 @@ def show_sections(sections: Sequence[Section]) -> None:
                 console.print()
             if section.title:
                 console.print(plain(section.title), style="bold", markup=False, highlight=False)
-            if isinstance(section, Table):
-                _print_table(console, section)
-            else:
+            if isinstance(section, Facts):
                 _print_facts(console, section)
+            elif section.rows and _width(section) > console.width:
+                _print_rows(console, section)
+            else:
+                _print_table(console, section)
     # Rich fills cells up to their column's width, the last ones too.
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in capture.get().splitlines())
 
@@ -136,7 +145,7 @@ def _print_table(console: "Console", section: Table) -> None:
     if not section.rows:
         console.print(section.empty, markup=False)
         return
-    table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
     for number, column in enumerate(section.columns):
         is_rigid = column not in section.folded if section.folded else section.rigid and not number
         table.add_column(column, overflow="fold", no_wrap=is_rigid)
@@ -145,11 +154,29 @@ def _print_table(console: "Console", section: Table) -> None:
     console.print(table)
 
 
+def _width(section: Table) -> int:
+    """Return how many columns a table takes at least; one that may be folded at will, none."""
+    if not section.folded:
+        return 0
+    widths = (
+        max(map(len, cells)) if cells[0] not in section.folded else FOLDED
+        for cells in zip(section.columns, *section.rows, strict=True)
+    )
+    return sum(widths) + GAP * (len(section.columns) - 1)
+
+
+def _print_rows(console: "Console", section: Table) -> None:
+    for number, row in enumerate(section.rows):
+        if number:
+            console.print()
+        _print_facts(console, Facts(list(zip(section.columns, row, strict=True))))
+
+
 def _print_facts(console: "Console", section: Facts) -> None:
     from rich.table import Table as RichTable  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = RichTable.grid(padding=(0, 2, 0, 0))
+    table = RichTable.grid(padding=(0, GAP, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for name, said in section.pairs:

@@ -4,8 +4,9 @@ Values arrive as text, as they do over REST. Definitions parse them; `check` fin
 that is wrong at once and in the shape of Connect's validation reply, `parse` refuses.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 
 Value = str | int | bool | tuple[str, ...] | None
@@ -210,7 +211,7 @@ class ConfigDef:
         strange = sorted(
             key for key in config if key not in known and not key.startswith(self.prefixes)
         )
-        return Validation(checked, tuple(f"unknown key {key}: it has no effect" for key in strange))
+        return Validation(checked, tuple(_unknown(key, known) for key in strange))
 
     def parse(self, config: Mapping[str, str]) -> Settings:
         """Return the parsed values; raises `ConfigInvalid` naming all that is wrong.
@@ -250,6 +251,12 @@ def _spelled(value: Value) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _unknown(key: str, known: Collection[str]) -> str:
+    near = get_close_matches(key, known, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return f"unknown key {key}: it has no effect{meant}"
 
 
 def _integer(bits: int) -> Callable[[str], Value]:

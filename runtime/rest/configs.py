@@ -80,6 +80,11 @@ def prepare(
     return vault.seal_keys(config[NAME], examined.plain, examined.secret_keys)
 
 
+def warnings_of(plugins: Plugins, config: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what is strange about a prepared config, though nothing is wrong with it."""
+    return _validate(plugins.find(config[CONNECTOR_CLASS]), config).warnings
+
+
 def named(name: str, config: Mapping[str, str]) -> dict[str, str]:
     """Return a config that says its connector's name; raises `ApiError` if it says another."""
     included = config.get(NAME, name)

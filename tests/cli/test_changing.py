@@ -50,6 +50,39 @@ def test_a_hyphen_reads_standard_input(
     assert cluster.asked == [Asked("POST", "/connectors", SENT)]
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["[{name: x}, {name: y, config: {}}]", "---\nname: x\n---\nname: y\nconfig: {}\n---\n"],
+    ids=["list", "documents"],
+)
+def test_all_connectors_of_a_file_are_created_in_its_order(
+    content: str, run: Run, cluster: Cluster
+) -> None:
+    Path("c").write_text(content)
+    cluster.answer("POST", "/connectors", {}, 201)
+    ended = run("create", "-f", "c", "--url", cluster.url)
+    assert ended == (0, "connector x created\nconnector y created\n", "")
+    assert cluster.asked == [
+        Asked("POST", "/connectors", {"name": "x", "config": {"name": "x"}}),
+        Asked("POST", "/connectors", {"name": "y", "config": {}}),
+    ]
+
+
+def test_of_several_connectors_the_one_that_is_refused_is_named_and_the_last_that_is_sent(
+    run: Run, cluster: Cluster
+) -> None:
+    Path("c").write_text("[{name: x}, {name: y}]")
+    refusal = {"error_code": 409, "message": "Connector x already exists"}
+    cluster.answer("POST", "/connectors", refusal, 409)
+    assert run("create", "-f", "c", "--url", cluster.url) == (
+        1,
+        "",
+        "fairlead: connector x was not created: Connector x already exists (HTTP 409)\n"
+        "fairlead: c: nothing of what comes after x was sent\n",
+    )
+    assert [each.path for each in cluster.asked] == ["/connectors"]
+
+
 def test_a_refusal_is_told_in_the_cluster_s_words(run: Run, cluster: Cluster) -> None:
     Path("c").write_text(YAML)
     refusal = {"error_code": 409, "message": "Connector flights already exists"}
@@ -80,9 +113,13 @@ def test_a_refusal_is_told_in_the_cluster_s_words(run: Run, cluster: Cluster) ->
             "name: x\n key: [",
             "c is neither JSON nor YAML: mapping values are not allowed here in line 2",
         ),
+        ("[]", "c holds no connector: name and config are expected"),
+        ("---\n---\n", "c holds no connector: name and config are expected"),
+        ("name: x\nconfig:", "config in c holds no keys and values"),
+        ("---\nname: x\n---\ntasks.max: 1", "c gives the connector no name: add one"),
         (
-            "---\nname: x\n---\nname: y",
-            "c is neither JSON nor YAML: but found another document in line 3",
+            "- name: x\n- name: y\n- name: x\n  config: {}",
+            "c has more than one connector x: which one is meant?",
         ),
     ],
 )

@@ -9,10 +9,10 @@ from cli import written
 from cli.conftest import Asked, Cluster, Run
 
 HISTORY = """\
-EPOCH  TIME                  CAUSE                    BY    MOVED  NEW  KEPT  PARKED  SETTLED
-1      2013-01-01T00:26:40Z  member-joined w1                                         with 2
-2      2013-01-01T00:26:40Z  connector-added flights  rest  0      5    0     0       overtaken
-3      2013-01-01T00:26:40Z  session-expired w2                                       unanswered
+EPOCH  TIME                  CAUSE                    BY    MOVED  NEW  KEPT  SETTLED
+1      2013-01-01T00:26:40Z  member-joined w1                                 with 2
+2      2013-01-01T00:26:40Z  connector-added flights  rest  0      5    0     overtaken
+3      2013-01-01T00:26:40Z  session-expired w2                               unanswered
 """
 PLACED = """\
 Epoch:        2
@@ -61,6 +61,7 @@ MOVED = {
     "group_epoch": 7,
     "cause": "from-the-future",
     "subject": "x",
+    "changed": "capacity 1 > 2",
     "actor": "rest 127.0.0.1",
     "time_ms": 1_357_000_000_000,
     "took_ms": 1_000,
@@ -97,12 +98,15 @@ MOVED = {
             "downtime_at_least_ms": None,
             "superseded_by": 8,
         },
+        {"id": "c", "reason": "constraint", "detail": "drain", "giver": W2, "taker": None},
+        {"id": "d", "reason": "deleted", "detail": "", "giver": W2, "taker": None},
     ],
 }
 MOVED_TABLE = """\
 Epoch:        7
 Time:         2013-01-01T00:26:40.000Z
 Cause:        from-the-future x
+Changed:      capacity 1 > 2
 Asked by:     rest 127.0.0.1
 Failed:       2013-01-01T00:26:40.500Z: no luck
 Answer:       assignment epoch 7
@@ -120,6 +124,8 @@ total   2.500 s
 RESOURCE  REASON                      FROM          TO                             DOWN
 a-1       departure, session-expired  w2(9b1deb4d)  w1(1b9d6bcd)                   at least 1.250 s
 a-2       balance                     w2(9b1deb4d)  w1(1b9d6bcd), superseded by 8  0.250 s
+c         constraint, drain           w2(9b1deb4d)  nobody
+d         deleted                     w2(9b1deb4d)
 """
 
 
@@ -132,7 +138,7 @@ def test_in_a_narrow_terminal_only_causes_and_who_asked_are_folded(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     heading, *lines = run("history", "--data-dir", data_dir).out.splitlines()
-    assert heading.split() == HISTORY.split()[:9]
+    assert heading.split() == HISTORY.split()[:8]
     begun = [line for line in lines if line[:1].strip()]
     assert [line.split()[:2] for line in begun] == [
         [epoch, "2013-01-01T00:26:40Z"] for epoch in "123"
@@ -143,6 +149,56 @@ def test_in_a_narrow_terminal_only_causes_and_who_asked_are_folded(
         "unanswered",
     ]
     assert max(map(len, lines)) <= 80
+
+
+def test_where_a_terminal_is_too_narrow_for_the_columns_an_epoch_is_told_line_by_line(
+    run: Run, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    told = run("history", "--limit", "2", "--data-dir", data_dir).out
+    assert (
+        told
+        == """\
+EPOCH:    2
+TIME:     2013-01-01T00:26:40Z
+CAUSE:    connector-added flights
+BY:       rest
+MOVED:    0
+NEW:      5
+KEPT:     0
+SETTLED:  overtaken
+
+EPOCH:    3
+TIME:     2013-01-01T00:26:40Z
+CAUSE:    session-expired w2
+SETTLED:  unanswered
+"""
+    )
+
+
+def test_what_waits_and_what_was_left_out_is_told_where_there_is_anything(
+    run: Run, cluster: Cluster
+) -> None:
+    line = {
+        "group_epoch": 1,
+        "time_ms": 1_357_000_000_000,
+        "cause": "worker-drained",
+        "subject": "127.0.0.1:8083/w1",
+        "actor": "rest",
+        "assignment_epoch": 1,
+        "settled_after_ms": 24,
+        "moved": 0,
+        "returned": 0,
+        "placed": 0,
+        "kept": 2,
+        "parked": 1,
+        "unplaceable": 3,
+    }
+    found: dict[str, object] = {"first_epoch": 1, "last_epoch": 1, "epochs": [line]}
+    cluster.answer("GET", "/groups/connect/history?limit=50", found)
+    heading, told = run("history", "--url", cluster.url).out.splitlines()
+    assert heading.split("KEPT")[1].split() == ["PARKED", "LEFT", "OUT", "SETTLED"]
+    assert told.split()[-6:] == ["0", "2", "1", "3", "0.024", "s"]
 
 
 def test_the_history_can_be_as_short_as_wanted(run: Run, data_dir: Path) -> None:

@@ -1,14 +1,18 @@
 """`log story` against real log files; no cluster runs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from cli import written
 from cli.conftest import Run
 
 from fairlead.events.codec import TYPES
-from fairlead.events.records import Tombstone
-from fairlead.runtime.cli.log_words import TELL
+from fairlead.events.model import Cause, Resource, Scope, Why
+from fairlead.events.records import GroupMetadata, Operator, Tombstone
+from fairlead.projections.chapters import Answer, Chapter, Seat
+from fairlead.runtime.cli.log_story import tell
+from fairlead.runtime.cli.log_words import TELL, Narrator
 
 TOLD = """\
 epoch 1  2013-01-01T00:26:40.000Z  member-joined w1
@@ -25,6 +29,20 @@ epoch 3  2013-01-01T00:26:40.000Z  session-expired w2
 
 def test_each_epoch_is_told_with_its_cause_and_what_it_led_to(run: Run, data_dir: Path) -> None:
     assert run("log", "story", "--data-dir", data_dir) == (0, TOLD, "")
+
+
+def test_what_stopped_because_nobody_may_run_it_is_told_with_who_had_it() -> None:
+    a, seat = Resource("a"), Seat(written.URL_1, written.W1)
+    answer = Answer(4, 2_000, "balanced", seat, {}, (), (), (), {}, {a: "no"}, frozenset())
+    bump = GroupMetadata(4, Cause(Why.WORKER_DRAINED, written.URL_1), 1_000, "rest")
+    chapter = Chapter(bump, (), replace(answer, displaced={a: seat}))
+    assert list(tell(chapter)) == [
+        "epoch 4  1970-01-01T00:00:01.000Z  worker-drained w1 (asked by rest)",
+        "    answered by assignment epoch 4 after 1.000 s, balanced at w1(1b9d6bcd)",
+        "    stopped   a at w1(1b9d6bcd)",
+        "    left out  a: no",
+        "    kept      0",
+    ]
 
 
 def test_a_story_can_begin_and_end_at_an_epoch(run: Run, data_dir: Path) -> None:
@@ -54,6 +72,16 @@ def test_programs_get_the_whole_story(run: Run, data_dir: Path) -> None:
     assert [each["id"] for each in answer["placed"]] == [
         str(each) for each in (written.FLIGHTS, *written.TASKS)
     ]
+
+
+def test_the_end_of_an_order_names_whom_it_was_for_as_the_order_did() -> None:
+    ended = [
+        (Scope.WORKER.value, written.URL_1, -1),
+        (Scope.RESOURCE.value, "a", -1),
+        (Scope.RESOURCE.value, "a", 3),
+    ]
+    told = [Narrator().tell(Tombstone(Operator, key)) for key in ended]
+    assert told == ["gone: worker w1", "gone: resource a", "gone: resource a-3"]
 
 
 def test_every_kind_of_record_has_its_words() -> None:

@@ -33,7 +33,7 @@ UNCHANGED: dict[str, Any] = {
 
 def a_round(cause: str, subject: str, **counts: int) -> dict[str, Any]:
     causes = [{"cause": cause, "subject": subject}]
-    return {"causes": causes, "moved": 0, "placed": 0, "retired": 0, **counts}
+    return {"causes": causes, "moved": 0, "placed": 0, "retired": 0, "displaced": 0, **counts}
 
 
 def load(connectors: int, tasks: int) -> dict[str, int]:
@@ -52,6 +52,7 @@ PLAN = {
         a_round("member-joined", "new-1", moved=3),
         a_round("connector-deleted", "a", retired=1),
         a_round("from-the-future", "x"),
+        a_round("worker-drained", "127.0.0.1:8083/w2", moved=1, displaced=2),
     ],
     "moves": [
         {
@@ -94,9 +95,12 @@ PLAN = {
     "splits": [
         {"connector": "flights", "before": 3, "after": 4, "is_most": True},
         {"connector": "trains", "before": 2, "after": 2, "is_most": False},
+        {"connector": "c", "before": 1, "after": 1, "is_most": False},
     ],
+    "cold": [W1, W2],
     "stays": 17,
     "handovers": 5,
+    "warnings": ["c: unknown key tag: it has no effect; did you mean tags?"],
 }
 TABLE = """\
 Group:     connect, Reconciling at epoch 12; planned from where it comes to rest
@@ -104,8 +108,10 @@ Assignor:  balanced
 Epoch:     member-joined new-1: 3 move
 Epoch:     connector-deleted a: 1 stop
 Epoch:     from-the-future x: nothing moves
+Epoch:     worker-drained w2: 1 move, 2 find no place any more
 Tasks:     flights has 3, will have 4, if it makes as many as it may
 Tasks:     trains keeps 2
+Tasks:     c keeps 1 until a worker runs it: only then it splits anew
 
 RESOURCE   FROM  TO     WHY                EXPECTED DOWNTIME
 flights-1  w1    new-1  balance            0.24 s, p99 1.91 s (31 measured)
@@ -119,10 +125,12 @@ w1      1           3      4       3
 w2      1 > -       2 > -  3 > -   0
 new-1   - > 0       - > 2  - > 2   0
 
-Unplaceable:  c c-0: needs tag gpu: no worker that takes work meets this
-Parked:       b-0 until 2013-01-01T00:31:40.000Z
-Verdict:      3 of 20 resources move, 17 stay; 1 start; 1 stop; 2 can not be placed; 5 hand-overs on
-              the way
+Not warm yet:  w1 w2: what they will take then is not in this plan
+Warning:       c: unknown key tag: it has no effect; did you mean tags?
+Unplaceable:   c c-0: needs tag gpu: no worker that takes work meets this
+Parked:        b-0 until 2013-01-01T00:31:40.000Z
+Verdict:       3 of 21 resources move, 17 stay; 1 start; 1 stop; 2 can not be placed; 5 hand-overs
+               on the way
 """
 
 
@@ -136,6 +144,23 @@ def test_a_plan_that_changes_nothing_says_so(run: Run, cluster: Cluster) -> None
     ended = run("plan", "--drain", "w1", "--url", cluster.url)
     assert "\nnothing moves, starts or stops\n" in ended.out
     assert ended.out.endswith("\nVerdict:  0 of 5 resources move, 5 stay\n")
+
+
+def test_workers_of_one_name_are_told_apart_by_their_members(run: Run, cluster: Cluster) -> None:
+    lost = {"worker": "127.0.0.1:8083/w1", "member_id": "0123456789"}
+    workers = [{**each, "before": load(0, 1), "after": None, "stays": 0} for each in (W1, lost)]
+    stops = [{"id": "a", "giver": W1}, {"id": "b", "giver": lost}]
+    cluster.answer("POST", PATH, {**UNCHANGED, "workers": workers, "stops": stops, "stays": 0})
+    lines = run("plan", "--delete", "a", "--url", cluster.url).out.splitlines()
+    named = [line.split()[:2] for line in lines]
+    assert [each for each in named if each[:1] in (["a"], ["b"])] == [
+        ["a", "w1(W1)"],
+        ["b", "w1(01234567)"],
+    ]
+    assert [each[0] for each in named if each and each[0].startswith("w1")] == [
+        "w1(W1)",
+        "w1(01234567)",
+    ]
 
 
 def test_programs_are_given_the_whole_plan(run: Run, cluster: Cluster) -> None:
@@ -187,6 +212,14 @@ def test_only_what_is_asked_for_is_sent(run: Run, cluster: Cluster) -> None:
     assert cluster.asked == [Asked("POST", "/groups/a%2Fb/plan", {"add_workers": 1})]
 
 
+def test_a_zone_without_a_name_is_left_for_the_cluster_to_refuse(
+    run: Run, cluster: Cluster
+) -> None:
+    cluster.answer("POST", PATH, PLAN)
+    run("plan", "--add-worker", "1", "--zone", "", "--url", cluster.url)
+    assert cluster.asked == [Asked("POST", PATH, {"add_workers": 1, "worker": {"zone": ""}})]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -206,6 +239,11 @@ def test_only_what_is_asked_for_is_sent(run: Run, cluster: Cluster) -> None:
         (
             ["--scale", "a=12345678901"],
             "--scale 'a=12345678901': CONNECTOR=N is expected, such as flights=8",
+        ),
+        (["--scale", "a=2", "--scale", "a=3"], "--scale says 2 and 3 of a: which one?"),
+        (
+            ["--scale", "a=0"],
+            "--scale 'a=0': no connector has less than one task; --delete ends it",
         ),
         (["-f", "c"], "c holds no connector: name and config are expected"),
     ],

@@ -52,9 +52,9 @@ class Scribe(Coordinator):
         self.command(ReportStatus("connect", holder, (update,)))
 
 
-def grown() -> Scribe:
+def grown(ahead_ms: int = TIME_MS) -> Scribe:
     """W1 alone with A to D at epoch 1; then W2 joins at epoch 2 and both settle."""
-    scribe = Scribe()
+    scribe = Scribe(ahead_ms)
     scribe.configure("A B C D")
     scribe.at(1_000).join("W1")
     scribe.at(1_500).compute()

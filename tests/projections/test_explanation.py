@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from coordinator import resource, resources
-from projections.annals import Scribe
+from projections.annals import Scribe, grown
 
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -187,6 +187,30 @@ def test_a_drained_worker_gives_up_its_work_because_of_the_constraint() -> None:
     )
 
 
+def test_work_that_nobody_may_take_is_given_up_by_who_had_it_once() -> None:
+    scribe = shared()
+    scribe.at(9_000).command(Cordon("connect", "W2", drain=True))
+    snapshot = scribe.at(9_100).prepare("W1")
+    shares = {"W1": resources("A B D"), "W2": resources("")}
+    scribe.install("W1", snapshot, Assignment(shares, unplaceable={C: "nobody can"}))
+    scribe.at(9_200).beat("W2", "C D")
+    scribe.at(9_300).says(C, RunState.UNASSIGNED)
+    scribe.at(9_400).beat("W2", "")
+    scribe.at(9_500).settle()
+    scribe.at(10_000).join("W3")
+    snapshot = scribe.at(10_100).prepare("W1")
+    shares["W3"] = resources("")
+    scribe.install("W1", snapshot, Assignment(shares, unplaceable={C: "nobody can"}))
+    drain = Reason(Kind.CONSTRAINT, "drain")
+    told = scribe.explained(3)
+    assert told.handovers == (
+        Handover(C, drain, W2, asked_ms=9_200, stopped_ms=9_300, revoked_ms=9_400),
+        replace(told.handovers[1], resource=D, reason=drain, giver=W2, taker=W1),
+    )
+    assert told.phases[2] == Phase("revoke", 9_100, 9_400, "all were asked after 0.100 s")
+    assert scribe.explained(4).handovers == ()
+
+
 def test_work_that_is_pinned_elsewhere_moves_because_of_the_constraint() -> None:
     scribe = shared()
     scribe.at(9_000).command(Place("connect", A, pins=("http://w2",)))
@@ -198,6 +222,33 @@ def test_work_that_is_pinned_elsewhere_moves_because_of_the_constraint() -> None
         "B": BALANCE,
         "C": BALANCE,
     }
+
+
+def test_where_the_word_of_a_stop_never_came_the_downtime_counts_from_its_acknowledgement() -> None:
+    scribe = grown(ahead_ms=0)
+    scribe.at(9_000).says(C, RunState.RUNNING)
+    (c, d) = scribe.explained(2).handovers
+    assert (c.stopped_ms, c.revoked_ms, c.downtime_ms, c.downtime_at_least_ms) == (
+        None,
+        5_900,
+        None,
+        3_100,
+    )
+    assert (d.up_ms, d.downtime_at_least_ms) == (None, None)
+
+
+def test_what_is_asked_for_and_not_granted_yet_has_not_started() -> None:
+    scribe = Scribe(ahead_ms=0)
+    scribe.configure("A B C D")
+    scribe.at(1_000).join("W1")
+    scribe.at(1_500).compute()
+    scribe.at(1_700).settle()
+    scribe.at(5_000).join("W2")
+    scribe.at(5_200).compute()
+    assert scribe.explained(2).phases[3:] == (
+        Phase("release", 5_200, note="0 of 2 so far"),
+        Phase("start", None, note="0 of 2 so far"),
+    )
 
 
 def test_what_another_target_gave_elsewhere_before_it_ran_is_not_waited_for() -> None:
@@ -289,6 +340,7 @@ def test_the_history_is_a_line_for_each_epoch(tmp_path: Path) -> None:
             "returned": 0,
             "parked": 0,
             "unplaceable": 0,
+            "displaced": 0,
             "retired": 0,
         }
 

@@ -44,6 +44,7 @@ def test_the_history_has_a_line_for_each_epoch(house: House) -> None:
         "placed": 1,
         "parked": 0,
         "unplaceable": 0,
+        "displaced": 0,
         "retired": 0,
     }
     joined = {"cause": "member-joined", "subject": "127.0.0.1:8083/w1", "actor": None}
