@@ -34,6 +34,7 @@ KNOWN_ONLY_TO = {
         "events/log/frame.py",
         "events/wire.py",
         "actors/host_messages.py",
+        "runtime/assignors/telling.py",
     ),
     "lmdb": ("events/log/*.py",),
     "thespian": ("actors/actor.py", "actors/transport.py"),

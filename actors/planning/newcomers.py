@@ -5,15 +5,17 @@ the one that the next worker of that node is given: where two workers have an eq
 their names decide, and an order that stands for the name stands for the newcomer.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from ...events.abilities import written
 from ...events.group import Group
 from ...events.model import Assignor
 from ...events.records import MemberMetadata
 from ..assignors import balanced
+from ..assignors.interface import Worker, plain_metadata
 from ..messages.heartbeat import JOIN_EPOCH, Heartbeat
 from .changes import AddWorkers
+from .rehearsal import Understudy
 
 FIRST = MemberMetadata(
     "",
@@ -30,25 +32,34 @@ FIRST = MemberMetadata(
 """What the first worker of a group says where nothing else is known."""
 
 
-def newcomer(group: Group, member_id: str, change: AddWorkers) -> Heartbeat:
-    """Return the join of a worker that is added."""
+def newcomer(
+    group: Group, member_id: str, change: AddWorkers, assignors: Mapping[str, Understudy]
+) -> Heartbeat:
+    """Return the join of a worker that is added, with what its assignors say for it."""
     members = (member.metadata for member in group.members.values())
     like = max(members, key=lambda each: (each.joined_epoch, each.member_id), default=FIRST)
-    assignors = tuple(
-        replace(each, reason=0, metadata=written(change.abilities)) for each in like.assignors
-    )
+    url, able = _free_url(group, like), change.abilities
+    worker = Worker(url.rpartition("/")[2], change.zone, able.tags, able.capacity)
+    spoken = tuple(_spoken(each, assignors.get(each.name), worker) for each in like.assignors)
     return Heartbeat(
         group.group_id,
         member_id,
         JOIN_EPOCH,
         incarnation=member_id,
         rack=change.zone,
-        url=_free_url(group, like),
+        url=url,
         rebalance_timeout_ms=like.rebalance_timeout_ms,
-        assignors=assignors or None,
+        assignors=spoken or None,
         server_assignor=like.server_assignor,
         owned=(),
     )
+
+
+def _spoken(like: Assignor, assignor: Understudy | None, worker: Worker) -> Assignor:
+    if assignor is None:
+        return replace(like, reason=0, metadata=plain_metadata(worker).content)
+    said = assignor.metadata(worker)
+    return replace(like, version=said.version, reason=said.reason, metadata=said.content)
 
 
 def _free_url(group: Group, like: MemberMetadata) -> str:

@@ -5,13 +5,15 @@ assignor computes each target, and every member goes all the way to it before th
 comes. So what is rehearsed is what becomes of a group that is left alone meanwhile.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from ...events.evolve import evolve
 from ...events.group import Group, Member
 from ...events.model import NOTHING, MemberState, Resources
 from ...events.records import GroupMetadata, Record, TargetAssignment
+from ..assignors.interface import Metadata, Worker
 from ..errors import Error
 from ..group.computing.compute import attend, is_due
 from ..group.computing.outlook import foresee
@@ -27,7 +29,17 @@ from ..messages.timers import ContinueMoves
 ROUNDS_MAX = 10_000
 """How many further rounds of moves a rehearsal waits for."""
 
-Assign = Callable[[Snapshot], Assignment]
+
+class Understudy(Protocol):
+    """An assignor as a rehearsal asks it: what it would say and make, with no effect on it."""
+
+    def metadata(self, worker: Worker) -> Metadata:
+        """Return what it says for a worker that joins."""
+        ...
+
+    def assign(self, group: Snapshot) -> Assignment:
+        """Return what it makes of a group."""
+        ...
 
 
 class CannotPlan(Exception):  # noqa: N818  # says what happened
@@ -53,10 +65,10 @@ class Rehearsal:
     clock, but where an assignor makes its moves in rounds: then it goes on to the next.
     """
 
-    def __init__(self, group: Group, assignors: Mapping[str, Assign], now_ms: int) -> None:
+    def __init__(self, group: Group, assignors: Mapping[str, Understudy], now_ms: int) -> None:
         self.group = foresee(group, ())
         self.now_ms = now_ms
-        self._assignors = assignors
+        self.assignors = assignors
         self.newcomers: dict[str, str] = {}
         """The member ids of those who were added, new-1, new-2 and so on, by their urls."""
         settings = effective(Settings(), group.configs)
@@ -129,14 +141,14 @@ class Rehearsal:
 
     def _assigned(self, snapshot: Snapshot) -> Assignment:
         name = snapshot.assignor
-        if name not in self._assignors:
+        if name not in self.assignors:
             raise CannotPlan(
                 Error.UNSUPPORTED_ASSIGNOR,
-                f"the group's assignor is {name}, which runs in the assignor process alone: what"
-                f" it would do can not be told; plans can be made with {_listed(self._assignors)}",
+                f"the group's assignor is {name}, which this node is not set to run: what it would"
+                f" do can not be told; plans can be made with {_listed(self.assignors)}",
             )
         try:
-            return self._assignors[name](snapshot)
+            return self.assignors[name].assign(snapshot)
         except CannotPlan:
             raise
         except Exception as error:

@@ -61,7 +61,7 @@ def _add(rehearsal: Rehearsal, change: AddWorkers) -> Iterator[Step]:
     for _ in range(change.count):
         names = map("new-{}".format, count(len(rehearsal.newcomers) + 1))
         member_id = next(name for name in names if name not in rehearsal.group.members)
-        join = newcomer(rehearsal.group, member_id, change)
+        join = newcomer(rehearsal.group, member_id, change, rehearsal.assignors)
         _heard(rehearsal.carry_out(join))
         rehearsal.newcomers[join.url or member_id] = member_id
         yield from rehearsal.rest()

@@ -100,17 +100,12 @@ def rest_command(config: Config, url: str) -> Sequence[str]:
     """Return what Python is to run as the node's REST process."""
     folder, group = str(config.data_path), config.group_id
     options = ("--data-dir", folder, "--group", group, "--listener", url)
-    pace = {
-        "moves.per.round": config.assignor_moves_per_round,
-        "moves.interval.ms": config.assignor_moves_interval_ms,
-    }
-    settings = [part for key in pace for part in ("--assignor", f"{key}={pace[key]}")]
     able = config.abilities()
     traits = [part for tag in sorted(able.tags) for part in ("--tag", tag)]
     traits += ["--capacity", str(able.capacity)]
     if config.client_rack:
         traits += ["--zone", config.client_rack]
-    return ("-m", "fairlead.runtime.rest", *options, *settings, *traits)
+    return ("-m", "fairlead.runtime.rest", *options, *traits)
 
 
 def down(config: Config) -> int:

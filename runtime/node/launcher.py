@@ -18,6 +18,7 @@ import psutil
 
 from ...actors.actor import Address, CannotStartError, Door, System, UnreachableError, start_system
 from ..spark import tether
+from .assignor_file import write_assignors
 from .run_folder import NodeFile, RunFolder
 from .spec import AllLeft, Begin, Begun, DescribeNode, NodeSpec, NodeView, ShutDown
 from .supervisor import Supervisor
@@ -81,6 +82,7 @@ class Launcher:
                 self._node.group_id,
             )
         )
+        write_assignors(self._node.data_dir, self._node.assignors)
         if self._rest is not None:
             self._rest.start()
 

@@ -25,6 +25,11 @@ class EngineSpec:
     grace_ms: int = 5_000
 
 
+def assignor_log(data_dir: Path) -> Path:
+    """Return where what assignors print is kept, and where one was when it was ended."""
+    return data_dir / "logs" / "assignor.log"
+
+
 @dataclass(frozen=True, slots=True)
 class AssignorSpec:
     """What computes for the workers: names in the order of preference, and their settings.
@@ -72,8 +77,8 @@ class NodeSpec:
 
     @property
     def assignor_log(self) -> Path:
-        """Return where what assignors print is kept, and where one was when it was ended."""
-        return self.data_dir / "logs" / "assignor.log"
+        """Return where that of this node is."""
+        return assignor_log(self.data_dir)
 
     def url(self, worker: str) -> str:
         """Return a worker's identity in its group: it outlives the worker's processes."""

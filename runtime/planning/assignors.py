@@ -1,17 +1,30 @@
-"""The assignors that plans can be computed with: fairlead's own.
+"""The assignors that a plan is computed with: fairlead's own here, those of others apart."""
 
-Code of others runs in the assignor process alone, never beside the REST interface.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 
 from ...actors.assignors.built_in import BUILT_IN
-from ...actors.planning.rehearsal import Assign
+from ...actors.planning.rehearsal import Understudy
+from ..node.spec import AssignorSpec
+from .understudies import Understudies
 
 NO_CONF: Mapping[str, str] = MappingProxyType({})
 
 
-def built_in_assignors(conf: Mapping[str, str] = NO_CONF) -> Mapping[str, Assign]:
-    """Return what each of them computes with, by name, as these settings have it."""
-    return {name: make(conf).assign for name, make in BUILT_IN.items()}
+def built_in_assignors(conf: Mapping[str, str] = NO_CONF) -> Mapping[str, Understudy]:
+    """Return fairlead's own, by name, as these settings have them."""
+    return {name: make(conf) for name, make in BUILT_IN.items()}
+
+
+@contextmanager
+def all_assignors(
+    spec: AssignorSpec, log_file: Path, late_at: float
+) -> Generator[Mapping[str, Understudy]]:
+    """Give those of others too that a node's workers may use, for the length of one plan.
+
+    They are ended when it is `late_at`, monotonic; what they print goes to `log_file`.
+    """
+    with Understudies(spec, log_file, late_at) as others:
+        yield {**built_in_assignors(spec.conf), **others.cast()}

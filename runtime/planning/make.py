@@ -3,25 +3,28 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
+from ...actors.errors import Error
 from ...actors.planning.changes import Change, PutConnector, Scale
-from ...actors.planning.rehearsal import Assign, Rehearsal, Step
+from ...actors.planning.rehearsal import CannotPlan, Rehearsal, Step, Understudy
 from ...actors.planning.rehearse import rehearse
 from ...events.group import Group
 from ...events.model import GroupState, Resource
-from ...events.records import MemberMetadata
-from ...projections.answers import answer_of, homes_in
+from ...projections.answers import Homes
 from ...projections.chapters import Seat
 from ...projections.downtimes import Measured
 from ...projections.reasons import RETURN, Reason
 from .plan import Expected, Plan, PlannedMove, Round, Split, WorkerPlan
 from .standing import Standing, standing_of
 
+_UNKNOWN: Final = frozenset({Error.UNKNOWN_MEMBER_ID, Error.UNKNOWN_CONNECTOR})
+
 
 def make_plan(
     group: Group,
     changes: Sequence[Change],
-    assignors: Mapping[str, Assign],
+    assignors: Mapping[str, Understudy],
     measured: Measured,
     now_ms: int,
 ) -> Plan:
@@ -34,10 +37,16 @@ def make_plan(
     for _ in rehearsal.rest():
         pass  # what is under way already is not of these changes' making
     before = standing_of(rehearsal)
-    journey = _Journey(dict(before.homes))
-    for change in changes:
-        for step in rehearse(rehearsal, change):
-            journey.go(rehearsal, step)
+    journey = _Journey(Homes(rehearsal.group))
+    for number, change in enumerate(changes):
+        try:
+            for step in rehearse(rehearsal, change):
+                journey.go(rehearsal, step)
+        except CannotPlan as refused:
+            if number and refused.error in _UNKNOWN:
+                text = f"{refused}, once the other changes of this plan are made"
+                raise CannotPlan(refused.error, text) from None
+            raise
     compared = _Comparison(before, standing_of(rehearsal), journey, measured)
     return compared.plan(group, changes)
 
@@ -46,21 +55,20 @@ def make_plan(
 class _Journey:
     """What changes hands from target to target, and who had everything last."""
 
-    homes: dict[Resource, MemberMetadata]
+    homes: Homes
     rounds: list[Round] = field(default_factory=list[Round])
     reasons: dict[Resource, Reason] = field(default_factory=dict[Resource, Reason])
 
     def go(self, rehearsal: Rehearsal, step: Step) -> None:
         """Hold the target that the rehearsed group has now against the one before."""
         group = rehearsal.group
-        answer = answer_of(group, step.target, self.homes, rehearsal.now_ms, step.bumps)
+        answer = self.homes.answer(group, step.target, rehearsal.now_ms, step.bumps)
         causes = tuple(bump.cause for bump in step.bumps)
         moved = len(answer.moved) + len(answer.returned)
-        self.rounds.append(Round(causes, moved, len(answer.placed), len(answer.retired)))
+        counts = (len(each) for each in (answer.placed, answer.retired, answer.displaced))
+        self.rounds.append(Round(causes, moved, *counts))
         self.reasons.update(answer.reasons)
-        for resource in answer.retired:
-            del self.homes[resource]
-        self.homes.update(homes_in(group))
+        self.homes.move(group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,7 @@ class _Comparison:
             self.after.unplaceable,
             [*self._workers()],
             [*self._splits(changes)],
+            sorted(self.after.cold),
         )
 
     def _stays(self, resource: Resource) -> bool:
@@ -139,5 +148,5 @@ class _Comparison:
 
 def _is_settled(group: Group) -> bool:
     """Tell whether nothing moves any more, nor is about to."""
-    at_rest = group.state in {GroupState.STABLE, GroupState.EMPTY}
+    at_rest = group.state in {GroupState.STABLE, GroupState.EMPTY, GroupState.DEAD}
     return at_rest and not group.schedule.again_at_ms and not group.target.retry_at_ms

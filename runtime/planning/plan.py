@@ -17,6 +17,8 @@ class Round:
     moved: int
     placed: int
     retired: int
+    displaced: int
+    """What runs, and finds no place any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ class Plan:
     workers: Sequence[WorkerPlan]
     splits: Sequence[Split]
     """Of the connectors that the changes are about."""
+    cold: Sequence[Seat]
+    """Workers that can take nothing yet: the plan knows nothing of when they can."""
 
     @property
     def stays(self) -> int:
@@ -138,6 +142,7 @@ class Plan:
             ],
             "workers": [_worker(each) for each in self.workers],
             "splits": [_split(each) for each in self.splits],
+            "cold": [_seat(each) for each in self.cold],
             "stays": self.stays,
             "handovers": self.handovers,
         }
@@ -149,6 +154,7 @@ def _round(each: Round) -> Document:
         "moved": each.moved,
         "placed": each.placed,
         "retired": each.retired,
+        "displaced": each.displaced,
     }
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ...actors.group.computing.snapshot import snapshot_of
 from ...actors.planning.rehearsal import Rehearsal
+from ...events.abilities import is_warm, said_for
 from ...events.group import Group
 from ...events.model import Grants, Resource, Resources
 from ...events.records import MemberMetadata
@@ -29,6 +30,8 @@ class Standing:
     unplaceable: Mapping[Resource, str]
     added: Mapping[str, str]
     """How the workers that were added are called, by their urls."""
+    cold: frozenset[Seat]
+    """Members that say that they can take nothing yet."""
 
 
 def standing_of(rehearsal: Rehearsal) -> Standing:
@@ -46,7 +49,12 @@ def standing_of(rehearsal: Rehearsal) -> Standing:
         group.schedule.parked,
         dict(_left_out(group, homes)),
         dict(added),
+        frozenset(_seat(each, added) for each in members.values() if _is_cold(group, each)),
     )
+
+
+def _is_cold(group: Group, member: MemberMetadata) -> bool:
+    return not is_warm(said_for(group.target.assignor, member.assignors).metadata)
 
 
 def _seat(metadata: MemberMetadata, added: Mapping[str, str]) -> Seat:

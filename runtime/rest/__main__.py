@@ -26,8 +26,8 @@ from ...events.abilities import Abilities
 from ...projections.metrics import Exposition, RequestMetrics
 from ..config.secrets import Vault
 from ..connectors.plugins import find_plugins
-from ..node.spec import Traits
-from ..planning.assignors import built_in_assignors
+from ..node.assignor_file import read_assignors
+from ..node.spec import Traits, assignor_log
 from .app import make_app
 from .gateway import Gateway
 from .listeners import DEFAULT, CannotListen, listen, parse, where
@@ -65,9 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
     gateway = Gateway(options.data_dir)
     try:
         service = _service(options.data_dir, options.group, gateway, key)
-        assignors = built_in_assignors(dict(options.assignor))
         traits = Traits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
-        _serve(replace(service, assignors=assignors, traits=traits), sockets)
+        _serve(replace(service, traits=traits), sockets)
     finally:
         gateway.close()
     return 0
@@ -81,14 +80,6 @@ def options_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--listener", action="append", metavar="URL", help=f"where to listen, {DEFAULT} if none"
     )
-    parser.add_argument(
-        "--assignor",
-        action="append",
-        default=[],
-        type=_setting,
-        metavar="KEY=VALUE",
-        help="a setting assignor.KEY, by which plans are made as well",
-    )
     parser.add_argument("--zone", help="the zone of the node's workers")
     parser.add_argument("--tag", action="append", default=[], help="a tag of theirs")
     parser.add_argument("--capacity", type=int, default=1, help="the capacity of each")
@@ -96,13 +87,6 @@ def options_parser() -> argparse.ArgumentParser:
         "--parent", type=int, default=os.getppid(), metavar="PID", help="process to die with"
     )
     return parser
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
-    return key, value
 
 
 def _service(data_dir: Path, group_id: str, gateway: Gateway, key: bytes) -> Service:
@@ -119,6 +103,8 @@ def _service(data_dir: Path, group_id: str, gateway: Gateway, key: bytes) -> Ser
         vault=Vault(key),
         requests=requests,
         exposition=Exposition(release, requests),
+        assignors=read_assignors(data_dir),
+        assignor_log=assignor_log(data_dir),
     )
 
 

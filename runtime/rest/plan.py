@@ -2,30 +2,34 @@
 
 The group's log is all that is read, and no actor is asked: a plan can be had while the group
 rebalances, and `settled` is then false. A connector's config is examined as if it were sent.
+Assignors of others compute in a process that lives for the plan.
 """
 
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from ...actors.assignors.interface import Metadata, Worker
 from ...actors.errors import Error
 from ...actors.group.computing.outlook import foresee
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.planning.changes import Change, PutConnector
-from ...actors.planning.rehearsal import Assign, CannotPlan
+from ...actors.planning.rehearsal import CannotPlan, Understudy
 from ...events.group import Group
 from ...projections.downtimes import Measured
 from ..connectors.common_keys import COMMON, TASKS_MAX
+from ..planning.assignors import all_assignors
 from ..planning.make import make_plan
 from ..planning.plan import Plan
 from . import proposal
 from .bodies import RequiresJson
-from .configs import check_name, named, prepare
+from .configs import check_name, named, prepare, warnings_of
 from .errors import ApiError
 from .replies import known
 from .service import Served, Service
@@ -51,13 +55,16 @@ def plan(service: Served, group: str, body: proposal.Proposal) -> JSONResponse:
     """Tell what would move, start, stop and stay if these changes were made now.
 
     The end state is that of a group that is left alone meanwhile. A downtime is that of past
-    hand-overs, of the connector's own if it had any; null if none was measured.
+    hand-overs, of the connector's own if it had any; null if none was measured. `warnings` are
+    of configs that would be taken as they are: keys that nobody reads.
     """
     known(service, group)
     with _one_at_a_time(service):
         with service.logs.reading(group) as logs:
             copied, measured = foresee(logs.group, ()), logs.downtimes()
-        return JSONResponse(_planned(service, copied, measured, body).to_json())
+        changes = _changes(service, copied, body)
+        planned = _planned(service, copied, measured, changes)
+    return JSONResponse({**planned.to_json(), "warnings": [*_warnings(service, changes)]})
 
 
 @contextmanager
@@ -71,12 +78,12 @@ def _one_at_a_time(service: Service) -> Generator[None]:
         service.planning.release()
 
 
-def _planned(service: Service, group: Group, measured: Measured, body: proposal.Proposal) -> Plan:
-    changes = _changes(service, group, body)
-    late_at = time.monotonic() + PLAN_SECONDS
-    assignors = {name: _in_time(each, late_at) for name, each in service.assignors.items()}
+def _planned(service: Service, group: Group, measured: Measured, changes: Sequence[Change]) -> Plan:
+    late_at, now_ms = time.monotonic() + PLAN_SECONDS, time.time_ns() // 1_000_000
     try:
-        return make_plan(group, changes, assignors, measured, time.time_ns() // 1_000_000)
+        with all_assignors(service.assignors, service.assignor_log, late_at) as assignors:
+            in_time = {name: _InTime(each, late_at) for name, each in assignors.items()}
+            return make_plan(group, changes, in_time, measured, now_ms)
     except CannotPlan as refused:
         status = _STATUS.get(refused.error, HTTPStatus.CONFLICT)
         raise ApiError(status, str(refused)) from None
@@ -84,7 +91,7 @@ def _planned(service: Service, group: Group, measured: Measured, body: proposal.
 
 def _changes(service: Service, group: Group, body: proposal.Proposal) -> Sequence[Change]:
     """Return what is proposed, in its order; raises `ApiError` if that is nothing, or too much."""
-    puts = [_put(service, group, each) for each in body.connectors]
+    puts = _puts(service, group, body.connectors)
     if sum(each.tasks for each in puts) + sum(body.scale.values()) > proposal.TASKS_MAX:
         most = f"a plan is made for at most {proposal.TASKS_MAX} tasks"
         raise ApiError(HTTPStatus.BAD_REQUEST, f"{most}: plan for fewer connectors at once")
@@ -95,16 +102,48 @@ def _changes(service: Service, group: Group, body: proposal.Proposal) -> Sequenc
     return changes
 
 
-def _in_time(assign: Assign, late_at: float) -> Assign:
-    """Return an assignor that gives up on a plan that takes too long."""
+def _warnings(service: Service, changes: Sequence[Change]) -> Iterator[str]:
+    for each in changes:
+        if isinstance(each, PutConnector):
+            for warning in warnings_of(service.plugins, each.config):
+                yield f"{each.connector}: {warning}"
 
-    def assign_in_time(snapshot: Snapshot) -> Assignment:
-        if time.monotonic() > late_at:
+
+@dataclass(frozen=True, slots=True)
+class _InTime:
+    """An assignor that gives up on a plan that takes too long."""
+
+    assignor: Understudy
+    late_at: float
+
+    def metadata(self, worker: Worker) -> Metadata:
+        self._look_at_the_clock()
+        return self.assignor.metadata(worker)
+
+    def assign(self, group: Snapshot) -> Assignment:
+        self._look_at_the_clock()
+        return self.assignor.assign(group)
+
+    def _look_at_the_clock(self) -> None:
+        if time.monotonic() > self.late_at:
             late = f"the plan takes longer than {PLAN_SECONDS} s: plan for fewer changes at once"
             raise CannotPlan(Error.INVALID_ASSIGNMENT, late)
-        return assign(snapshot)
 
-    return assign_in_time
+
+def _puts(
+    service: Service, group: Group, given: Sequence[proposal.PlannedConnector]
+) -> Sequence[PutConnector]:
+    """Return a change for each connector; of several, an error says which one it is about."""
+    puts: list[PutConnector] = []
+    for each in given:
+        try:
+            puts.append(_put(service, group, each))
+        except ApiError as refused:
+            if len(given) == 1:
+                raise
+            told = f"connector {each.name.strip()}: {refused.message}"
+            raise ApiError(refused.status, told) from None
+    return puts
 
 
 def _put(service: Service, group: Group, given: proposal.PlannedConnector) -> PutConnector:

@@ -1,20 +1,20 @@
 """What every route works with, and how it gets hold of it."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 from typing import Annotated, cast
 
 from fastapi import Depends
 from starlette.requests import Request
 
-from ...actors.planning.rehearsal import Assign
 from ...projections.metrics import Exposition, RequestMetrics
 from ..config.secrets import Vault
 from ..connectors.common_keys import CONNECTOR_CLASS
 from ..connectors.plugins import Plugins, PluginUnknown
-from ..node.spec import Traits
-from ..planning.assignors import built_in_assignors
+from ..node.spec import AssignorSpec, Traits
 from .gateway import Commands
 from .logs import Logs
 
@@ -35,8 +35,10 @@ class Service:
     vault: Vault
     requests: RequestMetrics
     exposition: Exposition
-    assignors: Mapping[str, Assign] = field(default_factory=built_in_assignors)
-    """What plans are computed with: fairlead's own assignors, by name."""
+    assignors: AssignorSpec = field(default_factory=AssignorSpec)
+    """What this node's workers compute with: plans are made by the same."""
+    assignor_log: Path = Path(os.devnull)
+    """Where what assignors of others print goes."""
     traits: Traits = field(default_factory=Traits)
     """What sets this node's workers apart from others, unless they are started otherwise."""
     planning: Lock = field(default_factory=Lock)

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from cluster.node import GROUP, Node, eventually
 from cluster.remains import Starts
+from local_assignors.packages import install_example
 from rest.process import running
 
 from fairlead.actors.messages.orders import Cordon
@@ -16,6 +18,7 @@ from fairlead.runtime.cli.main import main
 
 pytestmark = pytest.mark.cluster
 
+EXAMPLE = Path(__file__).parents[2] / "deploy" / "together"
 CONFIG = {
     "connector.class": "SparkPipeline",
     "source.path": "/in",
@@ -77,9 +80,8 @@ def name_of(worker: dict[str, str]) -> str:
 
 
 @contextmanager
-def planner(node: Node, **conf: str) -> Generator[Planner]:
-    settings = [part for key in conf for part in ("--assignor", f"{key}={conf[key]}")]
-    with running(node.data_dir, *settings) as (_, rest):
+def planner(node: Node) -> Generator[Planner]:
+    with running(node.data_dir) as (_, rest):
         yield Planner(node, rest)
 
 
@@ -125,7 +127,7 @@ def test_the_command_tells_the_plan_of_a_cluster_that_runs(
 def test_every_assignor_of_fairlead_can_be_planned_with(start_node: Starts, name: str) -> None:
     pace = {"moves.per.round": "2", "moves.interval.ms": "1000"}
     node = start_node(workers=["w1", "w2"], assignors=[name], assignor_conf=pace)
-    with planner(node, **pace) as group:
+    with planner(node) as group:
         group.put("numbers", 11)
         node.settles("w1", "w2")
         assert group.plan(drain=["w1"])["assignor"] == name
@@ -134,3 +136,22 @@ def test_every_assignor_of_fairlead_can_be_planned_with(start_node: Starts, name
             lambda: node.command(Cordon(GROUP, "w1", drain=True)), "w1 w2 w3", drain=["w1"]
         )
         group.holds_true(lambda: node.remove("w2"), "w1 w3", remove_workers=["w2"])
+
+
+def test_a_plan_is_made_by_an_assignor_of_ones_own_too(
+    start_node: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "node" / "site"
+    install_example(site, EXAMPLE)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    conf = {"salt": "7"}
+    node = start_node(workers=["w1", "w2"], assignors=["together"], assignor_conf=conf)
+    with planner(node) as group:
+        for number in range(6):
+            group.put(f"c{number}", 2)
+        node.settles("w1", "w2")
+        assert group.plan(drain=["w1"])["assignor"] == "together"
+        group.holds_true(lambda: node.add("w3"), "w1 w2 w3", add_workers=1)
+        group.holds_true(
+            lambda: node.command(Cordon(GROUP, "w1", drain=True)), "w1 w2 w3", drain=["w1"]
+        )

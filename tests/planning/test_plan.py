@@ -1,15 +1,16 @@
 """What plans say, whole: of small groups whose every move can be followed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 from coordinator import JOIN, Coordinator, resource
 
 from fairlead.actors.assignors import balanced, incremental
+from fairlead.actors.assignors.built_in import BuiltIn, Computes
 from fairlead.actors.errors import Error
 from fairlead.actors.messages.computing import Assignment, Snapshot
-from fairlead.actors.messages.orders import ConfigureGroup, Place
+from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, Place
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.planning.changes import (
     AddWorkers,
@@ -20,8 +21,8 @@ from fairlead.actors.planning.changes import (
     RemoveWorker,
     Scale,
 )
-from fairlead.actors.planning.rehearsal import Assign, CannotPlan
-from fairlead.events.abilities import Abilities
+from fairlead.actors.planning.rehearsal import CannotPlan
+from fairlead.events.abilities import COLD, Abilities
 from fairlead.events.model import Assignor, Cause, GroupState, Why
 from fairlead.projections.chapters import Seat
 from fairlead.projections.downtimes import Downtime, Measured
@@ -37,6 +38,7 @@ from fairlead.runtime.planning.plan import (
     WorkerPlan,
 )
 
+OWN: Mapping[str, Computes] = {"balanced": balanced.assign}
 UNMEASURED = Measured({}, None)
 BALANCE, DRAIN = Reason(Kind.BALANCE), Reason(Kind.CONSTRAINT, "drain")
 LEFT = Reason(Kind.DEPARTURE, "member-left")
@@ -59,15 +61,16 @@ def at_rest(configured: str, *members: str) -> Coordinator:
 def planned(
     coordinator: Coordinator,
     *changes: Change,
-    assignors: Mapping[str, Assign] | None = None,
+    assignors: Mapping[str, Computes] = OWN,
     measured: Measured = UNMEASURED,
 ) -> Plan:
-    known = {"balanced": balanced.assign} if assignors is None else assignors
+    known = {name: BuiltIn(name, 0, 0, computes) for name, computes in assignors.items()}
     return make_plan(coordinator.group, changes, known, measured, coordinator.now_ms)
 
 
-def a_round(why: Why, subject: str, moved: int = 0, placed: int = 0, retired: int = 0) -> Round:
-    return Round((Cause(why, subject),), moved, placed, retired)
+def a_round(why: Why, subject: str, **counts: int) -> Round:
+    none = dict.fromkeys(("moved", "placed", "retired", "displaced"), 0)
+    return Round((Cause(why, subject),), **none | counts)
 
 
 def a_move(name: str, giver: Seat, taker: Seat, reason: Reason) -> PlannedMove:
@@ -91,6 +94,7 @@ NOTHING_CHANGES = Plan(
         WorkerPlan(W2, Load(0, 2, 2), Load(0, 2, 2), 2),
     ],
     splits=[],
+    cold=[],
 )
 """The plan for a group that shares `FOUR`, where nothing is to be done."""
 
@@ -292,14 +296,30 @@ def test_a_group_that_rebalances_is_planned_from_where_it_comes_to_rest() -> Non
     assert [each.giver for each in plan.moves] == [W2, W2]
 
 
+def test_a_group_that_was_deleted_is_at_rest() -> None:
+    coordinator = at_rest("A")
+    coordinator.carry_out(DeleteGroup("connect"))
+    plan = planned(coordinator, AddWorkers(1))
+    assert (plan.state, plan.settled) == (GroupState.DEAD, True)
+
+
 def test_what_nobody_can_take_is_unplaceable_with_its_reason() -> None:
     coordinator = at_rest("A A-0", "W1", "W2")
     coordinator.carry_out(Place("connect", resource("A"), pins=("W1",)))
     coordinator.settle()
     plan = planned(coordinator, DrainWorker("W1"))
+    assert plan.rounds == [a_round(Why.WORKER_DRAINED, "http://w1", displaced=2)]
     assert plan.unplaceable.keys() == {resource("A"), resource("A-0")}
     assert all("pinned to http://w1" in reason for reason in plan.unplaceable.values())
     assert plan.stops == [(resource("A"), W1), (resource("A-0"), W1)]
+
+
+def test_a_worker_that_is_not_warm_is_named_for_the_plan_gives_it_nothing() -> None:
+    coordinator = at_rest(FOUR, "W1")
+    coordinator.join("W2", replace(JOIN, assignors=(Assignor("balanced", metadata=COLD),)))
+    plan = planned(coordinator, Scale("A", 5))
+    assert plan.cold == [W2]
+    assert plan.starts == [(resource("A-4"), W1)]
 
 
 def test_a_connector_that_nobody_runs_is_not_split() -> None:
@@ -399,13 +419,28 @@ def test_a_change_that_the_group_would_refuse_is_refused(
     assert said in str(caught.value)
 
 
-def test_an_assignor_of_others_is_not_asked() -> None:
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ((RemoveWorker("w1"), RemoveWorker("w1")), "no worker 'w1': there are http://w2"),
+        ((DeleteConnector("A"), Scale("A", 2)), "no connector A: the group has none"),
+    ],
+)
+def test_what_an_earlier_change_took_away_is_missing_because_of_the_plan(
+    changes: Sequence[Change], said: str
+) -> None:
+    with pytest.raises(CannotPlan) as caught:
+        planned(at_rest(FOUR, "W1", "W2"), *changes)
+    assert str(caught.value) == f"there is {said}, once the other changes of this plan are made"
+
+
+def test_an_assignor_that_the_node_has_not_is_named() -> None:
     with pytest.raises(CannotPlan) as caught:
         planned(at_rest(FOUR, "W1"), AddWorkers(1), assignors={"eager": balanced.assign})
     assert caught.value.error is Error.UNSUPPORTED_ASSIGNOR
     assert str(caught.value) == (
-        "the group's assignor is balanced, which runs in the assignor process alone: what it"
-        " would do can not be told; plans can be made with eager"
+        "the group's assignor is balanced, which this node is not set to run: what it would do"
+        " can not be told; plans can be made with eager"
     )
 
 
@@ -424,7 +459,7 @@ def forgets(_: Snapshot) -> Assignment:
         (forgets, "is neither assigned nor parked nor unplaceable"),
     ],
 )
-def test_an_assignor_that_fails_makes_no_plan(assign: Assign, said: str) -> None:
+def test_an_assignor_that_fails_makes_no_plan(assign: Computes, said: str) -> None:
     with pytest.raises(CannotPlan, match=said) as caught:
         planned(at_rest(FOUR, "W1"), AddWorkers(1), assignors={"balanced": assign})
     assert caught.value.error is Error.INVALID_ASSIGNMENT

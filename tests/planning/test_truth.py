@@ -7,7 +7,6 @@ from coordinator import JOIN, Coordinator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors import balanced
 from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -28,11 +27,13 @@ from fairlead.events.abilities import Abilities
 from fairlead.events.model import Assignor, Resource
 from fairlead.events.tokens import token_of
 from fairlead.projections.downtimes import Measured
+from fairlead.runtime.planning.assignors import built_in_assignors
 from fairlead.runtime.planning.make import make_plan
 from fairlead.runtime.planning.plan import Plan
 
 PLACE = "127.0.0.1:8083"
 TASKS_MAX = 7
+OWN = built_in_assignors()
 
 
 @dataclass
@@ -150,7 +151,7 @@ def test_what_a_plan_says_is_what_then_happens(data: st.DataObject, length: int)
         plan = make_plan(
             coordinator.group,
             [change],
-            {"balanced": balanced.assign},
+            OWN,
             Measured({}, None),
             coordinator.now_ms,
         )

@@ -1,15 +1,17 @@
 """`POST /groups/{g}/plan` over a real log: read, examined, computed, and nothing written."""
 
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
+from coordinator import JOIN
 from rest.conftest import House
 
 from fairlead.actors.messages.orders import Cordon, Uncordon
 from fairlead.events.abilities import Abilities
-from fairlead.events.model import Resource, RunState
-from fairlead.runtime.node.spec import Traits
+from fairlead.events.model import Assignor, Resource, RunState
+from fairlead.runtime.node.spec import AssignorSpec, Traits
 from fairlead.runtime.rest import plan as routes
 
 W1 = {"worker": "127.0.0.1:8083/w1", "member_id": "W1"}
@@ -52,6 +54,7 @@ def test_a_plan_tells_what_moves_why_and_what_stays(house: House) -> None:
                     "moved": 2,
                     "placed": 0,
                     "retired": 0,
+                    "displaced": 0,
                 }
             ],
             "moves": [
@@ -74,8 +77,10 @@ def test_a_plan_tells_what_moves_why_and_what_stays(house: House) -> None:
                 {**W2, "before": load(0, 2), "after": load(0, 0), "stays": 0},
             ],
             "splits": [],
+            "cold": [],
             "stays": 3,
             "handovers": 2,
+            "warnings": [],
         },
     )
 
@@ -160,6 +165,25 @@ def test_a_config_that_is_no_good_is_refused_as_when_it_is_created(house: House)
         planned = plan(house, connectors=[{"name": "b", "config": config}])
         assert (planned.status_code, planned.json()) == (created.status_code, created.json())
         assert created.status_code == 400
+
+
+def test_of_several_connectors_the_one_that_is_no_good_is_named(house: House) -> None:
+    live(house, "0")
+    good, bad = {"connector.class": "Locked"}, {"connector.class": "Lockd"}
+    connectors = [{"name": "b", "config": good}, {"name": "c", "config": bad}]
+    alone = plan(house, connectors=connectors[1:]).json()["message"]
+    told = plan(house, connectors=connectors)
+    assert (told.status_code, told.json()["message"]) == (400, f"connector c: {alone}")
+
+
+def test_keys_that_nobody_reads_are_warned_of(house: House) -> None:
+    live(house, "0")
+    config = {"connector.class": "Locked", "pasword": SECRET, "extra.key": "x"}
+    told = plan(house, connectors=[{"name": "b", "config": config}])
+    assert told.json()["warnings"] == [
+        "b: unknown key pasword: it has no effect; did you mean password?"
+    ]
+    assert SECRET not in told.text
 
 
 SENSELESS: list[tuple[dict[str, Any], int, str]] = [
@@ -247,16 +271,24 @@ def test_a_plan_is_sent_as_json(house: House) -> None:
     assert house.client.post("/groups/connect/plan", content=b"{}").status_code == 415
 
 
-def test_a_group_whose_assignor_runs_elsewhere_is_a_conflict(house: House) -> None:
-    live(house, "0")
-    house.scribe.ask("command", Cordon("connect", "w2"))
-    service = house.service
-    object.__setattr__(service, "assignors", {})
-    told = plan(house, drain=["w1"])
+def test_a_group_whose_assignor_this_node_has_not_is_a_conflict(house: House) -> None:
+    house.scribe.ask("join", "W1", replace(JOIN, assignors=(Assignor("mine"),)))
+    told = plan(house, drain=["W1"])
     assert (told.status_code, told.json()["message"]) == (
         409,
-        "the group's assignor is balanced, which runs in the assignor process alone: what it"
-        " would do can not be told; plans can be made with none",
+        "the group's assignor is mine, which this node is not set to run: what it would do can not"
+        " be told; plans can be made with balanced, deferred, eager, incremental,"
+        " simple-cooperative",
+    )
+
+
+def test_an_assignor_of_others_that_is_not_installed_is_named(house: House) -> None:
+    object.__setattr__(house.service, "assignors", AssignorSpec(("mine",)))
+    house.scribe.ask("join", "W1", replace(JOIN, assignors=(Assignor("mine"),)))
+    told = plan(house, drain=["W1"])
+    assert told.status_code == 409
+    assert told.json()["message"].startswith(
+        "no plan can be made with assignor mine: there is no assignor 'mine': name one of"
     )
 
 

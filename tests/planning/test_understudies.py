@@ -1,0 +1,191 @@
+"""A plan asks assignors of others in a process of its own, which it ends in any case."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from coordinator import JOIN, Coordinator
+from local_assignors.packages import ASSIGNOR, install
+
+from fairlead.actors.assignors import deferred
+from fairlead.actors.errors import Error
+from fairlead.actors.group.computing.snapshot import snapshot_of
+from fairlead.actors.messages.assignors import Assigned, Introduced
+from fairlead.actors.messages.computing import Assignment, Snapshot
+from fairlead.actors.planning.changes import AddWorkers
+from fairlead.actors.planning.rehearsal import CannotPlan
+from fairlead.events.abilities import Abilities
+from fairlead.events.model import Assignor, Resource
+from fairlead.projections.downtimes import Measured
+from fairlead.runtime.assignors.results import WrongResultError
+from fairlead.runtime.assignors.telling import read_assigned, read_introduced, written
+from fairlead.runtime.node.spec import AssignorSpec
+from fairlead.runtime.planning.assignors import all_assignors
+from fairlead.runtime.planning.make import make_plan
+from fairlead.runtime.planning.understudies import Understudies
+
+POINT = "mine = shop_rules:Mine"
+SPEC = AssignorSpec(("mine", "balanced"), {"token": "hunter2"})
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where distributions are installed for processes to come; none of these is left over."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    yield tmp_path
+    assert not any(map(_is_of_a_plan, psutil.Process().children(recursive=True)))
+
+
+def opened(site: Path, source: str, seconds: float = PATIENCE_S) -> Understudies:
+    install(site, source, POINT)
+    return Understudies(SPEC, site / "assignor.log", time.monotonic() + seconds)
+
+
+def _is_of_a_plan(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return "understudy" in " ".join(process.cmdline())
+    return False
+
+
+def a_group() -> Coordinator:
+    """W1 has A and its four tasks, and computes with `mine`."""
+    coordinator = Coordinator()
+    coordinator.configure("A A-0 A-1 A-2 A-3")
+    coordinator.join("W1", replace(JOIN, assignors=(Assignor("mine", 0, 2),)))
+    coordinator.settle()
+    return coordinator
+
+
+def a_snapshot() -> Snapshot:
+    return snapshot_of(a_group().group, "mine", 1_000)
+
+
+def why(others: Understudies, snapshot: Snapshot) -> str:
+    with others, pytest.raises(CannotPlan) as caught:
+        others.cast()["mine"].assign(snapshot)
+    assert caught.value.error is Error.INVALID_ASSIGNMENT
+    return str(caught.value)
+
+
+def test_it_computes_as_it_would_for_real_from_settings_that_no_command_line_tells(
+    site: Path,
+) -> None:
+    snapshot = a_snapshot()
+    checked = ASSIGNOR.replace("self.conf = conf", "assert conf == {'token': 'hunter2'}")
+    with opened(site, checked) as others:
+        assert list(others.cast()) == ["mine"], "fairlead's own need no process"
+        assert others.cast()["mine"].assign(snapshot) == deferred.assign(snapshot)
+        (process,) = filter(_is_of_a_plan, psutil.Process().children())
+        assert "hunter2" not in " ".join(process.cmdline())
+
+
+def test_a_plan_tells_what_an_assignor_of_others_would_do_and_say_for_a_newcomer(
+    site: Path,
+) -> None:
+    says = "return Metadata(1, 0, worker.name.encode())"
+    takes = """
+        last = max(group.members.values(), key=lambda member: member.metadata).member_id
+        shares = dict.fromkeys(group.members, ()) | {last: group.configured}
+        return Assignment(shares)
+    """
+    source = ASSIGNOR.replace("return plain_metadata(worker)", says)
+    install(site, source.replace("return deferred.assign(group)", takes.strip()), POINT)
+    joins = AddWorkers(1, "a", Abilities())
+    late_at = time.monotonic() + PATIENCE_S
+    with all_assignors(SPEC, site / "assignor.log", late_at) as assignors:
+        plan = make_plan(a_group().group, [joins], assignors, Measured({}, None), 1_000)
+    assert plan.assignor == "mine"
+    assert {str(each.resource): each.taker.worker for each in plan.moves} == dict.fromkeys(
+        ("A", "A-0", "A-1", "A-2", "A-3"), "new-1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("raise RuntimeError('no luck')", "assignor mine: RuntimeError: no luck (shop_rules.py, "),
+        ("return 7", "assignor mine: WrongResultError: assign returned of type int"),
+        ("import os; os._exit(3)", "its process ended"),
+        ("import os; os.closerange(3, 99); return 7", "its process ended"),
+        ("import time; time.sleep(600)", "it did not answer in time (calling mine.assign)"),
+    ],
+)
+def test_what_goes_wrong_there_is_told(site: Path, does: str, said: str) -> None:
+    seconds = 5 if "sleep" in does else PATIENCE_S
+    source = ASSIGNOR.replace("return deferred.assign(group)", does)
+    assert said in why(opened(site, source, seconds), a_snapshot())
+
+
+def test_one_that_can_not_be_made_is_named_and_what_it_has_started_is_ended(site: Path) -> None:
+    starts = "import subprocess; subprocess.Popen(['sleep', '3600']); raise ValueError('no')"
+    text = why(opened(site, ASSIGNOR.replace("self.conf = conf", starts)), a_snapshot())
+    named = (
+        "no plan can be made with assignor mine: assignor 'mine' can not be made: ValueError: no"
+    )
+    assert text.startswith(named)
+    assert text.endswith("the group was not touched")
+    assert not [each for each in psutil.process_iter() if each.ppid() == 1 and _sleeps(each)]
+
+
+def _sleeps(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return process.cmdline() == ["sleep", "3600"]
+    return False
+
+
+def test_a_plan_that_asks_no_one_starts_no_process(site: Path) -> None:
+    with opened(site, ASSIGNOR) as others:
+        others.cast()
+        assert not any(map(_is_of_a_plan, psutil.Process().children()))
+
+
+A = Resource("a")
+ANSWERS = (
+    Introduced(3, (Assignor("mine", 0, 2, 1, 0, b"\x00\xff"),), ("other said nothing",)),
+    Introduced(0, ()),
+    Assigned(7, None, "no luck"),
+    Assigned(
+        7,
+        Assignment(
+            {"W1": frozenset({A, Resource("a", 0)}), "W2": frozenset()},
+            {Resource("a", 1): 5},
+            {Resource("a", 2): "needs tag gpu"},
+            1,
+            b"\x00",
+            9,
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda each: type(each).__name__)
+def test_an_answer_is_read_as_it_was_written(answer: Introduced | Assigned) -> None:
+    read = read_introduced if isinstance(answer, Introduced) else read_assigned
+    assert read(written(answer)) == answer
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x80",
+        b"\xc1",
+        b"\x90",
+        b"\x91" * 100_000,
+        b"\xdd\xff\xff\xff\xff",
+        written(ANSWERS[0]).replace(b"mine", b"min\xff"),
+        written(ANSWERS[3]).replace(b"needs tag gpu", b"needs tag gp\xff"),
+        *(written(ANSWERS[3])[:length] for length in range(1, 60, 7)),
+    ],
+    ids=lambda data: f"{len(data)} bytes",
+)
+def test_an_answer_that_is_none_is_refused(data: bytes) -> None:
+    for read in (read_introduced, read_assigned):
+        with pytest.raises(WrongResultError):
+            read(data)
