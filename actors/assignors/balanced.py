@@ -25,6 +25,7 @@ KIP-415, and PROTOCOL sections 5 and 7.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from ...events.model import CONNECTOR, NOTHING, Resource, Resources
 from ..messages.computing import Assignment, Snapshot
@@ -60,10 +61,7 @@ def assign(snapshot: Snapshot) -> Assignment:
     crew = muster(snapshot.members)
     parked, back = parked_and_returned(snapshot, crew.takers)
     placeable = snapshot.configured.difference(parked) if parked else snapshot.configured
-    staying = {
-        member: permitted(snapshot, member, share)
-        for member, share in kept(crew, placeable).items()
-    }
+    staying = kept(crew, placeable, partial(permitted, snapshot))
     rest = placeable.difference(*staying.values()) if staying else placeable
     shares, unplaceable = _shared_out(snapshot, crew, back, rest, staying)
     return Assignment(
@@ -106,7 +104,7 @@ def _balance(
     roster: Roster, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
 ) -> Changes:
     """Return what changes hands of one kind; most groups need no more than counting."""
-    if weights and any(weights.get(each, 1) > 1 for each in stock.all()):
+    if weights and len({weights.get(each, 1) for each in stock.all()}) > 1:
         hands = Hands(roster, stock, classes, weights)
         weigh(hands)
         return hands.changes

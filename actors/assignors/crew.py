@@ -5,7 +5,7 @@ drain it. One that is cordoned, or away for a while, keeps what it has and gets 
 One that is drained gives up all, whether or not anybody can take it: it is to be stopped.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...events.abilities import is_warm
@@ -17,6 +17,9 @@ Shares = dict[str, set[Resource]]
 
 Claim = tuple[str, Resources]
 """A member, and resources that it has a reason to be given."""
+
+Permitted = Callable[[str, Resources], Resources]
+"""Returns what of a share a member may run, by its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +68,20 @@ def _heirs(members: Collection[MemberView]) -> Mapping[str, str]:
     }
 
 
-def kept(crew: Crew, placeable: Resources) -> Mapping[str, Resources]:
-    """Return what each keeper keeps of the placeable: its target and what it runs."""
+def kept(crew: Crew, placeable: Resources, permitted: Permitted) -> Mapping[str, Resources]:
+    """Return what each keeper keeps of the placeable: what it may run of its target and its own.
+
+    What is on its way to who takes work goes there, unless that one may not run it any more.
+    """
     if not crew.keepers:
         return {}
     found: dict[str, Resources] = {}
-    rest = _without(placeable, [taker.target for taker in crew.takers])
+    going = [permitted(taker.member_id, taker.target) for taker in crew.takers]
+    rest = _without(placeable, going)
     taken: set[Resource] = set()
     for keeper in crew.keepers:
-        found[keeper.member_id] = ((keeper.target | keeper.owned) & rest) - taken
+        has = ((keeper.target | keeper.owned) & rest) - taken
+        found[keeper.member_id] = permitted(keeper.member_id, has)
         taken |= found[keeper.member_id]
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...events.model import Resource, Resources
 from ..messages.computing import MemberView, Snapshot
 from .crew import Crew, Shares
-from .demands import NO_DEMAND, Demand, demand_of, nobody_meets
+from .demands import NO_DEMAND, Demand, Meeting, demand_of, nobody_meets
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,9 @@ def _allowed(
     takers: Sequence[MemberView], demands: Iterable[Demand]
 ) -> Mapping[Demand, frozenset[str]]:
     """Return who meets each demand; many resources have the same one."""
+    meeting = Meeting(takers)
     return {
-        demand: frozenset(taker.member_id for taker in takers if demand.is_met(taker))
+        demand: frozenset(takers[index].member_id for index in meeting.who(demand))
         for demand in set(demands)
     }
 

@@ -34,7 +34,7 @@ class Demand:
     def is_met(self, member: MemberView) -> bool:
         """Tell whether a member may run such work."""
         needs = self.needs
-        if self.pins and (member.worker or member.member_id) not in self.pins:
+        if self.pins and _name(member) not in self.pins:
             return False
         if needs.zones and member.rack not in needs.zones:
             return False
@@ -49,6 +49,35 @@ def demand_of(snapshot: Snapshot, resource: Resource) -> Demand:
     pins = snapshot.pins.get(resource, ())
     needs = snapshot.needs.get(resource.connector, NO_NEEDS)
     return Demand(pins, needs) if pins or needs is not NO_NEEDS else NO_DEMAND
+
+
+class Meeting:
+    """Finds who of a crew meets a demand, without asking everybody about every demand.
+
+    Pins are looked up by name; of workers of one zone that say the same of themselves, one
+    answers for all.
+    """
+
+    def __init__(self, takers: Sequence[MemberView]) -> None:
+        self._takers = takers
+        self._named: dict[str, list[int]] = {}
+        self._alike: dict[tuple[str | None, bytes], list[int]] = {}
+        for index, taker in enumerate(takers):
+            self._named.setdefault(_name(taker), []).append(index)
+            self._alike.setdefault((taker.rack, taker.metadata), []).append(index)
+
+    def who(self, demand: Demand) -> tuple[int, ...]:
+        """Return the places of all takers that meet a demand, in order."""
+        if demand.pins:
+            named = {index for pin in demand.pins for index in self._named.get(pin, ())}
+            return tuple(sorted(each for each in named if demand.is_met(self._takers[each])))
+        met = (group for group in self._alike.values() if demand.is_met(self._takers[group[0]]))
+        return tuple(sorted(index for group in met for index in group))
+
+
+def _name(member: MemberView) -> str:
+    """Return the name by which pins know a worker."""
+    return member.worker or member.member_id
 
 
 def nobody_meets(demand: Demand, takers: Sequence[MemberView]) -> str:

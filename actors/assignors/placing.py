@@ -6,6 +6,7 @@ assignor from another.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from ...events.model import Resource, Resources
 from ..messages.computing import Assignment, Snapshot
@@ -45,10 +46,8 @@ def _place(
     snapshot: Snapshot, crew: Crew, placeable: Resources, claimed: Shares, deal: Dealing
 ) -> tuple[Shares, dict[Resource, str]]:
     """Return everybody's share of what is not parked, and what nobody can take."""
-    shares: Shares = {
-        member: set(permitted(snapshot, member, share))
-        for member, share in kept(crew, placeable).items()
-    }
+    staying = kept(crew, placeable, partial(permitted, snapshot))
+    shares: Shares = {member: set(share) for member, share in staying.items()}
     free = placeable.difference(*shares.values())
     demanded = place_demanded(snapshot, crew, free, claimed)
     free -= demanded.all

@@ -109,6 +109,14 @@ def test_where_all_weighs_a_lot_it_is_as_if_it_weighed_nothing_special() -> None
     assert shares(group, heavy) == shares(group) == {"W1": "A-0 A-1", "W2": "A-2 A-3"}
 
 
+def test_where_all_weighs_the_same_it_is_as_level_as_demands_permit() -> None:
+    ready, other = worker("W0", "", "gpu", capacity=2), worker("W2", capacity=2)
+    group = snapshot("A-0 B-0", worker("W1", "A-0 B-0", "gpu"), ready, other)
+    group = replace(group, needs={"B": GPU})
+    heavy = {"A-0": 5, "B-0": 5}
+    assert shares(group, heavy) == shares(group) == {"W0": "B-0", "W1": "", "W2": "A-0"}
+
+
 # Spread.
 
 

@@ -109,6 +109,14 @@ def test_without_demands_nobody_could_give_one_and_leave_both_better(group: Snap
         assert not [*improved(tuple(map(len, shares)), capacities)]
 
 
+@given(groups(), st.integers(2, 1000), st.integers(1, 1000))
+def test_what_all_weighs_the_same_is_shared_out_as_if_it_weighed_one(
+    group: Snapshot, tasks: int, connectors: int
+) -> None:
+    weights = {each: tasks if each.is_task else connectors for each in group.configured}
+    assert assign(replace(group, weights=weights)) == assign(group)
+
+
 @given(groups().flatmap(weighed))
 def test_nobody_is_ahead_of_another_by_more_than_the_heaviest_it_could_give(
     group: Snapshot,

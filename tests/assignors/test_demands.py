@@ -128,6 +128,25 @@ def test_nobody_is_given_what_it_does_not_meet_and_all_has_one_place(
         assert all(demand_of(group, each).is_met(group.members[member_id]) for each in share)
 
 
+@whichever
+def test_only_who_is_named_is_asked_and_of_workers_alike_only_one(
+    assign: Assign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    is_met = Demand.is_met
+
+    def noted(demand: Demand, view: MemberView) -> bool:
+        asked.append(view.member_id)
+        return is_met(demand, view)
+
+    crew = [worker(f"W{n}", "", *(["gpu"] if n < 3 else [])) for n in range(9)]
+    group = replace(snapshot("A B", *crew), needs={"A": GPU}, pins={one("B"): ("W7", "W8")})
+    monkeypatch.setattr(Demand, "is_met", noted)
+    made = assign(group)
+    assert (made.members["W0"], made.members["W7"]) == (work("A"), work("B"))
+    assert sorted(asked) == ["W0", "W3", "W7", "W8"]
+
+
 def test_a_demand_names_twenty_of_a_kind_at_most() -> None:
     names = tuple(f"w{n:02}" for n in range(30))
     demand = Demand(names, Needs(frozenset(names), frozenset({"a", "b"})))

@@ -102,6 +102,25 @@ def test_a_cordoned_worker_gives_up_what_is_pinned_to_others(assign: Assign) -> 
     assert made == Assignment({"W1": work("A"), "W2": work("B")})
 
 
+@each_assignor
+@pytest.mark.parametrize(
+    "keeper", [worker("W2", cordoned=True), worker("W2", member_epoch=-2)], ids=["cordoned", "away"]
+)
+def test_what_is_pinned_to_who_runs_it_stays_there_though_it_was_to_go_elsewhere(
+    assign: Assign, keeper: MemberView
+) -> None:
+    w1, w2 = worker("W1", "A"), replace(keeper, owned=work("A"))
+    group = replace(snapshot("A", w1, w2), pins={one("A"): ("W2",)})
+    assert assign(group) == Assignment({"W1": work(""), "W2": work("A")})
+
+
+@each_assignor
+def test_of_two_who_run_it_and_are_cordoned_who_may_keeps_it(assign: Assign) -> None:
+    w1, w2 = (worker(each, "", owned=work("A"), cordoned=True) for each in ("W1", "W2"))
+    group = replace(snapshot("A", w1, w2), pins={one("A"): ("W2",)})
+    assert assign(group) == Assignment({"W1": work(""), "W2": work("A")})
+
+
 def test_pinned_work_counts_in_the_levels() -> None:
     group = snapshot("A-0 A-1 A-2 A-3 B-0 B-1", worker("W1"), worker("W2"))
     pinned = replace(group, pins=dict.fromkeys(work("A-0 A-1"), ("W1",)))

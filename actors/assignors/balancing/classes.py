@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from ....events.model import Resource, Resources
 from ...messages.computing import Snapshot
-from ..demands import Demand, demand_of, nobody_meets
-from .roster import Roster, by_worker
+from ..demands import Demand, Meeting, demand_of, nobody_meets
+from .roster import Roster
 
 ANYWHERE = 0
 
@@ -55,7 +55,7 @@ def classes_of(snapshot: Snapshot, roster: Roster, resources: Resources) -> Clas
     connectors = _needing(snapshot, resources, pinned)
     if not pinned and not connectors:
         return Classes([everyone], {}, {}, {})
-    meeting = _Meeting(roster)
+    meeting = Meeting(roster.takers)
     who = {demand: meeting.who(demand) for demand in {*pinned.values(), *connectors.values()}}
     seated = sorted(set(who.values()) - {(), everyone}, key=lambda some: (-len(some), some))
     numbers = {some: number for number, some in enumerate([everyone, *seated])}
@@ -84,25 +84,3 @@ def _needing(
         return {}
     found = {each[0] for each in resources if each not in pinned} & snapshot.needs.keys()
     return {each: Demand(needs=snapshot.needs[each]) for each in found}
-
-
-class _Meeting:
-    """Finds who meets a demand, without asking everybody about every pin.
-
-    Of workers of one zone that say the same of themselves, one answers for all.
-    """
-
-    def __init__(self, roster: Roster) -> None:
-        self._takers = roster.takers
-        self._by_worker = by_worker(roster)
-        self._alike: dict[tuple[str | None, bytes], list[int]] = {}
-        for index, taker in enumerate(roster.takers):
-            self._alike.setdefault((taker.rack, taker.metadata), []).append(index)
-
-    def who(self, demand: Demand) -> tuple[int, ...]:
-        """Return all takers that meet a demand."""
-        if demand.pins:
-            named = {index for pin in demand.pins for index in self._by_worker.get(pin, ())}
-            return tuple(sorted(each for each in named if demand.is_met(self._takers[each])))
-        met = (group for group in self._alike.values() if demand.is_met(self._takers[group[0]]))
-        return tuple(sorted(index for group in met for index in group))

@@ -1,4 +1,4 @@
-"""Work that all weighs 1 and may not run everywhere: level as can be, with the fewest moves.
+"""Work that weighs the same and may not run everywhere: level, with the fewest moves there can be.
 
 First it is dealt and levelled gift by gift, as weighed work is. What that leaves unlevel, or
 moved for nothing, is put right on the amounts alone. Then the work is dealt anew by these

@@ -36,7 +36,7 @@ class Hands:
         self._tally = stock.tally(roster, self._share)
         self._amounts: dict[int, dict[Sort, int]] = {}
         self._heaviest: dict[int, Collection[Sort]] = {}
-        self._piles: dict[tuple[int, Sort], Pile] = {}
+        self._piles: dict[int, dict[Sort, Pile]] = {}
         self._homeless: dict[Sort, list[Resource]] = {}
         self._tables: dict[int, Table] = {}
         self._tables_of: defaultdict[int, list[Table]] = defaultdict(list)
@@ -106,15 +106,22 @@ class Hands:
         return self._leasts[sort]
 
     def give_up(self, index: int, sort: Sort) -> Resource:
-        """Take from a hand the one of a sort by which the spread gains most; return it."""
-        resource = self._pile(index, sort).take(partial(self._tally.room, index))
+        """Take from a hand the one of a sort by which the spread gains most; return it.
+
+        The tables hear of it only once the taker is reseated: it may have more to give.
+        """
+        resource = self._piles_of(index)[sort].take(partial(self._tally.room, index))
         self.loads[index] -= sort[0]
         self._count(index, sort, -1)
-        for table in self._tables_of[index]:
-            table.reseat(self.roster, index)
         self._tally.move(resource.connector, index, -1)
         self.changes.give_up(index, resource)
         return resource
+
+    def reseat(self, index: int) -> None:
+        """Let a taker that has given have its turn by what it has now, wherever it is seated."""
+        for table in self._tables_of[index]:
+            table.reseat(self.roster, index)
+        self._leasts.clear()
 
     def put_aside(self, index: int, sort: Sort) -> None:
         """Take from a hand one of a sort, and leave it in nobody's."""
@@ -155,8 +162,8 @@ class Hands:
         return Table(self.roster, self.loads, self._tally, [*rooms], rooms)
 
     def _receive(self, index: int, resource: Resource, sort: Sort) -> None:
-        if (index, sort) in self._piles:
-            self._piles[index, sort].add(resource)
+        if index in self._piles:
+            self._piles[index].setdefault(sort, Pile([])).add(resource)
         self.changes.get(index, resource)
         self._count(index, sort, 1)
 
@@ -170,12 +177,14 @@ class Hands:
             if not amounts[sort]:
                 del amounts[sort]
 
-    def _pile(self, index: int, sort: Sort) -> Pile:
-        """Return the pile of a hand; most hands never give, and so are never sorted."""
-        if (index, sort) not in self._piles:
-            alike = [each for each in self._share(index) if self._sort_of(each) == sort]
-            self._piles[index, sort] = Pile(alike)
-        return self._piles[index, sort]
+    def _piles_of(self, index: int) -> dict[Sort, Pile]:
+        """Return the piles of a hand; most hands never give, and so are never sorted."""
+        if index not in self._piles:
+            alike: defaultdict[Sort, list[Resource]] = defaultdict(list)
+            for each in self._share(index):
+                alike[self._sort_of(each)].append(each)
+            self._piles[index] = {sort: Pile(some) for sort, some in alike.items()}
+        return self._piles[index]
 
 
 def _share(changes: Changes, stock: Stock, index: int) -> Resources:

@@ -34,17 +34,15 @@ class Pile:
     looked at anew when their turn comes.
     """
 
-    __slots__ = ("_loose", "_sorted", "size")
+    __slots__ = ("_loose", "_sorted")
 
     def __init__(self, resources: list[Resource]) -> None:
         self._loose = resources
         self._sorted: _Sorted | None = None
-        self.size = len(resources)
 
     def add(self, resource: Resource) -> None:
         """Take in one more."""
         self._loose.append(resource)
-        self.size += 1
 
     def take(self, spread: Spread) -> Resource:
         """Return the one that leaves first, which is on the pile no longer."""
@@ -52,7 +50,6 @@ class Pile:
             before = self._sorted.rest() if self._sorted else ()
             self._sorted = _Sorted([*self._loose, *before], spread)
             self._loose = []
-        self.size -= 1
         return self._sorted.take(spread)
 
 

@@ -4,7 +4,7 @@ That order is the one of their names, taken in turns from the zones: whoever is 
 it spreads the work over the zones first. From here on a taker is its place in that order.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
@@ -56,11 +56,3 @@ def _in_turns(named: Sequence[MemberView]) -> list[MemberView]:
         for place in range(len(by_zone[zone]))
     ]
     return [by_zone[zone][place] for _, zone, place in sorted(placed)]
-
-
-def by_worker(roster: Roster) -> Mapping[str, Sequence[int]]:
-    """Return the takers that a worker's name stands for, by name."""
-    found: dict[str, list[int]] = {}
-    for index, taker in enumerate(roster.takers):
-        found.setdefault(taker.worker or taker.member_id, []).append(index)
-    return found

@@ -54,12 +54,9 @@ class Pool:
         waiting = self.waiting
         while waiting:
             load, index = waiting[0]
-            if load < loads[index]:
-                heapq.heapreplace(waiting, (loads[index], index))
-            elif load > loads[index]:  # it fell, and has a later entry that says so
-                heapq.heappop(waiting)
-            else:
+            if load == loads[index]:
                 break
+            heapq.heapreplace(waiting, (loads[index], index))
 
     def pop(self, index: int) -> None:
         """Take out who is next."""

@@ -7,8 +7,11 @@ than the giver was, so there is an end to it; and one giant among the work does 
 hundreds move. That this moves the least is not promised: to find that out is bin packing.
 """
 
+import heapq
+from bisect import bisect_right
 from operator import mul
 
+from .classes import ANYWHERE
 from .hands import Hands, Sort
 
 
@@ -21,26 +24,86 @@ def weigh(hands: Hands) -> bool:
         fullness = [*map(mul, hands.loads, hands.roster.scales)]
         emptiest = min(fullness)
         for index in sorted(range(len(fullness)), key=fullness.__getitem__, reverse=True):
-            while (sort := _gift(hands, index, emptiest)) is not None:
-                hands.deal(hands.give_up(index, sort), sort)
+            if _is_ahead(hands, index, emptiest):
+                _relieve(hands, index)
                 has_given, is_at_rest = True, False
     return has_given
 
 
-def _gift(hands: Hands, index: int, emptiest: int) -> Sort | None:
-    """Return what a taker is to give next, or None if it is ahead of nobody far enough.
+def _is_ahead(hands: Hands, index: int, emptiest: int) -> bool:
+    """Tell whether a taker has to give.
 
-    Of several classes it gives of that by which it makes another least full. `emptiest` is how
-    full the least full was a while ago: most takers need not look any further.
+    `emptiest` is how full the least full was a while ago: most takers need not look any further.
     """
-    scale = hands.roster.scales[index]
-    fullness = hands.loads[index] * scale
+    fullness = hands.loads[index] * hands.roster.scales[index]
     heaviest = hands.heaviest(index)
     if not heaviest or emptiest + min(heaviest)[0] >= fullness:
-        return None
-    least, number = min((hands.least(sort), sort[1]) for sort in heaviest)
-    if least >= fullness:
-        return None
-    sorts = sorted((sort for sort in hands.amounts(index) if sort[1] == number), reverse=True)
-    fitting = (sort for sort in sorts if hands.least(sort) <= fullness - sort[0] * scale)
-    return next(fitting, sorts[-1])
+        return False
+    return min(map(hands.least, heaviest)) < fullness
+
+
+def _relieve(hands: Hands, index: int) -> None:
+    """Let a taker give until it is ahead of nobody far enough."""
+    giver = _Giver(hands, index)
+    while giver.give():
+        pass
+    hands.reseat(index)
+
+
+class _Giver:
+    """One who gives: its classes wait in a heap, by how full it makes another to get the heaviest.
+
+    While one gives the others only fill up, so that no class is to come earlier than it waits
+    for: it is looked at anew when its turn comes. The one that gave is the first all the same.
+    """
+
+    def __init__(self, hands: Hands, index: int) -> None:
+        self._hands, self._index = hands, index
+        self._weights: dict[int, list[int]] = {}
+        for weight, number in sorted(hands.amounts(index)):
+            self._weights.setdefault(number, []).append(weight)
+        self._queue = [(self._least(number), number) for number in self._weights]
+        heapq.heapify(self._queue)
+
+    def give(self) -> bool:
+        """Give what is to be given next, or tell that this is ahead of nobody far enough."""
+        hands, sort = self._hands, self._gift()
+        if sort is None:
+            return False
+        hands.deal(hands.give_up(self._index, sort), sort)
+        if sort not in hands.amounts(self._index):
+            weight, number = sort
+            self._weights[number].remove(weight)
+        return True
+
+    def _gift(self) -> Sort | None:
+        """Return what is to be given next: of the class by which another is made least full."""
+        hands, scale = self._hands, self._hands.roster.scales[self._index]
+        fullness = hands.loads[self._index] * scale
+        least, number = self._first()
+        if least is None or least >= fullness:
+            return None
+        weights = self._weights[number]
+        fitting = bisect_right(
+            weights,
+            fullness,
+            key=lambda weight: hands.least((weight, number)) + weight * scale,
+        )
+        return weights[max(fitting - 1, 0)], number
+
+    def _first(self) -> tuple[int | None, int]:
+        """Return how full another would be at the least, and the class by which it is that."""
+        queue = self._queue
+        while queue:
+            known, number = queue[0]
+            if not self._weights[number]:
+                heapq.heappop(queue)
+            elif (now := self._least(number)) != known:
+                heapq.heapreplace(queue, (now, number))
+            else:
+                return known, number
+        return None, ANYWHERE
+
+    def _least(self, number: int) -> int:
+        """Return how full another would be, at the least, with the heaviest of a class."""
+        return self._hands.least((self._weights[number][-1], number))

@@ -1,0 +1,76 @@
+"""How a taker of weighed or demanding work gives, one gift after the other."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from assignors.snapshots import after, member, snapshot, work
+
+from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.balancing.classes import classes_of
+from fairlead.actors.assignors.balancing.hands import Hands
+from fairlead.actors.assignors.balancing.roster import roster_of
+from fairlead.actors.assignors.balancing.stock import stocks
+from fairlead.actors.assignors.balancing.table import Table
+from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
+from fairlead.events.abilities import Abilities, written
+from fairlead.events.model import NOTHING, Resource, Resources
+
+TAGS = ("a", "b", "c", "d")
+
+
+def worker(name: str, target: Resources = NOTHING, tags: tuple[str, ...] = TAGS) -> MemberView:
+    said = written(Abilities(1, frozenset(tags)))
+    return replace(member(name, target, metadata=said), worker=name)
+
+
+def of_many_classes(weight: int) -> Snapshot:
+    """Return a group where one has all, of five classes, and each of the others may run some."""
+    everything = frozenset(Resource(each, task) for each in (*TAGS, "z") for task in range(20))
+    newcomers = [worker(f"w-{tag}", tags=(tag,)) for tag in TAGS]
+    group = snapshot(everything, worker("W0", everything), *newcomers)
+    needs = {tag: Needs(tags=frozenset({tag})) for tag in TAGS}
+    weights = {each: weight for each in everything if each.task % 2}
+    return replace(group, needs=needs, weights=weights)
+
+
+@pytest.mark.parametrize("weight", [1, 3], ids=["weighs the same", "weighed"])
+def test_however_much_one_gives_each_table_hears_of_it_once(
+    weight: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reseated = Counter[int]()
+    reseats = Table.reseat
+
+    def counted(table: Table, roster: object, index: int) -> None:
+        reseated[index] += 1
+        reseats(table, roster, index)  # type: ignore[arg-type]
+
+    group = of_many_classes(weight)
+    monkeypatch.setattr(Table, "reseat", counted)
+    made = assign(group)
+    loads = [sum(group.weights.get(each, 1) for each in share) for share in made.members.values()]
+    assert max(loads) - min(loads) <= weight
+    assert reseated == {0: 5}, "there is one table for each class"
+
+
+def test_who_has_given_is_the_next_to_get_if_that_makes_it_the_emptiest() -> None:
+    group = snapshot("A-0 A-1 A-2 B-0 B-1 B-2", worker("W1", work("A-0 A-1 A-2")), worker("W2"))
+    roster = roster_of([*group.members.values()])
+    held = [view.target for view in roster.takers]
+    _, tasks = stocks(held, work("B-0 B-1 B-2"), NOTHING, ())
+    hands = Hands(roster, tasks, classes_of(group, roster, group.configured), {})
+    sort = 1, 0
+    hands.deal_homeless()
+    assert (hands.loads, hands.least(sort)) == ([3, 3], 4)
+    for _ in range(2):
+        hands.give_up(0, sort)
+    hands.reseat(0)
+    assert (hands.loads, hands.least(sort)) == ([1, 3], 2)
+    hands.deal(Resource("B", 9), sort)
+    assert hands.loads == [2, 3]
+
+
+def test_what_one_gave_bit_by_bit_stays_when_it_is_assigned_again() -> None:
+    group = of_many_classes(3)
+    made = assign(group)
+    assert assign(after(group, made)) == made
