@@ -15,7 +15,10 @@ or a group, and are called one at a time:
         def on_assignment(self, assignment: MemberAssignment) -> None: ...
 
 What is raised by any of these, returned by mistake, or never returned at all ends no worker:
-it is told as the error of the attempt, and the target that there is stays.
+it is told as the error of the attempt, and the target that there is stays. The process is
+another one after a crash, a call that took too long, or when its memory is full: what an object
+keeps may be gone at any time, and all that counts is to be found in the snapshot. Processes that
+it starts end with it, and a fork of it ends where the call returns.
 """
 
 from collections.abc import Callable, Mapping
@@ -102,7 +105,11 @@ class ConnectAssignor(Protocol):
         """Return where everything in `group.configured` goes: to a member, parked, or nowhere.
 
         Parked may be only what a loss left, with a deadline that the loss gives; what goes
-        nowhere is unplaceable, with the reason in words. What work demands of its worker
+        nowhere is unplaceable, with the reason in words, of at most 32,000 characters. A member
+        that is not named gets nothing. Nothing but the assignor heeds what operators ordered:
+        the takers that `crew.muster(group.members)` returns are those that may be given
+        anything, its keepers those that may only keep what they have, and whoever is draining
+        is to have nothing. What work demands of its worker
         (`group.pins`, `group.needs`; see `demands`) is to be met: a member may run a resource
         if `demand_of(group, resource).is_met(member)`. A result that breaks any of this is
         refused as a whole, with the resource named, and the target stays as it was.
@@ -110,7 +117,10 @@ class ConnectAssignor(Protocol):
         ...
 
     def on_assignment(self, assignment: MemberAssignment) -> None:
-        """Take note of what the worker has been given by the group, after it changed."""
+        """Take note of what the worker has been given by the group, after it changed.
+
+        A new process is told it anew, unless three in a row ended over the very same.
+        """
         ...
 
 

@@ -54,7 +54,15 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Tell the assignor of that name what its member was given; nothing is answered."""
+    """Tell the assignor of that name what its member was given; `number` tells the answer."""
 
     assignor: str
     assignment: MemberAssignment
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The assignor was told, whatever it made of that: its process has come through it."""
+
+    number: int

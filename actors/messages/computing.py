@@ -18,10 +18,14 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """One member as an assignor sees it."""
+    """One member as an assignor sees it.
+
+    `version`, `reason` and `metadata` are what its assignor of the same name said of it last.
+    """
 
     member_id: str
     member_epoch: int
+    """Below 0 while a static member is away, and its seat waits for it."""
     instance_id: str | None
     url: str
     rack: str | None
@@ -29,7 +33,9 @@ class MemberView:
     reason: int
     metadata: bytes
     owned: Resources
+    """What it runs, or may run by now."""
     target: Resources
+    """What the last target gives it; another may still have to let go of that."""
     joined_epoch: int = 0
     cordoned: bool = False
     """It keeps what it has, and is to be given nothing more."""
@@ -69,12 +75,16 @@ class Snapshot:
     assignment_epoch: int
     assignor: str
     assignor_metadata: bytes
+    """The `metadata` of the assignment before, if this assignor made that as well."""
     configured: Resources
+    """All connectors and tasks; each is to be placed."""
     members: Mapping[str, MemberView]
     losses: tuple[LossView, ...]
     parked: Grants
     fired: Resources
+    """What was parked until a deadline that has passed: it can not be parked again."""
     now_ms: int
+    """Wall clock."""
     weights: Mapping[Resource, int] = field(default_factory=dict[Resource, int])
     """What resources weigh that do not weigh 1."""
     pins: Mapping[Resource, tuple[str, ...]] = field(
@@ -105,12 +115,15 @@ class Assignment:
     """What an assignor made of a snapshot."""
 
     members: Mapping[str, Resources]
+    """What each is to have, by member id; who is not named is to have nothing."""
     parked: Grants = field(default_factory=dict[Resource, int])
     """Work left out on purpose, each with its deadline, wall clock."""
     unplaceable: Mapping[Resource, str] = field(default_factory=dict[Resource, str])
     """Work that no member can take, each with the reason."""
     version: int = 0
+    """How `metadata` is written; any number, for the assignor's own use."""
     metadata: bytes = b""
+    """What it says to all `on_assignment`, and to itself with the next snapshot; 64 KiB at most."""
     again_at_ms: int = 0
     """When the rest of the moves is to be made, wall clock; 0: this is all of them."""
 

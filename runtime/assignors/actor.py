@@ -8,15 +8,16 @@ import logging
 import os
 
 from ...actors.actor import Actor, Address
-from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
+from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce, Noted
 from ..node.spec import AssignorsOpen, AssignorUp, OpenAssignors
 from .apart import doing, set_apart
 from .finding import AssignorRefusedError
-from .limits import limit
-from .mishaps import USERS_ERRORS, told
+from .limits import has_room, limit
+from .mishaps import USERS_ERRORS, log_story, told
 from .panel import Panel
 
 LOGGER = logging.getLogger(__name__)
+FULL = "assignors kept all memory that they may take (assignor.memory.max): another process begins"
 
 
 class AssignorActor(Actor):
@@ -28,6 +29,11 @@ class AssignorActor(Actor):
 
     def receive(self, message: object, sender: Address) -> None:
         """Take the order to open, or a worker's question."""
+        self._take(message, sender)
+        if not isinstance(message, OpenAssignors) and self._panel.has_starved:
+            self._end_if_full()
+
+    def _take(self, message: object, sender: Address) -> None:
         match message:
             case OpenAssignors():
                 self._order, self._supervisor = message, sender
@@ -38,12 +44,19 @@ class AssignorActor(Actor):
                 self.send(sender, self._panel.introduce(member_id, worker, number))
             case Assign(snapshot, member_id):
                 self.send(sender, self._panel.assign(member_id, snapshot))
-            case Given(name, assignment):
+            case Given(name, assignment, number):
                 self._panel.given(name, assignment)
+                self.send(sender, Noted(number))
             case Forget(worker):
                 self._panel.forget(worker)
             case _:
                 raise TypeError(f"an assignor does not understand {type(message).__name__}")
+
+    def _end_if_full(self) -> None:
+        """Have another process take over from one that is full: it would fail at everything."""
+        self._panel.has_starved = False
+        if not has_room(self._order.memory_bytes):
+            self.send(self._supervisor, AssignorsOpen(os.getpid(), FULL))
 
     def woken(self, payload: object) -> None:
         """Load the assignors."""
@@ -54,10 +67,10 @@ class AssignorActor(Actor):
             self._panel = Panel(self._order.names, self._order.conf, doing)
         except AssignorRefusedError as error:
             why = str(error)
-            LOGGER.error("%s", why, exc_info=error.__cause__)  # noqa: TRY400  # its own is no news
+            log_story(LOGGER, "an assignor is refused", error)
         except USERS_ERRORS as error:
             why = f"the assignors can not be loaded: {told(error)}"
-            LOGGER.exception("the assignors can not be loaded")
+            log_story(LOGGER, "the assignors can not be loaded", error)
         self.send(self._supervisor, AssignorsOpen(os.getpid(), why))
 
     def undelivered(self, message: object, to: Address) -> None:

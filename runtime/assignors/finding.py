@@ -12,7 +12,9 @@ from typing import cast
 
 from ...actors.assignors.built_in import BUILT_IN
 from ...actors.assignors.interface import AssignorFactory, ConnectAssignor
-from .mishaps import USERS_ERRORS, told
+from ...actors.group.members.validate import flaw_in_assignor
+from ...events.model import Assignor
+from .mishaps import USERS_ERRORS, line, told
 
 LOGGER = logging.getLogger(__name__)
 
@@ -130,5 +132,6 @@ def _flaw_in(made: object, name: str) -> str:
             return f"{kind}.{each} is not a whole number"
     own_name = getattr(made, "name", None)
     if own_name != name:
-        return f"{kind}.name is {own_name!r}, and its entry point is called {name!r}"
-    return ""
+        return line(f"{kind}.name is {own_name!r}, and its entry point is called {name!r}")
+    lowest, highest = (getattr(made, each, 0) for each in VERSIONS)
+    return flaw_in_assignor(Assignor(name, lowest, highest, highest))

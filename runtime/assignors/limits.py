@@ -5,7 +5,9 @@ Linux counts anonymous mappings since 4.7). One on addresses would count what is
 reserved: a second thread alone reserves 64 MiB. Beyond the limit Python raises `MemoryError`.
 """
 
+import gc
 import logging
+import mmap
 import os
 import resource
 
@@ -13,6 +15,10 @@ LOGGER = logging.getLogger(__name__)
 
 POLITENESS = 5
 """By how much nicer than a worker: heartbeats go first."""
+
+
+LEAST_ROOM = 8
+"""Which part of its memory a process must have left to be of use, once it had none."""
 
 
 def limit(memory_bytes: int) -> None:
@@ -24,3 +30,13 @@ def limit(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.nice(POLITENESS)
+
+
+def has_room(memory_bytes: int) -> bool:
+    """Tell whether a process of this limit has memory left; what is tried is not written to."""
+    gc.collect()
+    try:
+        mmap.mmap(-1, memory_bytes // LEAST_ROOM, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except (OSError, MemoryError):
+        return False
+    return True

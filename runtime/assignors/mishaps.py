@@ -1,5 +1,6 @@
 """What goes wrong in the code of others, in words."""
 
+import logging
 import traceback
 from pathlib import Path
 
@@ -10,6 +11,8 @@ Nothing that is meant for the actor comes as an exception.
 """
 
 LONGEST_TEXT = 500
+LONGEST_STORY = 8_000
+"""Characters of an error that are logged, of its beginning and its end in halves."""
 
 
 def told(error: BaseException) -> str:
@@ -23,6 +26,21 @@ def told(error: BaseException) -> str:
 def line(text: str) -> str:
     """Return a text of theirs as one line, not too long, that anybody can write down."""
     return " ".join(text[:LONGEST_TEXT].encode(errors="backslashreplace").decode().split())
+
+
+def log_story(logger: logging.Logger, what: str, error: BaseException) -> None:
+    """Log an error with all that led to it; what Python can not format is told as a line.
+
+    A logger that is handed the error itself would call code of theirs outside of any care.
+    """
+    try:
+        story = "".join(traceback.format_exception(error))
+    except USERS_ERRORS:
+        story = told(error)
+    half = LONGEST_STORY // 2
+    if len(story) > LONGEST_STORY:
+        story = f"{story[:half]}\n...\n{story[-half:]}"
+    logger.warning("%s\n%s", what, story.rstrip())
 
 
 def _line_of(error: BaseException) -> str:

@@ -18,7 +18,7 @@ from ...actors.messages.assignors import Assigned, Introduced
 from ...actors.messages.computing import Snapshot
 from ...events.model import Assignor
 from .finding import AssignorRefusedError, find_assignor, make_assignor
-from .mishaps import USERS_ERRORS, line, told
+from .mishaps import USERS_ERRORS, line, log_story, told
 from .results import introduced, plain_assignment
 
 LOGGER = logging.getLogger(__name__)
@@ -48,6 +48,9 @@ class Panel:
                 self._factories[name] = find_assignor(name)
         self._crews: dict[str, Crew] = {}
         self._members: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
+        self.has_starved = False
+        """Whether one of them has ever wanted more memory than there is."""
         # what can not be made at all is to be told before anybody needs it
         self._spare: Crew | None = self._make()
 
@@ -65,11 +68,10 @@ class Panel:
         for name, assignor in crew.items():
             try:
                 with self._doing(f"calling {name}.metadata"):
-                    said = assignor.metadata(worker)
-                found.append(introduced(assignor, name, said))
+                    found.append(introduced(assignor, name, assignor.metadata(worker)))
             except USERS_ERRORS as error:
-                LOGGER.warning("assignor %s says nothing of %s", name, worker.name, exc_info=error)
                 errors.append(f"assignor {name} said nothing: {told(error)}")
+                self._log(f"assignor {name} says nothing of {worker.name}", error)
         return Introduced(number, tuple(found), tuple(errors))
 
     def assign(self, member_id: str, snapshot: Snapshot) -> Assigned:
@@ -84,7 +86,7 @@ class Panel:
                 made = plain_assignment(assignor.assign(snapshot))
             flaw = flaw_in(made, snapshot)
         except USERS_ERRORS as error:
-            LOGGER.warning("assignor %s made no assignment", name, exc_info=error)
+            self._log(f"assignor {name} made no assignment", error)
             return Assigned(epoch, None, f"assignor {name}: {told(error)}")
         if flaw:  # the group would find it too, once all of it has been sent there
             return Assigned(epoch, None, line(flaw))
@@ -99,13 +101,21 @@ class Panel:
             with self._doing(f"calling {name}.on_assignment"):
                 crew[name].on_assignment(assignment)
         except USERS_ERRORS as error:
-            LOGGER.warning("assignor %s failed on an assignment", name, exc_info=error)
+            self._log(f"assignor {name} failed on an assignment", error)
 
     def forget(self, worker: str) -> None:
         """Let go of the assignors of a worker, and of all that no known worker has."""
         self._members.pop(worker, None)
         known = set(self._members.values())
         self._crews = {each: crew for each, crew in self._crews.items() if each in known}
+
+    def _log(self, what: str, error: BaseException) -> None:
+        """Log what went wrong, unless it is just what went wrong the last time."""
+        self.has_starved |= issubclass(type(error), MemoryError)
+        said = told(error)
+        if self._logged.get(what) != said:
+            self._logged[what] = said
+            log_story(LOGGER, what, error)
 
     def _crew(self, member_id: str) -> Crew:
         if member_id not in self._crews:

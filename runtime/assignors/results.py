@@ -13,6 +13,7 @@ from ...actors.messages.computing import Assignment
 from ...events.model import Assignor, Resource, Resources
 
 LONGEST_NAME = 100
+LONGEST_REASON = 32_000
 FIELDS = len(Resource._fields)
 
 
@@ -34,7 +35,7 @@ def plain_assignment(made: object) -> Assignment:
             for each, deadline in _items(made.parked, "parked")
         },
         {
-            _resource(each, "unplaceable"): _text(reason, f"unplaceable: the reason of {each}")
+            _resource(each, "unplaceable"): _reason(reason, f"unplaceable: the reason of {each}")
             for each, reason in _items(made.unplaceable, "unplaceable")
         },
         _number(made.version, "version"),
@@ -107,6 +108,13 @@ def _text(found: object, what: str) -> str:
     plain = found if type(found) is str else str.__str__(found)
     if flaw := flaw_in_text(plain, what):
         raise WrongResultError(flaw)
+    return plain
+
+
+def _reason(found: object, what: str) -> str:
+    plain = _text(found, what)
+    if len(plain) > LONGEST_REASON:  # all of them are one record, and one message
+        raise WrongResultError(f"{what} is longer than {LONGEST_REASON} characters: shorten it")
     return plain
 
 

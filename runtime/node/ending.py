@@ -11,9 +11,14 @@ DOING = ", "
 
 
 def kill_group(pid: int) -> None:
-    """Kill a group whose leader has not been waited for: its number is nobody else's yet."""
+    """Kill a leader that has not been waited for, and its group: the number is nobody else's yet.
+
+    The leader itself may have gone over to another group.
+    """
     with suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
+    with suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def kill_rest(pid: int) -> None:
@@ -25,7 +30,8 @@ def kill_rest(pid: int) -> None:
     with suppress(psutil.NoSuchProcess):
         if psutil.Process(pid).ppid() != os.getpid():
             return
-    kill_group(pid)
+    with suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def deed_of(pid: int) -> str:

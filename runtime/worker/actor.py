@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...actors.actor import Actor, Address, Failure
-from ...actors.messages.assignors import Assign, Assigned, Introduced
+from ...actors.messages.assignors import Assign, Assigned, Introduced, Noted
 from ...actors.messages.computing import InstallReply, PrepareReply
 from ...actors.messages.heartbeat import HeartbeatReply
 from ...actors.messages.work import CommitReply
@@ -107,6 +107,7 @@ class WorkerActor(Actor):
             PrepareReply: self._prepared,
             Introduced: self._introduced,
             Assigned: self._assigned,
+            Noted: self._noted,
             InstallReply: self._installed,
             CommitReply: self._committed,
             GroupAt: self._group_moved,
@@ -190,6 +191,9 @@ class WorkerActor(Actor):
     def _assigned(self, result: Assigned, now_ms: int) -> None:
         epoch = self._membership.member_epoch
         self._to_group(self._computing.assigned(result, epoch, now_ms))
+
+    def _noted(self, reply: Noted, _: int) -> None:
+        self._talk.noted(reply)
 
     def _installed(self, reply: InstallReply, now_ms: int) -> None:
         self._computing.installed(reply, now_ms)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from ...actors.actor import Address
-from ...actors.messages.assignors import Assign, Introduced
+from ...actors.messages.assignors import Assign, Introduced, Noted
 from ...actors.messages.computing import Install
 from ...events.group import Group
 from ...events.model import Assignor
@@ -16,6 +16,7 @@ from .seat import facts_of
 
 LOGGER = logging.getLogger(__name__)
 WAITS = "waits for its assignors' word since"
+UNTOLD = "its assignor is not told of its share: on_assignment ended each process that was"
 
 
 class AssignorTalk:
@@ -72,7 +73,8 @@ class AssignorTalk:
 
     def introduced(self, reply: Introduced, now_ms: int) -> tuple[Assignor, ...] | None:
         """Return what heartbeats are to say from now on; None: what they said before."""
-        self._tell("; ".join(reply.errors))
+        withheld = [UNTOLD] if self._counsel.keeps_share else []
+        self._tell("; ".join([*reply.errors, *withheld]))
         return self._counsel.introduced(reply, now_ms)
 
     def _tell_wait(self, silent_ms: int) -> None:
@@ -99,3 +101,7 @@ class AssignorTalk:
         member = group.members.get(member_id)
         if member is not None:
             self.ask(self._counsel.give(group.target, frozenset(member.current.assigned)))
+
+    def noted(self, reply: Noted) -> None:
+        """Take note that the assignor was told, and that its process goes on."""
+        self._counsel.noted(reply)

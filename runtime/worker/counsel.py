@@ -4,13 +4,14 @@ They live in the node's assignor process. A worker joins with what they say; tha
 again when its facts change, when the process is another, and from time to time, since an
 assignor may come to say something else. One that fails to say it has not changed its mind:
 what it said of the same facts stands. A process that owes an answer for too long is
-reported, once, and replaced by the supervisor; no heartbeat waits for any of this.
+reported, once, and replaced by the supervisor; no heartbeat waits for any of this. A new
+process is told the worker's share as well, but not one that ended several in a row.
 """
 
 from collections.abc import Sequence
 
 from ...actors.assignors.interface import MemberAssignment, Worker
-from ...actors.messages.assignors import Given, Introduce, Introduced
+from ...actors.messages.assignors import Given, Introduce, Introduced, Noted
 from ...events.model import Assignor, Resources
 from ...events.records import TargetAssignment
 
@@ -18,6 +19,8 @@ REPEAT_MS = 5_000
 """After which a question is asked again that was not answered well; the least for no answer."""
 REFRESH_MS = 10_000
 """How often the assignors may change their minds."""
+ENDS_BORNE = 2
+"""After how many ends of its process over a share the assignor is told it once more."""
 LONGEST_REFRESH_MS = 300_000
 """How often those may that say something else each time: each change is an epoch."""
 
@@ -46,6 +49,11 @@ class Counsel:
         self._said: dict[str, Assignor] = {}
         """The last word of each assignor on the worker as it is now."""
         self._share: Resources | None = None
+        """What this process was told of last."""
+        self._unnoted: Resources | None = None
+        """What some process was told of last, until one has come through it."""
+        self._given = 0
+        self._ends = 0
 
     @property
     def is_known(self) -> bool:
@@ -57,6 +65,8 @@ class Counsel:
         self.pid = pid
         self._number += 1
         self._waits_since_ms, self._ask_at_ms, self._asked_ms = None, 0, []
+        if self._share is not None and self._share == self._unnoted:
+            self._ends += 1
         self._share = None
 
     def is_now(self, worker: Worker) -> None:
@@ -126,7 +136,13 @@ class Counsel:
         """Return what its assignor is to be told of the worker's share, if that is another."""
         if self.pid is None or not target.assignor or share == self._share:
             return None
+        if share != self._unnoted:
+            self._ends = 0
+        self._unnoted = share
+        if self.keeps_share:
+            return None
         self._share = share
+        self._given += 1
         return Given(
             target.assignor,
             MemberAssignment(
@@ -136,4 +152,15 @@ class Counsel:
                 target.assignor_version,
                 target.assignor_metadata,
             ),
+            self._given,
         )
+
+    @property
+    def keeps_share(self) -> bool:
+        """Whether the worker's share is not told, since each process that was told it ended."""
+        return self._unnoted is not None and self._ends > ENDS_BORNE
+
+    def noted(self, reply: Noted) -> None:
+        """Take note that this process has come through what it was told last."""
+        if self._share is not None and reply.number == self._given:
+            self._unnoted, self._ends = None, 0

@@ -14,6 +14,9 @@ from local_assignors import packages
 from local_assignors.packages import install, install_example
 
 from fairlead.events.model import Resource
+from fairlead.runtime.assignors.actor import FULL
+from fairlead.runtime.assignors.guard import LARGEST
+from fairlead.runtime.worker.assignor_talk import UNTOLD
 
 pytestmark = pytest.mark.cluster
 
@@ -24,13 +27,14 @@ SOON: dict[str, Any] = {"retry_ms": 500}
 """A failed attempt does not rest for long here."""
 
 FAULTY = """
-import ctypes, os, subprocess, time
+import ctypes, os, signal, subprocess, time
 from pathlib import Path
 
 class Faulty:
     name, minimum_version, maximum_version = "faulty", 0, 0
     def __init__(self, conf):
         self.deed, self.trigger = getattr(self, conf["deed"]), Path(conf["trigger"])
+        self.hoarded = []
     def metadata(self, worker):
         if self.deed in (self.mute, self.doze) and self.trigger.exists():
             self.deed(None)
@@ -40,6 +44,10 @@ class Faulty:
     def on_assignment(self, assignment):
         with self.trigger.with_name("given").open("a") as file:
             print(assignment.member_id, *sorted(map(str, assignment.resources)), file=file)
+        if self.deed == self.die_of_share and self.trigger.exists():
+            os._exit(3)
+    def die_of_share(self, group):
+        return deferred.assign(group)
     def mute(self, group):
         raise LookupError("no idea")
     def doze(self, group):
@@ -66,6 +74,19 @@ class Faulty:
         eaten = []
         while True:
             eaten.append(bytearray(1 << 20))
+    def hoard(self, group):
+        while True:
+            self.hoarded.append(bytearray(1 << 19))
+    def fork(self, group):
+        os.fork()
+        return deferred.assign(group)
+    def desert(self, group):
+        os.setpgid(0, os.getpgid(os.getppid()))
+        signal.signal(signal.SIGABRT, signal.SIG_IGN)
+        self.hang_once(group)
+    def chatter(self, group):
+        os.system("yes | head -c 40000000")
+        return deferred.assign(group)
     def end(self, group):
         os._exit(3)
     def crash(self, group):
@@ -166,7 +187,7 @@ def test_an_assignor_hears_what_its_worker_was_given(start_node: Starts, tmp_pat
             "assignor faulty: WrongResultError: members: the share of {} has numbers-0,"
             " of type str: it must be a Resource",
         ),
-        ("mute", "assignor faulty: LookupError: no idea (shop_rules.py, line 25)"),
+        ("mute", "assignor faulty: LookupError: no idea (shop_rules.py, line 30)"),
         ("end", "the process of assignor faulty ended 3 times over it"),
     ],
 )
@@ -249,6 +270,77 @@ def test_what_an_assignor_has_started_ends_with_its_process(
 
 
 @pytest.mark.soak
+def test_what_an_assignor_has_started_ends_with_its_node_however_that_ends(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node = faulty(start_node, tmp_path, "hang_with_child", rebalance_ms=60_000)
+    trigger(tmp_path).touch()
+    node.put("numbers", 2)
+    left = child(tmp_path)
+    node.processes()
+    node.launcher.kill()
+    eventually(lambda: not runs(left), "it is gone")
+
+
+def test_an_assignor_that_forks_is_still_one(start_node: Starts, tmp_path: Path) -> None:
+    node = faulty(start_node, tmp_path, "fork")
+    pid = node.pid(ASSIGNOR)
+    trigger(tmp_path).touch()
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    eventually(lambda: node.pids(ASSIGNOR) == [pid], "its child went no further")
+    assert node.view().assignors[0].restarts == 0
+
+
+@pytest.mark.soak
+def test_an_assignor_that_went_over_to_another_group_is_killed_all_the_same(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node = faulty(start_node, tmp_path, "desert", **QUICK)
+    trigger(tmp_path).touch()
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    assert node.view().assignors[0].restarts == 1
+
+
+@pytest.mark.soak
+def test_a_share_that_ended_three_processes_is_not_told_again(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node = faulty(start_node, tmp_path, "die_of_share", workers=["w1"])
+    trigger(tmp_path).touch()
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1")
+    eventually(lambda: node.view().workers[0].detail == UNTOLD, "the worker says so")
+    (member,) = node.group().members
+    told = trigger(tmp_path).with_name("given").read_text().splitlines()
+    # once it may have been on its way to a process that ended over the share before
+    assert told.count(f"{member} numbers numbers-0 numbers-1") in {2, 3}
+    assert node.view().assignors[0].state == "running"
+
+
+@pytest.mark.soak
+def test_a_process_whose_assignors_keep_all_memory_is_replaced(
+    start_node: Starts, tmp_path: Path
+) -> None:
+    node, error = fails(start_node, tmp_path, "hoard", assignor_memory=128 << 20)
+    assert error.startswith("assignor faulty: MemoryError")
+    eventually(lambda: node.view().assignors[0].detail == FULL, "it says why")
+    recovers(node, tmp_path)
+
+
+@pytest.mark.soak
+def test_what_assignors_print_never_fills_the_disk(start_node: Starts, tmp_path: Path) -> None:
+    node = faulty(start_node, tmp_path, "chatter")
+    trigger(tmp_path).touch()
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    logs = [node.data_dir / "logs" / each for each in ("assignor.log", "assignor.log.1")]
+    eventually(logs[1].exists, "the end of it was put aside")
+    eventually(lambda: all(each.stat().st_size <= LARGEST for each in logs), "no log is large")
+
+
+@pytest.mark.soak
 def test_the_assignors_of_a_worker_that_is_let_go_are_let_go_too(
     start_node: Starts, tmp_path: Path
 ) -> None:
@@ -291,7 +383,7 @@ def test_a_worker_for_which_no_assignor_speaks_says_so_and_joins_when_one_does(
 ) -> None:
     trigger(tmp_path).touch()
     node = faulty(start_node, tmp_path, "mute", workers=["w1"])
-    why = "assignor faulty said nothing: LookupError: no idea (shop_rules.py, line 25)"
+    why = "assignor faulty said nothing: LookupError: no idea (shop_rules.py, line 30)"
     eventually(lambda: node.view().workers[0].detail == why, "it says why")
     assert node.group().members == {}
     trigger(tmp_path).unlink()

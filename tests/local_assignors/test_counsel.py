@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead.actors.assignors.interface import MemberAssignment, Worker
-from fairlead.actors.messages.assignors import Given, Introduce, Introduced
+from fairlead.actors.messages.assignors import Given, Introduce, Introduced, Noted
 from fairlead.events.model import NOTHING, Assignor, Resource
 from fairlead.events.records import TargetAssignment
 from fairlead.runtime.worker.counsel import (
@@ -22,6 +22,11 @@ MINE, BALANCED = Assignor("mine"), Assignor("balanced")
 SAID = (BALANCED,)
 WORK = frozenset({Resource("a")})
 TARGET = TargetAssignment(4, {"m": WORK}, "balanced", 1, b"notes")
+
+
+def told(number: int) -> Given:
+    """What an assignor is told of the work that its member was given."""
+    return Given("balanced", MemberAssignment("m", WORK, "", 1, b"notes"), number)
 
 
 def counsel() -> Counsel:
@@ -206,12 +211,34 @@ def test_another_process_is_asked_at_once_and_owes_nothing_yet() -> None:
 
 def test_an_assignor_is_told_its_workers_share_whenever_that_is_another() -> None:
     found = counsel()
-    told = Given("balanced", MemberAssignment("m", WORK, "", 1, b"notes"))
-    assert [found.give(TARGET, WORK), found.give(TARGET, WORK)] == [told, None]
+    assert [found.give(TARGET, WORK), found.give(TARGET, WORK)] == [told(1), None]
     assert found.give(TARGET, NOTHING) is not None
-    assert found.give(TARGET, WORK) == told
+    assert found.give(TARGET, WORK) == told(3)
     found.moved(PID + 1)
-    assert found.give(TARGET, WORK) == told
+    assert found.give(TARGET, WORK) == told(4)
+
+
+def test_a_share_over_which_three_processes_ended_is_not_told_again() -> None:
+    found = counsel()
+    for number in (1, 2, 3):
+        assert (found.give(TARGET, WORK), found.keeps_share) == (told(number), False)
+        found.moved(PID + number)
+    assert (found.give(TARGET, WORK), found.keeps_share) == (None, True)
+    found.moved(PID + 4)
+    assert (found.give(TARGET, WORK), found.keeps_share) == (None, True)
+    assert found.give(TARGET, NOTHING) is not None
+    assert not found.keeps_share
+
+
+def test_a_process_that_came_through_a_share_did_not_end_over_it() -> None:
+    found = counsel()
+    for number in range(1, 9):
+        assert found.give(TARGET, WORK) == told(number)
+        if number % 3 == 0:
+            found.noted(Noted(number))
+        found.moved(PID + number)
+        found.noted(Noted(number))
+    assert not found.keeps_share
 
 
 def test_nothing_is_told_while_nobody_has_computed() -> None:

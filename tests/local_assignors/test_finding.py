@@ -106,12 +106,21 @@ def test_what_can_not_be_imported_says_whose_it_is(
     )
 
 
+def test_a_name_of_megabytes_is_cut_where_it_is_refused(installed: Installs) -> None:
+    installed(ASSIGNOR.replace('"mine", 0, 2', '"x" * 10_000_000, 0, 2'), MINE)
+    assert len(refusal()) < 1_000
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         (("self.conf = conf", "1 / 0"), "can not be made: ZeroDivisionError: division by zero"),
         (("def assign(", "def a("), "is none: Mine has no method assign; see ConnectAssignor"),
         (('"mine", 0, 2', '"mine", 0, "2"'), "is none: Mine.maximum_version is not a whole number"),
+        (
+            ('"mine", 0, 2', '"mine", 3, 2'),
+            "is none: assignor 'mine' has the range [3, 2]: it must",
+        ),
         (('"mine"', '"yours"'), "is none: Mine.name is 'yours', and its entry point is called"),
         (("class Mine", "Mine = 1\nclass Other"), "is a int (entry point mine = shop_rules:Mine"),
     ],

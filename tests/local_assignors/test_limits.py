@@ -24,3 +24,24 @@ def test_the_lower_of_two_limits_holds(born_with: int, asked: int, gets: int) ->
         [sys.executable, "-c", LIMITED, *in_bytes], check=True, capture_output=True, text=True
     )
     assert done.stdout == f"{gets << 20} {gets << 20}\n"
+
+
+FILLED = """
+from fairlead.runtime.assignors.limits import has_room, limit
+limit(256 << 20)
+told, hoard = [has_room(256 << 20)], []
+try:
+    while True:
+        hoard.append(bytearray(1 << 20))
+except MemoryError:
+    told.append(has_room(256 << 20))
+hoard.clear()
+print(*told, has_room(256 << 20))
+"""
+
+
+def test_a_process_knows_whether_its_memory_is_full() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FILLED], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "True False True\n"

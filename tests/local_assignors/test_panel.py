@@ -125,6 +125,10 @@ def test_an_assignment_is_that_of_the_assignor_that_the_snapshot_names(
             "WrongResultError: parked: the deadline of a is beyond 64 bit",
         ),
         (
+            "return Assignment({}, {}, {Resource('a'): 'x' * 32_001})",
+            "WrongResultError: unplaceable: the reason of a is longer than 32000 characters",
+        ),
+        (
             "return Assignment({'m': frozenset({Resource('a', 10**5000)})})",
             "WrongResultError: members: the share of m is beyond 64 bit",
         ),
@@ -155,6 +159,7 @@ def test_an_error_that_can_not_even_be_said_is_told_by_its_type(installed: Insta
         ("raise Ends", "assignor mine: Ends: (it does not say) (shop_rules.py, line 15)"),
         ("raise Own", "assignor mine: Own: own (shop_rules.py, line 15)"),
         ("raise Nameless", "assignor mine: an error that can not be told"),
+        ("raise Traceless", "assignor mine: an error that can not be told"),
     ],
 )
 def test_no_error_however_made_gets_any_further(installed: Installs, does: str, why: str) -> None:
@@ -172,9 +177,30 @@ class Unnamed(type):
     @property
     def __name__(self): raise RuntimeError
 class Nameless(Exception, metaclass=Unnamed): pass
+class Traceless(Exception):
+    def __getattribute__(self, name): raise SystemExit(3)
 """
     found = panel(installed, body(assign=does) + source)
     assert found.assign("m", snapshot()) == Assigned(4, None, why)
+
+
+def test_what_fails_the_same_way_each_time_is_logged_once_and_never_at_length(
+    installed: Installs, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = panel(installed, body(metadata="raise LookupError('x' * 10_000_000)"))
+    for number in range(3):
+        found.introduce("m", W1, number)
+    (logged,) = caplog.messages
+    assert logged.startswith("assignor mine says nothing of w1\nTraceback (most recent call last)")
+    assert len(logged) < 10_000
+
+
+def test_who_wanted_more_memory_than_there_is_is_remembered(installed: Installs) -> None:
+    found = panel(installed, body(assign="raise MemoryError", metadata="1 / 0"))
+    found.introduce("m", W1, 1)
+    assert not found.has_starved
+    found.assign("m", snapshot())
+    assert found.has_starved
 
 
 def test_workers_get_plain_values_whatever_classes_an_assignor_has(installed: Installs) -> None:

@@ -31,12 +31,19 @@ def test_the_smallest_assignor_gives_everything_to_its_favourite(installed: Inst
     assert panel.introduce("w1", Worker("w1"), 1).errors == ()
     made = panel.assign("w1", snapshot).assignment
     assert made is not None
-    assert made.members == {"w1": NOTHING, "w2": WORK}
+    assert made == Assignment({"w2": WORK})
 
     pinned = replace(snapshot, pins={Resource("a", 0): ("here/w1",)})
     made = panel.assign("w1", pinned).assignment
     assert made is not None
     assert made == Assignment(
-        {"w1": NOTHING, "w2": frozenset({Resource("a")})},
+        {"w2": frozenset({Resource("a")})},
         unplaceable={Resource("a", 0): "pinned to here/w1: not here/w2"},
     )
+
+    drained = {name: replace(each, draining=name == "w2") for name, each in members.items()}
+    made = panel.assign("w1", replace(snapshot, members=drained)).assignment
+    assert made == Assignment({"w1": WORK})
+    drained = {name: replace(each, draining=True) for name, each in members.items()}
+    made = panel.assign("w1", replace(snapshot, members=drained)).assignment
+    assert made == Assignment({}, unplaceable=dict.fromkeys(WORK, "nobody takes work"))
