@@ -15,7 +15,7 @@ demo: .venv/ready
 	$(BIN)/fairlead demo
 
 test: .venv/ready
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 bench: .venv/ready
 	@for each in tests/benchmarks/bench_*.py; do PYTHONPATH=tests $(BIN)/python $$each || exit 1; done

@@ -12,6 +12,8 @@ from hypothesis import settings
 REAL_PROCESSES = ("cluster", "spark")
 """The marks of tests that start some."""
 
+LONGEST_FIRST = [("cluster", "spark"), ("cluster",), ("spark",), ()]
+
 settings.register_profile("brief", settings.default, max_examples=30)
 settings.register_profile("thorough", settings.default, max_examples=1_000)
 settings.load_profile("brief")
@@ -32,7 +34,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Outcomes())
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    started = [mark for mark in REAL_PROCESSES if item.get_closest_marker(mark)]
-    if started:
-        item.add_marker(pytest.mark.xdist_group("+".join(started)))
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with those that take the longest: nothing would run beside them at the end."""
+    items.sort(key=lambda item: LONGEST_FIRST.index(_started_by(item)))
+    for item in items:
+        if started := _started_by(item):
+            item.add_marker(pytest.mark.xdist_group("+".join(started)))
+
+
+def _started_by(item: pytest.Item) -> tuple[str, ...]:
+    """Return the marks of the real processes that a test starts."""
+    return tuple(mark for mark in REAL_PROCESSES if item.get_closest_marker(mark))

@@ -9,9 +9,8 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
+from .run_folder import ASSIGNORS, OWNER_ONLY
 from .spec import AssignorSpec
-
-OWNER_ONLY = 0o600
 
 
 def write_assignors(data_dir: Path, spec: AssignorSpec) -> None:
@@ -35,4 +34,4 @@ def read_assignors(data_dir: Path) -> AssignorSpec:
 
 
 def _path(data_dir: Path) -> Path:
-    return data_dir / "run" / "assignors.json"
+    return data_dir / "run" / ASSIGNORS

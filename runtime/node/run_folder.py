@@ -16,6 +16,8 @@ import psutil
 from ...actors.actor import KEY_BYTES, Door
 
 OWNER_ONLY = 0o600
+ASSIGNORS = "assignors.json"
+"""What tells of the node's assignors; see `assignor_file`."""
 
 
 class NodeRunsError(Exception):
@@ -71,7 +73,8 @@ class RunFolder:
 
     def release(self) -> None:
         """Let go of the node, and remove what tells of it."""
-        self._file.unlink(missing_ok=True)
+        for told in (self._file, self.path / ASSIGNORS):
+            told.unlink(missing_ok=True)
         os.close(self._lock)
 
     def key(self) -> bytes:

@@ -137,7 +137,7 @@ def test_a_worker_runs_as_long_as_its_command(shell: Shell) -> None:
 def test_what_tells_of_the_node_is_for_its_owner_only(shell: Shell) -> None:
     node = shell.up()
     files = {each.name: each.stat().st_mode & 0o777 for each in (node.data_dir / "run").iterdir()}
-    assert files == {"key": 0o600, "lock": 0o600, "node.json": 0o600}
+    assert files == dict.fromkeys(("assignors.json", "key", "lock", "node.json"), 0o600)
     assert (node.data_dir / "run").stat().st_mode & 0o777 == 0o700
     assert RunFolder(node.data_dir).node().is_alive()
 
