@@ -51,6 +51,7 @@ def test_a_worker_leaves_when_the_command_that_it_is_tied_to_is_killed(
 
 def test_a_removed_worker_stays_away_when_the_group_is_opened_anew(start_node: Starts) -> None:
     node = start_node(workers=["w1", "w2"])
+    node.settles("w1", "w2")
     node.put("numbers", 3)
     node.runs_tasks("numbers", 3, "w1", "w2")
     node.remove("w2")
@@ -63,6 +64,7 @@ def test_a_removed_worker_stays_away_when_the_group_is_opened_anew(start_node: S
 
 def test_a_connector_that_is_deleted_stops_everywhere(start_node: Starts) -> None:
     node = start_node(workers=["w1", "w2"])
+    node.settles("w1", "w2")
     node.put("numbers", 4)
     node.put("letters", 4)
     node.runs_tasks("letters", 4, "w1", "w2")

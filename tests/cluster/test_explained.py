@@ -18,6 +18,7 @@ def test_the_epoch_of_a_killed_worker_names_the_death_what_moved_and_why(
     start_node: Starts,
 ) -> None:
     node = start_node(backoff_ms=60_000, backoff_max_ms=60_000)
+    node.settles("w1", "w2")
     node.put("numbers", 4)
     node.runs_tasks("numbers", 4, "w1", "w2")
     lost = node.held()["w2"]

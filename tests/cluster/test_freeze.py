@@ -15,6 +15,7 @@ def test_a_worker_that_wakes_after_its_session_ends_itself_and_is_replaced(
     start_node: Starts,
 ) -> None:
     node = start_node(workers=["w1", "w2"])
+    node.settles("w1", "w2")
     node.put("numbers", 6)
     node.runs_tasks("numbers", 6, "w1", "w2")
     stopped_ms = wall_ms()
@@ -33,6 +34,7 @@ def test_a_worker_that_wakes_after_its_session_ends_itself_and_is_replaced(
 
 def test_a_group_that_hangs_for_long_finds_its_workers_again(start_node: Starts) -> None:
     node = start_node(workers=["w1", "w2"])
+    node.settles("w1", "w2")
     node.put("numbers", 6)
     node.runs_tasks("numbers", 6, "w1", "w2")
     pid = node.hit("group connect", signal.SIGSTOP)
@@ -46,6 +48,7 @@ def test_a_group_that_hangs_for_long_finds_its_workers_again(start_node: Starts)
 
 def test_a_pause_shorter_than_the_session_costs_nothing(start_node: Starts) -> None:
     node = start_node(workers=["w1", "w2"])
+    node.settles("w1", "w2")
     node.put("numbers", 6)
     node.runs_tasks("numbers", 6, "w1", "w2")
     epoch, count = node.group().group_epoch, len(node.deeds())
