@@ -88,7 +88,7 @@ def _shared_out(
         rest = rest.difference(classes.unplaceable)
     having, free = holdings(crew, back, rest)
     held = [having[taker.member_id] for taker in roster.takers]
-    connectors = frozenset([each for each in rest if each[1] == CONNECTOR])
+    connectors = rest & _connectors(snapshot)
     kept_here = [(snapshot.members[member], share) for member, share in staying.items()]
     made = [
         _balance(roster, stock, classes, snapshot.weights)
@@ -98,6 +98,13 @@ def _shared_out(
         changes.made_to(held)
     having.update(zip((taker.member_id for taker in roster.takers), held, strict=True))
     return {**staying, **having}, classes.unplaceable
+
+
+def _connectors(snapshot: Snapshot) -> Resources:
+    """Return the connectors; to look for them costs as much as half of all the rest."""
+    if snapshot.connectors is not None:
+        return snapshot.connectors
+    return frozenset([each for each in snapshot.configured if each[1] == CONNECTOR])
 
 
 def _balance(

@@ -93,6 +93,8 @@ class Snapshot:
     """The workers that are allowed for a resource; any where it is not named."""
     needs: Mapping[str, Needs] = field(default_factory=dict[str, Needs])
     """What connectors and their tasks need, by connector, where that is anything."""
+    connectors: Resources | None = None
+    """The connectors in `configured`, where whoever made this knew them apart from the tasks."""
 
 
 @dataclass(frozen=True, slots=True)

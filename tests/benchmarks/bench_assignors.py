@@ -45,6 +45,7 @@ def group(members: int, case: str) -> Snapshot:
     bare = Snapshot(
         2, 1, "balanced", b"", frozenset([*tasks, *map(Resource, connectors)]),
         {each.member_id: each for each in views}, (), {}, NOTHING, 1_000_000,
+        connectors=frozenset(map(Resource, connectors)),
     )  # fmt: skip
     if case == WEIGHTED:
         of = {name: 1 + index % 5 for index, name in enumerate(connectors)}

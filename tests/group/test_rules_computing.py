@@ -133,6 +133,7 @@ def test_prepare_returns_all_that_an_assignment_is_computed_from() -> None:
         now_ms=900,
         weights={min(mine): 7},
         pins={min(mine): ("http://w1",)},
+        connectors=resources("A B"),
     )
 
 

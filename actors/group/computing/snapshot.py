@@ -2,6 +2,7 @@
 
 from ....events.abilities import said_for
 from ....events.group import Group, Member
+from ....events.model import Resource
 from ....events.orders import worker_name
 from ...messages.computing import LossView, MemberView, Snapshot
 from .placements import placements_of
@@ -25,6 +26,7 @@ def snapshot_of(group: Group, assignor: str, now_ms: int) -> Snapshot:
         group.schedule.fired,
         now_ms,
         *placements,
+        connectors=group.configured.intersection(map(Resource, group.connectors)),
     )
 
 
