@@ -12,7 +12,8 @@ from hypothesis import settings
 REAL_PROCESSES = ("cluster", "spark")
 """The marks of tests that start some."""
 
-LONGEST_FIRST = [("cluster", "spark"), ("cluster",), ("spark",), ()]
+ORDER = [("cluster", "spark"), (), ("spark",), ("cluster",)]
+"""What takes the longest comes first, and beside it what leaves a processor to it."""
 
 settings.register_profile("brief", settings.default, max_examples=30)
 settings.register_profile("thorough", settings.default, max_examples=1_000)
@@ -36,8 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with those that take the longest: nothing would run beside them at the end."""
-    items.sort(key=lambda item: LONGEST_FIRST.index(_started_by(item)))
+    items.sort(key=lambda item: ORDER.index(_started_by(item)))
     for item in items:
         if started := _started_by(item):
             item.add_marker(pytest.mark.xdist_group("+".join(started)))

@@ -28,7 +28,7 @@ from fairlead.runtime.node.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.spark import tether
 
 GROUP = "chaos"
-PATIENCE_S = 90.0
+PATIENCE_S = 150.0
 SESSION_S = 5.0
 SETTINGS: Mapping[str, str] = {
     "group.id": GROUP,

@@ -19,7 +19,7 @@ from fairlead.projections.moves import BATCHES_RUN
 from fairlead.runtime.connectors.staging import STAGING
 from fairlead.runtime.demo.verdict import judge
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
 
 NAME = "numbers"
 

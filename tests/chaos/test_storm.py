@@ -15,7 +15,7 @@ from fairlead.runtime.connectors.staging import STAGING
 from fairlead.runtime.demo.output import Format
 from fairlead.runtime.demo.verdict import Check, judge
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
 
 SEED = 20130101
 
