@@ -65,7 +65,13 @@ def test_the_demo_passes_and_leaves_nothing_behind(
     assert list(tmp_path.glob("fairlead-demo-*")) == []
 
 
-@pytest.mark.parametrize("row_files", [0, 40], ids=["while-it-warms-up", "while-data-flows"])
+@pytest.mark.parametrize(
+    "row_files",
+    [
+        pytest.param(0, id="while-it-warms-up"),
+        pytest.param(40, id="while-data-flows", marks=pytest.mark.soak),
+    ],
+)
 def test_ctrl_c_leaves_no_process_and_no_partial_file(
     environment: dict[str, str], tmp_path: Path, row_files: int
 ) -> None:
