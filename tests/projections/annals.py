@@ -52,8 +52,8 @@ class Scribe(Coordinator):
         self.command(ReportStatus("connect", holder, (update,)))
 
 
-def grown(ahead_ms: int = TIME_MS) -> Scribe:
-    """W1 alone with A to D at epoch 1; then W2 joins at epoch 2 and both settle."""
+def computed(ahead_ms: int = TIME_MS) -> Scribe:
+    """W1 alone with A to D at epoch 1; then W2 joins, and the target of epoch 2 is there."""
     scribe = Scribe(ahead_ms)
     scribe.configure("A B C D")
     scribe.at(1_000).join("W1")
@@ -61,5 +61,11 @@ def grown(ahead_ms: int = TIME_MS) -> Scribe:
     scribe.at(1_700).settle()
     scribe.at(5_000).join("W2")
     scribe.at(5_200).compute()
+    return scribe
+
+
+def grown(ahead_ms: int = TIME_MS) -> Scribe:
+    """The same, and both settle."""
+    scribe = computed(ahead_ms)
     scribe.at(5_900).settle()
     return scribe

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from coordinator import resource, resources
-from projections.annals import Scribe, grown
+from projections.annals import Scribe, computed, grown
 
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -38,13 +38,7 @@ BALANCE = Reason(Kind.BALANCE)
 
 def shared() -> Scribe:
     """W1 alone with A to D; then W2 joins, W1 stops C and D, and W2 runs them."""
-    scribe = Scribe(ahead_ms=0)
-    scribe.configure("A B C D")
-    scribe.at(1_000).join("W1")
-    scribe.at(1_500).compute()
-    scribe.at(1_700).settle()
-    scribe.at(5_000).join("W2")
-    scribe.at(5_200).compute()
+    scribe = computed(ahead_ms=0)
     scribe.at(5_500).beat("W1", "A B C D")
     scribe.at(5_580).says(C, RunState.UNASSIGNED)
     scribe.at(5_590).says(D, RunState.UNASSIGNED)
@@ -238,14 +232,7 @@ def test_where_the_word_of_a_stop_never_came_the_downtime_counts_from_its_acknow
 
 
 def test_what_is_asked_for_and_not_granted_yet_has_not_started() -> None:
-    scribe = Scribe(ahead_ms=0)
-    scribe.configure("A B C D")
-    scribe.at(1_000).join("W1")
-    scribe.at(1_500).compute()
-    scribe.at(1_700).settle()
-    scribe.at(5_000).join("W2")
-    scribe.at(5_200).compute()
-    assert scribe.explained(2).phases[3:] == (
+    assert computed(ahead_ms=0).explained(2).phases[3:] == (
         Phase("release", 5_200, note="0 of 2 so far"),
         Phase("start", None, note="0 of 2 so far"),
     )
