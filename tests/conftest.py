@@ -12,7 +12,7 @@ from hypothesis import settings
 REAL_PROCESSES = ("cluster", "spark")
 """The marks of tests that start some."""
 
-ORDER = [("cluster", "spark"), (), ("spark",), ("cluster",)]
+ORDER: list[tuple[str, ...]] = [("cluster", "spark"), (), ("spark",), ("cluster",)]
 """What takes the longest comes first, and beside it what leaves a processor to it."""
 
 settings.register_profile("brief", settings.default, max_examples=30)
