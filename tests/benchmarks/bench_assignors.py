@@ -2,7 +2,8 @@
 
 The grid is that of Kafka's own assignor benchmarks: members, ten tasks for each of them, in
 connectors of a hundred tasks. The peer is Connect's incremental assignor, in rounds of its own
-until it is at rest: it knows neither weights nor zones nor tags.
+until it is at rest: ours, and where it can be had the class itself (see `connect_peer`), of
+which only the time within the JVM counts. It knows neither weights nor zones nor tags.
 """
 
 import gc
@@ -10,9 +11,15 @@ import statistics
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from assignors.connect_peer import NAME as CONNECT
+from assignors.connect_peer import ConnectPeer, NoPeer, connect_peer
 from benchmarks.figures import tell
 from benchmarks.groups import TASKS, member_id
 
@@ -28,6 +35,12 @@ from fairlead.events.model import NOTHING, Resource
 
 SIZES = (100, 1_000, 10_000)
 RUNS = 7
+ROUNDS = 5
+PEER_RUNS = 3
+WARM_UP = 200
+"""As often the peer goes through a small case first, so that its JVM has compiled it."""
+CLOCK = Clock(0, 0)
+"""Nothing waits."""
 ZONES = ("a", "b", "c")
 TAGS = ("gpu", "ssd", "")
 PER_CONNECTOR = 100
@@ -105,17 +118,36 @@ def timed(step: Callable[[], object]) -> float:
 
 
 def rounds(snapshot: Snapshot) -> None:
-    """Let Connect's assignor go from what members own to its rest."""
-    loads: Loads = {name: sorted(view.owned) for name, view in snapshot.members.items()}
+    """Let Connect's assignor, as it is here, go from what members own to its rest."""
+    loads = owned(snapshot)
     memory = Memory(assignment=NOTHING.union(*loads.values()))
     memory = replace(memory, generation=0, members=frozenset(loads))
-    clock = Clock(0, 0)
-    for generation in range(1, 5):
-        step = Round(snapshot.configured, loads, generation, generation - 1, clock)
+    for generation in range(1, ROUNDS):
+        step = Round(snapshot.configured, loads, generation, generation - 1, CLOCK)
         memory, made = classic(memory, step)
         loads = joined(without(loads, made.revoked), made.assigned)
         if not any(made.revoked.values()):
             return
+
+
+def rounds_of_peer(snapshot: Snapshot, peer: ConnectPeer) -> float:
+    """Return how long Connect's own class takes for the same, in milliseconds."""
+    loads = owned(snapshot)
+    tasks = Counter(each.connector for each in snapshot.configured if each.is_task)
+    took_ms = 0.0
+    for generation in range(1, ROUNDS):
+        step = Round(snapshot.configured, loads, generation, generation - 1, CLOCK)
+        made = peer.assign(step, tasks, 0 if generation == 1 else None)
+        took_ms += made.took_ms
+        loads = joined(without(loads, made.increments.revoked), made.increments.assigned)
+        if not any(made.increments.revoked.values()):
+            break
+    return took_ms
+
+
+def owned(snapshot: Snapshot) -> Loads:
+    """Return what each member owns."""
+    return {name: sorted(view.owned) for name, view in snapshot.members.items()}
 
 
 def bytes_per_task(snapshot: Snapshot) -> float:
@@ -128,28 +160,49 @@ def bytes_per_task(snapshot: Snapshot) -> float:
     return peak / len(snapshot.configured)
 
 
-def figures(name: str, snapshot: Snapshot, case: str) -> None:
+def figures(name: str, snapshot: Snapshot, case: str, peer: ConnectPeer | None) -> None:
     """Print the figures of one case."""
     members = len(snapshot.members)
     shape = f"{members} members, {len(snapshot.configured)} resources, collector on"
-    peer = timed(lambda: rounds(snapshot)) if case == PLAIN else None
+    ours = timed(lambda: assign(snapshot))
+    ported = timed(lambda: rounds(snapshot)) if case == PLAIN else None
     tell(
-        name, timed(lambda: assign(snapshot)), "ms",
-        peer="" if peer is None else "classic", peer_value=peer, conditions=shape,
+        name, ours, "ms",
+        peer="" if ported is None else "classic", peer_value=ported, conditions=shape,
     )  # fmt: skip
+    if case == PLAIN and peer:
+        theirs = statistics.median(rounds_of_peer(snapshot, peer) for _ in range(PEER_RUNS))
+        tell(f"{name}.connect", ours, "ms", peer=CONNECT, peer_value=theirs, conditions=shape)
     tell(f"{name}.memory", bytes_per_task(snapshot), "bytes/task", conditions=shape)
+
+
+@contextmanager
+def peer_if_any() -> Generator[ConnectPeer | None]:
+    """Run Connect's own class, or say why there is none to compare with."""
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        peer = None
+        try:
+            peer = stack.enter_context(connect_peer(Path(folder)))
+        except NoPeer as reason:
+            print(f"without {CONNECT}: {reason}", file=sys.stderr)
+        else:
+            small = grown(settled(group(SIZES[0], PLAIN)), PLAIN)
+            for _ in range(WARM_UP):
+                rounds_of_peer(small, peer)
+        yield peer
 
 
 def main() -> None:
     """Print the figures of all sizes up to the one named."""
     largest = int(sys.argv[1]) if len(sys.argv) > 1 else SIZES[-1]
-    for members in (size for size in SIZES if size <= largest):
-        for case in (PLAIN, WEIGHTED, TAGGED):
-            full = group(members, case)
-            figures(f"assign.full.{case}.{members}", full, case)
-            at_rest = settled(full)
-            figures(f"assign.joins.{case}.{members}", grown(at_rest, case), case)
-            figures(f"assign.leaves.{case}.{members}", shrunk(at_rest), case)
+    with peer_if_any() as peer:
+        for members in (size for size in SIZES if size <= largest):
+            for case in (PLAIN, WEIGHTED, TAGGED):
+                full = group(members, case)
+                figures(f"assign.full.{case}.{members}", full, case, peer)
+                at_rest = settled(full)
+                figures(f"assign.joins.{case}.{members}", grown(at_rest, case), case, peer)
+                figures(f"assign.leaves.{case}.{members}", shrunk(at_rest), case, peer)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """How long a round that would revoke has to wait after others that did.
 
-Connect's `ExponentialBackoff` with 1 ms to begin with, 40 as the multiplier and no jitter.
+Connect's `ExponentialBackoff` with 1 ms to begin with, 40 as the multiplier and no jitter. The
+last bit of a logarithm is not the same in Java: of ten thousand longest delays there may be one
+whose wait is 1 ms another than there.
 """
 
 import math

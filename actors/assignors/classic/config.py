@@ -50,7 +50,9 @@ def settle(snapshot: ConfigSnapshot, fresh: ConfigSnapshot, reported: Collection
     """Return which of the leader's snapshots counts, given the offset of every member.
 
     The fresh one, taken now, is looked at only where a member has read further than the
-    other; then its own offset counts, even where it is above all that is reported.
+    other; then its own offset counts, even where it is above all that is reported. So does
+    that of the other: Connect tells the furthest reported instead, which is the same as long
+    as the leader, a member too, reported what it has.
     """
     furthest = max(reported, default=snapshot.offset)
     for configs in (snapshot, fresh):

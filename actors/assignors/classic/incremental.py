@@ -5,8 +5,9 @@ has above its share. That is revoked first; when they have stopped it and rejoin
 nobody's, and is given out as if new. Work that is lost with its worker waits, see `lost`.
 
 Connect's class keeps its memory in fields; here it goes in and comes out, so that the same
-memory and the same round always lead to the same result. Workers are gone through in the
-order of their ids, where Connect takes that of a hash map. See KIP-415, and
+memory and the same round always lead to the same result. Workers, and candidates that came in
+the same round, are gone through in the order of their ids, where Connect takes that of a hash
+map; names are in the order of their code points, where Java compares UTF-16. See KIP-415, and
 `IncrementalCooperativeAssignor` (`performTaskAssignment`) of Connect.
 """
 

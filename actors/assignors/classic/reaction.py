@@ -41,7 +41,8 @@ def react(received: Received, had: Sequence[Resource], config_offset: int) -> Re
     """Return what a worker does that has read the configs up to this offset.
 
     It must have read just what the leader had: else what it has been given is not started,
-    but waits until it has rejoined.
+    but waits until it has rejoined. What it takes over comes behind what it keeps; a worker of
+    Connect reports it before that, so that other items are revoked there, but no more of them.
     """
     if received.error is not AssignmentError.NO_ERROR:
         return Reaction((), (), had, AT_ONCE)
