@@ -41,7 +41,7 @@ from .crew import Claim, Crew, holdings, kept, muster
 from .demanded import permitted
 from .demands import NO_DEMAND, nobody_meets
 from .losses import parked_and_returned
-from .placing import NO_MEMBERS
+from .placing import without_members
 
 NAME = "balanced"
 MINIMUM_VERSION = 0
@@ -56,8 +56,7 @@ def assign(snapshot: Snapshot) -> Assignment:
     Without members, or where none takes work, what nobody keeps is unplaceable.
     """
     if not snapshot.members:
-        nowhere = dict.fromkeys(sorted(snapshot.configured), NO_MEMBERS)
-        return Assignment(members={}, unplaceable=nowhere, version=VERSION)
+        return without_members(snapshot, VERSION)
     crew = muster(snapshot.members)
     parked, back = parked_and_returned(snapshot, crew.takers)
     placeable = snapshot.configured.difference(parked) if parked else snapshot.configured

@@ -7,7 +7,8 @@ Only the order of the workers is another: by their names and not by their member
 are new with every start of a worker.
 
 Operators' orders stand as with the others: what a cordoned worker has stays there, and what
-demands certain workers goes to one of those. The cursor goes round with the rest.
+demands anything of its worker stays with who has it, if that one meets it, or goes to one
+that does. The cursor goes round with the rest.
 """
 
 from ...events.model import Resources

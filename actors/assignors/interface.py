@@ -106,13 +106,15 @@ class ConnectAssignor(Protocol):
 
         Parked may be only what a loss left, with a deadline that the loss gives; what goes
         nowhere is unplaceable, with the reason in words, of at most 32,000 characters. A member
-        that is not named gets nothing. Nothing but the assignor heeds what operators ordered:
-        the takers that `crew.muster(group.members)` returns are those that may be given
-        anything, its keepers those that may only keep what they have, and whoever is draining
-        is to have nothing. What work demands of its worker
-        (`group.pins`, `group.needs`; see `demands`) is to be met: a member may run a resource
-        if `demand_of(group, resource).is_met(member)`. A result that breaks any of this is
+        that is not named gets nothing. What work demands of its worker (`group.pins`,
+        `group.needs`; see `demands`) is to be met: a member may run a resource if
+        `demand_of(group, resource).is_met(member)`. A result that breaks any of this is
         refused as a whole, with the resource named, and the target stays as it was.
+
+        What operators ordered of workers nobody checks: only the assignor heeds it. The takers
+        that `crew.muster(group.members)` returns are those that may be given anything, its
+        keepers those that may only keep what they have, and whoever is draining is to have
+        nothing.
         """
         ...
 

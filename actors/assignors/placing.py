@@ -28,8 +28,7 @@ def place(snapshot: Snapshot, deal: Dealing, version: int) -> Assignment:
     Without members, or where none takes work, what nobody keeps is unplaceable.
     """
     if not snapshot.members:
-        nowhere = dict.fromkeys(sorted(snapshot.configured), NO_MEMBERS)
-        return Assignment(members={}, unplaceable=nowhere, version=version)
+        return without_members(snapshot, version)
     crew = muster(snapshot.members)
     parked, back = parked_and_returned(snapshot, crew.takers)
     placeable = snapshot.configured.difference(parked)
@@ -40,6 +39,12 @@ def place(snapshot: Snapshot, deal: Dealing, version: int) -> Assignment:
         unplaceable,
         version,
     )
+
+
+def without_members(snapshot: Snapshot, version: int) -> Assignment:
+    """Return that nothing has a place, since there is nobody."""
+    nowhere = dict.fromkeys(sorted(snapshot.configured), NO_MEMBERS)
+    return Assignment(members={}, unplaceable=nowhere, version=version)
 
 
 def _place(

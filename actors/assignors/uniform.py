@@ -1,6 +1,6 @@
 """The uniform assignor: of everything together, members hold within one of each other.
 
-Connectors and tasks count alike. Else it does as the cooperative one: who has work keeps it,
+Connectors and tasks count alike. Else it does as `deferred` does: who has work keeps it,
 lost work waits, parked, until its deadline or until who lost it returns.
 """
 

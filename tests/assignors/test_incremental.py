@@ -126,15 +126,14 @@ def test_what_is_revoked_already_goes_where_it_was_to_go_at_no_cost() -> None:
     ],
     ids=["drained", "not warm", "dying"],
 )
-def test_work_that_has_to_leave_goes_at_once(leaving: object) -> None:
-    assert isinstance(leaving, type(member("")))
+def test_work_that_has_to_leave_goes_at_once(leaving: MemberView) -> None:
     group = snapshot(SIX, leaving, member("W2", url=leaving.url))
     assert assign(group, 1, INTERVAL_MS) == Assignment({"W1": work(""), "W2": work(SIX)})
 
 
 def test_work_that_its_worker_may_not_run_any_more_goes_at_once() -> None:
-    pinned = replace(snapshot(SIX, member("W1", SIX), member("W2")))
-    pinned = replace(pinned, pins=dict.fromkeys(work("A-0 A-1 A-2"), ("W2",)))
+    group = snapshot(SIX, member("W1", SIX), member("W2"))
+    pinned = replace(group, pins=dict.fromkeys(work("A-0 A-1 A-2"), ("W2",)))
     made = assign(pinned, 1, INTERVAL_MS)
     assert made == Assignment({"W1": work("A-3 A-4 A-5"), "W2": work("A-0 A-1 A-2")})
 

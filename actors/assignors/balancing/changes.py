@@ -47,6 +47,7 @@ class Changes:
         """Put into effect on what each taker has, and forget: there may be a lot of them."""
         for index in self.touched:
             held[index] = self.share(index, held[index])
+            self.given_up.pop(index, None)
             self.got.pop(index, None)
         for index, first in self.firsts.items():
             held[index] = held[index] | first if held[index] else first
