@@ -78,8 +78,8 @@ class TaskConfigsChanged:
 class BatchDone:
     """A batch that counts: its size, and how long each phase took, in seconds.
 
-    `began_ms` is the wall clock at which its planning began; `first` marks the first batch
-    since its task was started. `run_s` is reading, transforming and staging.
+    `first` marks the first batch since its task was started, `began_ms` is the wall clock at
+    which the task first looked for one. `run_s` is reading, transforming and staging.
     """
 
     commit_id: CommitId

@@ -164,11 +164,12 @@ class Task:
         size = BatchSize(pipeline.pace.ceiling)
         idle = _FIRST_IDLE_S
         first = True
+        # Data may come much later: who looks for it, and finds none, is not down.
+        began_ms = time.time_ns() // 1_000_000
         while not self.halt.draining:
             if time.monotonic() >= self._sweep_at:
                 self._sweep(pipeline)
             clock = _Clock()
-            began_ms = time.time_ns() // 1_000_000
             with clock.phase("plan"):
                 plan = self._plan(pipeline, offsets, size)
             if self.halt.draining:

@@ -48,7 +48,7 @@ class News:
         self._take(StatusUpdate(report.resource, report.token, RunState.UNASSIGNED, at_ms, reason))
 
     def began(self, resource: Resource, token: Token, at_ms: int) -> None:
-        """Take when the first batch of a task began: the end of its downtime."""
+        """Take when a task that has run a batch began to look for it: the end of its downtime."""
         self._take(StatusUpdate(resource, token, RunState.RUNNING, at_ms, BATCHES_RUN))
 
     def split(self, report: TaskConfigsChanged) -> None:

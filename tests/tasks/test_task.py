@@ -1,6 +1,7 @@
 """A batch counts once, whatever happens before, at and after its commit."""
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tasks.numbers import (
 )
 
 from fairlead.events.model import Resource, RunState, Token
+from fairlead.runtime.connectors.spi import NotReady
 from fairlead.runtime.spark.engine import EngineState
 from fairlead.runtime.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.tasks.runner import Runner
@@ -281,6 +283,23 @@ def test_a_batch_is_measured_in_all_its_phases(
     assert all(
         min(each.plan_s, each.run_s, each.commit_s, each.publish_s) > 0 for each in reports.batches
     )
+
+
+def test_a_task_that_finds_no_work_at_first_is_told_to_have_begun_when_it_looked(
+    root: Path, hooks: Hooks, engine: LocalEngine, book: Book, reports: Reports
+) -> None:
+    looked_ms: list[int] = []
+
+    def look() -> None:
+        looked_ms.append(time.time_ns() // 1_000_000)
+        if len(looked_ms) == 1:
+            raise NotReady("nothing is there yet")
+
+    hooks.at["plan"] = look
+    run_to_end(task(root, OLD, engine, book, reports), reports, 1)
+    first = reports.batches[0]
+    assert first.first
+    assert first.began_ms <= looked_ms[0] < looked_ms[1]
 
 
 def test_a_task_waits_for_the_offsets_without_failing(
