@@ -8,14 +8,16 @@ their names decide, and an order that stands for the name stands for the newcome
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ...events.abilities import ORDINARY
 from ...events.group import Group
 from ...events.model import Assignor
 from ...events.records import MemberMetadata
 from ..assignors import balanced
 from ..assignors.interface import Worker, plain_metadata
+from ..errors import Error
 from ..messages.heartbeat import JOIN_EPOCH, Heartbeat
 from .changes import AddWorkers
-from .rehearsal import Understudy
+from .rehearsal import CannotPlan, Understudy
 
 FIRST = MemberMetadata(
     "",
@@ -35,12 +37,18 @@ FIRST = MemberMetadata(
 def newcomer(
     group: Group, member_id: str, change: AddWorkers, assignors: Mapping[str, Understudy]
 ) -> Heartbeat:
-    """Return the join of a worker that is added, with what its assignors say for it."""
+    """Return the join of a worker that is added, with what its assignors say for it.
+
+    Raises `CannotPlan` where it could not say what it is to be able to.
+    """
     members = (member.metadata for member in group.members.values())
     like = max(members, key=lambda each: (each.joined_epoch, each.member_id), default=FIRST)
     url, able = _free_url(group, like), change.abilities
     worker = Worker(url.rpartition("/")[2], change.zone, able.tags, able.capacity)
     spoken = tuple(_spoken(each, assignors.get(each.name), worker) for each in like.assignors)
+    if not spoken and able != ORDINARY:
+        text = "the group computes for the workers that are added: they have no tags or capacity"
+        raise CannotPlan(Error.INVALID_REQUEST, text)
     return Heartbeat(
         group.group_id,
         member_id,

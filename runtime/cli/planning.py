@@ -88,7 +88,8 @@ def plan(asked: Proposed) -> None:
     """Show what would move, start, stop and stay if changes were made; makes none.
 
     Computed by the code that does it, from the group as it is now. Changes are made in this
-    order: workers join, drain, leave; connectors are deleted, created or changed, scaled.
+    order: workers join, drain, leave; connectors are deleted, created or changed, scaled; each
+    once the group has come to rest after the one before.
     """
     body = asked.body()
     if not body:

@@ -73,10 +73,11 @@ def _split(each: Document, *, is_run: bool) -> str:
     connector, before, after = (text(each, name) for name in ("connector", "before", "after"))
     if not is_run:
         return f"{connector} keeps {before} until a worker runs it: only then it splits anew"
+    anew = "; what stays starts anew where it is" if inner(each, "restarts") else ""
     if before == after:
-        return f"{connector} keeps {before}"
+        return f"{connector} keeps {before}{anew}"
     most = ", if it makes as many as it may" if inner(each, "is_most") is True else ""
-    return f"{connector} has {before}, will have {after}{most}"
+    return f"{connector} has {before}, will have {after}{most}{anew}"
 
 
 class _Names:
@@ -155,6 +156,9 @@ def _verdict(found: object) -> str:
     stays = inner(found, "stays")
     total = moves + stops + (stays if isinstance(stays, int) else 0)
     told = [f"{moves} of {total} resources move, {text(found, 'stays')} stay"]
+    counts = (inner(each, "restarts") for each in documents(inner(found, "splits")))
+    if restarts := sum(count for count in counts if isinstance(count, int)):
+        told.append(f"{restarts} of these start anew")
     told += [f"{count} {verb}" for count, verb in ((starts, "start"), (stops, "stop")) if count]
     if left_out:
         told.append(f"{left_out} can not be placed")

@@ -11,6 +11,8 @@ from ...actors.planning.rehearsal import CannotPlan, Rehearsal, Step, Understudy
 from ...actors.planning.rehearse import rehearse
 from ...events.group import Group
 from ...events.model import GroupState, Resource
+from ...events.placement import work_in
+from ...events.records import MemberMetadata
 from ...projections.answers import Homes
 from ...projections.chapters import Seat
 from ...projections.downtimes import Measured
@@ -37,7 +39,7 @@ def make_plan(
     for _ in rehearsal.rest():
         pass  # what is under way already is not of these changes' making
     before = standing_of(rehearsal)
-    journey = _Journey(Homes(rehearsal.group))
+    journey = _Journey(before.homes, Homes(rehearsal.group))
     for number, change in enumerate(changes):
         try:
             for step in rehearse(rehearsal, change):
@@ -55,9 +57,12 @@ def make_plan(
 class _Journey:
     """What changes hands from target to target, and who had everything last."""
 
+    first: Mapping[Resource, MemberMetadata]
+    """Who has everything at the beginning."""
     homes: Homes
     rounds: list[Round] = field(default_factory=list[Round])
     reasons: dict[Resource, Reason] = field(default_factory=dict[Resource, Reason])
+    """Why each leaves whom it is with at the beginning, however it goes on from there."""
 
     def go(self, rehearsal: Rehearsal, step: Step) -> None:
         """Hold the target that the rehearsed group has now against the one before."""
@@ -67,7 +72,12 @@ class _Journey:
         moved = len(answer.moved) + len(answer.returned)
         counts = (len(each) for each in (answer.placed, answer.retired, answer.displaced))
         self.rounds.append(Round(causes, moved, *counts))
-        self.reasons.update(answer.reasons)
+        givers = {each.resource: each.giver for each in answer.moved} | dict(answer.displaced)
+        for resource, reason in answer.reasons.items():
+            giver, first = givers[resource], self.first.get(resource)
+            if giver and first and giver.member_id == first.member_id:
+                self.reasons[resource] = reason
+            self.reasons.setdefault(resource, reason)
         self.homes.move(group)
 
 
@@ -97,7 +107,7 @@ class _Comparison:
             self.after.parked,
             self.after.unplaceable,
             [*self._workers()],
-            [*self._splits(changes)],
+            [*self._splits(group, changes)],
             sorted(self.after.cold),
         )
 
@@ -137,13 +147,22 @@ class _Comparison:
             before, after = (each.loads.get(member_id) for each in (self.before, self.after))
             yield WorkerPlan(seats[member_id], before, after, kept[member_id])
 
-    def _splits(self, changes: Iterable[Change]) -> Iterator[Split]:
-        asked = {
-            each.connector: each.tasks for each in changes if isinstance(each, PutConnector | Scale)
-        }
-        for connector in sorted(asked):
+    def _splits(self, group: Group, changes: Iterable[Change]) -> Iterator[Split]:
+        asked = [each for each in changes if isinstance(each, PutConnector | Scale)]
+        both = self.before.homes.keys() & self.after.homes.keys()
+        kept = Counter(each.connector for each in both if self._stays(each))
+        changed = {each.connector for each in asked if self._changes_work(group, each)}
+        for connector in sorted({each.connector for each in asked}):
             before, after = (each.tasks.get(connector, 0) for each in (self.before, self.after))
-            yield Split(connector, before, after, is_most=before != after)
+            restarts = kept[connector] if connector in changed else 0
+            yield Split(connector, before, after, before != after, restarts)
+
+    def _changes_work(self, group: Group, change: PutConnector | Scale) -> bool:
+        """Tell whether a connector that is there, and its tasks, will see another config."""
+        if isinstance(change, Scale):
+            return self.before.tasks.get(change.connector, 0) != change.tasks
+        was = group.connectors.get(change.connector)
+        return was is not None and work_in(was.config) != work_in(change.config)
 
 
 def _is_settled(group: Group) -> bool:

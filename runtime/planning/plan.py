@@ -80,6 +80,8 @@ class Split:
     before: int
     after: int
     is_most: bool
+    restarts: int = 0
+    """How many of its resources stay where they are, and start anew: their config is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,7 @@ def _split(each: Split) -> Document:
         "before": each.before,
         "after": each.after,
         "is_most": each.is_most,
+        "restarts": each.restarts,
     }
 
 

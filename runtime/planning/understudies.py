@@ -71,9 +71,8 @@ class Understudies:
             pipe.send(question)
             return pipe.recv_bytes(ANSWER_BYTES)
         except (EOFError, OSError) as error:
-            raise _refusal(
-                name, self._why or f"its process ended ({error or 'no answer'})"
-            ) from None
+            ended = f"its process ended ({str(error) or 'without an answer'})"
+            raise _refusal(name, self._why or ended) from None
 
     def _start(self, name: str) -> Connection:
         """Start the process, and see that the assignors can be used at all."""

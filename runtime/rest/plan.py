@@ -60,8 +60,10 @@ def plan(service: Served, group: str, body: proposal.Proposal) -> JSONResponse:
     """
     known(service, group)
     with _one_at_a_time(service):
+        with service.logs.apart(group) as logs:
+            measured = logs.downtimes()
         with service.logs.reading(group) as logs:
-            copied, measured = foresee(logs.group, ()), logs.downtimes()
+            copied = foresee(logs.group, ())
         changes = _changes(service, copied, body)
         planned = _planned(service, copied, measured, changes)
     return JSONResponse({**planned.to_json(), "warnings": [*_warnings(service, changes)]})
@@ -99,6 +101,9 @@ def _changes(service: Service, group: Group, body: proposal.Proposal) -> Sequenc
     if not changes:
         members = ", ".join(each for each in proposal.Proposal.model_fields if each != "worker")
         raise ApiError(HTTPStatus.BAD_REQUEST, f"nothing is to be changed: give any of {members}")
+    if body.worker.model_fields_set and not body.add_workers:
+        nobody = "worker says what added workers are able to, and add_workers adds none"
+        raise ApiError(HTTPStatus.BAD_REQUEST, nobody)
     return changes
 
 

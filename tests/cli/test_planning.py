@@ -93,7 +93,7 @@ PLAN = {
         {**NEW, "before": None, "after": load(0, 2), "stays": 0},
     ],
     "splits": [
-        {"connector": "flights", "before": 3, "after": 4, "is_most": True},
+        {"connector": "flights", "before": 3, "after": 4, "is_most": True, "restarts": 3},
         {"connector": "trains", "before": 2, "after": 2, "is_most": False},
         {"connector": "c", "before": 1, "after": 1, "is_most": False},
     ],
@@ -109,7 +109,8 @@ Epoch:     member-joined new-1: 3 move
 Epoch:     connector-deleted a: 1 stop
 Epoch:     from-the-future x: nothing moves
 Epoch:     worker-drained w2: 1 move, 2 find no place any more
-Tasks:     flights has 3, will have 4, if it makes as many as it may
+Tasks:     flights has 3, will have 4, if it makes as many as it may; what stays starts anew where
+           it is
 Tasks:     trains keeps 2
 Tasks:     c keeps 1 until a worker runs it: only then it splits anew
 
@@ -129,8 +130,8 @@ Not warm yet:  w1 w2: what they will take then is not in this plan
 Warning:       c: unknown key tag: it has no effect; did you mean tags?
 Unplaceable:   c c-0: needs tag gpu: no worker that takes work meets this
 Parked:        b-0 until 2013-01-01T00:31:40.000Z
-Verdict:       3 of 21 resources move, 17 stay; 1 start; 1 stop; 2 can not be placed; 5 hand-overs
-               on the way
+Verdict:       3 of 21 resources move, 17 stay; 3 of these start anew; 1 start; 1 stop; 2 can not be
+               placed; 5 hand-overs on the way
 """
 
 

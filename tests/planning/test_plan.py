@@ -157,7 +157,7 @@ def test_a_connector_that_is_scaled_starts_or_stops_only_the_difference() -> Non
             WorkerPlan(W1, Load(1, 2, 3), Load(1, 3, 4), 3),
             WorkerPlan(W2, Load(0, 2, 2), Load(0, 2, 2), 2),
         ],
-        splits=[Split("A", 4, 5, is_most=True)],
+        splits=[Split("A", 4, 5, is_most=True, restarts=5)],
     )
     assert planned(coordinator, Scale("A", 3)) == replace(
         NOTHING_CHANGES,
@@ -167,7 +167,7 @@ def test_a_connector_that_is_scaled_starts_or_stops_only_the_difference() -> Non
             WorkerPlan(W1, Load(1, 2, 3), Load(1, 2, 3), 3),
             WorkerPlan(W2, Load(0, 2, 2), Load(0, 1, 1), 1),
         ],
-        splits=[Split("A", 4, 3, is_most=True)],
+        splits=[Split("A", 4, 3, is_most=True, restarts=4)],
     )
 
 
@@ -187,10 +187,16 @@ def test_a_new_connector_comes_in_two_epochs_as_it_really_does() -> None:
     )
 
 
-def test_a_connector_whose_config_changes_nothing_of_its_split_changes_nothing() -> None:
-    put = PutConnector("A", {"name": "A", "more": "x"}, 4)
-    splits = [Split("A", 4, 4, is_most=False)]
-    assert planned(at_rest(FOUR, "W1", "W2"), put) == replace(NOTHING_CHANGES, splits=splits)
+@pytest.mark.parametrize(("key", "restarts"), [("more", 5), ("placement.weight", 0)])
+def test_a_connector_whose_config_changes_starts_anew_where_it_is_if_it_will_notice(
+    key: str, restarts: int
+) -> None:
+    coordinator = at_rest(FOUR, "W1", "W2")
+    config = coordinator.group.connectors["A"].config
+    put = PutConnector("A", {**config, key: "1"}, 4)
+    splits = [Split("A", 4, 4, is_most=False, restarts=restarts)]
+    plan = planned(coordinator, put)
+    assert replace(plan, rounds=[]) == replace(NOTHING_CHANGES, splits=splits)
 
 
 def test_a_deleted_connector_stops_everywhere() -> None:
@@ -220,6 +226,19 @@ def test_what_changes_hands_twice_on_the_way_is_one_move() -> None:
         "member-joined new-1",
         "member-left new-1",
     ]
+
+
+def test_a_move_has_the_reason_for_which_its_giver_is_left_whatever_comes_after() -> None:
+    four = at_rest(FOUR, "W1", "W2")
+    plan = planned(four, AddWorkers(1), DrainWorker("w1"), RemoveWorker("w2"))
+    assert plan.moves == [
+        a_move("A", W1, NEW_1, DRAIN),
+        a_move("A-0", W1, NEW_1, DRAIN),
+        a_move("A-1", W1, NEW_1, DRAIN),
+        a_move("A-2", W2, NEW_1, LEFT),
+        a_move("A-3", W2, NEW_1, BALANCE),
+    ]
+    assert plan.handovers > len(plan.moves)
 
 
 def test_workers_that_are_added_come_one_after_the_other() -> None:
@@ -472,6 +491,9 @@ def test_a_server_assignor_computes_for_the_group_itself() -> None:
     coordinator.settle()
     plan = planned(coordinator, AddWorkers(1), assignors={})
     assert (plan.assignor, len(plan.moves)) == ("uniform", 2)
+    with pytest.raises(CannotPlan, match="they have no tags or capacity") as caught:
+        planned(coordinator, AddWorkers(1, "b", Abilities(2, frozenset({"gpu"}))), assignors={})
+    assert caught.value.error is Error.INVALID_REQUEST
 
 
 def test_rounds_that_move_nothing_wait_for_who_is_away_and_end_the_plan() -> None:

@@ -108,7 +108,9 @@ def test_all_changes_of_a_plan_are_made_in_their_order(house: House) -> None:
         ("tasks-changed", "b"),
     ]
     assert told["starts"] == [{"id": each, "taker": NEW} for each in ("b", "b-0", "b-1")]
-    assert told["splits"] == [{"connector": "b", "before": 0, "after": 2, "is_most": True}]
+    assert told["splits"] == [
+        {"connector": "b", "before": 0, "after": 2, "is_most": True, "restarts": 0}
+    ]
 
 
 def test_a_plan_asks_no_actor_and_writes_nothing(house: House) -> None:
@@ -189,6 +191,7 @@ def test_keys_that_nobody_reads_are_warned_of(house: House) -> None:
 SENSELESS: list[tuple[dict[str, Any], int, str]] = [
     ({}, 400, "nothing is to be changed: give any of add_workers, drain, remove_workers,"),
     ({"worker": {"capacity": 2}}, 400, "nothing is to be changed: "),
+    ({"worker": {"capacity": 2}, "drain": ["w1"]}, 400, "and add_workers adds none"),
     ({"add_worker": 1}, 400, "add_worker: Extra inputs are not permitted"),
     ({"add_workers": -1}, 400, "add_workers: Input should be greater than or equal to 0"),
     ({"add_workers": 101}, 400, "add_workers: Input should be less than or equal to 100"),
@@ -197,7 +200,7 @@ SENSELESS: list[tuple[dict[str, Any], int, str]] = [
     (
         {"add_workers": 1, "worker": {"tags": ["a", ""]}},
         400,
-        "worker.tags.1: Value error, an item is blank",
+        "worker.tags.1: Value error, it is blank",
     ),
     ({"add_workers": 1, "worker": {"zone": "a,b"}}, 400, "worker.zone: Value error, 'a,b' is no"),
     ({"scale": {"a": 0}}, 400, "scale.a: Input should be greater than or equal to 1"),
