@@ -130,7 +130,7 @@ def flaw_in_workers(names: Sequence[str]) -> str:
 
 def _flaw_in_list(items: Sequence[str]) -> str:
     if not all(items):
-        return "an item is blank: there is a comma too many"
+        return "an item is blank: there is a comma too many" if len(items) > 1 else "it is blank"
     if len(items) > MOST_ITEMS:
         return f"there are {len(items)} items: at most {MOST_ITEMS} are allowed"
     return ""

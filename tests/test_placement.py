@@ -63,6 +63,7 @@ def test_what_plugins_and_tasks_see_says_nothing_of_placement() -> None:
     [
         (("gpu", "höher", "a b", "x" * 64), ""),
         (("gpu", ""), "an item is blank: there is a comma too many"),
+        (("",), "it is blank"),
         (("a\n",), "'a\\n' is no label: at most 64 characters that can be printed, without commas"),
         (("a,b",), "'a,b' is no label: at most 64 characters that can be printed, without commas"),
     ],

@@ -16,9 +16,8 @@ LOGGER = logging.getLogger(__name__)
 POLITENESS = 5
 """By how much nicer than a worker: heartbeats go first."""
 
-
 LEAST_ROOM = 8
-"""Which part of its memory a process must have left to be of use, once it had none."""
+"""One part in so many of its memory must be left for a process to be of use, once it had none."""
 
 
 def limit(memory_bytes: int) -> None:

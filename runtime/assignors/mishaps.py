@@ -48,6 +48,8 @@ def _line_of(error: BaseException) -> str:
         said = str.__str__(str(error))  # it may be a text of a class of theirs
     except USERS_ERRORS:
         said = "(it does not say)"
+    if not said and issubclass(type(error), MemoryError):
+        said = "it used up what assignor.memory.max allows"
     text = f"{type(error).__name__}: {said}" if said else type(error).__name__
     text = line(text)
     frames = traceback.extract_tb(error.__traceback__)

@@ -89,7 +89,7 @@ class Panel:
             self._log(f"assignor {name} made no assignment", error)
             return Assigned(epoch, None, f"assignor {name}: {told(error)}")
         if flaw:  # the group would find it too, once all of it has been sent there
-            return Assigned(epoch, None, line(flaw))
+            return Assigned(epoch, None, f"assignor {name}: {line(flaw)}")
         return Assigned(epoch, made)
 
     def given(self, name: str, assignment: MemberAssignment) -> None:

@@ -19,6 +19,7 @@ from ...events.placement import (
     flaw_in_labels,
     flaw_in_workers,
     task_weights_in,
+    weight_in,
 )
 from .config import Checked, Definition, Importance, Kind, Validation, Value
 from .validators import between
@@ -126,6 +127,8 @@ def _complaint(key: str, text: str) -> str:
         definition.parse(text)
     except ValueError as error:
         return str(error)
+    if key == WEIGHT and weight_in(text) is None:  # the group reads fewer spellings than Connect
+        return f"must be from 1 to {HEAVIEST}, in plain digits"
     return ""
 
 

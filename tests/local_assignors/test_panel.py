@@ -318,11 +318,11 @@ def test_what_is_being_called_is_told_for_as_long_as_it_takes(installed: Install
     assert set(told[1::2]) == {""}
 
 
-def test_what_the_group_would_refuse_is_refused_here_in_the_same_words(
+def test_what_the_group_would_refuse_is_refused_here_in_its_words_and_says_whose_fault_it_is(
     installed: Installs,
 ) -> None:
     does = "return Assignment({'m': frozenset({Resource('a', 7)})})"
     answer = panel(installed, body(assign=does)).assign("m", snapshot())
     made = Assignment({"m": frozenset({Resource("a", 7)})})
-    assert answer == Assigned(4, None, flaw_in(made, snapshot()))
-    assert answer.error == "a-7 is not configured"
+    assert answer == Assigned(4, None, f"assignor mine: {flaw_in(made, snapshot())}")
+    assert answer.error == "assignor mine: a-7 is not configured"

@@ -37,6 +37,8 @@ def test_a_class_has_the_keys_of_placement_with_their_meaning(client: Client) ->
     [
         ("placement.weight", "0", "must be from 1 to 1000"),
         ("placement.weight", "much", "not a whole number: 'much'"),
+        ("placement.weight", "+5", "must be from 1 to 1000, in plain digits"),
+        ("placement.weight", "1_0", "must be from 1 to 1000, in plain digits"),
         ("placement.task.weights", "0:5,0:6", WEIGHTS),
         ("placement.task.weights", "3", WEIGHTS),
         ("placement.workers", "w1,", BLANK),
