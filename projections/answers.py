@@ -6,7 +6,7 @@ from functools import cache, partial
 
 from ..events.directory import Directory, directory_of, workers_in
 from ..events.group import Group
-from ..events.model import Resource
+from ..events.model import Resource, Resources
 from ..events.records import GroupMetadata, MemberMetadata, TargetAssignment
 from .chapters import Answer, Seat, Transfer
 from .reasons import Reason, reason_of, why_displaced
@@ -35,8 +35,7 @@ class Homes:
         bumps: Sequence[GroupMetadata],
     ) -> Answer:
         """Return what a target changes that the group has already; `move` comes after that."""
-        displaced = sorted(self._placed & record.unplaceable.keys())
-        return answer_of(group, record, self.last, time_ms, bumps, displaced)
+        return answer_of(group, record, self.last, time_ms, bumps, self._placed)
 
     def move(self, group: Group) -> None:
         """Take down whom the group's target gives everything now."""
@@ -64,14 +63,15 @@ def answer_of(
     homes: Mapping[Resource, MemberMetadata],
     time_ms: int,
     bumps: Sequence[GroupMetadata],
-    displaced: Sequence[Resource] = (),
+    placed: Resources,
 ) -> Answer:
     """Hold a target, already in the group, against who had everything before it.
 
-    `bumps` are what it answers, `time_ms` is wall clock; `displaced` had a place until now.
+    `bumps` are what it answers, `time_ms` is wall clock; `placed` has had a place until now.
     """
     directory = cache(partial(directory_of, workers_in(group)))
-    changes = _changes(group, homes, bumps, directory)
+    displaced = sorted(placed & record.unplaceable.keys())
+    changes = _changes(group, homes, bumps, placed, directory)
     for each in displaced:
         changes.reasons[each] = why_displaced(group, each, homes[each], bumps, directory)
     computed_by = group.members.get(record.computed_by)
@@ -97,6 +97,7 @@ def _changes(
     group: Group,
     homes: Mapping[Resource, MemberMetadata],
     bumps: Sequence[GroupMetadata],
+    placed: Resources,
     directory: Callable[[], Directory],
 ) -> _Changes:
     changes = _Changes()
@@ -104,7 +105,7 @@ def _changes(
         giver, taker = homes.get(resource), _seat(metadata)
         if giver is None:
             changes.placed.append(Transfer(resource, None, taker))
-        elif _is_same_seat(giver, metadata):
+        elif _is_same_seat(giver, metadata) and resource in placed:
             changes.kept.setdefault(taker, set()).add(resource)
         elif _is_same_worker(giver, metadata):
             changes.returned.append(Transfer(resource, _seat(giver), taker))

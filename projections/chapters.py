@@ -42,8 +42,9 @@ class Attempt(NamedTuple):
 class Answer:
     """A target that was installed, told by what it changes.
 
-    All that is configured is in exactly one of `kept`, `moved`, `returned`, `placed`,
-    `parked` and `unplaceable`; `computed_by` is None where the coordinator did it itself.
+    All that was configured when it was computed, and still is, is in exactly one of `kept`,
+    `moved`, `returned`, `placed`, `parked` and `unplaceable`; `computed_by` is None where the
+    coordinator did it itself.
     """
 
     assignment_epoch: int
@@ -54,7 +55,7 @@ class Answer:
     moved: tuple[Transfer, ...]
     """From one worker to another, which may be gone."""
     returned: tuple[Transfer, ...]
-    """Back to the worker that had it before, in a seat of its own."""
+    """Back to the worker that had it before: in a new seat, or after it had no place."""
     placed: tuple[Transfer, ...]
     """For the first time."""
     parked: Grants

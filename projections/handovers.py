@@ -5,11 +5,11 @@ one that was killed no such word comes, and only when the group gave it up is kn
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..events.log.frame import Entry
-from ..events.model import Resource, RunState
+from ..events.model import Resource, Resources, RunState
 from ..events.records import (
     CurrentAssignment,
     MemberMetadata,
@@ -104,7 +104,11 @@ class Handovers:
                 self._given[each.giver.member_id].add(each.resource)
             if each.taker is not None:
                 self._taken[each.taker.member_id].add(each.resource)
+        self._over: set[Resource] = set()
+        """What a later target gave anew to who had it: how it leaves then is another story."""
         self._urls: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        """The member ids by which the answer knows those who came back to their seats since."""
         self._steps: dict[str, CurrentAssignment] = {}
 
     @property
@@ -120,7 +124,7 @@ class Handovers:
         elif isinstance(record, CurrentAssignment):
             self._step(record, now_ms)
         elif isinstance(record, MemberMetadata):
-            self._urls[record.member_id] = record.url or record.member_id
+            self._sit(record, now_ms)
         elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
             self._depart(str(record.key[0]), now_ms)
         elif isinstance(record, TargetAssignment) and not record.error:
@@ -129,12 +133,31 @@ class Handovers:
     def _aim(self, record: TargetAssignment) -> None:
         if not self._is_aimed:
             self._is_aimed = record.assignment_epoch == self._answer.assignment_epoch
+            if not self._is_aimed:
+                self._begin_anew(record)
             return
+        shares = {self._name_of(each): share for each, share in record.members.items()}
         for resource, each in self._found.items():
+            if _is_given_anew(each, shares):
+                self._over.add(resource)
             if each.taker is None or each.up_ms is not None or each.superseded_by is not None:
                 continue
-            if resource not in record.members.get(each.taker.member_id, ()):
+            if resource not in shares.get(each.taker.member_id, ()):
                 self._found[resource] = replace(each, superseded_by=record.assignment_epoch)
+
+    def _sit(self, record: MemberMetadata, now_ms: int) -> None:
+        """Learn who sits where; who comes back to a seat in this moment did not lose it."""
+        member_id, came_back = record.member_id, record.succession
+        self._urls[member_id] = record.url or member_id
+        if came_back is None or came_back.assignment_epoch < self._answer.assignment_epoch:
+            return
+        name = self._names[member_id] = self._name_of(came_back.target_id)
+        for resource in self._given[name]:
+            if self._found[resource].gone_ms == now_ms:
+                self._found[resource] = replace(self._found[resource], gone_ms=None)
+
+    def _name_of(self, member_id: str) -> str:
+        return self._names.get(member_id, member_id)
 
     def _hear(self, status: TaskStatus) -> None:
         each = self._found.get(status.resource)
@@ -143,49 +166,76 @@ class Handovers:
         grant_epoch = status.token.grant_epoch
         if each.taker and each.taker.worker == status.worker and grant_epoch == each.grant_epoch:
             self._found[status.resource] = _heard_of_taker(each, status)
-        elif each.giver and each.giver.worker == status.worker:
+        elif (
+            each.giver
+            and each.giver.worker == status.worker
+            and grant_epoch < self._answer.assignment_epoch
+        ):
             self._found[status.resource] = _heard_of_giver(each, status)
 
     def _step(self, step: CurrentAssignment, now_ms: int) -> None:
         before = self._steps.get(step.member_id)
         self._steps[step.member_id] = step
+        name = self._name_of(step.member_id)
         if not self._is_aimed:
+            self._start_anew(step.assigned.keys() & self._given[name], before)
             return
         self._ask_for_deleted(step)
-        for resource in self._given[step.member_id]:
+        for resource in self._given[name]:
             each = self._found[resource]
+            if not self._is_awaited(each):
+                continue
             if resource in step.pending:
-                if each.asked_ms is None:
-                    self._found[resource] = replace(each, asked_ms=now_ms)
+                self._found[resource] = replace(each, asked_ms=each.asked_ms or now_ms)
             elif resource not in step.assigned and _holds(before, resource):
                 self._revoke(resource, now_ms)
-        for resource in self._taken[step.member_id] & step.assigned.keys():
+        for resource in self._taken[name] & step.assigned.keys():
             each = self._found[resource]
-            if each.granted_ms is None and each.superseded_by is None:
+            if each.up_ms is None and each.superseded_by is None:
+                granted_ms = now_ms if each.granted_ms is None else each.granted_ms
                 grant_epoch = step.assigned[resource]
-                self._found[resource] = replace(each, granted_ms=now_ms, grant_epoch=grant_epoch)
+                self._found[resource] = replace(
+                    each, granted_ms=granted_ms, grant_epoch=grant_epoch
+                )
+
+    def _begin_anew(self, record: TargetAssignment) -> None:
+        """Forget how a giver lost its seat before an earlier target gave it the same again."""
+        for resource, each in self._found.items():
+            if each.giver and resource in record.members.get(each.giver.member_id, ()):
+                self._found[resource] = replace(each, gone_ms=None)
+
+    def _start_anew(self, granted: Iterable[Resource], before: CurrentAssignment | None) -> None:
+        """Forget when a giver stopped what it is granted again before the target."""
+        for resource in granted:
+            if not _holds(before, resource):
+                self._found[resource] = replace(self._found[resource], stopped_ms=None)
 
     def _ask_for_deleted(self, step: CurrentAssignment) -> None:
         """Learn who had what is deleted: whoever is asked for it."""
         for resource in self._answer.retired & step.pending.keys():
-            if self._found[resource].giver is None:
+            if self._found[resource].giver is None and resource not in self._over:
                 giver = Seat(self._urls.get(step.member_id, step.member_id), step.member_id)
                 self._found[resource] = replace(self._found[resource], giver=giver)
-                self._given[step.member_id].add(resource)
+                self._given[self._name_of(step.member_id)].add(resource)
 
     def _depart(self, member_id: str, now_ms: int) -> None:
         step = self._steps.pop(member_id, None)
-        for resource in self._given[member_id]:
+        for resource in self._given[self._name_of(member_id)]:
             each = self._found[resource]
-            if each.granted_ms is None:
+            if not self._is_awaited(each):
+                continue
+            if each.gone_ms is None:  # if it joined anew, without this, that is another seat
                 self._found[resource] = replace(each, gone_ms=now_ms)
             if self._is_aimed and _holds(step, resource):
                 self._revoke(resource, now_ms)
 
+    def _is_awaited(self, each: Handover) -> bool:
+        """Tell whether the giver still has to give it up because of this target."""
+        is_given_up = each.revoked_ms is not None or each.granted_ms is not None
+        return not is_given_up and each.resource not in self._over
+
     def _revoke(self, resource: Resource, now_ms: int) -> None:
-        each = self._found[resource]
-        if each.revoked_ms is None:
-            self._found[resource] = replace(each, revoked_ms=now_ms)
+        self._found[resource] = replace(self._found[resource], revoked_ms=now_ms)
 
 
 def _begun(answer: Answer) -> Iterator[Handover]:
@@ -203,8 +253,6 @@ def _begun(answer: Answer) -> Iterator[Handover]:
 
 def _heard_of_giver(each: Handover, status: TaskStatus) -> Handover:
     """Return the handover with the giver's stop, whose word may come after the grant."""
-    if each.grant_epoch is not None and status.token.grant_epoch >= each.grant_epoch:
-        return each
     if status.state is RunState.UNASSIGNED:
         return replace(each, stopped_ms=status.time_ms)
     return each if each.granted_ms else replace(each, stopped_ms=None)
@@ -218,6 +266,13 @@ def _heard_of_taker(each: Handover, status: TaskStatus) -> Handover:
     if status.reason == BATCHES_RUN and each.first_batch_ms is None:
         each = replace(each, first_batch_ms=status.time_ms)
     return each
+
+
+def _is_given_anew(each: Handover, shares: Mapping[str, Resources]) -> bool:
+    """Tell whether a later target gives a resource to who had it, or one that ended to anybody."""
+    if each.giver is not None:
+        return each.resource in shares.get(each.giver.member_id, ())
+    return each.taker is None and any(each.resource in share for share in shares.values())
 
 
 def _holds(step: CurrentAssignment | None, resource: Resource) -> bool:

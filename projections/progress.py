@@ -35,11 +35,6 @@ class Progress:
         )
 
 
-def tasks_progress(log: LogFile, connector: str) -> dict[int, TaskProgress]:
-    """Return the progress of each task that a connector ever had; raises `LogError`."""
-    return {each.last.task: each for each in _scan(log, connector)}
-
-
 def connector_progress(log: LogFile, connector: str) -> Progress:
     """Return the progress of a connector's tasks together; raises `LogError`."""
     waiting = len(log.scan(TYPES[Committed][0], pack_key((connector,))))

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from ..events.abilities import abilities, said_for
+from ..events.abilities import abilities, is_warm, said_for
 from ..events.directory import Directory
-from ..events.group import Group
+from ..events.group import Group, Member
 from ..events.model import Cause, Resource, Why
 from ..events.orders import placement_of, worker_name
 from ..events.placement import ANYWHERE, placement_in
@@ -27,9 +27,12 @@ class Kind(Enum):
     DELAY_EXPIRED = "delay-expired"
     """Whoever had it is gone, and did not come back in time."""
     CONSTRAINT = "constraint"
-    """Whoever had it is there, and may not have it any more."""
+    """Whoever had it is there, and may not have it any more.
+
+    The detail is what keeps it from that: a drain, pin, tag or zone, or that it is cold.
+    """
     RETURN = "return"
-    """It goes back to whoever had it, who was away."""
+    """It goes back to whoever had it, who was away or might not have it."""
     NEW = "new"
     """Nobody had it before."""
     DELETED = "deleted"
@@ -61,14 +64,15 @@ def reason_of(
     `group` is that of the new target, with the schedule from before it; `bumps` are what the
     target answers; `directory` tells whom names mean, and is asked only where a config has any.
     """
-    if giver.member_id not in group.members:
+    if _is_gone(group, giver):
         if resource in group.schedule.fired:
             return Reason(Kind.DELAY_EXPIRED)
         return Reason(Kind.DEPARTURE, _departure(group, giver, bumps))
     order = group.worker_orders.get(worker_name(giver))
     if order is not None and order.draining:
         return Reason(Kind.CONSTRAINT, "drain")
-    unmet = _unmet(group, resource, group.members[giver.member_id].metadata, directory)
+    now = group.members[giver.member_id].metadata
+    unmet = _unmet(group, resource, now, directory) or ("cold" if _is_cold(group, now) else "")
     return Reason(Kind.CONSTRAINT, unmet) if unmet else _BALANCE
 
 
@@ -82,6 +86,12 @@ def why_displaced(
     """Return why a resource leaves its giver though nobody else can take it."""
     reason = reason_of(group, resource, giver, bumps, directory)
     return Reason(Kind.CONSTRAINT) if reason == _BALANCE else reason
+
+
+def _is_gone(group: Group, giver: MemberMetadata) -> bool:
+    """Tell whether a giver lost its seat; who joined anew by its member id has another."""
+    member = group.members.get(giver.member_id)
+    return member is None or member.metadata.joined_epoch != giver.joined_epoch
 
 
 def _unmet(
@@ -100,6 +110,24 @@ def _unmet(
     if not asked.tags <= abilities(said.metadata).tags:
         return "tag"
     return "zone" if asked.zones and giver.rack not in asked.zones else ""
+
+
+def _is_cold(group: Group, giver: MemberMetadata) -> bool:
+    """Tell whether a giver takes no work yet, or no longer, while somebody else does."""
+    if _is_warm(group, giver):
+        return False
+    return any(_is_open(group, each) for each in group.members.values())
+
+
+def _is_open(group: Group, member: Member) -> bool:
+    """Tell whether a member takes work: it is there and warm, and operators let it."""
+    order = group.worker_orders.get(worker_name(member.metadata))
+    is_let = order is None or not (order.cordoned or order.draining)
+    return is_let and member.current.member_epoch >= 0 and _is_warm(group, member.metadata)
+
+
+def _is_warm(group: Group, member: MemberMetadata) -> bool:
+    return is_warm(said_for(group.target.assignor, member.assignors).metadata)
 
 
 def _departure(group: Group, giver: MemberMetadata, bumps: Iterable[GroupMetadata]) -> str:

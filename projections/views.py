@@ -7,6 +7,7 @@ in as they may be shown: what is secret in them is not known here.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from ..events.abilities import abilities, said_for
 from ..events.group import Group, Member
@@ -57,12 +58,21 @@ def doing(group: Group, resource: Resource) -> Doing:
     status = group.statuses.get(resource)
     holder = group.holders.get(resource)
     if holder is None:
-        why = group.target.unplaceable.get(resource, "")
+        why = group.target.unplaceable.get(resource) or _wait(group, resource)
         return Doing(RunState.UNASSIGNED, status.worker if status else "", why)
     if status is not None and status.token == token_of(group, holder, resource):
         why = "" if status.reason == BATCHES_RUN else status.reason
         return Doing(status.state, status.worker, why)
     return Doing(RunState.UNASSIGNED, worker_of(group.members[holder]))
+
+
+def _wait(group: Group, resource: Resource) -> str:
+    """Return until when a resource waits for the worker that had it, nothing if it does not."""
+    due_ms = group.schedule.parked.get(resource)
+    if due_ms is None or resource in group.schedule.fired:
+        return ""
+    due = datetime.fromtimestamp(due_ms // 1_000, UTC)
+    return f"its worker is lost, and waited for until {due:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def worker_of(member: Member) -> str:

@@ -173,14 +173,14 @@ def _troubles(found: object) -> list[Section]:
 
 
 def _left_out(found: object) -> list[Section]:
-    """Return why what nobody can take is left out; nothing if there is no such thing."""
+    """Return why what nobody has is left out, or waits; nothing if there is no such thing."""
     rows = [
         (f"{name}{suffix}", text(part, "reason"))
         for name, entry in sorted(document(found).items())
         for suffix, part in _parts(inner(entry, "status"))
         if text(part, "state") == "UNASSIGNED" and text(part, "reason")
     ]
-    return [Table(("UNPLACEABLE", "REASON"), rows, title="Unplaceable")] if rows else []
+    return [Table(("UNASSIGNED", "REASON"), rows, title="Unassigned")] if rows else []
 
 
 def _parts(status: object) -> Iterator[tuple[str, object]]:

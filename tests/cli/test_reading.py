@@ -193,9 +193,9 @@ def test_what_nobody_can_take_is_told_with_the_reason(run: Run, cluster: Cluster
     left_out = [answered.resource("flights", reason=reason)]
     target = {"assignor": "balanced", "unplaceable": left_out}
     cluster.answer("GET", "/groups/connect", {**answered.GROUP, "target": target})
-    rows = f"flights      {reason}\nflights-0    {reason}\n"
+    rows = f"flights     {reason}\nflights-0   {reason}\n"
     told = run("status", "--url", cluster.url).out
-    assert told.endswith(f"\nUnplaceable\nUNPLACEABLE  REASON\n{rows}")
+    assert told.endswith(f"\nUnassigned\nUNASSIGNED  REASON\n{rows}")
     told = run("describe", "group", "connect", "--url", cluster.url).out
     assert f"\nUnplaceable\nUNPLACEABLE  REASON\nflights      {reason}\n" in told
 

@@ -9,7 +9,7 @@ from projections.annals import Scribe, computed, grown
 
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Cordon, Place
+from fairlead.actors.messages.orders import Cordon, Place, Rebalance, Uncordon
 from fairlead.actors.messages.timers import (
     ContinueMoves,
     ExpireSession,
@@ -203,6 +203,91 @@ def test_work_that_nobody_may_take_is_given_up_by_who_had_it_once() -> None:
     )
     assert told.phases[2] == Phase("revoke", 9_100, 9_400, "all were asked after 0.100 s")
     assert scribe.explained(4).handovers == ()
+
+
+def stopped(scribe: Scribe) -> Scribe:
+    """After `shared`, W2 is drained, and nobody else may have C and D: W2 stops them."""
+    scribe.at(9_000).command(Cordon("connect", "W2", drain=True))
+    snapshot = scribe.at(9_100).prepare("W1")
+    shares = {"W1": resources("A B"), "W2": resources("")}
+    reason = dict.fromkeys((C, D), "nobody can")
+    scribe.install("W1", snapshot, Assignment(shares, unplaceable=reason))
+    scribe.at(9_200).beat("W2", "C D")
+    scribe.at(9_300).says(C, RunState.UNASSIGNED)
+    scribe.at(9_300).says(D, RunState.UNASSIGNED)
+    scribe.at(9_400).beat("W2", "")
+    scribe.at(9_500).settle()
+    return scribe
+
+
+def given_back(scribe: Scribe) -> Scribe:
+    """W2 takes work again, and runs C and D from then on."""
+    scribe.at(20_000).command(Uncordon("connect", "W2"))
+    snapshot = scribe.at(20_100).prepare("W1")
+    shares = {"W1": resources("A B"), "W2": resources("C D")}
+    scribe.install("W1", snapshot, Assignment(shares))
+    scribe.at(20_200).settle()
+    scribe.at(20_300).says(C, RunState.RUNNING)
+    scribe.at(20_300).says(D, RunState.RUNNING)
+    return scribe
+
+
+def test_work_that_nobody_could_take_and_then_who_had_it_is_returned() -> None:
+    told = given_back(stopped(shared())).explained(4)
+    assert told.chapter.answer is not None
+    assert told.chapter.answer.kept == {W1: resources("A B")}
+    assert told.handovers == tuple(
+        Handover(
+            each,
+            RETURN,
+            W2,
+            W2,
+            stopped_ms=9_300,
+            granted_ms=20_200,
+            running_ms=20_300,
+            grant_epoch=4,
+        )
+        for each in (C, D)
+    )
+    assert told.total_ms == 300
+
+
+def test_what_is_told_of_a_stop_is_the_same_after_the_work_came_back_and_left_again() -> None:
+    scribe = stopped(shared())
+    before = scribe.explained(3)
+    given_back(scribe)
+    scribe.at(30_000).says(C, RunState.UNASSIGNED)
+    scribe.at(31_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    scribe.at(31_100).compute()
+    assert scribe.explained(3) == before
+
+
+def test_who_leaves_after_giving_up_is_not_told_to_be_gone_before() -> None:
+    scribe = shared()
+    scribe.configure("A B C")
+    scribe.at(9_000).command(Rebalance("connect"))
+    scribe.at(9_100).compute()
+    scribe.at(9_200).settle()
+    before = scribe.explained(3)
+    scribe.at(31_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    scribe.at(31_100).compute()
+    assert before.handovers == (Handover(D, DELETED, W2, asked_ms=9_200, revoked_ms=9_200),)
+    assert scribe.explained(3) == before
+
+
+def test_what_was_given_back_before_anybody_was_asked_for_it_is_not_given_up() -> None:
+    scribe = computed(ahead_ms=0)
+    scribe.at(6_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    scribe.at(6_100).compute()
+    scribe.at(6_200).settle()
+    before = scribe.explained(2)
+    scribe.at(20_000).join("W3")
+    scribe.at(20_100).compute()
+    scribe.at(20_200).settle()
+    assert before.handovers == tuple(
+        Handover(each, BALANCE, W1, W2, superseded_by=3) for each in (C, D)
+    )
+    assert scribe.explained(2) == before
 
 
 def test_work_that_is_pinned_elsewhere_moves_because_of_the_constraint() -> None:

@@ -9,7 +9,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Commit, CommitId, Manifest, Token, Why
 from fairlead.events.records import Committed, GroupMetadata, Record, TaskProgress, Tombstone
-from fairlead.projections.progress import Progress, connector_progress, tasks_progress
+from fairlead.projections.progress import Progress, connector_progress
 from fairlead.projections.rebalances import Rebalances
 
 TOKEN = Token(1, 1)
@@ -57,6 +57,5 @@ def test_the_progress_of_a_connector_is_that_of_its_tasks(tmp_path: Path) -> Non
     published = Tombstone(Committed, commit_key(waiting[0].commit.commit_id))
     write(tmp_path / "log", [first, second, alien, *waiting, published])
     with LogReader.open(tmp_path / "log") as log:
-        assert tasks_progress(log, "a") == {0: first, 10: second}
         assert connector_progress(log, "a") == Progress(6, 60, 50, 500, 2_000, 1)
         assert connector_progress(log, "b") == Progress()

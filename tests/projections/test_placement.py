@@ -7,12 +7,14 @@ from coordinator import JOIN, resource, resources
 from projections.annals import Scribe
 
 from fairlead.actors.messages.computing import Assignment
+from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Place
 from fairlead.actors.messages.work import PutConnector
-from fairlead.events.abilities import Abilities, written
+from fairlead.events.abilities import COLD, Abilities, written
 from fairlead.events.model import Assignor
 from fairlead.projections.reasons import Kind, Reason
 
+NOT_WARM = (Assignor("balanced", metadata=COLD),)
 GPU = (Assignor("balanced", metadata=written(Abilities(1, frozenset({"gpu"})))),)
 
 
@@ -52,6 +54,23 @@ def test_what_its_giver_may_not_run_any_more_moves_for_that(
     config: PutConnector, detail: str
 ) -> None:
     assert why(config) == Reason(Kind.CONSTRAINT, detail)
+
+
+def test_work_of_a_worker_that_takes_none_yet_moves_once_another_does() -> None:
+    scribe = Scribe(ahead_ms=0)
+    scribe.configure("A B")
+    for at_ms, name in ((1_000, "W1"), (2_000, "W2")):
+        scribe.at(at_ms).join(name, replace(JOIN, assignors=NOT_WARM))
+        scribe.at(at_ms + 500).compute()
+        scribe.settle()
+    beat = Heartbeat("connect", "W2", 2, "1", assignors=GPU)
+    scribe.at(9_000).heartbeat(beat)
+    scribe.at(9_100).compute()
+    told = scribe.explained(3)
+    assert told.changed == "it takes work now, with capacity 1, tags none > gpu"
+    assert [(each.resource, each.reason) for each in told.handovers] == [
+        (resource("A"), Reason(Kind.CONSTRAINT, "cold"))
+    ]
 
 
 def test_what_its_giver_might_have_kept_moves_for_the_balance() -> None:

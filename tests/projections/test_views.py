@@ -94,6 +94,9 @@ def test_what_is_lost_is_told_with_its_deadline(coordinator: Coordinator) -> Non
     ]
     assert told["parked"] == [{**each, "deadline_ms": 61_000, "fired": False} for each in lost]
     assert told["unassigned"] == lost
+    assert doing(coordinator.group, moved[0]) == Doing(
+        RunState.UNASSIGNED, "", "its worker is lost, and waited for until 1970-01-01T00:01:01Z"
+    )
 
 
 def test_what_no_member_can_take_is_told_with_the_reason() -> None:
