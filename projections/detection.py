@@ -37,6 +37,7 @@ class Detecting:
     def __init__(self, bump: GroupMetadata) -> None:
         self._bump = bump
         self._is_over = False
+        self._is_about_silence = bump.cause.why in (Why.SESSION_EXPIRED, Why.REBALANCE_EXPIRED)
         self._urls: dict[str, str] = {}
         self._last_word_ms: int | None = None
         self._last_step_ms: int | None = None
@@ -44,6 +45,11 @@ class Detecting:
         self._due_ms: int | None = None
         self._again_at_ms: int | None = None
         self._retry_at_ms: int | None = None
+
+    @property
+    def listens(self) -> bool:
+        """Whether statuses matter to it: to learn when a member was last heard of."""
+        return self._is_about_silence and not self._is_over
 
     def fold(self, record: Record, entry: Entry) -> None:
         """Take the next record of the log."""

@@ -4,10 +4,11 @@ A control log keeps its history for ever by default, so this works for epochs of
 and where no cluster runs. How long ago it was makes no difference to what is told.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..events.codec import decode
+from ..events.keys import pack_key
 from ..events.log.frame import Entry
 from ..events.log.reader import LogReader
 from .changed import Changed
@@ -15,7 +16,7 @@ from .chapters import Chapter, Document
 from .detection import Detecting, Detection
 from .handovers import Handover, Handovers
 from .phases import Phase, phases_of
-from .story import story_of, written
+from .story import STATUS, story_of, written, written_since
 
 
 class NotToldError(LookupError):
@@ -63,44 +64,92 @@ class Explanation:
         }
 
 
+class Explaining:
+    """A fold of the whole log for one epoch, which goes on where it ended the last time.
+
+    Of statuses, of which a log has many, it decodes those alone that it has to know.
+    """
+
+    def __init__(self, chapter: Chapter) -> None:
+        self._detecting, self._changed = Detecting(chapter.bump), Changed(chapter.bump)
+        self._handovers = Handovers(chapter.answer) if chapter.answer else None
+        begun = self._handovers.found if self._handovers else ()
+        self._subject = chapter.bump.cause.subject.encode()
+        self._followed = {pack_key(tuple(each.resource)) for each in begun}
+        self._is_of = _identity(chapter)
+        self._next = 0
+
+    def is_of(self, chapter: Chapter) -> bool:
+        """Tell whether it is for this chapter, which may have been told further meanwhile."""
+        return self._is_of == _identity(chapter)
+
+    def catch_up(self, log: LogReader) -> None:
+        """Fold what was written since the last look; raises `LogError`, `CodecError`."""
+        for entry in written_since(log, self._next) if self._next else written(log):
+            self.fold(entry)
+            self._next = entry.offset + 1
+
+    def fold(self, entry: Entry) -> None:
+        """Take the next entry of the log; raises `CodecError`."""
+        record = decode(entry) if self._has_to_know(entry) else None
+        if record is not None:
+            self._detecting.fold(record, entry)
+            self._changed.fold(record)
+            if self._handovers is not None:
+                self._handovers.fold(record, entry)
+
+    def _has_to_know(self, entry: Entry) -> bool:
+        """Tell whether an entry may matter: a status does by its resource, or by its worker."""
+        if entry.type != STATUS or entry.key in self._followed:
+            return True
+        return self._detecting.listens and self._subject in (entry.value or b"")
+
+    def explained(self, chapter: Chapter) -> Explanation:
+        """Return what is known of the chapter so far."""
+        moved = self._handovers.found if self._handovers else ()
+        return Explanation(chapter, self._detecting.found, moved, self._changed.found)
+
+
+def _identity(chapter: Chapter) -> tuple[int, int | None]:
+    answer = chapter.answer
+    return chapter.group_epoch, answer.assignment_epoch if answer else None
+
+
 def explain(log: LogReader, group_epoch: int | None = None) -> Explanation:
     """Explain a group epoch, by default the latest one.
 
     Raises `NotToldError` where the log tells nothing of it, `LogError`, `CodecError`.
     """
-    return explanation_of(_find(log, group_epoch), written(log))
+    return explanation_of(find_chapter(log, group_epoch), written(log))
 
 
 def explanation_of(chapter: Chapter, entries: Iterable[Entry]) -> Explanation:
     """Explain a chapter by all entries of the log that it was read from; raises `CodecError`."""
-    detecting, changed = Detecting(chapter.bump), Changed(chapter.bump)
-    handovers = Handovers(chapter.answer) if chapter.answer else None
+    explaining = Explaining(chapter)
     for entry in entries:
-        record = decode(entry)
-        if record is not None:
-            detecting.fold(record, entry)
-            changed.fold(record)
-            if handovers is not None:
-                handovers.fold(record, entry)
-    moved = handovers.found if handovers else ()
-    return Explanation(chapter, detecting.found, moved, changed.found)
+        explaining.fold(entry)
+    return explaining.explained(chapter)
 
 
-def _find(log: LogReader, group_epoch: int | None) -> Chapter:
-    first = last = None
-    for chapter in story_of(log):
-        if chapter.group_epoch == group_epoch:
-            return chapter
-        first, last = first or chapter, chapter
-    if last is None or first is None:
-        raise NotToldError(f"the log of group {log.log_id} tells of no epoch{_why_not(log)}")
-    if group_epoch is None:
-        return last
-    raise NotToldError(
+def not_told(log: LogReader, group_epoch: int | None, told: Sequence[int]) -> NotToldError:
+    """Return that an epoch is not among those that were told, of which first and last count."""
+    why = "; what was before is trimmed from it" if log.low() else ""
+    if not told:
+        return NotToldError(f"the log of group {log.log_id} tells of no epoch{why}")
+    return NotToldError(
         f"there is no epoch {group_epoch} in the log of group {log.log_id}: it tells of the"
-        f" epochs {first.group_epoch} to {last.group_epoch}{_why_not(log)}"
+        f" epochs {told[0]} to {told[-1]}{why}"
     )
 
 
-def _why_not(log: LogReader) -> str:
-    return "; what was before is trimmed from it" if log.low() else ""
+def find_chapter(log: LogReader, group_epoch: int | None) -> Chapter:
+    """Read a log up to where an epoch is told, None for the latest; raises as `explain`."""
+    told: list[int] = []
+    last = None
+    for last in story_of(log):
+        if last.group_epoch == group_epoch:
+            return last
+        told.append(last.group_epoch)
+    if last is None or group_epoch is not None:
+        raise not_told(log, group_epoch, told)
+    return last

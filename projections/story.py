@@ -7,6 +7,7 @@ that one changed can not be known any more.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final, Self
 
 from ..events.codec import TYPES, decode
 from ..events.evolve import evolve
@@ -27,17 +28,22 @@ from ..events.restore import restore
 from .answers import Homes
 from .chapters import Answer, Attempt, Chapter
 
-_STATUS = TYPES[TaskStatus][0]
+STATUS: Final = TYPES[TaskStatus][0]
 """Most entries of a log are statuses, of which the story tells nothing."""
 
 
 def story_of(log: LogReader) -> Iterator[Chapter]:
     """Yield the chapters of a log, as far back as it goes; raises `LogError`, `CodecError`."""
     low = log.low()
-    if low == 0:
-        yield from story(written(log))
-    else:
-        yield from story(_from(log, low), restore(log.log_id, _before(log, low), low))
+    yield from story(written_since(log, low), group_before(log, low))
+
+
+def group_before(log: LogReader, low: int) -> Group | None:
+    """Return what a log that was trimmed up to `low` still knows of the group before.
+
+    None where nothing was before.
+    """
+    return restore(log.log_id, _before(log, low), low) if low else None
 
 
 def written(log: LogReader) -> Iterator[Entry]:
@@ -48,15 +54,16 @@ def written(log: LogReader) -> Iterator[Entry]:
     low = log.low()
     if low:
         yield from _before(log, low)
-    yield from _from(log, low)
+    yield from written_since(log, low)
+
+
+def written_since(log: LogReader, start: int) -> Iterator[Entry]:
+    """Return the entries from an offset on; raises `LogError`, `TrimmedError` among them."""
+    return (entry for batch in log.tail(start) for entry in batch)
 
 
 def _before(log: LogReader, low: int) -> Iterator[Entry]:
     return (entry for entry in log.load().entries if entry.offset < low)
-
-
-def _from(log: LogReader, low: int) -> Iterator[Entry]:
-    return (entry for batch in log.tail(low) for entry in batch)
 
 
 def story(entries: Iterable[Entry], before: Group | None = None) -> Iterator[Chapter]:
@@ -66,18 +73,15 @@ def story(entries: Iterable[Entry], before: Group | None = None) -> Iterator[Cha
     nothing was before; it is changed. Chapters that nothing answered yet come last. Raises
     `CodecError`.
     """
-    teller = _Teller(before or Group(""), before is None or before.assignment_epoch > 0)
+    teller = Teller.after(before)
     for entry in entries:
-        record = None if entry.type == _STATUS else decode(entry)
-        if record is not None:
-            teller.hear(record, entry)
-            yield from teller.finished()
+        yield from teller.take(entry)
     yield from teller.rest()
 
 
 @dataclass(slots=True)
-class _Teller:
-    """Folds the log, and keeps the chapters that are not at their end."""
+class Teller:
+    """Folds the log entry by entry, and keeps the chapters that are not at their end."""
 
     group: Group
     knows_homes: bool
@@ -94,8 +98,23 @@ class _Teller:
     def __post_init__(self) -> None:
         self.homes = Homes(self.group)
 
-    def hear(self, record: Record, entry: Entry) -> None:
-        """Take the next record of the log."""
+    @classmethod
+    def after(cls, before: Group | None) -> Self:
+        """Return who tells what comes after `before`, as `story` does."""
+        return cls(before or Group(""), before is None or before.assignment_epoch > 0)
+
+    def take(self, entry: Entry) -> list[Chapter]:
+        """Take the next entry of the log; return the chapters that nothing can be added to now.
+
+        Raises `CodecError`, and is then as it was.
+        """
+        record = None if entry.type == STATUS else decode(entry)
+        if record is not None:
+            self._hear(record, entry)
+        done, self.done = self.done, []
+        return done
+
+    def _hear(self, record: Record, entry: Entry) -> None:
         group = self.group
         evolve(group, record, entry.offset)
         if isinstance(record, GroupMetadata):
@@ -109,14 +128,9 @@ class _Teller:
         elif isinstance(record, CurrentAssignment):
             self._settle(entry)
 
-    def finished(self) -> Iterator[Chapter]:
-        """Yield the chapters that nothing can be added to."""
-        done, self.done = self.done, []
-        yield from done
-
-    def rest(self) -> Iterator[Chapter]:
-        """Yield what is left at the end of the log."""
-        yield from (*self._with_answer(), *self.open)
+    def rest(self) -> list[Chapter]:
+        """Return what is not at its end yet, as it is now."""
+        return [*self._with_answer(), *self.open]
 
     def _aim(self, record: TargetAssignment, entry: Entry) -> None:
         time_ms = record.time_ms or entry.timestamp_ms

@@ -6,8 +6,11 @@ from within, for a transaction left open keeps old pages alive and the file grow
 
 import errno
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
+from threading import Lock
 from typing import Final, NamedTuple, Self
 
 import lmdb
@@ -37,7 +40,10 @@ class Slice(NamedTuple):
 
 
 class LogFile:
-    """An open log, as far as reading goes. One thread at a time; not to be used behind a fork."""
+    """An open log, as far as reading goes; not to be used behind a fork.
+
+    Several threads may read: each read is a turn of its own, and so is the closing.
+    """
 
     def __init__(self, path: Path, env: lmdb.Environment, tables: Tables, log_id: str) -> None:
         self.path = path
@@ -45,6 +51,7 @@ class LogFile:
         self._env = env
         self._tables = tables
         self._pid = os.getpid()
+        self._turn = Lock()
         self._closed = False
 
     def low(self) -> int:
@@ -104,8 +111,10 @@ class LogFile:
 
     def close(self) -> None:
         """Let go of the environment; a second time does nothing."""
-        if not self._closed and os.getpid() == self._pid:
-            self._env.close()
+        if os.getpid() == self._pid:
+            with self._turn:
+                if not self._closed:
+                    self._env.close()
         self._closed = True
 
     def __enter__(self) -> Self:
@@ -162,9 +171,13 @@ class LogFile:
         except lmdb.Error as error:
             raise OSError(errno.ENOSPC if error.code == errno.ENOSPC else 0, str(error)) from error
 
-    def _snapshot(self) -> Snapshot:
-        self._check_usable()
-        return Snapshot(self._env, self.path)
+    @contextmanager
+    def _snapshot(self) -> Generator[Transaction]:
+        self._check_usable()  # behind a fork nobody might be left to end a turn
+        with self._turn:
+            self._check_usable()
+            with Snapshot(self._env, self.path) as txn:
+                yield txn
 
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:

@@ -29,6 +29,7 @@ def make_app(service: Service) -> FastAPI:
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncGenerator[None]:
         yield
+        service.stories.close()
         service.logs.close()
 
     app = FastAPI(

@@ -1,7 +1,8 @@
 """What requests are answered from: followers of this node's group logs.
 
 Reads never wait for an actor. Each request first catches up with the log, which is cheap; a
-reader belongs to one thread at a time, hence the lock.
+follower belongs to one thread at a time, hence the lock. What reads much of a log has a fold
+of its own, and reads apart from the lock.
 """
 
 import logging
@@ -15,10 +16,9 @@ from ...events.codec import CodecError
 from ...events.group import Group
 from ...events.log.errors import LogError, NoLogError
 from ...events.log.reader import LogReader
+from ...projections.chronicle import Chronicle
 from ...projections.downtimes import Downtimes, Measured
-from ...projections.explanation import Explanation, explain
 from ...projections.follow import Follower
-from ...projections.history import History, history_of
 from ...projections.metrics import GroupFigures, LogFigures
 from ...projections.progress import Progress, connector_progress
 from ...projections.rebalances import Rebalances
@@ -29,7 +29,10 @@ _BLOCK_BYTES = 512
 
 
 class GroupLogs:
-    """The two logs of one group, read by one thread at a time."""
+    """The two logs of one group, read by one thread at a time.
+
+    Meanwhile another may read in the chronicle, one may count, and one measure downtimes.
+    """
 
     def __init__(self, group_id: str, folder: Path) -> None:
         self._folder = folder
@@ -39,6 +42,7 @@ class GroupLogs:
             self._follower = Follower(group_id, self._control)
             self._open = undo.pop_all()
         self._offsets: LogReader | None = None
+        self.chronicle = Chronicle(self._control)
         self._rebalances = Rebalances()
         self._downtimes = Downtimes()
 
@@ -58,7 +62,7 @@ class GroupLogs:
 
     def figures(self) -> GroupFigures:
         """Return what is measured of the group; raises `LogError`, `CodecError`."""
-        self._rebalances.catch_up(self._control)
+        self.count()
         offsets = self._offset_log()
         logs = {"control": _figures(self._control)}
         if offsets is not None:
@@ -66,16 +70,9 @@ class GroupLogs:
         progress = {name: self.progress(name) for name in connector_names(self.group)}
         return GroupFigures(self.group, self._rebalances.by_cause, logs, progress)
 
-    def history(self, limit: int) -> History:
-        """Return the group's last epochs; raises `LogError`, `CodecError`."""
-        return history_of(self._control, limit)
-
-    def explain(self, group_epoch: int | None) -> Explanation:
-        """Explain an epoch, None for the latest.
-
-        Raises `NotToldError`, `LogError`, `CodecError`.
-        """
-        return explain(self._control, group_epoch)
+    def count(self) -> None:
+        """Count rebalances, so that the next figures are cheap; raises `LogError`, `CodecError`."""
+        self._rebalances.catch_up(self._control)
 
     def downtimes(self) -> Measured:
         """Return what past hand-overs took; reads what is new. Raises `LogError`, `CodecError`."""
@@ -101,6 +98,7 @@ class Logs:
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir / "groups"
         self._lock = Lock()
+        self._counting = Lock()
         self._groups: dict[str, GroupLogs] = {}
 
     def group_ids(self) -> list[str]:
@@ -121,16 +119,47 @@ class Logs:
             yield self._caught_up(group_id)
 
     @contextmanager
+    def apart(self, group_id: str) -> Generator[GroupLogs]:
+        """Give a thread what it may use of a group's logs while others read; raises as `reading`.
+
+        Only one may use the same of it: each use has an order of its own.
+        """
+        with self._lock, self._letting_go(group_id):
+            logs = self._caught_up(group_id)
+        try:
+            yield logs
+        except (LogError, CodecError):
+            with self._lock:
+                if self._groups.get(group_id) is logs:
+                    self._let_go(group_id)
+            raise
+
+    @contextmanager
+    def telling(self, group_id: str) -> Generator[Chronicle]:
+        """Give the one thread that tells stories a group's chronicle; raises as `reading`."""
+        with self.apart(group_id) as logs:
+            yield logs.chronicle
+
+    @contextmanager
     def measuring(self) -> Generator[list[GroupFigures]]:
         """Give one thread the figures of all groups; those that can not be read are left out."""
-        with self._lock:
-            yield [each for each in map(self._measured, self.group_ids()) if each is not None]
+        with self._counting:
+            for group_id in self.group_ids():
+                self._count(group_id)
+            with self._lock:
+                measured = map(self._measured, self.group_ids())
+                yield [each for each in measured if each is not None]
 
     def close(self) -> None:
         """Let go of all logs."""
         with self._lock:
             for group_id in list(self._groups):
                 self._let_go(group_id)
+
+    def _count(self, group_id: str) -> None:
+        """Count what a group's figures count; what can not be read is told with the figures."""
+        with suppress(LogError, CodecError), self.apart(group_id) as logs:
+            logs.count()
 
     def _measured(self, group_id: str) -> GroupFigures | None:
         try:

@@ -17,6 +17,7 @@ from ..connectors.plugins import Plugins, PluginUnknown
 from ..node.spec import AssignorSpec, Traits
 from .gateway import Commands
 from .logs import Logs
+from .stories import Stories
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Service:
     """What sets this node's workers apart from others, unless they are started otherwise."""
     planning: Lock = field(default_factory=Lock)
     """Held by who makes a plan: one at a time, since each costs as much as a large group."""
+    stories: Stories = field(default_factory=Stories)
+    """Who is asked for what takes a whole log to tell."""
 
     def kind_of(self, config: Mapping[str, str]) -> str:
         """Return Connect's word for the direction of a connector: source, sink or unknown."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -217,3 +218,24 @@ def test_an_offset_that_was_trimmed_is_refused(log: GroupLog) -> None:
     with pytest.raises(TrimmedError, match="bootstrap by load") as refused:
         log.read(1)
     assert refused.value.low == log.low() == 2
+
+
+def test_several_threads_read_one_log_and_whoever_comes_after_its_end_is_told(
+    tmp_path: Path,
+) -> None:
+    with GroupLog.open_writer(tmp_path / "log", "connect", reserve_bytes=0) as log:
+        for _ in range(100):
+            log.append(log.end, HISTORY, TIME_MS)
+        written = log.read(0).entries
+    reader = LogReader.open(tmp_path / "log")
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(one_by_one, [reader] * 8))
+    assert found == [written] * 8
+    reader.close()
+    with pytest.raises(LogError, match="was closed"):
+        reader.end()
+
+
+def one_by_one(reader: LogReader) -> list[Entry]:
+    """Return all entries of a log, each read in a turn of its own."""
+    return [entry for start in range(reader.end()) for entry in reader.read(start, 1).entries]

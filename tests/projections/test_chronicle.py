@@ -1,0 +1,93 @@
+"""What a chronicle keeps is what the log tells whoever reads it from the beginning."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from golden.fixtures import generations, read_lines
+
+from fairlead.events.codec import TYPES
+from fairlead.events.log.errors import TrimmedError
+from fairlead.events.log.frame import Entry
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.store import Slice
+from fairlead.events.records import GroupMetadata
+from fairlead.projections import chronicle
+from fairlead.projections.chapters import Document
+from fairlead.projections.chronicle import Chronicle
+from fairlead.projections.explanation import NotToldError, explain
+from fairlead.projections.history import history_of
+
+GROUP_METADATA = TYPES[GroupMetadata][0]
+LIVES = [life for folder in generations() for life in sorted(folder.glob("*.control"))]
+BATCH = 10
+
+
+class Growing(LogReader):
+    """A log in memory that is written, and trimmed, while it is read."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.log_id = "connect"
+        self.entries = entries
+        self.trimmed_to = 0
+
+    def low(self) -> int:
+        return self.trimmed_to
+
+    def load(self) -> Slice:
+        latest = {(each.type, each.key): each for each in self.entries}
+        kept = sorted(latest.values(), key=lambda each: each.offset)
+        return Slice(kept, len(self.entries))
+
+    def tail(self, start: int) -> Iterator[list[Entry]]:
+        if start < self.trimmed_to:
+            raise TrimmedError("trimmed", self.trimmed_to)
+        for at in range(start, len(self.entries), BATCH):
+            yield self.entries[at : at + BATCH]
+
+
+def epochs_of(entries: list[Entry]) -> int:
+    return sum(each.type == GROUP_METADATA for each in entries)
+
+
+def explained(source: Chronicle | LogReader, epoch: int | None) -> Document | str:
+    try:
+        told = source.explain(epoch) if isinstance(source, Chronicle) else explain(source, epoch)
+    except NotToldError as untold:
+        return str(untold)
+    return told.to_json()
+
+
+def check(kept: Chronicle, log: LogReader, epochs: int) -> None:
+    """Check that a chronicle says what its log says: of every epoch, and of those it has not."""
+    whole = history_of(log)
+    assert kept.history(chronicle.LINES_MAX) == whole
+    assert kept.history(2).epochs == whole.epochs[-2:]
+    for epoch in (None, *range(epochs + 2)):
+        assert explained(kept, epoch) == explained(log, epoch)
+
+
+@pytest.mark.parametrize("named_max", [1, chronicle.NAMED_MAX])
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.parent.name}-{life.stem}")
+def test_what_is_kept_is_what_the_log_tells_from_its_beginning(
+    life: Path, named_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chronicle, "NAMED_MAX", named_max)
+    entries = read_lines(life)
+    log = Growing([])
+    kept = Chronicle(log)
+    for end in (*range(0, len(entries), 1 + len(entries) // 12), len(entries)):
+        log.entries = entries[:end]
+        check(kept, log, epochs_of(entries))
+
+
+@pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.parent.name}-{life.stem}")
+def test_of_a_log_that_is_trimmed_is_kept_what_it_still_tells(life: Path) -> None:
+    entries = read_lines(life)
+    log = Growing(entries[: len(entries) // 2])
+    kept = Chronicle(log)
+    check(kept, log, epochs_of(entries))
+    log.trimmed_to = len(entries) // 3
+    check(kept, log, epochs_of(entries))
+    log.entries, log.trimmed_to = entries, len(entries) * 2 // 3
+    check(kept, log, epochs_of(entries))

@@ -1,0 +1,148 @@
+"""What takes a whole log to tell is told apart: nobody else waits for it."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+import httpx
+import pytest
+from rest.conftest import House
+
+from fairlead.actors.messages.timers import ExpireSession
+from fairlead.events.log.reader import LogReader
+from fairlead.events.model import Resource, RunState
+from fairlead.projections.downtimes import Downtimes
+from fairlead.projections.explanation import NotToldError, explain
+from fairlead.projections.history import history_of
+from fairlead.projections.rebalances import Rebalances
+from fairlead.projections.story import Teller
+from fairlead.runtime.rest.errors import ApiError
+from fairlead.runtime.rest.stories import Stories
+
+SECONDS = 20
+ADD = {"add_workers": 1}
+EPOCHS: tuple[int | str, ...] = ("latest", 0, 1, 2, 3, 4, 5)
+
+
+class Held:
+    """A step that waits, the first time, until it is let go on."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, owner: type, step: str) -> None:
+        self.begun, self.may_go_on = Event(), Event()
+        original = getattr(owner, step)
+
+        def held(*arguments: Any) -> Any:
+            if not self.begun.is_set():
+                self.begun.set()
+                assert self.may_go_on.wait(SECONDS)
+            return original(*arguments)
+
+        patch.setattr(owner, step, held)
+
+
+def live(house: House) -> None:
+    """W1 joins and is given connector a, which splits into one task."""
+    house.client.put("/connectors/a/config", json={"connector.class": "Locked"})
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("split", "a", {"n": "0"})
+    house.scribe.ask("report", Resource("a", 0), RunState.RUNNING, "batches run")
+
+
+@pytest.mark.parametrize(
+    ("step", "method", "path", "body"),
+    [
+        ((Teller, "take"), "GET", "/groups/connect/history", None),
+        ((Teller, "take"), "GET", "/groups/connect/explain/latest", None),
+        ((Rebalances, "catch_up"), "GET", "/metrics", None),
+        ((Downtimes, "catch_up"), "POST", "/groups/connect/plan", ADD),
+    ],
+)
+def test_reads_are_answered_while_somebody_reads_a_whole_log(
+    house: House,
+    monkeypatch: pytest.MonkeyPatch,
+    step: tuple[type, str],
+    method: str,
+    path: str,
+    body: dict[str, int] | None,
+) -> None:
+    live(house)
+    held = Held(monkeypatch, *step)
+    with ThreadPoolExecutor() as threads:
+        told = threads.submit(house.client.request, method, path, json=body)
+        assert held.begun.wait(SECONDS)
+        try:
+            paths = ("/connectors", "/connectors/a/status", "/groups/connect", "/health")
+            replies = [threads.submit(house.client.get, each) for each in paths]
+            statuses = [each.result(SECONDS).status_code for each in replies]
+            assert (statuses, told.done()) == ([200] * len(paths), False)
+        finally:
+            held.may_go_on.set()
+        assert told.result(SECONDS).status_code == 200
+
+
+def test_figures_and_plans_do_not_wait_for_an_explanation(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(house)
+    held = Held(monkeypatch, Teller, "take")
+    with ThreadPoolExecutor() as threads:
+        told = threads.submit(house.client.get, "/groups/connect/explain/latest")
+        assert held.begun.wait(SECONDS)
+        try:
+            replies = [
+                threads.submit(house.client.get, "/metrics"),
+                threads.submit(house.client.post, "/groups/connect/plan", json=ADD),
+            ]
+            assert [each.result(SECONDS).status_code for each in replies] == [200, 200]
+        finally:
+            held.may_go_on.set()
+        assert told.result(SECONDS).json()["group_epoch"] == 2
+
+
+def test_who_asks_again_and_again_is_told_what_the_files_say(house: House) -> None:
+    def told() -> list[httpx.Response]:
+        paths = ["history", "history?limit=1", *(f"explain/{each}" for each in EPOCHS)]
+        return house.client.get_all(f"/groups/connect/{each}" for each in paths)
+
+    def explained(epoch: int | str) -> object:
+        try:
+            return explain(log, None if epoch == "latest" else int(epoch)).to_json()
+        except NotToldError as untold:
+            return {"error_code": 404, "message": str(untold)}
+
+    told()
+    live(house)
+    told()
+    house.scribe.ask("pass_time", 5_000)
+    house.scribe.ask("seat", "w2")
+    told()
+    house.scribe.ask("carry_out", ExpireSession("W1"))
+    told()
+    house.scribe.ask("settle")
+    last = [each.json() for each in told()]
+    house.service.logs.close()
+    with LogReader.open(house.data_dir / "groups" / "connect" / "control") as log:
+        histories = [history_of(log, limit).to_json() for limit in (None, 1)]
+        assert last == [*histories, *map(explained, EPOCHS)]
+
+
+def test_who_waits_too_long_for_a_turn_is_told_to_come_again() -> None:
+    begun, may_go_on = Event(), Event()
+
+    def first() -> str:
+        begun.set()
+        assert may_go_on.wait(SECONDS)
+        return "told"
+
+    async def ask(stories: Stories) -> str:
+        telling = asyncio.create_task(stories.tell(first))
+        await asyncio.to_thread(begun.wait, SECONDS)
+        with pytest.raises(ApiError, match="other epochs are being told of"):
+            await stories.tell(lambda: "never")
+        may_go_on.set()
+        return await telling
+
+    stories = Stories(wait_seconds=0)
+    assert asyncio.run(ask(stories)) == "told"
+    stories.close()
