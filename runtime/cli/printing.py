@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH: Final = 100
-"""Columns of a table where there is no terminal to ask."""
+"""Columns of prose where there is no terminal to ask."""
+
+ENDLESS: Final = 100_000
+"""Columns of a table where there is none: a row is a line there, for programs to search."""
 
 GAP: Final = 2
 """Spaces between columns."""
@@ -135,7 +138,7 @@ def _console() -> "Console":
     from rich.console import Console  # noqa: PLC0415  # --help and programs need none
 
     asked = "COLUMNS" in os.environ or sys.stdout.isatty()
-    return Console(file=sys.stdout, width=None if asked else WIDTH, highlight=False, emoji=False)
+    return Console(file=sys.stdout, width=None if asked else ENDLESS, highlight=False, emoji=False)
 
 
 def _print_table(console: "Console", section: Table) -> None:
@@ -183,4 +186,4 @@ def _print_facts(console: "Console", section: Facts) -> None:
         if said:
             told = "\n".join(plain(line) for line in said.expandtabs(4).splitlines())
             table.add_row(f"{plain(name)}:", Text(told, style=STYLES.get(said, "")))
-    console.print(table)
+    console.print(table, width=WIDTH if console.width == ENDLESS else None)

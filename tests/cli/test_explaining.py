@@ -151,6 +151,16 @@ def test_in_a_narrow_terminal_only_causes_and_who_asked_are_folded(
     assert max(map(len, lines)) <= 80
 
 
+def test_where_there_is_no_terminal_an_epoch_is_a_line_however_long(
+    run: Run, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    endless = run("history", "--data-dir", data_dir).out
+    monkeypatch.delenv("COLUMNS")
+    monkeypatch.setattr("fairlead.runtime.cli.printing.WIDTH", 60)
+    assert run("history", "--data-dir", data_dir).out == endless
+
+
 def test_where_a_terminal_is_too_narrow_for_the_columns_an_epoch_is_told_line_by_line(
     run: Run, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
