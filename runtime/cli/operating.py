@@ -49,7 +49,10 @@ def expect(
         str, typer.Option(metavar="TIME", help="Such as 90s, 10m or 2h; 0s: wait no longer.")
     ] = "10m",
 ) -> None:
-    """Have a worker's work wait for it when it goes, until it is back or the time is over."""
+    """Have a worker's work wait for it when it is lost, until it is back or the time is over.
+
+    Who leaves in good order is not waited for: its work goes to the others at once.
+    """
     _order(place, worker, "expect", {"within_ms": milliseconds(within)})
 
 
