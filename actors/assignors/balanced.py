@@ -24,7 +24,7 @@ the same assignment, and what was assigned is left as it is when it is assigned 
 KIP-415, and PROTOCOL sections 5 and 7.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from ...events.model import CONNECTOR, NOTHING, Resource, Resources
@@ -110,10 +110,15 @@ def _balance(
     roster: Roster, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
 ) -> Changes:
     """Return what changes hands of one kind; most groups need no more than counting."""
-    if weights and len({weights.get(each, 1) for each in stock.all()}) > 1:
+    if weights and _are_unequal(weights.get(each, 1) for each in stock.all()):
         hands = Hands(roster, stock, classes, weights)
         weigh(hands)
         return hands.changes
     if classes.are_many and any(map(classes.of, stock.all())):
         return level_under_demands(lambda: Hands(roster, stock, classes, {}))
     return level(roster, stock)
+
+
+def _are_unequal(weights: Iterator[int]) -> bool:
+    first = next(weights, 1)
+    return any(weight != first for weight in weights)

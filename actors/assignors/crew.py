@@ -35,11 +35,13 @@ class Crew:
 def muster(members: Mapping[str, MemberView]) -> Crew:
     """Return the crew: takers are the warm ones, or all that are open if none is warm."""
     heirs = _heirs(members.values())
-    staying = [members[member_id] for member_id in sorted(members.keys() - heirs.keys())]
+    # Sorted as they come: they are nearly in order, which what is left of a set would not be.
+    staying = [members[member_id] for member_id in sorted(members) if member_id not in heirs]
     takers = [member for member in staying if _is_open(member)]
     others = staying if len(takers) < len(staying) else ()
+    warm = {said for said in {member.metadata for member in takers} if is_warm(said)}
     return Crew(
-        [member for member in takers if is_warm(member.metadata)] or takers,
+        [member for member in takers if member.metadata in warm] or takers,
         [member for member in others if not _is_open(member) and not member.draining],
         [(heirs[ghost], members[ghost]) for ghost in sorted(heirs)],
     )

@@ -68,8 +68,7 @@ class Hands:
                     self.put_aside(index, sort)
 
     def _weights_of(self, share: Iterable[Resource]) -> list[int]:
-        weight_of = self._weights.get
-        return [weight_of(each, 1) for each in share]
+        return [*map(self._weights.get, share, repeat(1))]
 
     def _sort_of(self, resource: Resource) -> Sort:
         return self._weights.get(resource, 1), self.classes.of(resource)

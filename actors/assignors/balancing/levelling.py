@@ -21,8 +21,10 @@ from .tally import Tally
 def level(roster: Roster, stock: Stock) -> Changes:
     """Return what changes hands, for level shares with the fewest moves there can be."""
     counts = stock.counts()
-    quota = quotas(counts, len(stock.free), roster.scales)
     changes = Changes()
+    if not stock.free and _are_level(counts, roster):
+        return changes
+    quota = quotas(counts, len(stock.free), roster.scales)
     if quota.keeps == counts and not stock.free:
         return changes
     is_new = not any(counts) and not any(share for _, share in stock.kept)
@@ -36,6 +38,11 @@ def level(roster: Roster, stock: Stock) -> Changes:
         for resource, index in zip(run, table.deal(connector, 1, len(run)), strict=True):
             changes.get(index, resource)
     return changes
+
+
+def _are_level(counts: Sequence[int], roster: Roster) -> bool:
+    """Tell whether takers who are all alike have as much as each other, give or take one."""
+    return len(set(roster.scales)) == 1 and max(counts) - min(counts) <= 1
 
 
 def _deal_in_turns(takers: int, free: Sequence[Resource], changes: Changes) -> None:
