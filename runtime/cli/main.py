@@ -97,6 +97,7 @@ for _verb in (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _fill_closed_places()
     _survive_any_text()
     try:
         app(given or ["--help"], prog_name=PROGRAM)
@@ -107,6 +108,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _told(error)
     return 0
+
+
+def _fill_closed_places() -> None:
+    """Put nothing where a standard stream was closed.
+
+    Else the next file that is opened, a log's even, would be in its place, and get what
+    libraries and children write there.
+    """
+    for place in range(3):
+        try:
+            os.fstat(place)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115  # it stays open
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def _survive_any_text() -> None:

@@ -108,7 +108,7 @@ def _flaw(told: dict[str, object]) -> str:
     context = told.get("ctx")
     if told["type"] == "json_invalid" and isinstance(context, dict):
         return f"no valid JSON ({context.get('error', 'unreadable')})"  # pyright: ignore
-    return str(told["msg"])
+    return str(told["msg"]).removeprefix("Value error, ")
 
 
 async def _failed(request: Request, error: Exception) -> JSONResponse:

@@ -118,6 +118,17 @@ def test_reading_verbs_load_no_engine_and_no_actors(cluster: Cluster, data_dir: 
         assert ended.stdout.splitlines()[-1] == "0"
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(("words", "code"), [("config", 0), ("get frob", 2)])
+def test_a_closed_stream_is_as_good_as_none(closed: str, words: str, code: int) -> None:
+    command = f"{sys.executable} -m fairlead.runtime {words}"
+    told = subprocess.run(command.split(), capture_output=True, check=False)
+    ended = subprocess.run(f"{command} {closed}", shell=True, capture_output=True, check=False)
+    assert ended.returncode == code
+    assert ended.stdout == (b"" if ">&-" in closed.split() else told.stdout)
+    assert ended.stderr == (b"" if "2>&-" in closed.split() else told.stderr)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_what_the_terminal_can_not_show_is_spelled_out(encoding: str, cluster: Cluster) -> None:
     cluster.answer("GET", "/connector-plugins", [{"class": "a.\udcff\u2603"}])
