@@ -39,6 +39,7 @@ from typing import Any
 from setproctitle import setproctitle
 from thespian.actors import ActorSystemFailure, ActorSystemMessage, PoisonMessage
 from thespian.system import multiprocCommon, transport, utilis
+from thespian.system.addressManager import ActorLocalAddress
 from thespian.system.messages.multiproc import EndpointConnected
 from thespian.system.systemBase import BaseContext, ExternalOpsToActors, systemBase
 from thespian.system.timing import ExpirationTimer
@@ -326,6 +327,7 @@ class Manager(multiprocCommon.MultiProcManager):
     """What stands between one actor and its process."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
+        self._unborn: set[int] = set()
         _log_to_file()
         super().__init__(*args, **options)
 
@@ -372,9 +374,17 @@ class Manager(multiprocCommon.MultiProcManager):
             for each in getattr(self, "_child_procs", [])
             if not hasattr(each, "childRealAddr") and not each.childProc.is_alive()
         ]
+        self._unborn.update(unborn)
         for instance in unborn:
             self._retryPendingChildOperations(instance, None)
         return bool(super().childDied())
+
+    def _send_intent_to_transport(self, intent: Any) -> None:
+        """Return what is for a child that ended without an address: stock waits for one."""
+        super()._send_intent_to_transport(intent)
+        target = intent.targetAddr.addressDetails
+        if isinstance(target, ActorLocalAddress) and target.addressInstanceNum in self._unborn:
+            self._retryPendingChildOperations(target.addressInstanceNum, None)
 
 
 class Context(BaseContext):
