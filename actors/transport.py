@@ -381,10 +381,11 @@ class Manager(multiprocCommon.MultiProcManager):
 
     def _send_intent_to_transport(self, intent: Any) -> None:
         """Return what is for a child that ended without an address: stock waits for one."""
-        super()._send_intent_to_transport(intent)
         target = intent.targetAddr.addressDetails
         if isinstance(target, ActorLocalAddress) and target.addressInstanceNum in self._unborn:
-            self._retryPendingChildOperations(target.addressInstanceNum, None)
+            intent.tx_done(SendStatus.DeadTarget)
+        else:
+            super()._send_intent_to_transport(intent)
 
 
 class Context(BaseContext):

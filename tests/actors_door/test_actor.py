@@ -111,11 +111,12 @@ def test_a_child_that_cannot_begin_is_lost_too(actor_system: Running, name: str)
         lambda: _story(actor_system, parent).count("undelivered str") > before,
         "the greeting is back",
     )
-    assert set(_story(actor_system, parent)) == {
+    story = _story(actor_system, parent)
+    assert story.count("undelivered str") <= 2
+    assert [each for each in story if each != "undelivered str"] == [
         "created child 0",
         "lost child 0",
-        "undelivered str",
-    }
+    ]
 
 
 def test_a_child_has_one_key(actor_system: Running) -> None:
