@@ -5,6 +5,8 @@ start real processes run one after the other with those that start the same: two
 for the machine would wait in vain.
 """
 
+import signal
+
 import pytest
 from conformance.outcomes import Outcomes
 from hypothesis import settings
@@ -32,6 +34,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell that starts the run in the background has it ignore SIGINT, and every process that
+    # a test starts would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Outcomes())
 
 

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -280,20 +281,30 @@ def test_a_backup_overwrites_nothing_and_leaves_nothing_half_done(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "taken"]
 
 
-def test_following_prints_what_is_written_meanwhile(data_dir: Path) -> None:
+@pytest.fixture
+def follower(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "fairlead.runtime", "log", "show", "--follow"]
     options = ["--from", "18", "--data-dir", str(data_dir)]
-    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as follower:
-        assert follower.stdout is not None
-        assert follower.stdout.readline() == numbered(CONTROL[18:], 18)
-        with GroupLog.open_writer(data_dir / "groups/connect/control", "connect") as log:
-            bump = encode(GroupMetadata(4, Cause(Why.DELAY_EXPIRED), 0))
-            log.append(log.end, [bump], written.TIME_MS)
-        said = f"    19  {AT}  GroupMetadata            group epoch 4: delay-expired\n"
-        assert follower.stdout.readline() == said
-        follower.send_signal(signal.SIGINT)
-        assert follower.stdout.read() == ""
-        assert follower.wait() == 0
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_following_prints_what_is_written_meanwhile(
+    follower: subprocess.Popen[str], data_dir: Path
+) -> None:
+    assert follower.stdout is not None
+    assert follower.stdout.readline() == numbered(CONTROL[18:], 18)
+    with GroupLog.open_writer(data_dir / "groups/connect/control", "connect") as log:
+        bump = encode(GroupMetadata(4, Cause(Why.DELAY_EXPIRED), 0))
+        log.append(log.end, [bump], written.TIME_MS)
+    said = f"    19  {AT}  GroupMetadata            group epoch 4: delay-expired\n"
+    assert follower.stdout.readline() == said
+    follower.send_signal(signal.SIGINT)
+    assert follower.stdout.read() == ""
+    assert follower.wait(30) == 0
 
 
 def test_a_reader_that_has_enough_is_no_failure_to_speak_of(data_dir: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from projections.test_log_projections import write
+from projecting.test_log_projections import write
 
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState, Token

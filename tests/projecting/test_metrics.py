@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.work import ReportStatus, StatusUpdate
-from fairlead.events.model import Resource, RunState, Token, Why
+from fairlead.events.model import Lag, Resource, RunState, Token, Why
 from fairlead.projections.metrics import Exposition, GroupFigures, LogFigures, RequestMetrics
 from fairlead.projections.progress import Progress
 
@@ -29,7 +29,7 @@ def busy() -> GroupFigures:
         coordinator.group,
         {Why.MEMBER_JOINED: 3, Why.SESSION_EXPIRED: 1},
         {"control": LogFigures(7, 4096), "offsets": LogFigures(2, 512)},
-        {"A": Progress(4, 100, 90, 900, 1_500, 1)},
+        {"A": Progress(4, 100, 90, 900, 1_500, 1, Lag(3, 300))},
     )
 
 
@@ -57,9 +57,10 @@ def test_a_group_is_measured() -> None:
     told = samples(scrape([busy()])[0])
     ours = {key: value for key, value in told.items() if dict(key[1]).get("group") == "connect"}
     states = dict.fromkeys(("empty", "assigning", "reconciling", "stable", "dead"), 0.0)
-    seats = dict.fromkeys(("stable", "unrevoked", "unreleased", "unknown"), 0.0)
+    seats = dict.fromkeys(("stable", "unrevoked", "unreleased", "away", "unknown"), 0.0)
     tasks = {state.value.lower(): 0.0 for state in RunState}
-    kinds = {"configured": (1, 2), "assigned": (1, 2), "parked": (0, 0), "unplaceable": (0, 0)}
+    kinds = dict.fromkeys(("parked", "awaited", "unplaceable"), (0, 0))
+    kinds |= {"configured": (1, 2), "assigned": (1, 2)}
     expected: Samples = {
         ("fairlead_group_epoch", of()): 1,
         ("fairlead_group_assignment_epoch", of()): 1,
@@ -79,6 +80,7 @@ def test_a_group_is_measured() -> None:
         ("fairlead_connector_batches_total", of(connector="A")): 4,
         ("fairlead_connector_unpublished_batches", of(connector="A")): 1,
         ("fairlead_connector_last_commit_timestamp_seconds", of(connector="A")): 1.5,
+        ("fairlead_connector_lag_bytes", of(connector="A")): 300,
     }
     for state, value in {**states, "stable": 1.0}.items():
         expected["fairlead_group_state", of(state=state)] = value

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 from coordinator import resource, resources
-from projections.annals import Scribe, computed, grown
+from projecting.annals import Scribe, computed, grown
 
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Cordon, Place, Rebalance, Uncordon
+from fairlead.actors.messages.orders import Cordon, EndMember, Place, Rebalance, Uncordon
 from fairlead.actors.messages.timers import (
     ContinueMoves,
     ExpireSession,
@@ -99,6 +101,37 @@ def test_when_a_lost_member_was_last_heard_of_is_not_in_the_log() -> None:
     detect = scribe.explained(3).phases[0]
     note = "when the member was last heard of is not in the log; its last record is 13.900 s older"
     assert detect == Phase("detect", None, 20_000, note)
+
+
+def lost(scribe: Scribe, command: Command) -> Scribe:
+    """W2 goes at 30 s, as the command says; W1 runs its C and D from 30.4 s on."""
+    scribe.desk = replace(scribe.desk, settings=Settings(max_delay_ms=0))
+    scribe.at(30_000).carry_out(command)
+    scribe.at(30_100).compute()
+    scribe.at(30_200).settle()
+    for each in (C, D):
+        scribe.at(30_400).says(each, RunState.RUNNING)
+    return scribe
+
+
+def test_of_a_process_that_ended_the_outage_counts_from_its_end() -> None:
+    told = lost(shared(), EndMember("connect", "W2", "1", ended_ms=29_950)).explained(3)
+    assert told.chapter.bump.cause == Cause(Why.PROCESS_ENDED, "http://w2")
+    assert told.phases[0] == Phase("detect", 29_950, 30_000)
+    assert reasons(told) == dict.fromkeys("CD", Reason(Kind.DEPARTURE, "process-ended"))
+    assert [each.downtime_ms for each in told.handovers] == [450, 450]
+    assert told.total_ms == 450
+
+
+def test_of_a_member_that_fell_silent_the_outage_is_told_from_its_last_word_on() -> None:
+    told = lost(shared(), ExpireSession("W2", silent_ms=10_000)).explained(3)
+    assert told.phases[0] == Phase("detect", 20_000, 30_000, "since the member was last heard of")
+    outages = [
+        (each.downtime_ms, each.downtime_at_least_ms, each.downtime_at_most_ms)
+        for each in told.handovers
+    ]
+    assert outages == [(None, 400, 10_400)] * 2
+    assert told.total_ms == 10_400
 
 
 def test_parked_work_moves_because_its_delay_is_over_and_was_down_at_least_since_the_loss() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from coordinator import JOIN, resource
 from group.static_seat import STATIC
-from projections.annals import Scribe, grown
+from projecting.annals import Scribe, grown
 
 from fairlead.actors.assignors import simple
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -121,7 +121,7 @@ def test_a_giver_that_comes_back_under_another_member_id_did_not_lose_its_seat()
     scribe.at(9_300).join("S2", replace(STATIC, incarnation="2"))
     scribe.at(9_400).settle()
     assert scribe.explained(3).handovers == (
-        Handover(D, BALANCE, S1, W3, revoked_ms=9_300, granted_ms=9_400, grant_epoch=3),
+        Handover(D, BALANCE, S1, W3, revoked_ms=9_150, granted_ms=9_400, grant_epoch=3),
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from coordinator import JOIN, resource
-from projections.annals import Scribe
+from projecting.annals import Scribe
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.heartbeat import Heartbeat

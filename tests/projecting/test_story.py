@@ -5,7 +5,7 @@ from pathlib import Path
 
 from coordinator import JOIN, resource, resources
 from log.samples import TIME_MS
-from projections.annals import Scribe, grown
+from projecting.annals import Scribe, grown
 
 from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.messages.computing import Assignment, Install

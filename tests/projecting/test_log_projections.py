@@ -7,9 +7,9 @@ from fairlead.events.codec import encode
 from fairlead.events.keys import commit_key
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import Cause, Commit, CommitId, Manifest, Token, Why
+from fairlead.events.model import Cause, Commit, CommitId, Lag, Manifest, Token, Why
 from fairlead.events.records import Committed, GroupMetadata, Record, TaskProgress, Tombstone
-from fairlead.projections.progress import Progress, connector_progress
+from fairlead.projections.progress import Progress, connector_progress, task_progress
 from fairlead.projections.rebalances import Rebalances
 
 TOKEN = Token(1, 1)
@@ -47,7 +47,7 @@ def test_of_a_trimmed_log_the_rest_is_counted(tmp_path: Path) -> None:
 
 
 def test_the_progress_of_a_connector_is_that_of_its_tasks(tmp_path: Path) -> None:
-    first = TaskProgress(CommitId("a", 0, TOKEN, 4), 5, 50, 40, 400, 1_000)
+    first = TaskProgress(CommitId("a", 0, TOKEN, 4), 5, 50, 40, 400, 1_000, Lag(3, 300))
     second = TaskProgress(CommitId("a", 10, TOKEN, 0), 1, 10, 10, 100, 2_000)
     alien = TaskProgress(CommitId("ab", 0, TOKEN, 0), 1, 1, 1, 1, 3_000)
     manifest = Manifest("/sink", "staging", 1, 1, 1)
@@ -57,5 +57,19 @@ def test_the_progress_of_a_connector_is_that_of_its_tasks(tmp_path: Path) -> Non
     published = Tombstone(Committed, commit_key(waiting[0].commit.commit_id))
     write(tmp_path / "log", [first, second, alien, *waiting, published])
     with LogReader.open(tmp_path / "log") as log:
-        assert connector_progress(log, "a") == Progress(6, 60, 50, 500, 2_000, 1)
-        assert connector_progress(log, "b") == Progress()
+        assert connector_progress(log, "a", range(11)) == Progress(6, 60, 50, 500, 2_000, 1, None)
+        assert connector_progress(log, "b", range(1)) == Progress()
+        assert task_progress(log, "a") == {
+            0: Progress(5, 50, 40, 400, 1_000, 0, Lag(3, 300)),
+            10: Progress(1, 10, 10, 100, 2_000, 1, None),
+        }
+
+
+def test_a_task_that_a_connector_no_longer_has_has_nothing_left_to_read(tmp_path: Path) -> None:
+    tasks = [
+        TaskProgress(CommitId("a", number, TOKEN, 0), 1, 1, 1, 1, 1, Lag(2, 20))
+        for number in range(3)
+    ]
+    write(tmp_path / "log", tasks)
+    with LogReader.open(tmp_path / "log") as log:
+        assert connector_progress(log, "a", range(2)) == Progress(3, 3, 3, 3, 1, 0, Lag(4, 40))
