@@ -29,6 +29,7 @@ from .kinds import (
     GroupProtocol,
     Heap,
     Host,
+    Hosts,
     InConnect,
     InstanceId,
     Kind,
@@ -93,6 +94,13 @@ class Config(BaseModel):
         InConnect("rest.advertised.port"),
         Field(description="The port that others are told to reach this node at. 0: listeners'."),
     ] = 0
+    rest_allowed_hosts: Annotated[
+        Hosts,
+        Field(
+            description="Further names, with commas, that requests may give this node's REST"
+            " interface and their pages may be from: those of a proxy in front of it."
+        ),
+    ] = ""
     session_timeout_ms: Annotated[
         Milliseconds,
         InConnect("session.timeout.ms"),
@@ -272,6 +280,11 @@ class Config(BaseModel):
     def listener(self) -> Listener:
         """Where the REST interface is to listen."""
         return parse_listener(self.listeners)
+
+    def allowed_hosts(self) -> tuple[str, ...]:
+        """Return the names that lead to the REST interface, beside those of its listener."""
+        told = self.rest_advertised_host_name
+        return (*([bracketed(told)] if told else []), *listed(self.rest_allowed_hosts))
 
     def place(self, port: int | None = None) -> str:
         """Return `host:port` as others are told; `port` is the one really listened on."""

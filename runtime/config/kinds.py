@@ -144,6 +144,20 @@ def _check_host(text: str) -> str:
     return text
 
 
+def _check_hosts(text: str) -> str:
+    hosts = listed(text)
+    for host in hosts:
+        try:
+            parts = urlsplit("//" + host)
+            is_host = _HOST.fullmatch(parts.hostname or "") and parts.port != 0
+            is_bare = parts.netloc == host and "@" not in host
+        except ValueError:
+            is_host = is_bare = False
+        if not (is_host and is_bare):
+            raise ValueError(f"{host!r} is no host")
+    return ",".join(hosts)
+
+
 def _check_path(text: str) -> str:
     if not text.strip():
         raise ValueError("it is blank")
@@ -226,6 +240,11 @@ ListenerUrl = Annotated[
     str, AfterValidator(_check_listener), Kind(f"one URL such as http://{LOOPBACK}:{REST_PORT}")
 ]
 Host = Annotated[str, AfterValidator(_check_host), Kind("a host's name or address, or nothing")]
+Hosts = Annotated[
+    str,
+    AfterValidator(_check_hosts),
+    Kind("hosts as HOST or HOST:PORT, with commas between them, or nothing"),
+]
 Folder = Annotated[str, AfterValidator(_check_path), Kind("a folder")]
 SparkMaster = Annotated[
     str,

@@ -4,10 +4,11 @@ Values arrive as text, as they do over REST. Definitions parse them; `check` fin
 that is wrong at once and in the shape of Connect's validation reply, `parse` refuses.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
+
+from .misspelling import meant_by
 
 Value = str | int | bool | tuple[str, ...] | None
 """A parsed value; None: not given and without a default."""
@@ -15,6 +16,8 @@ Value = str | int | bool | tuple[str, ...] | None
 Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
 HIDDEN = "********"
+MOST_SEARCHED = 250
+"""For how many unknown keys of a config the one that was meant is looked for."""
 _DEFERRED = ("${env:", "${file:")
 
 
@@ -129,36 +132,62 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What a config looks like against its definitions; warnings do not refuse it."""
+    """What a config looks like against its definitions; warnings do not refuse it.
+
+    `misspelt` holds the unknown keys that are nearly known ones, each with the one that was
+    meant. Who takes a new config refuses them; what runs already goes on with a warning.
+    """
 
     checked: tuple[Checked, ...]
     warnings: tuple[str, ...] = ()
+    misspelt: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def errors(self) -> Mapping[str, tuple[str, ...]]:
         """What is wrong, by key; empty if the config is fit for use."""
         return {each.definition.name: each.errors for each in self.checked if each.errors}
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is strange about a config that is in use, misspelt keys included."""
+        near = self.misspelt.items()
+        told = (f"unknown key {key}: it has no effect; did you mean {each}?" for key, each in near)
+        return (*self.warnings, *told)
+
     def plus(self, errors: Mapping[str, str]) -> "Validation":
         """Return this validation with further errors, each under a key that is defined."""
-        return Validation(
-            tuple(
+        return replace(
+            self,
+            checked=tuple(
                 Checked(each.definition, each.value, (*each.errors, errors[each.definition.name]))
                 if each.definition.name in errors
                 else each
                 for each in self.checked
             ),
-            self.warnings,
         )
 
+    def strict(self, config: Mapping[str, str]) -> "Validation":
+        """Return this validation with an error for each misspelt key of its config."""
+        kinds = {each.definition.name: each.definition.kind for each in self.checked}
+        strange = tuple(
+            Checked(
+                undefined(key, kinds.get(meant, Kind.STRING)),
+                config[key],
+                (f"there is no such key: did you mean {meant}?",),
+            )
+            for key, meant in self.misspelt.items()
+        )
+        return replace(self, checked=(*self.checked, *strange), misspelt={})
+
     def to_json(self, name: str) -> Mapping[str, Json]:
-        """Return Connect's `ConfigInfos`, the reply to `PUT …/config/validate`."""
+        """Return Connect's `ConfigInfos`, the reply to `PUT …/config/validate`, with warnings."""
         groups = list(dict.fromkeys(each.definition.group for each in self.checked))
         return {
             "name": name,
             "error_count": sum(len(each.errors) for each in self.checked),
             "groups": groups,
             "configs": [each.to_json() for each in self.checked],
+            "warnings": self.warnings,
         }
 
 
@@ -194,15 +223,17 @@ class Settings:
 class ConfigDef:
     """The keys that a config may have; others are let through, with a warning.
 
-    `prefixes` names families of keys that are passed on as they are: `source.option.`.
+    `prefixes` names families of keys that are passed on as they are: `source.option.`. `families`
+    are for who reads the list: keys of which a part is the user's to choose, `source.option.*`.
     """
 
     definitions: tuple[Definition, ...]
     prefixes: tuple[str, ...] = ()
+    families: tuple[Definition, ...] = ()
 
     def plus(self, definitions: Iterable[Definition]) -> "ConfigDef":
         """Return these definitions and further ones."""
-        return ConfigDef((*self.definitions, *definitions), self.prefixes)
+        return replace(self, definitions=(*self.definitions, *definitions))
 
     def check(self, config: Mapping[str, str]) -> Validation:
         """Find everything that is wrong with a config."""
@@ -211,7 +242,11 @@ class ConfigDef:
         strange = sorted(
             key for key in config if key not in known and not key.startswith(self.prefixes)
         )
-        return Validation(checked, tuple(_unknown(key, known) for key in strange))
+        names = [each.name for each in self.definitions]
+        meant = {key: meant_by(key, names, self.prefixes) for key in strange[:MOST_SEARCHED]}
+        misspelt = {key: near for key, near in meant.items() if near}
+        unknown = (f"unknown key {key}: it has no effect" for key in strange if key not in misspelt)
+        return Validation(checked, tuple(unknown), misspelt)
 
     def parse(self, config: Mapping[str, str]) -> Settings:
         """Return the parsed values; raises `ConfigInvalid` naming all that is wrong.
@@ -235,6 +270,11 @@ def refuse(validation: Validation) -> None:
         raise ConfigInvalid("; ".join(told))
 
 
+def undefined(key: str, kind: Kind = Kind.STRING) -> Definition:
+    """Return what stands for the definition of a key that has none."""
+    return Definition(key, kind, Importance.LOW, "There is no such key.")
+
+
 def _checked(definition: Definition, text: str | None) -> Checked:
     if text is not None and any(mark in text for mark in _DEFERRED):
         return Checked(definition, text)
@@ -251,12 +291,6 @@ def _spelled(value: Value) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(value) if isinstance(value, tuple) else str(value)
-
-
-def _unknown(key: str, known: Collection[str]) -> str:
-    near = get_close_matches(key, known, n=1)
-    meant = f"; did you mean {near[0]}?" if near else ""
-    return f"unknown key {key}: it has no effect{meant}"
 
 
 def _integer(bits: int) -> Callable[[str], Value]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from ...events.model import Advance, Document, identity
+from ...events.model import Advance, Document, Lag, identity
 from .formats import ReadFormat
 from .listing import Found, look, walk
 from .shares import Share, bucket_of
@@ -49,25 +49,28 @@ class FileSource(Source[Found]):
         self._form = form
         self._context = context
         self._pending: deque[Found] = deque()
+        self._pending_bytes = 0
         self._warned: set[Found] = set()
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> Plan[Found]:
         """Take the next files; the folder is looked through when none are left."""
         if not self._pending:
             self._pending.extend(self._scan(offsets))
+            self._pending_bytes = sum(each.size for each in self._pending)
         taken: list[Found] = []
         size = 0
         while self._pending and len(taken) < limit.files:
             found = look(self._folder.root, self._pending[0].path)
             if found and taken and size + found.size > limit.bytes:
                 break
-            self._pending.popleft()
+            self._pending_bytes -= self._pending.popleft().size
             if found and found.size:
                 taken.append(found)
                 size += found.size
         advances = tuple(_advance(found) for found in taken)
         rows = self._form.count([self._folder.root / each.path for each in taken])
-        return Plan(tuple(taken), advances, size, rows, bool(self._pending))
+        lag = Lag(len(self._pending), self._pending_bytes)
+        return Plan(tuple(taken), advances, size, rows, bool(self._pending), lag)
 
     def read(self, spark: "SparkSession", ranges: Sequence[Found]) -> "DataFrame":
         """Describe the rows of some files."""

@@ -235,16 +235,6 @@ def _grouped(group: str, definitions: tuple[Definition, ...]) -> list[Definition
     ]
 
 
-KEYS = replace(
-    COMMON.plus([*_grouped("Source", _SOURCE), *_grouped("Sink", _SINK)]),
-    prefixes=(SOURCE_OPTION, SINK_OPTION),
-)
-"""What a user may set."""
-
-TASK_KEYS = KEYS.plus(_grouped("Task", _TASK))
-"""What a task config holds."""
-
-
 def transform_keys(alias: str) -> tuple[Definition, ...]:
     """Return the keys of one transform of the chain."""
     group = f"Transform {alias}"
@@ -285,3 +275,33 @@ def transform_keys(alias: str) -> tuple[Definition, ...]:
 def transform_key(alias: str, name: str) -> str:
     """Return the full key of one transform's setting."""
     return f"transforms.{alias}.{name}"
+
+
+_OPTIONS = (
+    Definition(
+        f"{SOURCE_OPTION}*",
+        Kind.STRING,
+        Importance.LOW,
+        "An option of Spark's reader, handed on under the name after the prefix: "
+        f"`{SOURCE_OPTION}encoding`.",
+        group="Source",
+    ),
+    Definition(
+        f"{SINK_OPTION}*",
+        Kind.STRING,
+        Importance.LOW,
+        "An option of Spark's writer, handed on under the name after the prefix: "
+        f"`{SINK_OPTION}compression`.",
+        group="Sink",
+    ),
+)
+
+KEYS = replace(
+    COMMON.plus([*_grouped("Source", _SOURCE), *_grouped("Sink", _SINK)]),
+    prefixes=(SOURCE_OPTION, SINK_OPTION),
+    families=(*_OPTIONS, *transform_keys("<name>")),
+)
+"""What a user may set."""
+
+TASK_KEYS = KEYS.plus(_grouped("Task", _TASK))
+"""What a task config holds."""

@@ -5,11 +5,13 @@ are examined for every class, and a key of that family that nobody knows is refu
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 
 from ...events.placement import (
     HEAVIEST,
     KEYS,
+    LONGEST_LABEL,
     PREFIX,
     TAGS,
     TASK_WEIGHTS,
@@ -21,7 +23,7 @@ from ...events.placement import (
     task_weights_in,
     weight_in,
 )
-from .config import Checked, Definition, Importance, Kind, Validation, Value
+from .config import Checked, Definition, Importance, Kind, Validation, Value, undefined
 from .validators import between
 
 _REFERENCE = "${"
@@ -103,6 +105,7 @@ def with_placement(validation: Validation, config: Mapping[str, str]) -> Validat
         key: complaint
         for key in sorted(config)
         if key.startswith(PREFIX)
+        and key not in validation.misspelt
         and not (key in found and found[key].errors)
         and (complaint := _complaint(key, config[key]))
     }
@@ -112,14 +115,14 @@ def with_placement(validation: Validation, config: Mapping[str, str]) -> Validat
         if key not in found
     )
     known = validation.plus({key: text for key, text in complaints.items() if key in found})
-    return Validation((*known.checked, *strange), known.warnings)
+    return replace(known, checked=(*known.checked, *strange))
 
 
 def _complaint(key: str, text: str) -> str:
     """Return what is wrong with a key of this family and its value, or nothing."""
     definition = _DEFINED.get(key)
     if definition is None:
-        near = get_close_matches(key, KEYS, 1, cutoff=0)[0]
+        near = get_close_matches(key[:LONGEST_LABEL], KEYS, 1, cutoff=0)[0]
         return f"there is no such key: did you mean {near}?"
     if _REFERENCE in text:
         return "must be plain text: the group reads it itself, and resolves no reference"
@@ -133,8 +136,7 @@ def _complaint(key: str, text: str) -> str:
 
 
 def _definition_of(key: str) -> Definition:
-    unknown = Definition(key, Kind.STRING, Importance.LOW, "There is no such key.")
-    return _DEFINED.get(key, unknown)
+    return _DEFINED.get(key, undefined(key))
 
 
 _DEFINED: Mapping[str, Definition] = {each.name: each for each in PLACEMENT}

@@ -10,6 +10,8 @@ from .spark_pipeline import SparkPipeline
 from .spi import Connector, Delivery
 
 GROUP = "fairlead.connectors"
+LONGEST_COMPARED = 200
+"""How much of a name is compared with those that there are: what is longer is none of them."""
 BUILT_IN: tuple[type[Connector], ...] = (SparkPipeline,)
 
 
@@ -73,10 +75,10 @@ class Plugins:
         if names := ", ".join(plugin.name for plugin in found):
             return f"more than one connector class is called {name}: {names}"
         known = [plugin.short_name for plugin in self.plugins]
-        near = get_close_matches(name, known, n=1)
+        near = get_close_matches(name[:LONGEST_COMPARED], known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         why = "".join(f"; {each} could not be loaded: {self.broken[each]}" for each in self.broken)
-        return f"no connector class {name} is installed here: {hint}{why}"
+        return f"no connector class {name[:LONGEST_COMPARED]} is installed here: {hint}{why}"
 
 
 def find_plugins() -> Plugins:

@@ -46,8 +46,8 @@ class SparkPipeline(Connector):
         """Take up a config, and tell what is strange about it."""
         validation = self.validate(config)
         refuse(validation)
-        for warning in validation.warnings:
-            context.warn(warning)
+        for remark in validation.remarks:
+            context.warn(remark)
         self._config = dict(config)
         self._split = context.split
         self._settings = _with_transforms(keys.KEYS, config).parse(config)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from ...events.model import Advance, CommitId, Document, Manifest, Resource, Token
+from ...events.model import Advance, CommitId, Document, Lag, Manifest, Resource, Token
 from .config import ConfigDef, Validation
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ class Limit(NamedTuple):
 class Plan(Generic[R]):
     """One batch to come: what to read, how far that moves the offsets, and how large it is.
 
-    `backlog` tells whether there is more where this came from. `rows` may be -1, not known; the
-    pipeline then counts them as they are read.
+    `backlog` tells whether there is more where this came from, `lag` how much, None if the
+    source cannot tell. `rows` may be -1, not known; the pipeline then counts them as they are
+    read.
     """
 
     ranges: tuple[R, ...] = ()
@@ -64,6 +65,7 @@ class Plan(Generic[R]):
     bytes: int = 0
     rows: int = -1
     backlog: bool = False
+    lag: Lag | None = None
 
 
 @dataclass(frozen=True, slots=True)

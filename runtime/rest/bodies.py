@@ -1,7 +1,6 @@
 """What requests carry: JSON, and configs whose values are text."""
 
 import json
-from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import Body, Depends
@@ -10,7 +9,7 @@ from starlette.requests import Request
 
 from ...events.placement import HEAVIEST, MOST_ITEMS
 from ..config.kinds import INT32_MAX
-from .errors import ApiError
+from .errors import JSON, sent_otherwise
 
 
 def _text(value: object) -> object:
@@ -81,14 +80,10 @@ ChangesBody = Annotated[
 
 
 def _require_json(request: Request) -> None:
-    """Refuse what is not sent as JSON, above all what a page of another site can send unasked."""
+    """Refuse what is not sent as JSON, or is not said to be."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise ApiError(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"the body is sent as {kind or 'nothing in particular'}; send Content-Type:"
-            " application/json",
-        )
+    if kind != JSON:
+        raise sent_otherwise(kind)
 
 
 RequiresJson = Depends(_require_json)

@@ -6,7 +6,9 @@ value that the connector has already.
 
 import logging
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from http import HTTPStatus
 from traceback import format_tb
 
@@ -19,6 +21,10 @@ from .errors import ApiError
 
 LOGGER = logging.getLogger(__name__)
 LONGEST_NAME = 200
+CONFIGS_KEPT = 4_096
+"""Of how many configs it is kept what is strange about them: each status tells it."""
+MOST_KEYS = 1_000
+"""How many keys a config may have: each is compared with those that there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,11 @@ def examine(
 
     Raises `ApiError` if the plugin itself fails, or a secret that is to be kept is lost.
     """
+    if len(config) > MOST_KEYS:
+        found = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
+        raise ApiError(HTTPStatus.BAD_REQUEST, found)
     plain = _opened(vault, config, stored)
-    validation = with_placement(_validate(plugin, plain), plain)
+    validation = with_placement(_validate(plugin, plain), plain).strict(plain)
     defined = {each.definition.name: each.definition.kind for each in validation.checked}
     secret_keys = frozenset(
         key
@@ -81,8 +90,16 @@ def prepare(
 
 
 def warnings_of(plugins: Plugins, config: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what is strange about a prepared config, though nothing is wrong with it."""
-    return _validate(plugins.find(config[CONNECTOR_CLASS]), config).warnings
+    """Return what is strange about a stored config; nothing if its class is not installed here."""
+    with suppress(PluginUnknown, ApiError):
+        plugin = plugins.find(config.get(CONNECTOR_CLASS, ""))
+        return _remarks(plugin, tuple(sorted(config.items())))
+    return ()
+
+
+@lru_cache(maxsize=CONFIGS_KEPT)
+def _remarks(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    return _validate(plugin, dict(config)).remarks
 
 
 def named(name: str, config: Mapping[str, str]) -> dict[str, str]:

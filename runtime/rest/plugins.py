@@ -28,8 +28,8 @@ def list_plugins(
 @router.get("/connector-plugins/{plugin}/config")
 def get_plugin_config(service: Served, plugin: str) -> JSONResponse:
     """List the keys of a connector class: type, default, meaning."""
-    definitions = _found(service, plugin).made_by.config().definitions
-    return JSONResponse([each.to_json() for each in definitions])
+    keys = _found(service, plugin).made_by.config()
+    return JSONResponse([each.to_json() for each in (*keys.definitions, *keys.families)])
 
 
 @router.put("/connector-plugins/{plugin}/config/validate", dependencies=[RequiresJson])

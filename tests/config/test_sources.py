@@ -34,6 +34,7 @@ def test_nothing_given_is_all_defaults() -> None:
         "listeners": "http://127.0.0.1:8083",
         "rest.advertised.host.name": "",
         "rest.advertised.port": 0,
+        "rest.allowed.hosts": "",
         "session.timeout.ms": 10_000,
         "heartbeat.interval.ms": 3_000,
         "rebalance.timeout.ms": 60_000,

@@ -7,8 +7,10 @@ from config.conftest import Refused
 
 from fairlead.runtime.config.keys import KEYS, Config, kind_of
 from fairlead.runtime.config.load import load_config
+from fairlead.runtime.node.cluster import rest_command
 
 WHOLE = "a whole number of milliseconds, from 1 to 2147483647"
+HOSTS = "allowed is hosts as HOST or HOST:PORT, with commas between them, or nothing"
 LISTENER = "allowed is one URL such as http://127.0.0.1:8083"
 NAMES = "allowed is names of assignors, with commas between them"
 MEMORY = "allowed is a size as Java spells it, such as 1g; at least 64m"
@@ -99,6 +101,10 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
             "rest.advertised.host.name=a b",
             "it is no host; allowed is a host's name or address, or nothing",
         ),
+        ("rest.allowed.hosts=a,b:x", f"'b:x' is no host; {HOSTS}"),
+        ("rest.allowed.hosts=a,,b", f"'' is no host; {HOSTS}"),
+        ("rest.allowed.hosts=http://a", f"'http://a' is no host; {HOSTS}"),
+        ("rest.allowed.hosts=*", f"'*' is no host; {HOSTS}"),
         ("listeners=https://127.0.0.1:1", f"only http is spoken for now; {LISTENER}"),
         (
             "listeners=http://127.0.0.1:1,http://127.0.0.1:2",
@@ -193,6 +199,19 @@ def test_others_are_told_the_advertised_place_or_the_real_one(
     overrides: tuple[str, ...], place: str
 ) -> None:
     assert load_config(None, {}, overrides).place(9000) == place
+
+
+def test_rest_is_told_every_name_that_leads_to_it() -> None:
+    config = load_config(
+        None,
+        {},
+        ["rest.allowed.hosts=etl.example, [fe80::1]:99", "rest.advertised.host.name=fd00::2"],
+    )
+    assert rest_command(config, "http://127.0.0.1:9")[-6:] == (
+        *("--allowed-host", "[fd00::2]"),
+        *("--allowed-host", "etl.example"),
+        *("--allowed-host", "[fe80::1]:99"),
+    )
 
 
 def test_a_group_lies_in_a_folder_of_its_quoted_name() -> None:

@@ -32,7 +32,7 @@ GOOD = {
 def test_the_reply_has_the_shape_of_connects() -> None:
     config = {"size": "0", "secret": "hush", "option.any": "x", "sizes": "1"}
     validation = DEFINITIONS.check(config)
-    assert validation.warnings == ("unknown key sizes: it has no effect; did you mean size?",)
+    assert (validation.warnings, validation.misspelt) == ((), {"sizes": "size"})
     reply = validation.to_json("c")
     assert (reply["name"], reply["error_count"], reply["groups"]) == ("c", 1, ["Common"])
     assert isinstance(reply["configs"], list)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.events.model import Advance, Resource, identity
+from fairlead.events.model import Advance, Lag, Resource, identity
 from fairlead.runtime.connectors.file_source import FileSource, Folder
 from fairlead.runtime.connectors.formats import ReadFormat
 from fairlead.runtime.connectors.listing import Found, walk
@@ -62,6 +62,7 @@ def test_files_come_oldest_first_within_the_limit_and_a_large_one_alone(tmp_path
     plans = [files.plan({}, limit) for _ in range(3)]
     assert [plan.ranges for plan in plans] == [(big,), tuple(small[:2]), tuple(small[2:])]
     assert [(plan.bytes, plan.backlog) for plan in plans] == [(100, True), (8, True), (4, False)]
+    assert [plan.lag for plan in plans] == [Lag(3, 12), Lag(1, 4), Lag(0, 0)]
     assert plans[0].advances == (
         Advance({"path": "big"}, None, {"size": 100, "modified_ms": 1000}),
     )

@@ -51,3 +51,58 @@ def test_a_class_that_is_not_installed_is_a_404(client: Client) -> None:
     path = "/connector-plugins/Lokced/config"
     replies = (client.get(path), client.put(f"{path}/validate", json={}))
     assert [each.json() for each in replies] == [{"error_code": 404, "message": message}] * 2
+
+
+def test_a_near_miss_is_refused_and_any_other_unknown_key_told_as_a_warning(
+    client: Client,
+) -> None:
+    config = {"connector.class": "Locked", "task.max": "2", "owner": "me", "pasword": "hunter2"}
+    told = client.put(VALIDATE, json={**config, "name": "a"}).json()
+    errors = {each["value"]["name"]: each["value"]["errors"] for each in told["configs"]}
+    near = {key: texts for key, texts in errors.items() if texts}
+    assert near == {
+        "task.max": ["there is no such key: did you mean tasks.max?"],
+        "pasword": ["there is no such key: did you mean password?"],
+    }
+    assert (told["error_count"], told["warnings"]) == (2, ["unknown key owner: it has no effect"])
+    assert "hunter2" not in str(told)
+    refused = client.post("/connectors", json={"name": "a", "config": config})
+    assert refused.status_code == 400
+    assert sorted(refused.json()["message"].splitlines()[1:3]) == [
+        "pasword: there is no such key: did you mean password?",
+        "task.max: there is no such key: did you mean tasks.max?",
+    ]
+
+
+def test_unknown_keys_are_told_by_create_describe_and_status(client: Client) -> None:
+    config = {"connector.class": "Locked", "owner": "me"}
+    warnings = ["unknown key owner: it has no effect"]
+    created = client.post("/connectors", json={"name": "a", "config": config})
+    assert (created.status_code, created.json()["warnings"]) == (201, warnings)
+    assert client.get("/connectors/a").json()["warnings"] == warnings
+    assert client.get("/connectors/a/status").json()["warnings"] == warnings
+    expanded = client.get("/connectors?expand=status&expand=info").json()["a"]
+    assert [each["warnings"] for each in expanded.values()] == [warnings, warnings]
+    plain = client.put("/connectors/a/config", json={"connector.class": "Locked"}).json()
+    assert "warnings" not in plain
+
+
+def test_a_config_has_no_more_keys_than_can_be_compared(client: Client) -> None:
+    config = {f"pasword{number}": "x" for number in range(2_000)}
+    refused = client.put(VALIDATE, json={"connector.class": "Locked", **config})
+    assert refused.json() == {
+        "error_code": 400,
+        "message": "the config has 2001 keys, and at most 1000 are taken",
+    }
+
+
+def test_families_of_keys_are_listed_with_the_others(client: Client) -> None:
+    keys = client.get("/connector-plugins/SparkPipeline/config").json()
+    names = {each["name"] for each in keys if "*" in each["name"] or "<" in each["name"]}
+    assert names == {
+        "source.option.*",
+        "sink.option.*",
+        "transforms.<name>.type",
+        "transforms.<name>.query",
+        "transforms.<name>.columns",
+    }

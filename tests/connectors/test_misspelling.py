@@ -1,0 +1,77 @@
+"""A key that is nearly a known one is taken for that one; any other is the user's own affair."""
+
+import time
+
+import pytest
+
+from fairlead.runtime.connectors.config import MOST_SEARCHED, ConfigInvalid
+from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
+
+GOOD = {
+    "name": "c",
+    "connector.class": "SparkPipeline",
+    "source.format": "csv",
+    "source.path": "/in",
+    "sink.format": "parquet",
+    "sink.path": "/out",
+    "transforms": "late",
+    "transforms.late.type": "sql",
+    "transforms.late.query": "SELECT * FROM input",
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("task.max", "tasks.max"),
+        ("tasks.maxx", "tasks.max"),
+        ("Tasks.Max", "tasks.max"),
+        ("tasks_max", "tasks.max"),
+        (" tasks.max", "tasks.max"),
+        ("source.pahts", "source.path"),
+        ("source.seperator", "source.separator"),
+        ("poll.intervall.ms", "poll.interval.ms"),
+        ("error.tolerence", "errors.tolerance"),
+        ("sink.partitionby", "sink.partition.by"),
+        ("sink.partition", "sink.partition.by"),
+        ("source.min.age", "source.min.age.ms"),
+        ("transform", "transforms"),
+        ("transforms.lat.query", "transforms.late.query"),
+        ("transform.late.qeury", "transforms.late.query"),
+        ("source.options.encoding", "source.option.encoding"),
+        ("sink_option.compression", None),
+        ("sink.opton.compression", "sink.option.compression"),
+    ],
+)
+def test_a_near_miss_names_the_key_that_was_meant(written: str, meant: str | None) -> None:
+    validation = SparkPipeline.validate(GOOD | {written: "1"})
+    assert validation.misspelt == ({written: meant} if meant else {})
+    told = {written: (f"there is no such key: did you mean {meant}?",)} if meant else {}
+    assert validation.strict(GOOD | {written: "1"}).errors == told
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["errors.retry.timeout", "key.converter", "owner", "transforms.other.type", "source", "x"],
+)
+def test_any_other_unknown_key_is_taken_with_a_warning(key: str) -> None:
+    validation = SparkPipeline.validate(GOOD | {key: "1"})
+    assert (validation.errors, validation.misspelt) == ({}, {})
+    assert validation.warnings == (f"unknown key {key}: it has no effect",)
+
+
+def test_what_runs_already_goes_on_with_a_misspelt_key_and_a_warning() -> None:
+    config = GOOD | {"task.max": "4"}
+    assert SparkPipeline.config().check(config).errors == {}
+    remark = "unknown key task.max: it has no effect; did you mean tasks.max?"
+    assert remark in SparkPipeline.validate(config).remarks
+    with pytest.raises(ConfigInvalid):  # and what is wrong stays wrong
+        SparkPipeline.config().parse(config | {"tasks.max": "0"})
+
+
+def test_a_megabyte_of_near_misses_costs_little() -> None:
+    keys = {f"sourc.pth{number:05d}{'x' * 20}": "1" for number in range(25_000)}
+    began = time.process_time()
+    assert len(SparkPipeline.validate(GOOD | keys).warnings) >= len(keys) - MOST_SEARCHED
+    assert SparkPipeline.validate(GOOD | {"source.path" * 100_000: "1"}).misspelt == {}
+    assert time.process_time() - began < 1.0  # the former search took seconds of CPU
