@@ -30,8 +30,9 @@ from ..node.assignor_file import read_assignors
 from ..node.spec import Traits, assignor_log
 from .app import make_app
 from .gateway import Gateway
-from .listeners import DEFAULT, CannotListen, listen, parse, where
+from .listeners import BACKLOG, DEFAULT, CannotListen, listen, parse, where
 from .logs import Logs
+from .patience import PatientProtocol
 from .service import Service
 
 LOGGER = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         service = _service(options.data_dir, options.group, gateway, key)
         traits = Traits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
-        _serve(replace(service, traits=traits), sockets)
+        _serve(replace(service, traits=traits), sockets, options.allowed_host)
     finally:
         gateway.close()
     return 0
@@ -79,6 +80,9 @@ def options_parser() -> argparse.ArgumentParser:
     parser.add_argument("--group", default="connect", help="group that Connect's paths mean")
     parser.add_argument(
         "--listener", action="append", metavar="URL", help=f"where to listen, {DEFAULT} if none"
+    )
+    parser.add_argument(
+        "--allowed-host", action="append", default=[], help="one more name that leads here"
     )
     parser.add_argument("--zone", help="the zone of the node's workers")
     parser.add_argument("--tag", action="append", default=[], help="a tag of theirs")
@@ -133,11 +137,12 @@ def _log_to(folder: Path) -> None:
     )
 
 
-def _serve(service: Service, sockets: list[socket.socket]) -> None:
+def _serve(service: Service, sockets: list[socket.socket], hosts: list[str]) -> None:
     config = uvicorn.Config(
-        make_app(service),
+        make_app(service, [where(each) for each in sockets], hosts),
         loop="asyncio",
-        http="h11",
+        http=PatientProtocol,
+        backlog=BACKLOG,
         ws="none",
         log_config=None,
         access_log=False,

@@ -1,6 +1,6 @@
 """The REST interface as one ASGI application."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -19,12 +19,19 @@ from . import (
     root,
 )
 from .errors import ErrorBody, handle_errors
+from .listeners import DEFAULT, Listener, parse
 from .meter import Meter
 from .service import Service
+from .visitors import Visitors
 
 
-def make_app(service: Service) -> FastAPI:
-    """Return the application; its logs are let go of when it ends."""
+def make_app(
+    service: Service, listeners: Sequence[Listener] = (parse(DEFAULT),), hosts: Sequence[str] = ()
+) -> FastAPI:
+    """Return the application; its logs are let go of when it ends.
+
+    It answers at its listeners, and for further `hosts` (`HOST` or `HOST:PORT`) that lead there.
+    """
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncGenerator[None]:
@@ -46,5 +53,6 @@ def make_app(service: Service) -> FastAPI:
     reads = (root, connectors, plugins, assignors, groups, history, plan)
     for module in (*reads, commands, group_commands, operators, placements):
         app.include_router(module.router)
+    app.add_middleware(Visitors, listeners=listeners, allowed=hosts)
     app.add_middleware(Meter, requests=service.requests)
     return app

@@ -1,7 +1,7 @@
 """How a request fails: always in Connect's shape, `{"error_code": ..., "message": ...}`."""
 
 import logging
-from http import HTTPStatus
+from http import HTTPMethod, HTTPStatus
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -9,11 +9,13 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.routing import Match
 
 from ...events.codec import CodecError
 from ...events.log.errors import LogError, LowSpaceError, NoLogError, ReadersFullError
 
 LOGGER = logging.getLogger(__name__)
+JSON = "application/json"
 _PASSING = (NoLogError, LowSpaceError, ReadersFullError)
 """What goes away by itself, or once somebody makes room: worth another try."""
 
@@ -41,6 +43,14 @@ class Unanswered(Exception):  # noqa: N818  # says what happened
 def not_found(message: str) -> ApiError:
     """Return the error for what is not there."""
     return ApiError(HTTPStatus.NOT_FOUND, message)
+
+
+def sent_otherwise(kind: str) -> ApiError:
+    """Return the error for a body that is sent as something else than JSON."""
+    return ApiError(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        f"the body is sent as {kind or 'nothing in particular'}; send Content-Type: {JSON}",
+    )
 
 
 def error_reply(status: int, message: str) -> JSONResponse:
@@ -83,12 +93,23 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     message, asked = str(error.detail), f"{request.method} {request.url.path}"
     if error.status_code == HTTPStatus.NOT_FOUND:
         message = f"there is no {asked}; what there is, is listed at /openapi.json"
-    elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        allowed = (error.headers or {}).get("Allow", "")
-        message = f"{asked} is not possible; this path takes {allowed}"
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_methods(request))
+        message = f"{asked} is not possible; this path takes {headers['Allow']}"
     reply = error_reply(error.status_code, message)
-    reply.headers.update(error.headers or {})
+    reply.headers.update(headers)
     return reply
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods that a path takes; the framework names those of its first route only."""
+    return [
+        method
+        for method in sorted(HTTPMethod)
+        for scope in ({**request.scope, "method": method},)
+        if any(each.matches(scope)[0] is Match.FULL for each in request.app.router.routes)
+    ]
 
 
 async def _malformed(_: Request, error: Exception) -> JSONResponse:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 DEFAULT = "http://127.0.0.1:8083"
 LOOPBACK = "127.0.0.1"
-_BACKLOG = 128
+BACKLOG = 128
 
 
 class CannotListen(Exception):  # noqa: N818  # says what happened
@@ -63,7 +63,7 @@ def _listen(listener: Listener) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(tuple(listener))
-        bound.listen(_BACKLOG)
+        bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
         raise CannotListen(

@@ -65,6 +65,11 @@ class Engine(Protocol):
         """Say what it is doing, or why it is down; holds no secret."""
         ...
 
+    @property
+    def pid(self) -> int | None:
+        """The process id of its driver, if there is one."""
+        ...
+
     def open(self) -> None:
         """Start a driver unless there is one; returns at once, warming goes on behind it.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 _LOOPBACK = "a driver that jobs can be sent to listens on loopback only"
 _ONE_DRIVER = "the embedded engine is one driver inside its worker"
 _CANCEL = "the Python code of a cancelled job must end within 0.2 s"
+_STRANGERS = "its ports are for those only who hold the secret that each JVM makes for itself"
 _INTERPRETER = "Python code must run where fairlead itself is installed"
 
 REFUSED: Mapping[str, str] = {
@@ -15,6 +16,12 @@ REFUSED: Mapping[str, str] = {
     "spark.master": _ONE_DRIVER,
     "spark.remote": _ONE_DRIVER,
     "spark.submit.deployMode": _ONE_DRIVER,
+    "spark.authenticate": _STRANGERS,
+    "spark.authenticate.secret": _STRANGERS,
+    "spark.authenticate.secret.file": _STRANGERS,
+    "spark.authenticate.secret.driver.file": _STRANGERS,
+    "spark.network.crypto.enabled": _STRANGERS,
+    "spark.network.crypto.saslFallback": _STRANGERS,
     "spark.python.task.killTimeout": _CANCEL,
     "spark.python.use.daemon": _CANCEL,
     "spark.pyspark.driver.python": _INTERPRETER,
@@ -76,6 +83,11 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str]) -> dict[str, str
         "spark.master": f"local[{cores}]",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        # Else its driver and its blocks' ports deserialise what any user of the machine sends. A
+        # local driver makes its secret itself: it is in no file, command line or environment.
+        "spark.authenticate": "true",
+        "spark.network.crypto.enabled": "true",
+        "spark.network.crypto.saslFallback": "false",
         "spark.python.use.daemon": "true",
         "spark.python.task.killTimeout": "100ms",
     }

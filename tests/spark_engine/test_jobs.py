@@ -13,6 +13,7 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
+from spark_engine import stranger
 from spark_engine.signs import gone, runs, until_told
 
 from fairlead.runtime.spark.embedded import Embedded
@@ -158,6 +159,29 @@ def test_it_listens_on_loopback_only(engine: Embedded) -> None:
     addresses = listening(os.getpid())
     assert addresses
     assert {ipaddress.ip_address(address).is_loopback for address in addresses} == {True}
+
+
+def test_what_strangers_send_to_its_ports_is_not_deserialised(engine: Embedded) -> None:
+    assert engine.pid
+    engine.run("python", lambda spark: spark.sparkContext.parallelize([1], 1).map(str).first())
+    messages = (stranger.call, stranger.upload)
+    answers = [
+        stranger.heard(place, made(place))
+        for place in stranger.ports(engine.pid)
+        for made in messages
+    ]
+    assert not [answer for answer in answers if b"ClassNotFoundException" in answer]
+    refused = [answer for answer in answers if b"Unknown challenge message" in answer]
+    assert len(refused) == 2 * len(messages), answers  # at the driver's port and its blocks'
+    assert engine.run("after", lambda spark: spark.range(3).count()) == 3
+
+
+def test_no_secret_of_a_jvm_is_told(engine: Embedded) -> None:
+    jvm = psutil.Process(engine.pid)
+    told = engine.run("conf", lambda spark: dict(spark.sparkContext.getConf().getAll()))
+    assert told["spark.authenticate"] == told["spark.network.crypto.enabled"] == "true"
+    assert {name for name in told if name.startswith("spark.authenticate.")} == set()
+    assert "secret" not in " ".join([*jvm.cmdline(), *jvm.environ()]).lower()
 
 
 def test_python_workers_run_this_interpreter(engine: Embedded) -> None:

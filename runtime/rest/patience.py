@@ -1,0 +1,79 @@
+"""One HTTP connection, which gets so much time for a request and no more.
+
+uvicorn waits for a request for ever once its first byte is there. The time runs here from the
+first byte, not from the last one, so that a trickle of bytes gains nothing.
+"""
+
+import asyncio
+import math
+from http import HTTPStatus
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from .errors import JSON, error_reply
+
+HEAD_SECONDS = 10.0
+"""From the connection, or the first byte of a further request, to the end of its headers."""
+BODY_SECONDS = 30.0
+"""From the end of the headers to the end of the body."""
+MOST_CONNECTIONS = 512
+"""Open at once; beyond it the one that has waited longest for a request makes room."""
+
+SECONDS: dict[object, float] = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}
+
+
+class PatientProtocol(H11Protocol):
+    """uvicorn's HTTP/1.1 connection with a time limit for what is received."""
+
+    _receives: type | None = None  # the state of the other side, as h11 names it
+    _limit: asyncio.TimerHandle | None = None  # the time that runs, if any
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._watch()
+        if len(self.connections) > MOST_CONNECTIONS:
+            waiting = (each for each in self.connections if isinstance(each, PatientProtocol))
+            min(waiting, key=PatientProtocol.ends_at).transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come, and wait for the rest of it."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    def ends_at(self) -> float:
+        """Return when the time for the request is over, on the loop's clock."""
+        waits = self._limit is not None and not self._limit.cancelled()
+        return self._limit.when() if self._limit and waits else math.inf
+
+    def _watch(self) -> None:
+        state = self.conn.their_state
+        if state is self._receives:
+            return
+        self._stop_watching()
+        self._receives = state
+        if seconds := SECONDS.get(state):
+            self._limit = self.loop.call_later(seconds, self._give_up)
+
+    def _stop_watching(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+
+    def _give_up(self) -> None:
+        """Close a connection whose request does not come to an end."""
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            status = HTTPStatus.REQUEST_TIMEOUT
+            body = error_reply(status, "the request took too long to come; nothing was done").body
+            size = str(len(body)).encode()
+            head = [(b"content-type", JSON.encode()), (b"content-length", size)]
+            head.append((b"connection", b"close"))
+            told = h11.Response(status_code=status, headers=head, reason=status.phrase.encode())
+            for event in (told, h11.Data(data=bytes(body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()

@@ -1,0 +1,111 @@
+"""Who sends a request slowly, or many at once, keeps nobody else from being answered."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+
+import httpx
+import pytest
+import uvicorn
+from rest.conftest import House
+
+from fairlead.runtime.rest import patience
+from fairlead.runtime.rest.app import make_app
+from fairlead.runtime.rest.listeners import Listener, listen, where
+
+WAIT = 20.0
+LATE = b'{"error_code":408,"message":"the request took too long to come; nothing was done"}'
+
+
+@pytest.fixture
+def place(house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
+    """Where the real server listens, one of little patience."""
+    monkeypatch.setattr(patience, "SECONDS", dict.fromkeys(patience.SECONDS, 0.4))
+    monkeypatch.setattr(patience, "MOST_CONNECTIONS", 8)
+    (bound,) = listen([Listener("127.0.0.1", 0)])
+    app = make_app(house.service, [where(bound)])
+    server = uvicorn.Server(
+        uvicorn.Config(app, http=patience.PatientProtocol, log_config=None, ws="none")
+    )
+    thread = threading.Thread(target=server.run, args=([bound],))
+    thread.start()
+    yield where(bound)
+    server.should_exit = True
+    thread.join(WAIT)
+    assert not thread.is_alive()
+
+
+def test_a_trickle_of_headers_is_ended(place: Listener) -> None:
+    with closing(socket.create_connection(place, WAIT)) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        heard = _trickle(slow, b"x-more: 1\r\n")
+    assert heard.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+    assert heard.endswith(b"connection: close\r\n\r\n" + LATE)
+
+
+def test_a_connection_that_says_nothing_is_ended(place: Listener) -> None:
+    with closing(socket.create_connection(place, WAIT)) as silent:
+        assert _all(silent).endswith(LATE)
+
+
+def test_a_trickle_of_a_body_is_ended_without_a_change(place: Listener, house: House) -> None:
+    head = f"POST /connectors HTTP/1.1\r\nHost: {place.host}:{place.port}\r\n"
+    head += "Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"
+    with closing(socket.create_connection(place, WAIT)) as slow:
+        slow.sendall(head.encode())
+        heard = _trickle(slow, b" ")
+    assert heard.endswith(LATE)
+    assert house.clerk.sent == []
+
+
+def test_a_further_request_on_a_connection_is_given_its_own_time(place: Listener) -> None:
+    get = f"GET / HTTP/1.1\r\nHost: {place.host}:{place.port}\r\n\r\n".encode()
+    with closing(socket.create_connection(place, WAIT)) as kept:
+        for _ in range(3):
+            kept.sendall(get)
+            assert _until(kept, b"}").startswith(b"HTTP/1.1 200 OK")
+            time.sleep(0.25)  # three of them are more than one request is given
+        kept.sendall(get[:10])
+        assert _trickle(kept, b"y").endswith(LATE)
+
+
+def test_those_that_wait_longest_make_room_for_others(place: Listener) -> None:
+    with ExitStack() as stack:
+        crowd = [
+            stack.enter_context(closing(socket.create_connection(place, WAIT))) for _ in range(30)
+        ]
+        assert httpx.get(f"{place}/").status_code == 200
+        assert all(_all(each).endswith((LATE, b"")) for each in crowd)
+    assert httpx.get(f"{place}/").status_code == 200
+
+
+def _trickle(slow: socket.socket, piece: bytes) -> bytes:
+    """Send a piece again and again until the other side has had enough; return its answer."""
+    deadline = time.monotonic() + WAIT
+    slow.settimeout(0.02)
+    while time.monotonic() < deadline:
+        try:
+            return slow.recv(1 << 16)
+        except TimeoutError:
+            with suppress(ConnectionError):
+                slow.sendall(piece)
+    raise AssertionError("nobody ends it")
+
+
+def _until(connection: socket.socket, end: bytes) -> bytes:
+    heard = b""
+    while not heard.endswith(end):
+        heard += connection.recv(1 << 16)
+    return heard
+
+
+def _all(connection: socket.socket) -> bytes:
+    heard = b""
+    try:
+        while piece := connection.recv(1 << 16):
+            heard += piece
+    except ConnectionError:
+        pass
+    return heard

@@ -1,0 +1,109 @@
+"""Requests that a foreign page can have sent are refused; what people and programs send is not."""
+
+import pytest
+from rest.client import HERE, Client
+from rest.conftest import House
+
+from fairlead.runtime.rest.app import make_app
+from fairlead.runtime.rest.listeners import Listener
+
+FORMS = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""]
+LET_IN = (
+    "; nothing was done. If it should be let in, add its host to the setting rest.allowed.hosts"
+    " and start the node again"
+)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8083", "127.0.0.1:9", "127.0.0.1", "", "a@127.0.0.1:8083"],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_a_request_for_another_host_is_refused(client: Client, method: str, host: str) -> None:
+    refused = client.request(method, "/groups/connect/rebalance", headers={"host": host})
+    assert (refused.status_code, refused.json()) == (
+        403,
+        {
+            "error_code": 403,
+            "message": f"the request is for host {host!r}, which is not where this interface"
+            f" listens{LET_IN}",
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example",
+        "http://localhost:3000",
+        "http://evil.example:8083",
+        "https://127.0.0.1",
+        "http://127.0.0.1:8083/",
+        "http://127.0.0.1:8083.evil.example",
+        "http://[",
+        "file://",
+        "null",
+        "",
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/connectors", "/nothing/there", "/openapi.json"])
+def test_a_request_from_a_foreign_page_is_refused(client: Client, path: str, origin: str) -> None:
+    told = f"the request comes from a page of {origin!r}, which is not where this interface"
+    for method in ("GET", "POST", "DELETE"):
+        refused = client.request(method, path, headers={"origin": origin})
+        assert (refused.status_code, refused.json()["message"]) == (
+            403,
+            f"{told} listens{LET_IN}",
+        )
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"host": "localhost:8083"},
+        {"host": "LOCALHOST:8083"},
+        {"host": "[::1]:8083"},
+        {"origin": HERE},
+        {"origin": "http://localhost:8083", "host": "localhost:8083"},
+    ],
+)
+def test_who_names_a_listener_is_answered(client: Client, headers: dict[str, str]) -> None:
+    assert client.get("/connectors", headers=headers).status_code == 200
+
+
+def test_the_names_of_a_proxy_are_let_in_where_a_setting_says_so(house: House) -> None:
+    listeners = [Listener("127.0.0.1", 8083), Listener("10.1.2.3", 80)]
+    client = Client(make_app(house.service, listeners, ["etl.example", "[fe80::1]:99"]))
+    for place in ("etl.example", "etl.example:1234", "[fe80::1]:99", "10.1.2.3", "localhost:80"):
+        for scheme in ("http", "https") if place.startswith("etl") else ("http",):
+            told = {"host": place, "origin": f"{scheme}://{place}"}
+            assert client.get("/connectors", headers=told).status_code == 200, place
+    for place in ("x.etl.example", "[fe80::1]", "10.1.2.3:8083"):
+        assert client.get("/connectors", headers={"host": place}).status_code == 403
+
+
+@pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/groups/connect/rebalance"),
+        ("PUT", "/groups/connect/placements/a"),
+        ("DELETE", "/groups/connect/placements/a"),
+        ("DELETE", "/connectors/a"),
+        ("PUT", "/connectors/a/pause"),
+        ("POST", "/connectors"),
+        ("PUT", "/workers/w1/drain"),
+    ],
+)
+def test_a_change_is_json_or_has_no_body(house: House, method: str, path: str, kind: str) -> None:
+    headers = {"content-type": kind} if kind else {}
+    refused = house.client.request(method, path, headers=headers, content=b"weight=1")
+    sent = kind.partition(";")[0] or "nothing in particular"
+    assert (refused.status_code, refused.json()["message"]) == (
+        415,
+        f"the body is sent as {sent}; send Content-Type: application/json",
+    )
+    empty = house.client.request(method, path, headers={"content-type": "text/plain"})
+    assert empty.status_code == 415
+    assert house.clerk.sent == []
