@@ -13,7 +13,13 @@ from typing import NamedTuple
 from ...actors.messages.computing import Assignment
 from ...events.group import Group, Member
 from ...events.model import NOTHING, Grants, MemberState, Resource, Resources, Token
-from ...events.records import GroupMetadata, Record, ScheduledRebalance, TargetAssignment
+from ...events.records import (
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    ScheduledRebalance,
+    TargetAssignment,
+)
 from ...events.tokens import token_of
 from .violation import Violation
 
@@ -33,6 +39,8 @@ class Checks:
         self.count = 0
         self.installs: dict[int, Assignment] = {}
         """What was handed in, by the group epoch that it was computed for."""
+        self.gone: set[str] = set()
+        """Who has left, and heard that the group knows: such a process never comes back."""
         self._epochs = (0, 0)
         self._member_epochs: dict[tuple[str, int], int] = {}
         self._tokens: dict[Resource, Token] = {}
@@ -42,6 +50,8 @@ class Checks:
 
     def saw(self, record: Record, folded: Group) -> None:
         """Take note of a record, by which the folded group has just evolved."""
+        if isinstance(record, MemberMetadata) and record.member_id in self.gone:
+            raise Violation(f"3: {record.member_id} has a seat again, though it has left")
         if isinstance(record, GroupMetadata):
             self._configured_at[folded.group_epoch] = folded.configured
         elif isinstance(record, TargetAssignment):

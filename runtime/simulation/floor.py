@@ -30,6 +30,8 @@ class Floor:
         self._story = story
         self._running: dict[Resource, list[Runner]] = {}
         self._last: dict[Resource, str] = {}
+        self._disowned: set[str] = set()
+        """Who lives and was reported to have ended: others may be given what it runs."""
         self._under: dict[tuple[Resource, Token], str] = {}
 
     def take(self, runner: Runner, resource: Resource, token: Token) -> None:
@@ -56,9 +58,18 @@ class Floor:
         self._story.tell("{} has stopped {}", runner.name, resource)
         self._running[resource].remove(runner)
 
+    def disown(self, name: str) -> None:
+        """Have nothing count that somebody runs, until it runs nothing any more."""
+        self._disowned.add(name)
+
+    def own(self, name: str) -> None:
+        """Have everything count again that somebody runs from now on."""
+        self._disowned.discard(name)
+
     def look(self, resource: Resource) -> None:
         """See that a resource is run once at most; raises `Violation`."""
-        awake = [runner.name for runner in self._running.get(resource, ()) if runner.is_awake]
+        runners = self._running.get(resource, ())
+        awake = [each.name for each in runners if each.is_awake and each.name not in self._disowned]
         if len(awake) > 1:
             raise Violation(f"1: {resource} runs at {' and at '.join(awake)}")
 

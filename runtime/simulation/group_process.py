@@ -10,6 +10,7 @@ from typing import Final
 
 from ...actors.group.coordinator import Answer, Coordinator
 from ...actors.group.desk import Settings
+from ...actors.group.timing.gate import first_epoch
 from ...actors.group.work.ledger import OffsetLedger
 from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.computing import Install
@@ -47,6 +48,7 @@ class GroupProcess:
         self._story = story
         self._settings = settings
         self._books = books
+        self._named = 0
         self._doom: Border | None = None
         self._downtime_ms = 0
         self._queue: list[tuple[GroupCommand | CommitOffsets, Hear]] = []
@@ -60,9 +62,18 @@ class GroupProcess:
         """The group as the process has it in memory."""
         return self._coordinator.group
 
-    def take(self, generation: int, hear: Hear, message: GroupCommand | CommitOffsets) -> None:
-        """Queue a message; one that was sent to a process that is dead by now is gone."""
-        if generation != self.generation or self.is_down:
+    @property
+    def coordinator_epoch(self) -> int:
+        """The number of the process, as its supervisor hears of it."""
+        return self._coordinator.coordinator_epoch
+
+    def take(self, only: int | None, hear: Hear, message: GroupCommand | CommitOffsets) -> None:
+        """Queue a message; `only` is the process that alone may get it, None: whoever is there.
+
+        What was sent to an earlier process may reach a later one, as one that has its port.
+        What goes through a connection ends with it.
+        """
+        if only not in {None, self.generation} or self.is_down:
             return
         self._queue.append((message, hear))
         if not self._is_due:
@@ -105,8 +116,19 @@ class GroupProcess:
     def _open(self) -> None:
         ledger = OffsetLedger(self._books.offsets)
         group = self._books.restored()
-        self._coordinator = Coordinator(group, self._settings, ledger, self._clock.now_ms)
+        self._coordinator = Coordinator(
+            group,
+            self._settings,
+            ledger,
+            self._clock.now_ms,
+            self._new_id,
+            first_epoch(1 + self.generation),
+        )
         self._ledger = ledger
+
+    def _new_id(self) -> str:
+        self._named += 1
+        return f"f{self._named}"
 
     def _reopen(self) -> None:
         self._queue.clear()

@@ -5,6 +5,7 @@ from enum import Enum
 from random import Random
 from typing import Final
 
+from ...actors.messages.work import CommitOffsets, ReportStatus
 from .chance import stream
 from .clock import Clock, Deed
 from .story import Story
@@ -29,6 +30,8 @@ Line = tuple[int, Way]
 """A place where workers live, and a direction: what one line suffers, no other does."""
 
 SOONEST_MS: Final = 1
+REMEMBERED: Final = 60
+"""So many of the last messages of a line may arrive once more."""
 
 
 class Network:
@@ -42,10 +45,27 @@ class Network:
         self._dice: dict[Line, Random] = {}
         self._faults: defaultdict[Line, deque[tuple[Fault, int]]] = defaultdict(deque)
         self._cut_until_ms: dict[Line, int] = {}
+        self._past: defaultdict[Line, deque[tuple[Deed, tuple[object, ...]]]] = defaultdict(
+            lambda: deque(maxlen=REMEMBERED)
+        )
+        self._busy_until_ms: dict[Line, int] = {}
+        self.connected: set[int] = set()
+        """The places whose messages go through a connection: in order, and never twice."""
 
     def strike(self, line: Line, fault: Fault, span_ms: int, messages: int) -> None:
         """Have the next messages of a line go wrong."""
-        self._faults[line].extend([(fault, span_ms)] * messages)
+        if fault is Fault.LOSE or line[0] not in self.connected:
+            self._faults[line].extend([(fault, span_ms)] * messages)
+
+    def repeat(self, line: Line, messages: int, span_ms: int) -> None:
+        """Have some of the last messages of a line arrive once more."""
+        past = self._past[line]
+        for _ in range(min(messages, len(past))):
+            dice = self._stream(line)
+            deed, args = past[dice.randrange(len(past))]
+            name = type(args[-1]).__name__
+            self._story.tell("w{} {}: an old {} arrives again", line[0], line[1].value, name)
+            self._clock.after(dice.randint(SOONEST_MS, span_ms), deed, *args)
 
     def cut(self, line: Line, span_ms: int) -> None:
         """Lose all messages of a line for a while."""
@@ -59,6 +79,8 @@ class Network:
 
     def send(self, line: Line, deed: Deed, *args: object) -> None:
         """Have a message arrive: `deed` is done with it once, twice, or not at all."""
+        if line[0] not in self.connected and not isinstance(args[-1], CommitOffsets | ReportStatus):
+            self._past[line].append((deed, args))
         if self._faults or self._cut_until_ms:
             if self._cut_until_ms.get(line, 0) > self._clock.now_ms:
                 self._story.tell("w{} is cut off {}: a message is lost", line[0], line[1].value)
@@ -81,7 +103,15 @@ class Network:
         self._clock.after(late_ms, deed, *args)
 
     def _delay_ms(self, line: Line) -> int:
+        delay_ms = SOONEST_MS + int(self._stream(line).random() * self._jitter_ms)
+        if line[0] in self.connected:
+            now_ms = self._clock.now_ms
+            delay_ms = max(delay_ms, self._busy_until_ms.get(line, 0) - now_ms)
+            self._busy_until_ms[line] = now_ms + delay_ms
+        return delay_ms
+
+    def _stream(self, line: Line) -> Random:
         dice = self._dice.get(line)
         if dice is None:
             dice = self._dice[line] = stream(self._seed, line[0], line[1].value)
-        return SOONEST_MS + int(dice.random() * self._jitter_ms)
+        return dice

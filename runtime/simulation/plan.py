@@ -21,6 +21,7 @@ class Kind(Enum):
     LOSE = "messages are lost"
     DOUBLE = "messages arrive twice"
     DELAY = "messages are late"
+    REPEAT = "messages of long ago arrive again"
     CUT = "a worker is cut off"
     CRASH = "a worker dies"
     FREEZE = "a worker freezes"
@@ -52,6 +53,7 @@ WEIGHTS: Final = {
     Kind.LOSE: 12,
     Kind.DOUBLE: 8,
     Kind.DELAY: 24,
+    Kind.REPEAT: 12,
     Kind.CUT: 4,
     Kind.CRASH: 7,
     Kind.FREEZE: 12,
@@ -83,6 +85,7 @@ WEIGHTS: Final = {
 SPANS_MS: Final[dict[Kind, tuple[int, ...]]] = {
     Kind.DOUBLE: (100, 2_000, 9_000),
     Kind.DELAY: (500, 2_000, 4_000, 9_000),
+    Kind.REPEAT: (100, 1_000, 9_000),
     Kind.CUT: (1_000, 5_000, 15_000),
     Kind.CRASH: (100, 2_000, 15_000, 30_000),
     Kind.FREEZE: (500, 3_000, 8_000, 9_500, 12_000, 25_000),
@@ -115,6 +118,12 @@ ASSIGNORS: Final = (
     simple.NAME,
 )
 """What workers like best, in so many of ten simulations."""
+
+MISTAKES: Final = 0.3
+"""In how many simulations workers that live are reported to have ended."""
+
+FOREIGN: Final = (0, 0, 0, 1, 2)
+"""At so many of three places lives a foreign client."""
 
 BURST: Final = 0.5
 """How many troubles follow close upon another: bad luck comes in bursts."""
@@ -162,6 +171,12 @@ class Traits:
     """At so many of three places the worker is static: it has an instance id."""
     served: int = 0
     """At so many of three places the worker names one of the group's own assignors."""
+    seen: float = 0.0
+    """How many of the workers' ends are seen, and reported to the group, as a share of one."""
+    mistakes: bool = False
+    """Whether workers that live are reported as well."""
+    foreign: int = 0
+    """At so many of three places lives a client that says nothing of its process."""
     assignor: str = balanced.NAME
     """Which one the other workers like best; the default one comes second."""
 
@@ -191,7 +206,12 @@ def draw(seed: int, size: Size) -> Plan:
     dice = stream(seed, "plan")
     # From a stream of its own: seeds that are known for what befell them keep their troubles.
     assignor = stream(seed, "which assignor").choice(ASSIGNORS)
-    traits = replace(_traits(dice), assignor=assignor)
+    watch = stream(seed, "which ends are seen")
+    seen, mistakes = watch.choice([0.0, 0.7, 1.0]), watch.random() < MISTAKES
+    foreign = stream(seed, "how many are foreign").choice(FOREIGN)
+    traits = replace(
+        _traits(dice), assignor=assignor, seen=seen, mistakes=mistakes, foreign=foreign
+    )
     return Plan(seed, size, traits, tuple(_troubles(dice, size)))
 
 

@@ -59,8 +59,10 @@ def _promised_ms(world: World) -> int:
 def what_is_missing(world: World) -> str:
     """Return why the group is not at rest, nothing if it is."""
     group = world.group
-    live = {worker.name for worker in world.workers()}
-    running, held = world.floor.running(), group.holders
+    live = {worker.member_id for worker in world.workers()}
+    names = {worker.member_id: worker.name for worker in world.workers()}
+    held = {each: names.get(member_id, member_id) for each, member_id in group.holders.items()}
+    running = world.floor.running()
     placed = group.configured - group.target.unplaceable.keys()
     doubts = {
         f"its process is down or the group is {group.state.value}": world.process.is_down

@@ -66,6 +66,16 @@ def _spoil_messages(fault: Fault, world: World, trouble: Trouble) -> None:
     world.network.strike(_line(world, trouble), fault, trouble.span_ms, messages)
 
 
+def _repeat(world: World, trouble: Trouble) -> None:
+    """Repeat old messages now, or to the group's next process before anybody else speaks."""
+    line, messages = _line(world, trouble), RUNS[Fault.DOUBLE][trouble.much]
+    repeat = partial(world.network.repeat, line, messages)
+    if trouble.who // 32 % 2:
+        world.echoes.append(repeat)
+    else:
+        repeat(trouble.span_ms)
+
+
 def _cut(world: World, trouble: Trouble) -> None:
     number, way = _line(world, trouble)
     for each in (way,) if trouble.much % 2 else Way:
@@ -242,6 +252,7 @@ BEFALL: Final[dict[Kind, Callable[[World, Trouble], None]]] = {
     Kind.LOSE: partial(_spoil_messages, Fault.LOSE),
     Kind.DOUBLE: partial(_spoil_messages, Fault.DOUBLE),
     Kind.DELAY: partial(_spoil_messages, Fault.DELAY),
+    Kind.REPEAT: _repeat,
     Kind.CUT: _cut,
     Kind.CRASH: _crash,
     Kind.FREEZE: _freeze,

@@ -7,10 +7,11 @@ and launches. Only the engine is made up.
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ...actors.errors import SUCCESS
 from ...actors.messages.assignors import Assigned
 from ...actors.messages.commands import GroupCommand
 from ...actors.messages.computing import InstallReply, PrepareReply
-from ...actors.messages.heartbeat import HeartbeatReply
+from ...actors.messages.heartbeat import JOIN_EPOCH, HeartbeatReply
 from ...actors.messages.work import CommitOffsets, CommitReply
 from ...actors.worker.instructions import (
     Compute,
@@ -29,6 +30,7 @@ from ..worker.computing import Computing
 from ..worker.news import News
 from .chance import stream
 from .engine import Engine
+from .foreign import ForeignClient
 from .network import Way
 from .tasks import Task
 
@@ -51,7 +53,7 @@ class Worker:
         self.name = name
         self.is_alive, self.is_frozen = True, False
         self.dice = stream(world.plan.seed, name)
-        self.generation = world.process.generation
+        self.foreign = ForeignClient() if place.is_foreign else None
         self.member = world.membership(place, name)
         self.engine = Engine(world, self, self.dice)
         self._clock, self._books = world.clock, world.books
@@ -63,7 +65,12 @@ class Worker:
         self._inbox: list[object] = []
         self._tick_at_ms = NEVER
         self._phase_ms = self.dice.randrange(TICK_MS)
-        self._hear_group = partial(world.network.send, (place.number, Way.TO_WORKER), self.hear)
+        self._answers = (place.number, Way.TO_WORKER)
+
+    @property
+    def member_id(self) -> str:
+        """What the group calls it; nothing if it is to be given a name and has none yet."""
+        return self.name if self.foreign is None else self.foreign.member_id
 
     @property
     def is_awake(self) -> bool:
@@ -89,6 +96,7 @@ class Worker:
         if self.is_alive:
             self.is_alive = False
             self.engine.die()
+            self.world.supervisor.sees_end(self.name)
 
     def leave(self, *, temporary: bool = False) -> None:
         """Give everything up in good order, then say goodbye; who is static may come again."""
@@ -110,9 +118,9 @@ class Worker:
         if self.is_frozen:
             self._inbox.append(self)
         elif self.is_alive:
-            self.generation = self.world.process.generation
+            number = self.world.process.coordinator_epoch
             self._computing.drop()
-            self._obey(self.member.reconnected(self._clock.now_ms))
+            self._obey(self.member.reconnected(self._clock.now_ms, number))
             self._go_on()
 
     def split(self, tasks: int, shade: int) -> None:
@@ -159,6 +167,9 @@ class Worker:
     def _heed(self, message: object, now_ms: int) -> None:
         match message:
             case HeartbeatReply():
+                is_mine = message.member_id == self.member.identity.member_id
+                if is_mine and message.member_epoch < JOIN_EPOCH and message.error in SUCCESS:
+                    self._books.checks.gone.add(self.member_id)
                 self._obey(self.member.answered(message, now_ms))
             case CommitReply():
                 self.engine.settle(message, now_ms)
@@ -215,7 +226,7 @@ class Worker:
         """Have run what the log grants."""
         group = self._books.durable
         self._seen_end = group.end
-        granted = launches(group, self.name, self.engine.allowed)
+        granted = launches(group, self.member_id, self.engine.allowed)
         for task in self.engine.launch(granted, now_ms):
             if not task.resource.is_task and not granted[task.resource].split:
                 self._split(task, self.world.plan.traits.tasks, 0)
@@ -244,10 +255,19 @@ class Worker:
     # -- what the membership wants
 
     def _say(self, message: GroupCommand | CommitOffsets | None) -> None:
-        if message is not None:
-            world = self.world
-            line = (self.place.number, Way.TO_GROUP)
-            world.network.send(line, world.process.take, self.generation, self._hear_group, message)
+        if message is None:
+            return
+        network, process = self.world.network, self.world.process
+        line, only = (self.place.number, Way.TO_GROUP), None
+        hear = partial(network.send, self._answers, self.place.hear)
+        if self.foreign is not None:
+            hear = partial(network.send, self._answers, self._hear_as_foreign, message)
+            only, message = process.generation, self.foreign.says(message)
+        network.send(line, process.take, only, hear, message)
+
+    def _hear_as_foreign(self, asked: object, reply: object) -> None:
+        if self.foreign is not None:
+            self.hear(self.foreign.hears(asked, reply))
 
     def _obey(self, instructions: list[Instruction]) -> None:
         waiting = list(instructions)
@@ -257,6 +277,8 @@ class Worker:
     def _carry_out(self, instruction: Instruction) -> list[Instruction]:
         match instruction:
             case Send(request):
+                if request.member_epoch == JOIN_EPOCH:
+                    self.world.floor.own(self.name)
                 self._say(request)
             case Start(resources):
                 self.engine.allowed |= resources

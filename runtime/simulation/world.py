@@ -1,6 +1,6 @@
 """One simulated cluster: a group, its workers, and whatever its plan has in store for them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -23,11 +23,14 @@ from .log import GROUP_ID
 from .network import Network
 from .plan import Plan
 from .story import Story
+from .supervisor import Supervisor
 from .worker import Worker
 
 PATTERN: Final = 3
 """What is not the same at all places alternates in a pattern of so many."""
 SERVED: Final = (uniform.NAME, ranges.NAME)
+ECHO_MS: Final = 300
+"""How long after a group's process is there what was sent to an earlier one may arrive."""
 SPARE_PLACES: Final = 3
 """So many more workers may come than there were to begin with."""
 
@@ -40,7 +43,9 @@ class Place:
         self.url = f"http://w{number}"
         traits = world.plan.traits
         self.instance_id = f"i{number}" if number % PATTERN < traits.statics else None
-        served = SERVED[number % len(SERVED)] if number % PATTERN < traits.served else None
+        self.is_foreign = number % PATTERN < traits.foreign
+        is_served = self.is_foreign or number % PATTERN < traits.served
+        served = SERVED[number % len(SERVED)] if is_served else None
         self.server_assignor = served
         self.worker: Worker | None = None
         self.assignor = Assignor(world.clock, stream(world.plan.seed, "assignor", number))
@@ -53,6 +58,11 @@ class Place:
     def live(self) -> Worker | None:
         """The worker that lives here, if any does."""
         return self.worker if self.worker is not None and self.worker.is_alive else None
+
+    def hear(self, message: object) -> None:
+        """Have whoever lives here by now hear a message, whoever it was meant for."""
+        if self.live is not None:
+            self.live.hear(message)
 
     def comes(self) -> None:
         """Have a worker live here, unless one does."""
@@ -87,8 +97,12 @@ class World:
         settings = Settings(max_delay_ms=plan.traits.max_delay_ms)
         self.process = GroupProcess(self.clock, self.story, settings, self.books)
         self.process.on_reopened(self._tell_of_group)
+        self.supervisor = Supervisor(self)
+        self.echoes: list[Callable[[int], None]] = []
+        """What repeats old messages as soon as the group's next process is there."""
         self._dice = stream(plan.seed, "news")
         self.places = [Place(self, number) for number in range(plan.size.workers + SPARE_PLACES)]
+        self.network.connected.update(each.number for each in self.places if each.is_foreign)
         for place in self.places[: plan.size.workers]:
             place.comes()
         for number in range(plan.size.connectors):
@@ -106,7 +120,7 @@ class World:
     def command(self, command: GroupCommand) -> None:
         """Have the group do what somebody wants, if its process is there to hear of it."""
         self.story.tell("somebody wants {}", command)
-        self.process.take(self.process.generation, self._told, command)
+        self.process.take(None, self._told, command)
 
     def membership(self, place: Place, name: str) -> Membership:
         """Return a new member for a worker at a place."""
@@ -125,5 +139,8 @@ class World:
         self.story.tell("somebody is told {}", reply)
 
     def _tell_of_group(self) -> None:
+        echoes, self.echoes = self.echoes, []
+        for repeat in echoes:
+            repeat(ECHO_MS)
         for worker in self.workers():
             self.clock.after(self._dice.randint(0, 300), worker.hears_of_group)

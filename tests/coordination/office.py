@@ -11,6 +11,7 @@ from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.errors import Error
 from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.timing.gate import first_epoch
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.commands import GroupCommand
 from fairlead.actors.messages.computing import (
@@ -41,6 +42,8 @@ class Office:
     control: GroupLog
     offsets: GroupLog
     settings: Settings = SETTINGS
+    opened: int = 0
+    """How many processes the group has had."""
     now_ms: int = 0
     wall_jump_ms: int = 0
     """How far the wall clock was set forth or back meanwhile."""
@@ -59,10 +62,13 @@ class Office:
         return cls(control, GroupLog.open_writer(folder / "offsets", "connect"))
 
     def open(self) -> None:
-        """Begin anew from the log, with nothing remembered."""
+        """Begin anew from the log, as another process, with nothing remembered."""
         group: Group = restore("connect", *self.control.load())
-        ledger = OffsetLedger(self.offsets)
-        self.coordinator = Coordinator(group, self.settings, ledger, self.now_ms)
+        ledger, self.opened = OffsetLedger(self.offsets), self.opened + 1
+        number = first_epoch(self.opened)
+        self.coordinator = Coordinator(
+            group, self.settings, ledger, self.now_ms, coordinator_epoch=number
+        )
 
     def close(self) -> None:
         """Let go of the logs."""
@@ -104,7 +110,8 @@ class Office:
         self.sequences[member] = self.sequences.get(member, 0) + 1
         if epoch is None:
             epoch = self.group.members[member].current.member_epoch
-        return Heartbeat("connect", member, epoch, f"i-{member}", self.sequences[member], **fields)
+        said = {"coordinator_epoch": self.coordinator.coordinator_epoch, **fields}
+        return Heartbeat("connect", member, epoch, f"i-{member}", self.sequences[member], **said)
 
     def asks(self, *requests: Heartbeat, by_host: bool = False) -> list[Answer]:
         """Have heartbeats decided together, each for its member or all for their host."""

@@ -1,6 +1,9 @@
 """Which requests are new: each process counts its own (PROTOCOL §3, Identity)."""
 
-from fairlead.actors.group.timing.gate import Gate
+import tracemalloc
+from dataclasses import replace
+
+from fairlead.actors.group.timing.gate import STRANGERS, Gate, first_epoch
 from fairlead.actors.messages.heartbeat import Heartbeat
 
 
@@ -31,3 +34,57 @@ def test_members_count_apart() -> None:
 def test_clients_without_an_incarnation_always_pass() -> None:
     gate = Gate()
     assert [gate.admits(request("", number)) for number in (5, 5, 1)] == [True, True, True]
+
+
+MANY = 200_000
+
+
+def test_any_number_of_strangers_is_remembered_in_bounded_memory() -> None:
+    gate = Gate({"m"}, 7)
+    mine = replace(request("A", 5), coordinator_epoch=7)
+    assert gate.admits(mine)
+    tracemalloc.start()
+    try:
+        for number in range(MANY):
+            assert gate.admits(replace(mine, member_id=f"stranger-{number}"))
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1 << 20
+    assert not gate.admits(mine), "a member's requests are never forgotten"
+
+
+def test_what_somebody_forgotten_sent_before_is_not_carried_out_again() -> None:
+    gate = Gate(frozenset[str](), 7)
+    join = Heartbeat("connect", "m", 0, "A", 5, owned=(), coordinator_epoch=7)
+    assert (gate.is_stale(join), gate.admits(join), gate.admits(join)) == (False, True, False)
+    for number in range(STRANGERS):
+        gate.admits(replace(join, member_id=f"stranger-{number}"))
+    assert gate.is_stale(join)
+    assert not gate.is_stale(replace(join, coordinator_epoch=gate.coordinator_epoch))
+
+
+def test_members_are_not_troubled_when_strangers_are_forgotten() -> None:
+    gate = Gate({"m"}, 7)
+    beat = replace(request("A", 5), coordinator_epoch=7)
+    assert gate.admits(beat)
+    for number in range(STRANGERS):
+        gate.admits(replace(beat, member_id=f"stranger-{number}"))
+    assert gate.coordinator_epoch == 8
+    assert not gate.is_stale(replace(beat, sequence=6))
+
+
+def test_many_members_are_kept_without_a_new_number() -> None:
+    names = {f"m-{number}" for number in range(3 * STRANGERS)}
+    gate = Gate(names, 7)
+    for name in names:
+        assert gate.admits(request("A", 1, name))
+    assert gate.coordinator_epoch == 7
+    assert not any(gate.admits(request("A", 1, name)) for name in names)
+
+
+def test_two_processes_of_a_coordinator_never_have_the_same_number() -> None:
+    gate = Gate(frozenset[str](), first_epoch(1))
+    for number in range(20 * STRANGERS):
+        gate.admits(request("A", 1, f"stranger-{number}"))
+    assert first_epoch(1) < gate.coordinator_epoch < first_epoch(2)

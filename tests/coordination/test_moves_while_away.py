@@ -138,7 +138,7 @@ def test_a_round_while_the_one_that_was_to_take_is_away_is_followed_by_others(
 ) -> None:
     office.leave("b")
     office.waits(LONG_MS)
-    assert office.sizes == [7, 1]
+    assert office.sizes == [7, 0]
     office.heeds(office.joining("b2"))
     office.waits(LONG_MS)
     assert office.sizes == [4, 4]

@@ -171,6 +171,7 @@ def test_who_returns_has_a_session_again(office: Office) -> None:
         rebalance_timeout_ms=REBALANCE_MS,
         assignors=COOPERATIVE,
         owned=(),
+        coordinator_epoch=office.coordinator.coordinator_epoch,
     )
     office.asks(again)
     lives_for(office, SESSION_MS)
@@ -208,3 +209,28 @@ def test_the_beat_that_a_temporary_leave_overtakes_is_never_answered(office: Off
         (each.member_epoch, each.sequence) for each in replies if isinstance(each, HeartbeatReply)
     ] == [(-2, beat.sequence + 1)]
     assert office.passes(HEARTBEAT_MS) == []
+
+
+def test_the_epoch_of_an_expired_session_says_when_the_member_was_last_heard_of(
+    office: Office,
+) -> None:
+    joins(office)
+    office.passes(SESSION_MS // 2)
+    office.asks(office.joining("a"))
+    heard_ms = office.now.wall_ms
+    office.passes(SESSION_MS)
+    assert office.group.bump is not None
+    assert (office.group.bump.cause.why, office.group.bump.since_ms) == (
+        Why.SESSION_EXPIRED,
+        heard_ms,
+    )
+
+
+def test_a_group_that_was_restarted_does_not_say_when_it_last_heard_of_a_silent_member(
+    office: Office,
+) -> None:
+    joins(office)
+    office.open()
+    office.passes(SESSION_MS)
+    assert office.group.bump is not None
+    assert (office.group.bump.cause.why, office.group.bump.since_ms) == (Why.SESSION_EXPIRED, 0)

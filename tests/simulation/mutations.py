@@ -44,6 +44,10 @@ def admit_any_request(patch: Patch) -> None:
     patch.setattr(Gate, "admits", admits)
 
 
+def serve_any_process(patch: Patch) -> None:
+    always(patch, Gate, "is_stale", answer=False)
+
+
 def admit_any_epoch(patch: Patch) -> None:
     always(patch, admission, "_fence", "")
 

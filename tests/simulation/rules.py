@@ -38,6 +38,12 @@ MUTATIONS = (
         seeds=200,
     ),
     Mutation(
+        "serve_any_process",
+        "3, 13 Identity",
+        "A process of the coordinator carries out nothing that was meant for another.",
+        off.serve_any_process,
+    ),
+    Mutation(
         "take_any_answer",
         "3 Identity",
         "A member takes the answer to its latest request only.",

@@ -58,7 +58,7 @@ def test_a_broken_rule_is_told_by_the_shortest_story_that_replays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     never_fence(monkeypatch)
-    found = search(range(5), Size()).last
+    found = search(range(20), Size()).last
     assert found is not None
     assert found.violation.startswith("1: ")
     plan = found.plan

@@ -25,12 +25,22 @@ class Deadlines:
         """Give every member of the log all the time that it can have."""
         self._sessions: Alarms[tuple[str, int]] = Alarms()
         self._revocations: Alarms[tuple[str, int]] = Alarms()
+        self._heard_ms: dict[str, int] = {}
+        """When each member was last heard of, by member id: not those of the log as it was."""
         for member in group.members.values():
-            self.keep_alive(member, settings, steady_ms)
+            self._wait(member, settings, steady_ms)
             self.time_revocation(member, steady_ms)
 
     def keep_alive(self, member: Member, settings: Settings, since_ms: int) -> None:
         """Wait for the member's next word, counted from when its last one came."""
+        self._heard_ms[member.member_id] = since_ms
+        self._wait(member, settings, since_ms)
+
+    def forget(self, member_id: str) -> None:
+        """Forget when a member was last heard of that is gone."""
+        self._heard_ms.pop(member_id, None)
+
+    def _wait(self, member: Member, settings: Settings, since_ms: int) -> None:
         seat = member.member_id, member.metadata.joined_epoch
         self._sessions.set(seat, since_ms + patience_ms(member, settings))
 
@@ -43,6 +53,8 @@ class Deadlines:
     def due(self, gate: Gate, now_ms: int) -> Iterator[ExpireSession | ExpireRebalance]:
         """Yield whose time is up, each once; `gate` knows who ever answered for its work."""
         for member_id, joined_epoch in self._sessions.due(now_ms):
-            yield ExpireSession(member_id, gate.acknowledged(member_id), joined_epoch)
+            silent_ms = now_ms - self._heard_ms.get(member_id, now_ms)
+            acknowledged = gate.acknowledged(member_id)
+            yield ExpireSession(member_id, acknowledged, joined_epoch, silent_ms)
         for member_id, offset in self._revocations.due(now_ms):
             yield ExpireRebalance(member_id, offset, gate.acknowledged(member_id))

@@ -1,21 +1,72 @@
 """Request identity: which requests are new, and who ever answered for an assignment.
 
-The coordinator drops, unanswered, whatever is not newer than the last request that it saw
-from that incarnation, leaves included (PROTOCOL §3, Identity). Soft state: after a restart
-the epochs alone fence.
+A request is carried out once, and only by the coordinator process that its sender has heard
+of (PROTOCOL §3 and §13, Identity). Two numbers see to that:
+
+* *Sequence*: each process of a client counts its requests. Whatever is not newer than the
+  last request seen from that process is dropped unanswered, leaves included.
+* *Coordinator epoch*: each answer carries the number of the coordinator process that gives it,
+  each request the last one that its sender has heard of (-1: none). A request with another
+  number was sent to an earlier process, or by somebody who is new here. It changes nothing and
+  refreshes nothing; the answer names the current number, and the member says everything anew.
+
+So nothing of a request's identity has to outlive the process: no record, no memory. A number in
+the member's record would not do, since a late join may come from a member that has left, and
+whoever has left has no record. It costs a round trip for each member and coordinator process,
+none where the member is told the number together with the process's address.
+
+Who is no member is forgotten after a while, or strangers could fill the memory. Then the number
+rises by one: what somebody forgotten sent before that is refused like what was sent to an
+earlier process. Members keep the number that they have, until their next answer.
+
+A client without an incarnation (Kafka's own protocols have none) may leave the number out. What
+it sends is then told from older copies by its member epoch alone, as it is in Kafka; its repeated
+join acknowledges no revocation (see `heartbeat`). If it does send the number, it counts.
 """
 
-from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
+from collections.abc import Container
+
+from ...messages.heartbeat import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat
 from ..members.validate import LONGEST_TEXT
+
+NUMBERS_PER_PROCESS = 1 << 32
+"""How far apart the coordinator epochs of two processes begin."""
+
+STRANGERS = 1_000
+"""So many who are no members are remembered at least before any of them are forgotten."""
+
+
+def first_epoch(owner_epoch: int) -> int:
+    """Return the coordinator epoch with which the owner of a log begins: never seen before."""
+    return owner_epoch * NUMBERS_PER_PROCESS
 
 
 class Gate:
-    """The newest request of each process that spoke for a member."""
+    """The newest request of each process that spoke for a member, or asked to become one."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, members: Container[str] = (), coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    ) -> None:
+        """Begin with nothing remembered; `members` tells at any time who has a seat."""
+        self.coordinator_epoch = coordinator_epoch
+        self._first_epoch = coordinator_epoch
+        self._members = members
         self._newest: dict[tuple[str, str], int] = {}
         self._acknowledged: set[str] = set()
         self._joined: set[str] = set()
+        self._limit = STRANGERS
+
+    def is_stale(self, request: Heartbeat) -> bool:
+        """Tell whether the request was not meant for this process, as far as can be told."""
+        said = request.coordinator_epoch
+        if said == self.coordinator_epoch:
+            return False
+        if not request.incarnation and said == NO_COORDINATOR_EPOCH:
+            return False
+        if request.member_epoch != JOIN_EPOCH and request.member_id not in self._members:
+            return False  # it has no seat, and hears so at once
+        is_known = (request.member_id, request.incarnation) in self._newest
+        return not (is_known and self._first_epoch <= said < self.coordinator_epoch)
 
     def admits(self, request: Heartbeat) -> bool:
         """Tell whether the request is newer than all before it, and remember it if so.
@@ -28,7 +79,9 @@ class Gate:
             return True
         who = (request.member_id, request.incarnation)
         newest = self._newest.get(who)
-        if newest is not None and request.sequence <= newest:
+        if newest is None:
+            self._make_room()
+        elif request.sequence <= newest:
             return False
         self._newest[who] = request.sequence
         if request.member_epoch == JOIN_EPOCH:
@@ -48,6 +101,18 @@ class Gate:
     def forget(self, member_id: str) -> None:
         """Forget that the member ever answered, since it is gone.
 
-        Its newest request stays: a late copy must not bring the seat back.
+        Its newest request stays for a while: a late copy must not bring the seat back.
         """
         self._acknowledged.discard(member_id)
+
+    def _make_room(self) -> None:
+        """Forget who is no member once there are many; costs O(1) per newcomer, amortised."""
+        if len(self._newest) < self._limit:
+            return
+        known, members = len(self._newest), self._members
+        self._newest = {who: number for who, number in self._newest.items() if who[0] in members}
+        self._joined = {each for each in self._joined if each in members}
+        self._acknowledged = {each for each in self._acknowledged if each in members}
+        self._limit = 2 * len(self._newest) + STRANGERS
+        if len(self._newest) < known and self.coordinator_epoch != NO_COORDINATOR_EPOCH:
+            self.coordinator_epoch += 1

@@ -2,16 +2,22 @@
 
 from dataclasses import replace
 
-from ....events.group import Group, Member
+from ....events.group import Group
 from ....events.model import MemberState, Why
 from ....events.records import ScheduledRebalance
 from ...messages.computing import LONGEST_WAIT_MS
-from ...messages.timers import ContinueMoves, ExpireRebalance, ExpireSession, ReleaseParked
+from ...messages.timers import (
+    ContinueMoves,
+    ExpireRebalance,
+    ExpireSession,
+    FreeSeat,
+    ReleaseParked,
+)
 from ..computing.compute import awaits_who_can
 from ..computing.outlook import look_ahead
 from ..desk import Decision, Desk, bump
-from ..members.depart import Departure, depart
-from ..orders.standing import removal_of
+from ..members.depart import Departure, depart, sent_away
+from ..members.seats import step_away
 
 
 def expire_session(group: Group, desk: Desk, command: ExpireSession, now_ms: int) -> Decision:
@@ -22,7 +28,10 @@ def expire_session(group: Group, desk: Desk, command: ExpireSession, now_ms: int
     member = group.members.get(command.member_id)
     if member is None or command.joined_epoch not in {None, member.metadata.joined_epoch}:
         return Decision(desk)
-    departure = _overdue(group, member, Why.SESSION_EXPIRED, lost=command.acknowledged)
+    since_ms = now_ms - command.silent_ms if command.silent_ms else 0
+    departure = sent_away(group, member) or Departure(
+        member, Why.SESSION_EXPIRED, command.acknowledged, since_ms=since_ms
+    )
     return depart(group, desk, departure, now_ms)
 
 
@@ -35,19 +44,18 @@ def expire_rebalance(group: Group, desk: Desk, command: ExpireRebalance, now_ms:
         or member.current.state is not MemberState.UNREVOKED
     ):
         return Decision(desk)
-    departure = _overdue(group, member, Why.REBALANCE_EXPIRED, lost=command.acknowledged)
+    departure = sent_away(group, member) or Departure(
+        member, Why.REBALANCE_EXPIRED, command.acknowledged
+    )
     return depart(group, desk, departure, now_ms)
 
 
-def _overdue(group: Group, member: Member, why: Why, *, lost: bool) -> Departure:
-    """Return how a member goes whose time is up: lost, unless an operator sent it away.
-
-    Whom an operator removes by force is not waited for, so nothing of its work is parked.
-    """
-    order = removal_of(group, member)
-    if order is not None:
-        return Departure(member, Why.MEMBER_REMOVED, actor=order.actor)
-    return Departure(member, why, lost)
+def free_seat(group: Group, desk: Desk, command: FreeSeat, _: int) -> Decision:
+    """Let go of what a seat still holds whose member is away: nothing of it runs."""
+    member = group.members.get(command.member_id)
+    if member is None or not member.is_away or not member.current.assigned:
+        return Decision(desk)
+    return Decision(desk, (step_away(member.current),))
 
 
 def release_parked(group: Group, desk: Desk, command: ReleaseParked, now_ms: int) -> Decision:

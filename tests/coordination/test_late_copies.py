@@ -1,0 +1,141 @@
+"""What was sent to an earlier process of the coordinator changes nothing in a later one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
+from coordinator import resources
+
+from fairlead.actors.messages.heartbeat import (
+    LEAVE_EPOCH,
+    NO_COORDINATOR_EPOCH,
+    Heartbeat,
+    HeartbeatReply,
+)
+from fairlead.events.model import MemberState
+
+REFUSED = {"a": ("NOT_COORDINATOR", None)}
+
+
+def is_asked_to_give_up_b(office: Office) -> list[Heartbeat]:
+    """Have `a` run A and B, and be asked for B; return what it has sent on the way."""
+    sent = [office.joining("a")]
+    for name in "AB":
+        office.put(name)
+    office.asks(sent[0])
+    office.compute("a")
+    sent.append(office.full("a", ""))
+    office.asks(sent[-1])
+    sent.append(office.full("a", "A B"))
+    office.asks(sent[-1])
+    office.asks(office.joining("b"))
+    office.compute("a")
+    sent.append(office.full("a", "A B"))
+    office.asks(sent[-1])
+    assert office.group.members["a"].current.state is MemberState.UNREVOKED
+    assert office.group.members["a"].current.pending.keys() == resources("B")
+    return sent
+
+
+LATE: dict[str, Callable[[list[Heartbeat], Office], Heartbeat]] = {
+    "its own join": lambda sent, _: sent[0],
+    "a join that never arrived": lambda _, office: office.joining("a"),
+    "an older list of what runs": lambda sent, _: sent[1],
+    "the last request": lambda sent, _: sent[-1],
+    "a goodbye": lambda _, office: office.request("a", LEAVE_EPOCH),
+    "a goodbye for a while": lambda _, office: office.request("a", -2, instance_id="s"),
+}
+
+
+@pytest.mark.parametrize("what", LATE)
+@pytest.mark.parametrize("by_host", [False, True], ids=["alone", "by its host"])
+def test_what_was_sent_to_an_earlier_process_changes_nothing(
+    office: Office, what: str, *, by_host: bool
+) -> None:
+    late = LATE[what](is_asked_to_give_up_b(office), office)
+    members, end = dict(office.group.members), office.group.end
+    office.open()
+    said = office.asks(late, by_host=by_host)
+    assert told(said) == {"host" if by_host else "a": ("NOT_COORDINATOR", None)}
+    assert (office.group.members, office.group.end) == (members, end)
+
+
+def test_what_is_late_does_not_refresh_the_session(office: Office) -> None:
+    sent = is_asked_to_give_up_b(office)
+    office.open()
+    office.passes(SESSION_MS - 1)
+    assert told(office.asks(sent[-1])) == REFUSED
+    office.passes(1)
+    assert "a" not in office.group.members
+
+
+def test_what_is_late_takes_no_held_request_away(office: Office) -> None:
+    is_asked_to_give_up_b(office)
+    office.open()
+    office.asks(office.full("a", "A B"))
+    assert office.asks(office.request("a")) == [], "it is held"
+    held = office.sequences["a"]
+    assert told(office.asks(replace(office.full("a"), coordinator_epoch=7))) == REFUSED
+    (answer,) = [each for each in office.passes(HEARTBEAT_MS) if each.to == "a"]
+    assert isinstance(answer.reply, HeartbeatReply)
+    assert answer.reply.sequence == held
+
+
+def test_a_refusal_names_the_process_that_carries_the_request_out(office: Office) -> None:
+    late = is_asked_to_give_up_b(office)[-1]
+    office.open()
+    (answer,) = office.asks(late)
+    assert isinstance(answer.reply, HeartbeatReply)
+    number = answer.reply.coordinator_epoch
+    again = replace(late, sequence=late.sequence + 1, coordinator_epoch=number)
+    assert told(office.asks(again)) == {"a": ("NONE", "A")}
+
+
+@pytest.mark.parametrize("number", [NO_COORDINATOR_EPOCH, 1], ids=["of no process", "of another"])
+def test_a_join_of_who_has_left_brings_no_seat_back(office: Office, number: int) -> None:
+    join = replace(office.joining("a"), coordinator_epoch=number)
+    office.asks(office.joining("a"))
+    office.asks(office.request("a", LEAVE_EPOCH))
+    for _ in range(2):
+        assert told(office.asks(join)) == REFUSED
+        assert office.group.members == {}
+        office.open()
+
+
+def test_who_has_no_seat_hears_so_at_once(office: Office) -> None:
+    is_asked_to_give_up_b(office)
+    office.open()
+    stranger = Heartbeat("connect", "c", 3, "i-c", 9)
+    assert told(office.asks(stranger)) == {"c": ("UNKNOWN_MEMBER_ID", None)}
+
+
+def test_a_client_without_an_incarnation_may_name_no_process(office: Office) -> None:
+    foreign = replace(
+        office.joining("a"), incarnation="", sequence=0, coordinator_epoch=NO_COORDINATOR_EPOCH
+    )
+    assert told(office.asks(foreign)) == {"a": ("COMPUTE_ASSIGNMENT", "")}
+    office.open()
+    assert told(office.asks(replace(foreign, coordinator_epoch=1))) == REFUSED
+    assert told(office.asks(foreign)) == {"a": ("COMPUTE_ASSIGNMENT", "")}
+
+
+def test_a_repeated_join_without_an_incarnation_acknowledges_nothing(office: Office) -> None:
+    def plain(request: Heartbeat) -> Heartbeat:
+        return replace(request, incarnation="", sequence=0)
+
+    join = plain(office.joining("a"))
+    for name in "AB":
+        office.put(name)
+    office.asks(join)
+    office.compute("a")
+    office.asks(plain(office.full("a", "")))
+    office.asks(office.joining("b"))
+    office.compute("a")
+    office.asks(plain(office.full("a", "A B")))
+    before = office.group.members["a"]
+    assert before.current.pending.keys() == resources("B")
+    office.asks(join)
+    assert office.group.members["a"] == before
+    office.asks(plain(office.full("a", "A")))
+    assert office.group.members["a"].current.state is MemberState.STABLE
