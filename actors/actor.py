@@ -176,6 +176,10 @@ class Actor(ThespianActor):
         self._children = (*self._children, child)
         return child
 
+    def pid_of(self, child: Address) -> int | None:
+        """Return the process id of an actor made with `create`, None if it has none any more."""
+        return self._myRef.pid_of(child) if isinstance(self._myRef, Manager) else None
+
     def stop(self, child: Address) -> None:
         """Ask an actor to end, with all of its children."""
         self.send(child, ActorExitRequest())

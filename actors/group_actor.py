@@ -19,10 +19,11 @@ from ..events.restore import restore
 from .actor import Actor, Address, Failure
 from .group.coordinator import Answer, Asked, Coordinator, Now
 from .group.desk import Settings
+from .group.timing.gate import first_epoch
 from .group.work.ledger import OffsetLedger
 from .host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
 from .messages.commands import DescribeTraffic, GroupCommand
-from .messages.heartbeat import Heartbeat, HeartbeatReply
+from .messages.heartbeat import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
 from .messages.work import CommitOffsets
 
 LOGGER = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class GroupOpened:
     group_id: str
     end: int
     pid: int
+    coordinator_epoch: int = NO_COORDINATOR_EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +129,15 @@ class GroupActor(Actor):
             self._ledger = OffsetLedger(self._offsets)
             group = restore(order.group_id, *self._control.load())
             steady_ms = _now().steady_ms
-            self._coordinator = Coordinator(group, order.settings, self._ledger, steady_ms, _new_id)
+            number = first_epoch(self._control.epoch)
+            self._coordinator = Coordinator(
+                group, order.settings, self._ledger, steady_ms, _new_id, number
+            )
             self.wake_after(TICK_SECONDS, Tick())
             gc.collect()
             gc.freeze()  # the group lives as long as the process: no collection has to walk it
-        self.send(sender, GroupOpened(order.group_id, self._control.end, os.getpid()))
+        number = self._coordinator.coordinator_epoch
+        self.send(sender, GroupOpened(order.group_id, self._control.end, os.getpid(), number))
 
     def _unpack(self, message: HostHeartbeats, sender: Address) -> None:
         try:

@@ -355,6 +355,14 @@ class Manager(multiprocCommon.MultiProcManager):
         self.transport._incomingEnvelopes.append(ReceiveEnvelope(self.myAddress, message))
         self.transport.interrupt_wait()
 
+    def pid_of(self, address: Any) -> int | None:
+        """Return the process id of a child, None if it has ended."""
+        for each in getattr(self, "_child_procs", []):
+            if address in (each.childAddr, getattr(each, "childRealAddr", None)):
+                pid: int | None = each.childProc.pid
+                return pid
+        return None
+
     def actor_send_fail(self, result: Any, intent: Any) -> None:
         """Tell the sender, which stock does only for what it never tried to send."""
         if any(

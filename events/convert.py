@@ -12,6 +12,7 @@ from .model import (
     Cause,
     Commit,
     CommitId,
+    Lag,
     Manifest,
     MemberState,
     Resource,
@@ -82,12 +83,16 @@ def _lift_cause(value: wire.CauseWire) -> Cause:
 
 def _lower_group(record: records.GroupMetadata) -> wire.GroupMetadataWire:
     cause = _lower_cause(record.cause)
-    return wire.GroupMetadataWire(record.group_epoch, cause, record.time_ms, record.actor)
+    return wire.GroupMetadataWire(
+        record.group_epoch, cause, record.time_ms, record.actor, record.since_ms
+    )
 
 
 def _lift_group(value: wire.GroupMetadataWire) -> records.GroupMetadata:
     cause = _lift_cause(value.cause)
-    return records.GroupMetadata(value.group_epoch, cause, value.time_ms, value.actor)
+    return records.GroupMetadata(
+        value.group_epoch, cause, value.time_ms, value.actor, value.since_ms
+    )
 
 
 def _lower_member(record: records.MemberMetadata) -> wire.MemberMetadataWire:
@@ -229,26 +234,40 @@ def _lower_committed(record: records.Committed) -> wire.CommittedWire:
     ]
     manifest = wire.ManifestWire(**_fields(commit.manifest))
     commit_id = _lower_commit_id(commit.commit_id)
-    return wire.CommittedWire(commit_id, advances, manifest, commit.rows_in, record.time_ms)
+    return wire.CommittedWire(
+        commit_id, advances, manifest, commit.rows_in, record.time_ms, _lower_lag(commit.lag)
+    )
 
 
 def _lift_committed(value: wire.CommittedWire) -> records.Committed:
     advances = tuple(Advance(each.partition, each.start, each.end) for each in value.advances)
     manifest = Manifest(**msgspec.structs.asdict(value.manifest))
-    commit = Commit(_lift_commit_id(value.commit_id), advances, manifest, value.rows_in)
-    return records.Committed(commit, value.time_ms)
+    commit_id, lag = _lift_commit_id(value.commit_id), _lift_lag(value.lag)
+    return records.Committed(
+        Commit(commit_id, advances, manifest, value.rows_in, lag), value.time_ms
+    )
 
 
 def _lower_progress(record: records.TaskProgress) -> wire.TaskProgressWire:
     fields = _fields(record)
     fields["last"] = _lower_commit_id(record.last)
+    fields["lag"] = _lower_lag(record.lag)
     return wire.TaskProgressWire(**fields)
 
 
 def _lift_progress(value: wire.TaskProgressWire) -> records.TaskProgress:
     fields = msgspec.structs.asdict(value)
     fields["last"] = _lift_commit_id(value.last)
+    fields["lag"] = _lift_lag(value.lag)
     return records.TaskProgress(**fields)
+
+
+def _lower_lag(lag: Lag | None) -> wire.LagWire | None:
+    return None if lag is None else wire.LagWire(lag.ranges, lag.bytes)
+
+
+def _lift_lag(value: wire.LagWire | None) -> Lag | None:
+    return None if value is None else Lag(value.ranges, value.bytes)
 
 
 def _maybe(document: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -68,8 +68,12 @@ def _step(group: Group, record: CurrentAssignment, offset: int) -> None:
         metadata, old = member.metadata, member.current
         _count_stable(group, old, -1)
     _hold(group, member_id, old, record)
-    group.members[member_id] = Member(metadata, record, offset)
+    stepped = group.members[member_id] = Member(metadata, record, offset)
     _count_stable(group, record, 1)
+    if stepped.is_away:
+        group.away.add(member_id)
+    else:
+        group.away.discard(member_id)
 
 
 def _hold(group: Group, member_id: str, old: CurrentAssignment, new: CurrentAssignment) -> None:
@@ -257,6 +261,7 @@ def _release(group: Group, member_id: str) -> None:
     if member is not None:
         _count_stable(group, member.current, -1)
         _hold(group, member_id, member.current, NOT_STARTED)
+        group.away.discard(member_id)
         group.members[member_id] = Member(
             member.metadata, replace(NOT_STARTED, member_id=member_id)
         )

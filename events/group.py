@@ -25,6 +25,8 @@ from .records import (
 
 NO_TARGET = TargetAssignment(assignment_epoch=0, members={})
 NO_SCHEDULE = ScheduledRebalance()
+AWAY_EPOCH = -2
+"""The member epoch of a static member that left for a while."""
 NOT_STARTED = CurrentAssignment("", 0, -1, MemberState.STABLE, {}, {})
 """What a member is at before its first step."""
 
@@ -44,6 +46,16 @@ class Member:
     def member_id(self) -> str:
         """The name of the seat."""
         return self.metadata.member_id
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the member left for a while and has not returned: it runs nothing."""
+        return self.current.member_epoch == AWAY_EPOCH
+
+    @property
+    def state(self) -> MemberState:
+        """How far it has come; old logs tell AWAY by the member epoch alone."""
+        return MemberState.AWAY if self.is_away else self.current.state
 
 
 AssignorRange = tuple[str, int, int, int]
@@ -85,6 +97,8 @@ class Group:
     """Who holds a resource, assigned or pending revocation."""
     instances: dict[str, str] = field(default_factory=dict[str, str])
     """Which member sits in the seat of an instance id."""
+    away: set[str] = field(default_factory=set[str])
+    """Which members left for a while, and have not returned."""
     heirs: dict[Resource, str] = field(default_factory=dict[Resource, str])
     """Whom the target gives a resource to."""
     stable_at: dict[int, int] = field(default_factory=dict[int, int])

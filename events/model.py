@@ -48,6 +48,9 @@ class MemberState(IntEnum):
     UNRELEASED = 2
     """It gave up all it had to, and waits for what others still hold."""
 
+    AWAY = 3
+    """It left for a while: it runs nothing, and its place is kept for it."""
+
     UNKNOWN = 127
     """A state that a later version wrote; the member must come back empty."""
 
@@ -68,6 +71,7 @@ class Why(Enum):
     MEMBER_JOINED = "member-joined"
     MEMBER_LEFT = "member-left"
     SESSION_EXPIRED = "session-expired"
+    PROCESS_ENDED = "process-ended"
     REBALANCE_EXPIRED = "rebalance-expired"
     MEMBER_REMOVED = "member-removed"
     ASSIGNORS_CHANGED = "assignors-changed"
@@ -212,6 +216,14 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
+class Lag:
+    """What a task has still to read: the ranges of its source (files, say), and their bytes."""
+
+    ranges: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """A batch that is to count: its steps on the source's offsets, and what it staged."""
 
@@ -219,3 +231,5 @@ class Commit:
     advances: tuple[Advance, ...]
     manifest: Manifest
     rows_in: int
+    lag: Lag | None = None
+    """What the source held beyond this batch when the batch was planned; None: not known."""

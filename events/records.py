@@ -17,6 +17,7 @@ from .model import (
     CommitId,
     Document,
     Grants,
+    Lag,
     MemberState,
     Resource,
     Resources,
@@ -36,6 +37,8 @@ class GroupMetadata:
     cause: Cause
     time_ms: int
     actor: str | None = None
+    since_ms: int = 0
+    """When the cause came about, where that was earlier: a process's end, a member's last word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ class MemberMetadata:
     """By which session the member fences itself; 0: the one its group was configured with."""
     succession: Succession | None = None
     """Set once a static member came back; a first occupant has none."""
+    node: str = ""
+    """The id of the node that it runs on: which seats a node left, only that node may say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +236,8 @@ class TaskProgress:
     rows_out: int
     bytes_out: int
     time_ms: int
+    lag: Lag | None = None
+    """What was left to read when the last batch was planned; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class GroupMetadataWire(msgspec.Struct):
     cause: CauseWire
     time_ms: int = 0
     actor: str | None = None
+    since_ms: int = 0
 
 
 class ConnectorsTasksMetadataWire(msgspec.Struct):
@@ -80,6 +81,7 @@ class MemberMetadataWire(msgspec.Struct):
     client_host: str = ""
     session_timeout_ms: int = 0
     succession: SuccessionWire | None = None
+    node: str = ""
 
 
 class ShareWire(msgspec.Struct):
@@ -262,6 +264,13 @@ class ManifestWire(msgspec.Struct):
     files: int
 
 
+class LagWire(msgspec.Struct):
+    """What a task has still to read."""
+
+    ranges: int
+    bytes: int
+
+
 class CommittedWire(msgspec.Struct):
     """Key type 24."""
 
@@ -270,6 +279,7 @@ class CommittedWire(msgspec.Struct):
     manifest: ManifestWire
     rows_in: int
     time_ms: int = 0
+    lag: LagWire | None = None
 
 
 class TaskProgressWire(msgspec.Struct):
@@ -281,3 +291,4 @@ class TaskProgressWire(msgspec.Struct):
     rows_out: int
     bytes_out: int
     time_ms: int = 0
+    lag: LagWire | None = None

@@ -23,9 +23,14 @@ from ...events.records import (
 from ..errors import SUCCESS, Error
 from ..messages.commands import Command, CommandReply, GroupCommand, Reply, Traffic
 from ..messages.computing import Install, InstallReply
-from ..messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from ..messages.orders import DeleteGroup
-from ..messages.timers import ContinueMoves, FinishDeletion, ReleaseParked, RetryAssignor
+from ..messages.heartbeat import (
+    JOIN_EPOCH,
+    NO_COORDINATOR_EPOCH,
+    Heartbeat,
+    HeartbeatReply,
+)
+from ..messages.orders import DeleteGroup, EndMember
+from ..messages.timers import ContinueMoves, FinishDeletion, FreeSeat, ReleaseParked, RetryAssignor
 from ..messages.work import CommitOffsets, CommitReply, CommitVerdict
 from .affected import affected
 from .computing.compute import is_news
@@ -34,7 +39,8 @@ from .computing.install import KEPT
 from .decide import decide
 from .desk import Decision, Settings
 from .history import History
-from .members.heartbeat import refusal
+from .members.heartbeat import refusal, stale
+from .members.seats import those_away
 from .orders.configuration import open_desk
 from .orders.delete_group import unfinished
 from .orders.standing import is_silenced
@@ -89,18 +95,22 @@ class Coordinator:
         ledger: OffsetLedger,
         steady_ms: int,
         new_id: Callable[[], str] = str,
+        coordinator_epoch: int = NO_COORDINATOR_EPOCH,
     ) -> None:
-        """Take up a group; `new_id` names members of clients that leave that to the group."""
+        """Take up a group; `new_id` names members of clients that leave that to the group.
+
+        No other process of the group may ever have had the same `coordinator_epoch`.
+        """
         self.group = group
         self.entries: list[NewEntry] = []
         self.offset_entries: list[NewEntry] = []
         self.outbox: list[Answer] = []
-        self._desk = open_desk(settings, group)
+        self._desk = open_desk(settings, group, coordinator_epoch)
         self._ledger = ledger
         self._new_id = new_id
         self._watch = Watch()
         self._parking = Parking()
-        self._gate = Gate()
+        self._gate = Gate(group.members, coordinator_epoch)
         self._history = History()
         self._quota = Quota()
         self._held: dict[str, Asked] = {}
@@ -110,6 +120,8 @@ class Coordinator:
         self._stirred: set[str] = set()
         self._holds: Alarms[str] = Alarms()
         self._deadlines = Deadlines(group, self._desk.settings, steady_ms)
+        self._to_free = [each for each in those_away(group) if each.current.assigned]
+        """Seats to which an earlier version left what they held."""
 
     # -- what comes in
 
@@ -117,8 +129,16 @@ class Coordinator:
         """Decide a command that somebody waits for."""
         if isinstance(command, Heartbeat):
             self.beat(Asked(command, sender), now)
-        else:
-            self.outbox.append(Answer(sender, self._decide_or_refuse(command, now)))
+            return
+        if isinstance(command, EndMember):
+            acknowledged = self._gate.acknowledged(command.member_id)
+            command = replace(command, acknowledged=acknowledged)
+        self.outbox.append(Answer(sender, self._decide_or_refuse(command, now)))
+
+    @property
+    def coordinator_epoch(self) -> int:
+        """The number that a request of a newcomer must carry; members may have an earlier one."""
+        return self._gate.coordinator_epoch
 
     def traffic(self) -> Traffic:
         """Return what went through since the start."""
@@ -130,9 +150,17 @@ class Coordinator:
         if asked.request.member_epoch == JOIN_EPOCH and not asked.request.member_id:
             asked = replace(asked, request=replace(asked.request, member_id=self._new_id()))
         request = asked.request
-        if not self._gate.admits(request) or is_silenced(self.group, request):
+        if is_silenced(self.group, request):
             return
-        member_id = request.member_id
+        if self._gate.is_stale(request):
+            self.outbox.append(Answer(asked.sender, stale(self._desk, request), asked.by_host))
+        elif self._gate.admits(request):
+            self._desk = self._desk.numbered(self._gate.coordinator_epoch)
+            self._carry_out(asked, now)
+
+    def _carry_out(self, asked: Asked, now: Now) -> None:
+        """Decide a heartbeat that is new, and answer it if there is anything to say."""
+        request, member_id = asked.request, asked.request.member_id
         decision = self._decide_heartbeat(request, now.steady_ms, now)
         reply = decision.reply
         seat = self.group.members.get(member_id)
@@ -172,6 +200,8 @@ class Coordinator:
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now."""
+        while self._to_free:
+            self._decide(FreeSeat(self._to_free.pop().member_id), now)
         for command in self._deadlines.due(self._gate, now.steady_ms):
             self._decide(command, now)
         for alarm in self._watch.due(now.steady_ms):
@@ -286,4 +316,6 @@ class Coordinator:
         if held is not None and held.request.member_epoch == JOIN_EPOCH:
             del self._held[member_id]  # a join may not outlive the seat: its process asks again
         self._gate.forget(member_id)
+        self._deadlines.forget(member_id)
         self._quota.forget(member_id)
+        self._untold.discard(member_id)

@@ -16,9 +16,11 @@ from ..messages.orders import (
     ConfigureGroup,
     Cordon,
     DeleteGroup,
+    EndMember,
     Expect,
     Place,
     Rebalance,
+    ReleaseSeats,
     RemoveMember,
     Uncordon,
 )
@@ -28,6 +30,7 @@ from ..messages.timers import (
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
+    FreeSeat,
     ReleaseParked,
     RetryAssignor,
     TimeOutAssignor,
@@ -37,15 +40,17 @@ from .computing.compute import attended, end_rest, time_out_assignor
 from .computing.failure import retry_assignor
 from .computing.install import install, prepare
 from .desk import Decision, Desk
+from .members.depart import end_member
 from .members.heartbeat import heartbeat
 from .orders.configuration import configure_group
 from .orders.delete_group import delete_group
 from .orders.expect import expect
-from .orders.operate import cordon, place, rebalance, remove_member, uncordon
+from .orders.operate import cordon, place, rebalance, release_seats, remove_member, uncordon
 from .timing.timers import (
     continue_moves,
     expire_rebalance,
     expire_session,
+    free_seat,
     release_parked,
 )
 from .work.configure import (
@@ -73,6 +78,8 @@ RULES: dict[type, Callable[[Group, Desk, Any, int], Decision]] = {
     Place: place,
     Rebalance: rebalance,
     RemoveMember: remove_member,
+    EndMember: end_member,
+    ReleaseSeats: release_seats,
     ExpireSession: expire_session,
     ExpireRebalance: expire_rebalance,
     ReleaseParked: release_parked,
@@ -80,6 +87,7 @@ RULES: dict[type, Callable[[Group, Desk, Any, int], Decision]] = {
     RetryAssignor: retry_assignor,
     TimeOutAssignor: time_out_assignor,
     EndRest: end_rest,
+    FreeSeat: free_seat,
 }
 
 

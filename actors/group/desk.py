@@ -12,6 +12,7 @@ from ...events.records import GroupMetadata, Record
 from ..errors import Error
 from ..messages.commands import CommandReply, Reply
 from ..messages.computing import Snapshot
+from ..messages.heartbeat import NO_COORDINATOR_EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,15 @@ class Desk:
     """Who took too long to compute for this group epoch."""
     begun: int = 0
     """How many computations have begun, those of the coordinator included."""
+    coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    """The number that answers carry; see `timing/gate.py`."""
     rests: bool = False
     """Whether the last one began less than the assignment interval ago."""
+
+    def numbered(self, coordinator_epoch: int) -> "Desk":
+        """Return the desk whose answers carry this number."""
+        is_new = coordinator_epoch != self.coordinator_epoch
+        return replace(self, coordinator_epoch=coordinator_epoch) if is_new else self
 
     def without_computation(self) -> "Desk":
         """Return the desk with nothing in flight."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..errors import Error
 from .computing import Install, InstallReply, Prepare, PrepareReply
 from .heartbeat import Heartbeat, HeartbeatReply
-from .orders import ConfigureGroup, DeleteGroup, OperatorCommand
+from .orders import ConfigureGroup, DeleteGroup, EndMember, OperatorCommand, ReleaseSeats
 from .timers import TimerCommand
 from .work import CommitReply, DeleteConnector, PutConnector, PutTaskConfigs, ReportStatus
 
@@ -45,6 +45,8 @@ GroupCommand = (
     | ReportStatus
     | ConfigureGroup
     | DeleteGroup
+    | EndMember
+    | ReleaseSeats
     | OperatorCommand
 )
 """What may be asked of a group."""

@@ -14,12 +14,16 @@ LEAVE_EPOCH = -1
 TEMPORARY_LEAVE_EPOCH = -2
 
 
+NO_COORDINATOR_EPOCH = -1
+"""What a sender says that has heard of no coordinator process yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
     """ConnectGroupHeartbeat: a member is alive, joins (epoch 0), or leaves (-1).
 
     None and -1 stand for "unchanged since the last heartbeat". `incarnation` is one
-    process; `sequence` counts its requests.
+    process; `sequence` counts its requests; `coordinator_epoch` is the one of the last answer.
     """
 
     group_id: str
@@ -38,6 +42,9 @@ class Heartbeat:
     assignors: tuple[Assignor, ...] | None = None
     server_assignor: str | None = None
     owned: tuple[Resource, ...] | None = None
+    node: str | None = None
+    """The id of the node that the member's process runs on."""
+    coordinator_epoch: int = NO_COORDINATOR_EPOCH
 
     @property
     def is_bare(self) -> bool:
@@ -52,6 +59,7 @@ class Heartbeat:
             and self.url is None
             and self.client_id is None
             and self.client_host is None
+            and self.node is None
         )
 
     @property
@@ -82,3 +90,5 @@ class HeartbeatReply:
     """By which session the member is to fence itself from now on; 0: as before."""
     log_offset: int = 0
     assignment: Resources | None = None
+    coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    """Which process of the coordinator says so: the next request is to name it."""

@@ -90,4 +90,29 @@ class RemoveMember:
     actor: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class EndMember:
+    """A member's process was seen to end, with the engine that was tied to it.
+
+    Whoever started the process says so; it ended at `ended_ms`, wall clock. Only the
+    coordinator knows whether the member ever acknowledged an assignment.
+    """
+
+    group_id: str
+    member_id: str
+    incarnation: str
+    ended_ms: int = 0
+    acknowledged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSeats:
+    """A node comes up and names its static workers; its other seats wait for nobody."""
+
+    group_id: str
+    node: str
+    """The id of the node, as its workers' seats tell it."""
+    instance_ids: frozenset[str]
+
+
 OperatorCommand = Cordon | Uncordon | Expect | Place | Rebalance | RemoveMember

@@ -9,11 +9,13 @@ class ExpireSession:
 
     `acknowledged` tells whether the member ever answered for an assignment. Only the seat
     that was taken at `joined_epoch` ends by it; None: whichever has that member id now.
+    `silent_ms` is the time since its last word; 0: this process of the group has heard none.
     """
 
     member_id: str
     acknowledged: bool = True
     joined_epoch: int | None = None
+    silent_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,13 @@ class FinishDeletion:
     connector: str
 
 
+@dataclass(frozen=True, slots=True)
+class FreeSeat:
+    """A member is away, and an earlier version let its seat hold what it had run."""
+
+    member_id: str
+
+
 TimerCommand = (
     ExpireSession
     | ExpireRebalance
@@ -84,5 +93,6 @@ TimerCommand = (
     | TimeOutAssignor
     | EndRest
     | FinishDeletion
+    | FreeSeat
 )
 """What a group says to itself; nobody else may."""

@@ -10,7 +10,6 @@ from itertools import count
 from ...events.model import Resource
 from ...events.tokens import token_of
 from ..errors import Error
-from ..group.members.seats import is_away
 from ..group.orders.whereabouts import find_member, find_worker
 from ..messages.commands import Command, CommandReply
 from ..messages.heartbeat import LEAVE_EPOCH, Heartbeat, HeartbeatReply
@@ -89,7 +88,7 @@ def _split(rehearsal: Rehearsal, connector: str, tasks: int) -> None:
     group = rehearsal.group
     holder = group.holders.get(Resource(connector))
     token = token_of(group, holder, Resource(connector)) if holder is not None else None
-    if holder is None or token is None or is_away(group.members[holder]):
+    if holder is None or token is None:
         return
     before = group.task_configs.get(connector)
     kept = tuple(task.config for task in before.tasks[:tasks]) if before else ()

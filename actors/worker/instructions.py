@@ -22,6 +22,8 @@ class Identity:
     client_host: str = ""
     instance_id: str | None = None
     """What makes the member static: its seat waits for whoever comes with it again."""
+    node: str = ""
+    """The id of the node that the process runs on."""
 
 
 @dataclass(frozen=True, slots=True)

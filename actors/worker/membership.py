@@ -23,6 +23,7 @@ from ..errors import MEANINGS, SUCCESS, Error, Remedy
 from ..messages.heartbeat import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
+    NO_COORDINATOR_EPOCH,
     TEMPORARY_LEAVE_EPOCH,
     Heartbeat,
     HeartbeatReply,
@@ -118,8 +119,11 @@ class Membership:
         is_new = self._requests.change(assignors)
         return self._send(now_ms) if is_new and self.state in SPEAKING else []
 
-    def reconnected(self, now_ms: int) -> list[Instruction]:
-        """Say everything again, at once: the group is served by somebody new."""
+    def reconnected(
+        self, now_ms: int, coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    ) -> list[Instruction]:
+        """Say everything again, at once: the group is served by the process of that number."""
+        self._requests.coordinator_epoch = coordinator_epoch
         if self.state not in SPEAKING:
             return []
         self._requests.doubt()
@@ -140,6 +144,9 @@ class Membership:
         if reply.error in SUCCESS:
             return self._succeeded(reply, sent, now_ms)
         self._requests.doubt()
+        is_other = reply.coordinator_epoch != sent.request.coordinator_epoch
+        if reply.error is Error.NOT_COORDINATOR and is_other:
+            return self.reconnected(now_ms, reply.coordinator_epoch)
         return self._refused(reply, now_ms)
 
     def tick(self, now_ms: int) -> list[Instruction]:

@@ -2,13 +2,19 @@
 
 A request says everything, or only what is new since the last answered one. It is full
 whenever it can not be known what the group has heard: at a join, while an answer is missing,
-after any error, and towards whoever serves the group anew.
+after any error, and towards whoever serves the group anew. Each names the process of the
+coordinator that was heard of last, which carries out nothing that names another.
 """
 
 from dataclasses import dataclass, replace
 
 from ...events.model import Assignor, Resources
-from ..messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ..messages.heartbeat import (
+    JOIN_EPOCH,
+    NO_COORDINATOR_EPOCH,
+    Heartbeat,
+    HeartbeatReply,
+)
 from .instructions import Identity, Timing
 
 Head = tuple[str, str, int, str, int, str | None]
@@ -33,6 +39,7 @@ class Requests:
             raise ValueError("a member names assignors of its own or a server assignor, not both")
         self.assignors = assignors
         self.sent: Sent | None = None
+        self.coordinator_epoch = NO_COORDINATOR_EPOCH
         self._identity = identity
         self._server_assignor = server_assignor
         self._known: Heartbeat | None = None
@@ -69,7 +76,7 @@ class Requests:
             identity.instance_id,  # always: who lost its instance id is to hear so
         )
         if epoch < JOIN_EPOCH:
-            request = Heartbeat(*head)
+            request = Heartbeat(*head, coordinator_epoch=self.coordinator_epoch)
         elif epoch == JOIN_EPOCH or self._known is None:
             request = self._in_full(head, timing, owned)
         else:
@@ -85,6 +92,7 @@ class Requests:
         if reply.sequence != sent.request.sequence:
             return None
         self.sent = None
+        self.coordinator_epoch = reply.coordinator_epoch
         return sent
 
     def heard(self, request: Heartbeat) -> None:
@@ -126,6 +134,8 @@ class Requests:
             assignors=self.assignors or None,
             server_assignor=self._server_assignor,
             owned=tuple(sorted(owned)),
+            node=identity.node or None,
+            coordinator_epoch=self.coordinator_epoch,
         )
 
     def _news(self, head: Head, timing: Timing, owned: Resources, known: Heartbeat) -> Heartbeat:
@@ -136,4 +146,5 @@ class Requests:
             session_timeout_ms=-1 if session_ms == known.session_timeout_ms else session_ms,
             assignors=None if assignors == known.assignors else assignors,
             owned=None if self.knows_owned(owned) else tuple(sorted(owned)),
+            coordinator_epoch=self.coordinator_epoch,
         )

@@ -42,9 +42,28 @@ def start_of(pid: int) -> str:
     return "" if state in "ZX" else f"{boot}/{fields[18]}"
 
 
+def process_of(pid: int) -> Owner:
+    """Return the process that goes by a pid at this moment."""
+    return Owner(pid, start_of(pid))
+
+
 def is_alive(owner: Owner) -> bool:
     """Tell whether exactly this process still lives."""
     return owner.started != "" and start_of(owner.pid) == owner.started
+
+
+def kill(owner: Owner) -> None:
+    """Kill exactly this process, if it lives.
+
+    The descriptor keeps its pid from meaning another one.
+    """
+    with suppress(ProcessLookupError):
+        process = os.pidfd_open(owner.pid)
+        try:
+            if is_alive(owner):
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+        finally:
+            os.close(process)
 
 
 def recorded_owner(path: Path) -> Owner | None:
@@ -131,20 +150,9 @@ def _take_over(path: Path, descriptor: int) -> None:
     owner = recorded_owner(path)
     if owner is None or owner.pid == os.getpid():
         raise _owned(path)
-    _kill(owner)
+    kill(owner)
     deadline = time.monotonic() + TAKEOVER_PATIENCE_S
     while not _try_lock(descriptor):
         if time.monotonic() > deadline:
             raise _owned(path)
         time.sleep(0.002)
-
-
-def _kill(owner: Owner) -> None:
-    """Kill exactly this process: the descriptor keeps its pid from meaning another one."""
-    with suppress(ProcessLookupError):
-        process = os.pidfd_open(owner.pid)
-        try:
-            if is_alive(owner):
-                signal.pidfd_send_signal(process, signal.SIGKILL)
-        finally:
-            os.close(process)

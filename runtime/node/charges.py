@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ...actors.actor import Address
+from .processes import NodeProcess
 from .spec import ProcessView, Traits
 
 HEALTHY_SECONDS = 60.0
@@ -17,6 +18,8 @@ class Charge:
     name: str
     address: Address | None = None
     pid: int | None = None
+    process: NodeProcess | None = None
+    """Which process it is, and what has to be known of it once it has ended."""
     state: str = "starting"
     restarts: int = 0
     failures: int = 0
@@ -46,11 +49,12 @@ class Charge:
     def back_off(self, now: float, backoff_ms: int, most_ms: int) -> bool:
         """Let it rest before it starts again, the longer the more often; tell if not at all.
 
-        Only a worker rests after its first end: everybody waits for the others.
+        After its first end only a worker rests that had just been started.
         """
-        if now - self.started_at > HEALTHY_SECONDS:
+        was_healthy = now - self.started_at > HEALTHY_SECONDS
+        if was_healthy:
             self.failures = 0
-        is_light = self.kind != "worker" and self.failures == 0
+        is_light = self.failures == 0 and (was_healthy or self.kind != "worker")
         delay_ms = 0 if is_light else min(backoff_ms << min(self.failures, 16), most_ms)
         self.failures += 1
         self.restarts += 1
@@ -59,4 +63,7 @@ class Charge:
 
     def view(self, url: str) -> ProcessView:
         """Return what others are told of it."""
-        return ProcessView(self.name, self.pid, url, self.state, self.restarts, self.detail)
+        member_id = self.process.member_id if self.process else ""
+        return ProcessView(
+            self.name, self.pid, url, self.state, self.restarts, self.detail, member_id
+        )

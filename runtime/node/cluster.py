@@ -105,7 +105,8 @@ def rest_command(config: Config, url: str) -> Sequence[str]:
     traits += ["--capacity", str(able.capacity)]
     if config.client_rack:
         traits += ["--zone", config.client_rack]
-    return ("-m", "fairlead.runtime.rest", *options, *traits)
+    hosts = [part for host in config.allowed_hosts() for part in ("--allowed-host", host)]
+    return ("-m", "fairlead.runtime.rest", *options, *traits, *hosts)
 
 
 def down(config: Config) -> int:

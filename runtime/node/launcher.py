@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import psutil
 
@@ -54,7 +55,7 @@ class Launcher:
         self, node: NodeSpec, folder: RunFolder, port: int, rest: Sequence[str] = ()
     ) -> None:
         """Take what to run; `rest` is the command line of the REST process, if there is one."""
-        self._node = node
+        self._node = replace(node, node_id=folder.node_id())
         self._folder = folder
         self._door = Door(HOST, port or free_port(), folder.key())
         self._rest = _RestProcess(rest, node.backoff_ms, node.backoff_max_ms) if rest else None

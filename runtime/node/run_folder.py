@@ -79,13 +79,21 @@ class RunFolder:
 
     def key(self) -> bytes:
         """Return the cluster's key; it is made when there is none yet."""
-        path = self.path / "key"
+        return self._made_once("key", secrets.token_bytes(KEY_BYTES))
+
+    def node_id(self) -> str:
+        """Return what the workers of this node are known by; made when there is none yet."""
+        return self._made_once("node.id", secrets.token_hex(8).encode()).decode()
+
+    def _made_once(self, name: str, content: bytes) -> bytes:
+        """Return what a file holds; one that is not there yet is made with this content."""
+        path = self.path / name
         if not path.exists():
             made = path.with_suffix(".new")
             made.unlink(missing_ok=True)
             descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(secrets.token_bytes(KEY_BYTES))
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             made.rename(path)

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from ...actors.assignors import balanced
 from ...actors.group.desk import Settings
+from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...actors.worker.instructions import Timing
 from ...events.abilities import ORDINARY, Abilities
 
@@ -70,6 +71,8 @@ class NodeSpec:
     traits: Traits = Traits()
     """What sets this node's workers apart, where nothing else is said of one."""
     assignors: AssignorSpec = field(default_factory=AssignorSpec)
+    node_id: str = ""
+    """What tells this node's former workers from those of others."""
 
     def group_folder(self, group_id: str) -> Path:
         """Return where the logs of a group lie."""
@@ -107,9 +110,10 @@ class StartWorker:
 
 @dataclass(frozen=True, slots=True)
 class GroupAt:
-    """To a worker: the group is served at another address now."""
+    """To a worker: the group is served at another address now, by the process of that number."""
 
     address: Address
+    coordinator_epoch: int = NO_COORDINATOR_EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +166,20 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class WorkerUp:
-    """From a worker: its process runs."""
+    """From a worker: its process runs, and speaks for a member under this incarnation."""
 
     name: str
     pid: int
     member_id: str
+    incarnation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRuns:
+    """From a worker: the process of its engine, which ends with it."""
+
+    name: str
+    pid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +279,8 @@ class ProcessView:
     state: str
     restarts: int
     detail: str = ""
+    member_id: str = ""
+    """Which member a worker's latest process is; empty before it said so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,23 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ...actors.actor import Actor, Address, Failure, address_key
+from ...actors.errors import Error
 from ...actors.group_actor import GroupActor, GroupOpened, OpenGroup
 from ...actors.messages.assignors import Forget
+from ...actors.messages.commands import CommandReply
+from ...actors.messages.orders import ReleaseSeats
 from ...events.abilities import ORDINARY
+from ...events.log.owner import kill, process_of
 from ..assignors.actor import AssignorActor
 from ..worker.actor import WorkerActor
 from . import assignor_care
 from .charges import Charge
+from .deaths import Deaths
+from .processes import NodeProcess, ProcessFiles
 from .spec import (
     AddWorker,
     AllLeft,
@@ -29,6 +36,7 @@ from .spec import (
     Begin,
     Begun,
     DescribeNode,
+    EngineRuns,
     GroupAt,
     Leave,
     NodeSpec,
@@ -49,6 +57,9 @@ from .spec import (
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.1
+LOOK_SECONDS = 0.01
+LOOK = "look"
+"""What the timer brings that looks again whether an engine has ended."""
 ASSIGNOR = "assignor"
 """The one assignor process: it runs all assignors of the node's workers."""
 
@@ -70,12 +81,15 @@ class Supervisor(Actor):
         self._charges: dict[tuple[str, str], Charge] = {}
         self._waiting_for_begin: list[Address] = []
         self._waiting_for_end: list[Address] = []
+        self._deaths = Deaths("")
+        self._files: ProcessFiles | None = None
         self._handlers: dict[type, Callable[[Any, Address], None]] = {
             Begin: self._begin,
             GroupOpened: self._group_opened,
             WorkerUp: self._worker_up,
             WorkerGone: self._worker_gone,
             WorkerSays: self._worker_says,
+            EngineRuns: self._engine_runs,
             AssignorUp: self._assignor_up,
             AssignorsOpen: self._assignors_open,
             AssignorHangs: self._assignor_hangs,
@@ -85,6 +99,7 @@ class Supervisor(Actor):
             DescribeNode: self._describe,
             ShutDown: self._shut_down,
             Failure: self._note_failure,
+            CommandReply: self._note_reply,
         }
 
     def receive(self, message: object, sender: Address) -> None:
@@ -96,8 +111,10 @@ class Supervisor(Actor):
             handle(message, sender)
 
     def woken(self, payload: object) -> None:
-        """Start what is due to start again."""
-        del payload
+        """Start what is due to start again, and report who has ended."""
+        if payload is LOOK:
+            self._report_deaths()
+            return
         self.wake_after(TICK_SECONDS)
         now = time.monotonic()
         for charge in list(self._charges.values()):
@@ -120,6 +137,7 @@ class Supervisor(Actor):
             "%s %s (pid %s) ended: %s", charge.kind, charge.name, charge.pid, charge.detail
         )
         charge.address, charge.pid = None, None
+        self._note_end(charge)
         if not charge.is_wanted or charge.tied_to is not None:
             del self._charges[charge.kind, charge.name]
             self._forget(charge.name)
@@ -137,6 +155,9 @@ class Supervisor(Actor):
         node = order.node
         if self._node is None:
             self._node = node
+            self._files = ProcessFiles(node.data_dir / "run")
+            self._deaths = Deaths(node.group_id)
+            self._take_over(self._files)
             self._start(self._charge("group", node.group_id))
             self._start(self._charge("assignor", ASSIGNOR))
             self.wake_after(TICK_SECONDS)
@@ -150,6 +171,8 @@ class Supervisor(Actor):
 
     def _start(self, charge: Charge) -> None:
         charge.starts(self.create(KINDS[charge.kind], charge.name), time.monotonic())
+        if (pid := self.pid_of(charge.address)) is not None:
+            self._know(charge, NodeProcess(charge.kind, charge.name, process_of(pid)))
         if charge.kind == "group" and self._node is not None:
             folder = self._node.group_folder(charge.name)
             order = OpenGroup(charge.name, folder, self._node.settings)
@@ -174,9 +197,20 @@ class Supervisor(Actor):
         charge = self._charges["group", opened.group_id]
         charge.runs(opened.pid)
         for worker in self._workers():
-            self.send(worker.address, GroupAt(sender))
+            self.send(worker.address, GroupAt(sender, opened.coordinator_epoch))
+        self._release_seats(sender)
+        for report in self._deaths.repeated():
+            self.send(sender, report)
+        self._report_deaths()
         self._start_workers()
         self._answer_begin_if_ready()
+
+    def _release_seats(self, group: Address) -> None:
+        """Tell the group which static workers there are: it waits for no others of this node."""
+        node = self._node
+        if node is not None and node.node_id:
+            named = frozenset(filter(None, map(node.instance_id, node.workers)))
+            self.send(group, ReleaseSeats(node.group_id, node.node_id, named))
 
     def _start_workers(self) -> None:
         """Start the node's own workers, once: those that were let go later stay away."""
@@ -264,6 +298,48 @@ class Supervisor(Actor):
         if charge is not None:
             assignor_care.end(charge)
 
+    # -- processes that end
+
+    def _know(self, charge: Charge, process: NodeProcess) -> None:
+        """Keep what is known of a process, also for who comes after this one."""
+        charge.process = process
+        if self._files is not None:
+            self._files.write(process)
+
+    def _take_over(self, files: ProcessFiles) -> None:
+        """End what an earlier supervisor left running, and report the members that end so."""
+        for each in files.read():
+            if each.kind in KINDS:
+                for owner in each.owners:
+                    kill(owner)
+                self._deaths.add(each, 0)
+            if not each.member_id:
+                files.remove([each.process])
+
+    def _engine_runs(self, report: EngineRuns, _: Address) -> None:
+        charge = self._charges.get(("worker", report.name))
+        if charge is not None and charge.process is not None:
+            self._know(charge, replace(charge.process, engine=process_of(report.pid)))
+
+    def _note_end(self, charge: Charge) -> None:
+        process, charge.process = charge.process, None
+        if process is not None and process.member_id:
+            self._deaths.add(process, time.time_ns() // 1_000_000)
+            self._report_deaths()
+        elif process is not None and self._files is not None:
+            self._files.remove([process.process])
+
+    def _report_deaths(self) -> None:
+        """Tell the group of the members that have ended; of others once their engines have."""
+        group = self._node and self._charges["group", self._node.group_id]
+        if not group or group.state != "running" or self._files is None:
+            return  # it is told once it is open
+        for process, report in self._deaths.take_ended():
+            self.send(group.address, report)
+            self._files.remove([process.process])
+        if self._deaths.is_waiting:
+            self.wake_after(LOOK_SECONDS, LOOK)
+
     # -- workers that come and go
 
     def _add(self, order: AddWorker, sender: Address) -> None:
@@ -305,7 +381,12 @@ class Supervisor(Actor):
         self.send(charge.address, Leave(is_temporary))
 
     def _worker_up(self, report: WorkerUp, _: Address) -> None:
-        self._charges["worker", report.name].runs(report.pid)
+        charge = self._charges["worker", report.name]
+        charge.runs(report.pid)
+        if charge.process is not None:
+            member_id, incarnation = report.member_id, report.incarnation
+            known = replace(charge.process, member_id=member_id, incarnation=incarnation)
+            self._know(charge, known)
 
     def _worker_says(self, report: WorkerSays, _: Address) -> None:
         charge = self._charges.get(("worker", report.name))
@@ -363,6 +444,11 @@ class Supervisor(Actor):
             charge.detail = failure.reason
             if charge.kind == "group":
                 self._answer_begin(Begun(failure.reason))
+
+    def _note_reply(self, reply: CommandReply, _: Address) -> None:
+        """Hear that the group has ended the seats that nobody comes back to."""
+        if reply.error is not Error.NONE:
+            LOGGER.warning("seats of former workers are still waited for: %s", reply.message)
 
     def _workers(self) -> list[Charge]:
         return [

@@ -30,21 +30,6 @@ def ends(node: Node) -> int:
     return sum(not deed.is_begin for deed in node.deeds())
 
 
-def test_the_work_of_a_killed_worker_runs_elsewhere_when_its_session_is_over(
-    start_node: Starts,
-) -> None:
-    node = start_node(workers=["w1", "w2"], backoff_ms=60_000, backoff_max_ms=60_000)
-    node.settles("w1", "w2")
-    node.put("numbers", 6)
-    node.runs_tasks("numbers", 6, "w1", "w2")
-    pid, at_ms = kill(node, "worker w2")
-    eventually(lambda: node.states() == {"w1": "running", "w2": "backing-off"}, "it rests")
-    node.settles("w1")
-    assert node.group().losses == {}
-    assert ends(node) == 0, "nobody had to give up anything"
-    assert overlaps(cut(node.spans(), pid, at_ms)) == []
-
-
 def test_parked_work_waits_for_the_killed_worker_and_goes_back_to_its_url(
     start_node: Starts,
 ) -> None:
@@ -56,8 +41,8 @@ def test_parked_work_waits_for_the_killed_worker_and_goes_back_to_its_url(
     others = {each for each in running(node) if each[0] == w1}
     members = set(node.group().members)
     pid, at_ms = kill(node, "worker w2")
-    eventually(lambda: not members <= set(node.group().members), "the old session is over")
-    node.settles("w1", "w2")  # w2 starts again after its back-off, which is longer than that
+    eventually(lambda: not members <= set(node.group().members), "the old member is gone")
+    node.settles("w1", "w2")  # w2 starts again after its back-off
     assert node.held() == before
     assert node.pid("worker w2") != pid
     assert {each for each in running(node) if each[0] == w1} == others
@@ -160,7 +145,7 @@ def survives(start_node: Starts, title: str) -> None:
     old, epoch = node.processes()[1:], node.group().group_epoch
     members = set(node.group().members)
     _, at_ms = kill(node, title)
-    eventually(lambda: members.isdisjoint(node.group().members), "the old sessions are over")
+    eventually(lambda: members.isdisjoint(node.group().members), "the old members are gone")
     node.settles("w1", "w2")
     node.put("letters", 2)
     node.runs_tasks("letters", 2, "w1", "w2")
@@ -183,7 +168,7 @@ def test_a_killed_launcher_takes_everything_along_and_the_data_goes_on(
     eventually(lambda: not any(map(runs, everything)), "nothing is left", 3)
     node.forget_log()
     again = start_node(delay_ms=60_000)
-    eventually(lambda: members.isdisjoint(again.group().members), "the old sessions are over")
+    eventually(lambda: members.isdisjoint(again.group().members), "the old members are gone")
     again.settles("w1", "w2")
     again.put("letters", 2)
     again.runs_tasks("letters", 2, "w1", "w2")

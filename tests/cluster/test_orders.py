@@ -5,10 +5,12 @@ import signal
 
 import pytest
 from cluster.deeds import overlaps
-from cluster.node import GROUP, Node
+from cluster.node import GROUP, Node, eventually
 from cluster.remains import Starts
 
 from fairlead.actors.messages.orders import ConfigureGroup, Cordon, Uncordon
+from fairlead.actors.messages.work import DeleteConnector
+from fairlead.events.model import MemberState
 from fairlead.runtime.node.spec import AddWorker, WorkerAdded
 
 pytestmark = pytest.mark.cluster
@@ -50,7 +52,8 @@ def test_static_workers_keep_their_work_while_their_node_restarts(start_node: St
     held, epoch = node.held(), node.group().group_epoch
     members = set(node.group().members)
     assert node.end(signal.SIGTERM) == 0
-    assert node.held() == held
+    assert node.held() == {name: set() for name in held}, "a seat holds a place, not work"
+    assert {each.state for each in node.group().members.values()} == {MemberState.AWAY}
     node.forget_log()
     again = start_node(instance="north", delay_ms=60_000)
     again.settles("w1", "w2")
@@ -58,6 +61,28 @@ def test_static_workers_keep_their_work_while_their_node_restarts(start_node: St
     assert set(again.group().members).isdisjoint(members)
     assert again.group().group_epoch == epoch, "nothing had to be computed anew"
     assert overlaps(again.spans()) == []
+
+
+def test_a_node_that_comes_up_with_fewer_static_workers_or_none_waits_for_no_former_one(
+    start_node: Starts,
+) -> None:
+    four = ["w1", "w2", "w3", "w4"]
+    node = start_node(instance="north", delay_ms=300_000, workers=four)
+    node.put("numbers", 8)
+    node.runs_tasks("numbers", 8, *four)
+    assert node.end(signal.SIGTERM) == 0
+    node.forget_log()
+    fewer = start_node(instance="north", delay_ms=300_000)
+    fewer.settles("w1", "w2")
+    assert fewer.shares() == [4, 4]
+    assert fewer.end(signal.SIGTERM) == 0
+    fewer.forget_log()
+    none = start_node(delay_ms=300_000)
+    none.settles("w1", "w2")
+    assert none.shares() == [4, 4]
+    none.command(DeleteConnector(GROUP, "numbers"))
+    eventually(lambda: not none.group().connectors, "nothing of it is held any more")
+    assert overlaps(none.spans()) == []
 
 
 def test_a_static_worker_that_is_killed_comes_back_to_its_seat(start_node: Starts) -> None:

@@ -19,6 +19,7 @@ from fairlead.actors.messages.orders import (
     ConfigureGroup,
     Cordon,
     DeleteGroup,
+    EndMember,
     Expect,
     Place,
     Rebalance,
@@ -162,6 +163,27 @@ def losses(stage: Stage) -> None:
     stage.leave("W1")
 
 
+def deaths(stage: Stage) -> None:
+    """Processes end, and somebody says so: of the right ones, of others, and late."""
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    stage.settle()
+    stage.split("W1", "flights", 3)
+    stage.settle()
+    stage.asks(stage.joining("W2"))
+    stage.settle()
+    stage.work("flights-1", 0)
+    stage.pass_with(500)
+    seen_ms = stage.now.wall_ms - 200
+    for member_id, incarnation in (("W2", "i-W1"), ("W9", "i-W9"), ("W2", "i-W2")):
+        stage.send(EndMember("connect", member_id, incarnation, seen_ms))
+    stage.settle()
+    stage.asks(stage.joining("W2"))
+    stage.settle()
+    stage.pass_with(SESSION_MS, "W1")
+    stage.settle()
+
+
 def revocations(stage: Stage) -> None:
     """A member does not give up in time, and one is in the middle of it at the end."""
     stage.put("flights")
@@ -301,7 +323,10 @@ def storm(stage: Stage) -> None:
 
 LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
-    for life in (moves, losses, revocations, static, orders, settings, failures, gently, storm)
+    for life in (
+        *(moves, losses, deaths, revocations, static, orders, settings, failures, gently),
+        storm,
+    )
 }
 
 

@@ -10,7 +10,7 @@ from fairlead.actors.group.work.commit import CommitDecision, commit_offsets
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.codec import key_of
 from fairlead.events.keys import Key, commit_key, offset_key
-from fairlead.events.model import Advance, Commit, CommitId, Document, Manifest, Token
+from fairlead.events.model import Advance, Commit, CommitId, Document, Lag, Manifest, Token
 from fairlead.events.records import Committed, Offset, Record, TaskProgress, Tombstone
 from fairlead.events.tokens import token_of
 
@@ -83,13 +83,13 @@ def batch(
 
 
 def test_a_commit_writes_offset_manifest_and_progress(scene: Scene) -> None:
-    first = batch(0, None, 10)
+    first = replace(batch(0, None, 10), lag=Lag(2, 20))
     decision = scene.decide(CommitOffsets("connect", "W1", (first,)))
     assert decision == CommitDecision(
         (
             Offset("A", FILE, {"row": 10}),
             Committed(first, 5),
-            TaskProgress(first.commit_id, 1, 10, 8, 80, 5),
+            TaskProgress(first.commit_id, 1, 10, 8, 80, 5, Lag(2, 20)),
         ),
         CommitReply((CommitVerdict(first.commit_id, Error.NONE),)),
     )

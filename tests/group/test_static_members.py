@@ -24,7 +24,6 @@ from fairlead.events.model import Cause, GroupState, MemberState, Why
 from fairlead.events.records import (
     CurrentAssignment,
     GroupMetadata,
-    Loss,
     MemberMetadata,
     TargetAssignment,
     Tombstone,
@@ -97,16 +96,16 @@ def test_a_full_group_refuses_an_instance_id_in_use_as_unreleased(coordinator: C
 def test_a_temporary_leave_writes_one_record_and_bumps_nothing(coordinator: Coordinator) -> None:
     before = coordinator.member("S1")
     decision = coordinator.carry_out(AWAY)
-    after = CurrentAssignment("S1", -2, 2, MemberState.STABLE, AT_2, {})
-    assert before.current == replace(after, member_epoch=2)
-    assert decision.records == (after,)
+    assert before.current == CurrentAssignment("S1", 2, 2, MemberState.STABLE, AT_2, {})
+    assert decision.records == (CurrentAssignment("S1", -2, 2, MemberState.AWAY, {}, {}),)
     group = coordinator.group
     assert (group.group_epoch, group.share_of("S1"), group.members["S1"].metadata) == (
         2,
         WORK,
         before.metadata,
     )
-    assert {each: group.holders[each] for each in WORK} == dict.fromkeys(WORK, "S1")
+    assert {each: group.holders.get(each) for each in WORK} == dict.fromkeys(WORK)
+    assert {each: group.heirs[each] for each in WORK} == dict.fromkeys(WORK, "S1")
 
 
 def test_the_answer_to_a_temporary_leave_says_minus_2_and_is_not_held(
@@ -171,15 +170,17 @@ def test_who_is_away_may_leave_for_good(coordinator: Coordinator) -> None:
     )
 
 
-def test_who_does_not_return_is_a_loss(coordinator: Coordinator) -> None:
+def test_what_a_seat_had_is_placed_at_once_when_it_was_waited_for_in_vain(
+    coordinator: Coordinator,
+) -> None:
     coordinator.carry_out(AWAY)
     coordinator.now_ms = DELAY_MS
     cause = Cause(Why.SESSION_EXPIRED, "http://s")
     assert coordinator.carry_out(ExpireSession("S1")).records == (
         Tombstone(CurrentAssignment, ("S1",)),
         Tombstone(MemberMetadata, ("S1",)),
-        Loss("S1", "i", "http://s", WORK, DELAY_MS, cause, 2 * DELAY_MS),
         GroupMetadata(3, cause, DELAY_MS),
     )
     coordinator.settle()
-    assert coordinator.group.schedule.parked == dict.fromkeys(WORK, 2 * DELAY_MS)
+    assert coordinator.group.schedule.parked == {}
+    assert coordinator.current("W1").assigned.keys() == resources("A A-0 B B-0")

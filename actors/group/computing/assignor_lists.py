@@ -12,7 +12,7 @@ from ....events.records import MemberMetadata
 from ...assignors.server import SERVER_ASSIGNORS
 from ...errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
-from ..members.seats import is_away, those_away
+from ..members.seats import those_away
 from ..members.validate import LONGEST_NAME
 from .elect import Electorate, range_of
 
@@ -47,7 +47,7 @@ def refuse_assignors(
 
 def _is_settled(seat: Member, request: Heartbeat, listed: tuple[Assignor, ...]) -> bool:
     """Tell whether a member says what it said before, and was there all the time."""
-    returns = is_away(seat) and request.member_epoch == JOIN_EPOCH
+    returns = seat.is_away and request.member_epoch == JOIN_EPOCH
     return not returns and _versions(seat.metadata.assignors) == _versions(listed)
 
 

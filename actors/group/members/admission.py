@@ -6,7 +6,7 @@ from ...errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
 from ..computing.assignor_lists import refuse_assignors
 from ..desk import Desk
-from .seats import is_away, refuse_instance
+from .seats import ended_by, refuse_instance
 from .validate import LONGEST_SESSION_MS, flaw, flaw_in_first_join
 
 REMEDY = "its seat is kept; stop everything, and rejoin with epoch 0"
@@ -36,7 +36,7 @@ def _refuse_member(
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if refused := refuse_instance(group, request):
         return refused
-    returns = is_away(member) and request.member_epoch == JOIN_EPOCH
+    returns = member.is_away and request.member_epoch == JOIN_EPOCH
     if request.incarnation != member.metadata.incarnation and not returns:
         taken = f"{request.member_id} is the seat of another process, which keeps it"
         message = f"{taken}: join under a member id of your own"
@@ -60,7 +60,7 @@ def _refuse_stranger(
         return refused
     if seat is not None:  # who comes back by its instance id is weighed as the seat it takes
         return refuse_assignors(group, request, seat)
-    if len(group.members) >= desk.settings.max_size:
+    if len(group.members) - len(ended_by(group, request)) >= desk.settings.max_size:
         full = f"the group has as many members as group.max.size = {desk.settings.max_size} allows"
         message = f"{full}: raise it, or ask again once one has left"
         return Error.GROUP_MAX_SIZE_REACHED, message

@@ -1,5 +1,6 @@
 """A member goes: by itself, by a timer, or because somebody sends it (PROTOCOL §7, §8)."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ....events.group import NO_SCHEDULE, Group, Member
@@ -14,20 +15,26 @@ from ....events.records import (
     Tombstone,
 )
 from ...errors import Error
+from ...messages.commands import CommandReply
 from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
-from ..desk import Decision, Desk
-from ..orders.standing import carried_out, expected_back_ms, shares_deadline
+from ...messages.orders import EndMember
+from ..desk import Decision, Desk, bump
+from ..orders.standing import carried_out, expected_back_ms, removal_of, shares_deadline
 from .seats import step_away
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Who goes, why, and whether its work counts as lost: only a timer's does."""
+    """Who goes, why, and whether its work counts as lost: not if it says goodbye itself.
+
+    What made it go came about at `since_ms`, wall clock, where that is known; else it is 0.
+    """
 
     member: Member
     why: Why
     lost: bool = False
     actor: str | None = None
+    since_ms: int = 0
 
     @property
     def cause(self) -> Cause:
@@ -45,6 +52,7 @@ def leave(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision
         request.incarnation,
         request.sequence,
         log_offset=group.end,
+        coordinator_epoch=desk.coordinator_epoch,
     )
     if request.member_epoch == TEMPORARY_LEAVE_EPOCH:
         return _leave_for_a_while(group, desk, member, reply)
@@ -61,6 +69,33 @@ def _leave_for_a_while(group: Group, desk: Desk, member: Member, reply: Heartbea
     return Decision(desk, (after,), reply)
 
 
+def end_member(group: Group, desk: Desk, command: EndMember, now_ms: int) -> Decision:
+    """Remove a member whose process was seen to end, as a loss; nobody waits for its session.
+
+    The report counts for that very process alone: not for a later one of the same member id,
+    nor for a member that left before. If it is wrong the member is told UNKNOWN_MEMBER_ID,
+    and what it still commits is refused by its fencing token.
+    """
+    member = group.members.get(command.member_id)
+    if member is None or member.metadata.incarnation != command.incarnation or member.is_away:
+        return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
+    departure = sent_away(group, member) or Departure(
+        member, Why.PROCESS_ENDED, command.acknowledged, since_ms=command.ended_ms
+    )
+    decision = depart(group, desk, departure, now_ms)
+    log_offset = group.end + len(decision.records)
+    return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
+
+
+def sent_away(group: Group, member: Member) -> Departure | None:
+    """Return how a member goes that an operator removes by force, None if nobody does.
+
+    It is not expected back, so nothing of its work is parked.
+    """
+    order = removal_of(group, member)
+    return None if order is None else Departure(member, Why.MEMBER_REMOVED, actor=order.actor)
+
+
 def depart(
     group: Group,
     desk: Desk,
@@ -70,25 +105,48 @@ def depart(
 ) -> Decision:
     """Return the records of a removal, in the protocol's order, and the desk after it."""
     member = departure.member
-    member_id = member.member_id
-    records: list[Record] = [
-        Tombstone(CurrentAssignment, (member_id,)),
-        Tombstone(MemberMetadata, (member_id,)),
-    ]
+    records = _tombstones(member)
     if len(group.members) == 1:
-        records += _forget_losses(group)
+        records += forget_losses(group)
     elif departure.lost and (loss := _loss(group, desk, departure, now_ms)):
         records.append(loss)
     records += carried_out(group, member)
     epoch = group.group_epoch + 1
-    records.append(GroupMetadata(epoch, departure.cause, now_ms, departure.actor))
+    since_ms = min(departure.since_ms, now_ms)  # clocks may disagree
+    records.append(GroupMetadata(epoch, departure.cause, now_ms, departure.actor, since_ms))
 
     if reply is None:
         return Decision(desk, tuple(records))
     return Decision(desk, tuple(records), replace(reply, log_offset=group.end + len(records)))
 
 
-def _forget_losses(group: Group) -> list[Record]:
+def bury(group: Group, seats: Iterable[Member]) -> list[Record]:
+    """Return the records that end seats whose members are away; whoever asks adds the bump.
+
+    They hold nothing, so nothing is lost; others stay in the group, or come with these records.
+    """
+    return [record for seat in seats for record in (*_tombstones(seat), *carried_out(group, seat))]
+
+
+def end_seats(group: Group, desk: Desk, seats: Sequence[Member], why: Why, now_ms: int) -> Decision:
+    """Return the decision that ends seats whose members are away, with one bump for them all."""
+    if not seats:
+        return Decision(desk)
+    records = bury(group, seats)
+    if len(seats) == len(group.members):
+        records += forget_losses(group)
+    subject = Departure(seats[0], why).cause.subject
+    subject += f" and {len(seats) - 1} more" if len(seats) > 1 else ""
+    records.append(bump(group, why, subject, now_ms))
+    return Decision(desk, tuple(records), CommandReply(Error.NONE, "", group.end + len(records)))
+
+
+def _tombstones(member: Member) -> list[Record]:
+    gone = (member.member_id,)
+    return [Tombstone(CurrentAssignment, gone), Tombstone(MemberMetadata, gone)]
+
+
+def forget_losses(group: Group) -> list[Record]:
     """Park nothing in a group that becomes empty: whoever comes next gets everything."""
     records: list[Record] = [Tombstone(Loss, (member_id,)) for member_id in sorted(group.losses)]
     if group.schedule != NO_SCHEDULE:

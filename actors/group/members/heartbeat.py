@@ -12,6 +12,7 @@ from ....events.records import (
     Tombstone,
 )
 from ...errors import Error
+from ...messages.commands import Reply
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.assignor_lists import change_in, change_of_mode
 from ..computing.compute import ask, attend
@@ -19,9 +20,9 @@ from ..computing.placements import asks_anew
 from ..desk import Decision, Desk
 from ..orders.standing import welcome
 from .admission import REMEDY, refuse
-from .depart import leave
+from .depart import bury, leave
 from .reconcile import FencedError, Goal, reconcile
-from .seats import is_away, seat_of, take_seat
+from .seats import ended_by, has_lost_its_share, seat_of, take_seat
 
 
 def heartbeat(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision:
@@ -49,7 +50,7 @@ def _advance(
     desk, made, ahead = attend(group, desk, records, now_ms)
     records += made
     target = ahead.share_of(seat.member_id if seat and not made else request.member_id)
-    owned = _owned(request)
+    owned = _owned(seat, request)
     goal = Goal(ahead.assignment_epoch, target, ahead.holders)
     after = reconcile(member.current, goal, owned)
     if after is not member.current:
@@ -70,10 +71,11 @@ def _hear(
 ) -> tuple[Member, list[Record]]:
     """Return the member as it is by what it says, and the records of that."""
     session_ms = desk.settings.session_timeout_ms
-    if seat is None or is_away(seat):
+    if seat is None or seat.is_away:
         member = take_seat(group, seat, request)
         metadata = _merge(member.metadata, request, session_ms)
-        records = [*_sit_down(seat, member, metadata), *welcome(group, metadata)]
+        records = bury(group, ended_by(group, request))
+        records += [*_sit_down(seat, member, metadata), *welcome(group, metadata)]
         return replace(member, metadata=metadata), records
     metadata = _merge(seat.metadata, request, session_ms)
     if metadata is seat.metadata:
@@ -109,11 +111,19 @@ def _answer(
         session_timeout_ms=desk.settings.session_timeout_ms,
         log_offset=end,
         assignment=_assignment(request, before, after),
+        coordinator_epoch=desk.coordinator_epoch,
     )
 
 
-def _owned(request: Heartbeat) -> Resources | None:
-    if request.owned is None:
+def _owned(seat: Member | None, request: Heartbeat) -> Resources | None:
+    """Return what the request says that its sender runs, None if it says nothing of that.
+
+    A join says that nothing runs. But a client without an incarnation has no other mark of a
+    late copy of its join, which would acknowledge what the member still runs. From such a
+    client a repeated join says nothing; its next request does.
+    """
+    repeats = request.member_epoch == JOIN_EPOCH and seat is not None and not seat.is_away
+    if request.owned is None or (repeats and not request.incarnation):
         return None
     return frozenset(request.owned) if request.owned else NOTHING
 
@@ -139,7 +149,7 @@ def _merge(old: MemberMetadata, request: Heartbeat, session_timeout_ms: int) -> 
     if request.is_bare and not 0 < old.session_timeout_ms < session_timeout_ms:
         return old
     changes: dict[str, object] = {}
-    for name in ("rack", "url", "client_id", "client_host", "instance_id"):
+    for name in ("rack", "url", "client_id", "client_host", "instance_id", "node"):
         said = getattr(request, name)
         if said is not None and said != getattr(old, name):
             changes[name] = said
@@ -169,9 +179,10 @@ def _bump(
     """Return the bump that a join or a change of what assignors go by calls for.
 
     A return calls for none of its own, unless there is work that nobody could take while
-    the member was away: no other event would ever place it.
+    the member was away, or its own share went to others: no other event would ever give it any.
     """
-    if seat is None or (is_away(seat) and group.target.unplaceable):
+    awaited = group.target.unplaceable or has_lost_its_share(group, seat) if seat else False
+    if seat is None or (seat.is_away and awaited):
         why: Why | None = Why.MEMBER_JOINED
     else:
         why = change_in(group, seat.metadata, metadata)
@@ -185,6 +196,15 @@ def _bump(
     return GroupMetadata(group.group_epoch + 1, cause, now_ms)
 
 
+def stale(desk: Desk, request: Heartbeat) -> Reply:
+    """Return the answer to a request that was not meant for this process of the coordinator."""
+    message = (
+        "the group's coordinator is another process than this was sent to; nothing was changed"
+    )
+    advice = f"say everything anew with coordinator epoch {desk.coordinator_epoch}"
+    return refusal(desk, request, Error.NOT_COORDINATOR, f"{message}: {advice}").reply
+
+
 def refusal(desk: Desk, request: Heartbeat, error: Error, message: str) -> Decision:
     """Return that the request changes nothing, and why."""
     reply = HeartbeatReply(
@@ -195,5 +215,6 @@ def refusal(desk: Desk, request: Heartbeat, error: Error, message: str) -> Decis
         request.sequence,
         message,
         desk.settings.heartbeat_interval_ms,
+        coordinator_epoch=desk.coordinator_epoch,
     )
     return Decision(desk, reply=reply)

@@ -63,8 +63,6 @@ def _grant(current: CurrentAssignment, goal: Goal) -> CurrentAssignment:
     target, holders, me = goal.target, goal.holders, current.member_id
     epoch = goal.assignment_epoch
     assigned = {r: granted for r, granted in current.assigned.items() if r in target}
-    if current.member_epoch == 0:  # a static member came back: what it has is granted anew
-        assigned = dict.fromkeys(assigned, epoch)
     waiting = False
     for resource in target:
         if resource not in assigned:

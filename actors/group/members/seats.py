@@ -1,8 +1,10 @@
 """Seats that outlive a process: static members leave for a while and return (PROTOCOL §8).
 
 `group.instances` tells who sits in the seat of an instance id. A member at epoch -2 is
-away: it keeps its seat, its share of the target and what it was assigned, until it returns
-(under any member id) or its time is over.
+away: it runs nothing and holds nothing. It keeps its seat and its share of the target until it
+returns (under any member id), a target gives the share to others, or its time is over. A seat
+ends before that when a worker joins under its url, when operators ask for a rebalance or wait
+for it no longer, and when its node comes up and names it no more.
 """
 
 from dataclasses import replace
@@ -15,15 +17,24 @@ from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 from ..desk import Settings
 
 
-def is_away(member: Member) -> bool:
-    """Tell whether the member left for a while and has not returned."""
-    return member.current.member_epoch == TEMPORARY_LEAVE_EPOCH
-
-
 def those_away(group: Group) -> list[Member]:
-    """Return the members that left for a while; costs what static seats there are."""
-    seated = (group.members[each] for each in group.instances.values())
-    return [each for each in seated if is_away(each)]
+    """Return the members that left for a while, ordered by member id."""
+    return [group.members[each] for each in sorted(group.away)]
+
+
+def ended_by(group: Group, request: Heartbeat) -> list[Member]:
+    """Return the seats that end when this request joins: its worker runs under another name.
+
+    Such a seat is away, has the url of the joining worker, and is not the one it returns to.
+    """
+    if not request.url or request.member_epoch != JOIN_EPOCH:
+        return []
+    taken = seat_of(group, request)
+    if taken is not None and not taken.is_away:
+        return []
+    return [
+        each for each in those_away(group) if each.metadata.url == request.url and each is not taken
+    ]
 
 
 def seat_of(group: Group, request: Heartbeat) -> Member | None:
@@ -56,7 +67,7 @@ def refuse_instance(group: Group, request: Heartbeat) -> tuple[Error, str] | Non
 def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[Error, str] | None:
     """Refuse a join to the seat of another that is not away, or from one seat to the next."""
     instance_id, member_id = request.instance_id, request.member_id
-    if owner is not None and not is_away(group.members[owner]):
+    if owner is not None and not group.members[owner].is_away:
         message = f"instance id {instance_id!r} is in use by {owner}, who keeps it"
         return Error.UNRELEASED_INSTANCE_ID, f"{message}: ask again once it has gone"
     if member_id in group.members:
@@ -66,22 +77,25 @@ def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[E
 
 
 def step_away(current: CurrentAssignment) -> CurrentAssignment:
-    """Return the member once it left for a while; the same object if it is away already.
+    """Return the member once it left for a while; the same object if it is away with nothing.
 
-    Who leaves has stopped everything, so that what it was asked to give up is free.
+    Who leaves has stopped everything, so it holds nothing: what it had is free for whoever the
+    target gives it to. The previous epoch tells which target it had when it left.
     """
-    if current.member_epoch == TEMPORARY_LEAVE_EPOCH:
+    is_away = current.member_epoch == TEMPORARY_LEAVE_EPOCH
+    if is_away and not current.assigned:
         return current
-    return replace(
-        current, member_epoch=TEMPORARY_LEAVE_EPOCH, state=MemberState.STABLE, pending={}
+    left_at = current.previous_epoch if is_away else current.member_epoch
+    return CurrentAssignment(
+        current.member_id, TEMPORARY_LEAVE_EPOCH, left_at, MemberState.AWAY, {}, {}
     )
 
 
 def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
     """Return the member that sits down: a newcomer, or who returns to a seat that was kept.
 
-    Who returns has the seat's assignment and begins at epoch 0; its next step grants it
-    everything anew.
+    Who returns begins at epoch 0 with nothing; its next step grants it anew what the target
+    gives its seat.
     """
     member_id, incarnation = request.member_id, request.incarnation
     if away is None:
@@ -94,8 +108,14 @@ def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
         incarnation=incarnation,
         succession=_succession(group, away),
     )
-    assigned = away.current.assigned
-    return Member(metadata, CurrentAssignment(member_id, 0, 0, MemberState.STABLE, assigned, {}))
+    return Member(metadata, CurrentAssignment(member_id, 0, 0, MemberState.STABLE, {}, {}))
+
+
+def has_lost_its_share(group: Group, seat: Member) -> bool:
+    """Tell whether a target that came while the seat was away leaves it without any work."""
+    had_target_of = seat.current.previous_epoch
+    has_nothing = bool(group.configured) and not group.share_of(seat.member_id)
+    return has_nothing and had_target_of < group.assignment_epoch == group.group_epoch
 
 
 def _succession(group: Group, away: Member) -> Succession:
@@ -119,4 +139,4 @@ def patience_ms(member: Member, settings: Settings) -> int:
     nothing, and is waited for as long as lost work would be parked.
     """
     session_ms = max(settings.session_timeout_ms, member.metadata.session_timeout_ms)
-    return max(session_ms, settings.max_delay_ms) if is_away(member) else session_ms
+    return max(session_ms, settings.max_delay_ms) if member.is_away else session_ms

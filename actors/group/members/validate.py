@@ -99,6 +99,7 @@ def _flaw_in_values(request: Heartbeat) -> str:
         ("RackId", request.rack),
         ("ClientId", request.client_id),
         ("ClientHost", request.client_host),
+        ("Node", request.node),
     ):
         if text and (found := flaw_in_text(text, what)):
             return found

@@ -15,6 +15,7 @@ from ....events.group import Group
 from ....events.records import GroupConfiguration, Record, Tombstone
 from ...errors import Error
 from ...messages.commands import CommandReply
+from ...messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
 from ...worker.instructions import REQUEST_GRACE_MS
 from ..desk import Decision, Desk, Settings
@@ -103,9 +104,10 @@ SETTINGS: Mapping[str, Setting] = {
 """The settings that a group can have of its own, by name."""
 
 
-def open_desk(node: Settings, group: Group) -> Desk:
+def open_desk(node: Settings, group: Group, coordinator_epoch: int = NO_COORDINATOR_EPOCH) -> Desk:
     """Return the empty desk beside a group that was rebuilt from its log."""
-    return Desk(effective(node, group.configs), node=node)
+    settings = effective(node, group.configs)
+    return Desk(settings, node=node, coordinator_epoch=coordinator_epoch)
 
 
 def effective(node: Settings, configs: Mapping[str, str]) -> Settings:

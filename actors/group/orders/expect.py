@@ -2,13 +2,14 @@
 
 For a worker that is lost already the deadlines move: that of its loss, and of what is parked
 for it. What has fired stays where it went. For one that is present the order waits, and counts
-if the worker is lost before the time it names; it ends when the worker joins again.
+if the worker is lost before the time it names; it ends when the worker joins again. The seat of
+one that left for a while ends at once where it is to be waited for no longer.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ....events.group import Group
+from ....events.group import Group, Member
 from ....events.model import GroupState, Why
 from ....events.orders import worker_name
 from ....events.records import Loss, Record
@@ -16,6 +17,8 @@ from ...errors import Error
 from ...messages.commands import CommandReply
 from ...messages.orders import Expect
 from ..desk import Decision, Desk, bump
+from ..members.depart import bury, forget_losses
+from ..members.seats import those_away
 from ..members.validate import LARGEST_NUMBER, flaw_in_name, shown
 from .operate import refuse
 from .standing import order_for, written
@@ -40,10 +43,19 @@ def expect(group: Group, desk: Desk, command: Expect, now_ms: int) -> Decision:
     records = written(group.worker_orders.get(found.name), expected)
     moved = [*_moved(group, found.name, deadline_ms)]
     records += moved
-    if moved and _must_compute(group, found.name):
+    seats = [] if within_ms else _away(group, found.name)
+    records += bury(group, seats)
+    if len(seats) == len(group.members):
+        records += forget_losses(group)
+    if seats or (moved and _must_compute(group, found.name)):
         records.append(bump(group, Why.WORKER_EXPECTED, found.name, now_ms, command.actor))
     reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
     return Decision(desk, tuple(records), reply)
+
+
+def _away(group: Group, name: str) -> list[Member]:
+    """Return the seats of a worker that left for a while: they wait for it no longer."""
+    return [each for each in those_away(group) if worker_name(each.metadata) == name]
 
 
 def _losses(group: Group, name: str) -> list[Loss]:

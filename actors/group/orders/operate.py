@@ -16,12 +16,12 @@ from ....events.placement import HEAVIEST, MOST_ITEMS
 from ....events.records import Operator, Record
 from ...errors import Error
 from ...messages.commands import CommandReply
-from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH
-from ...messages.orders import Cordon, Place, Rebalance, RemoveMember, Uncordon
+from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, RemoveMember, Uncordon
 from ..desk import Decision, Desk, bump
-from ..members.depart import Departure, depart
+from ..members.depart import Departure, bury, depart, end_seats
+from ..members.seats import those_away
 from ..members.validate import flaw_in_name, shown
-from .standing import order_for, written
+from .standing import expected_back_ms, order_for, written
 from .whereabouts import find_member, find_worker, find_workers
 
 
@@ -73,11 +73,32 @@ def place(group: Group, desk: Desk, command: Place, now_ms: int) -> Decision:
 
 
 def rebalance(group: Group, desk: Desk, command: Rebalance, now_ms: int) -> Decision:
-    """Have the target computed anew; a group without members has none to compute."""
+    """Have the target computed anew; a group without members has none to compute.
+
+    It waits for nobody: seats whose members are away end, so that those who are there get
+    the work; but for workers that operators expect back, and where nobody is there at all.
+    """
     if not group.members:
         return done(group, desk, [])
+    away = those_away(group) if len(group.away) < len(group.members) else []
+    unexpected = (each for each in away if expected_back_ms(group, each.metadata, now_ms) is None)
+    records = bury(group, unexpected)
     bumped = bump(group, Why.REBALANCE_REQUESTED, group.group_id, now_ms, command.actor)
-    return done(group, desk, [bumped])
+    return done(group, desk, [*records, bumped])
+
+
+def release_seats(group: Group, desk: Desk, command: ReleaseSeats, now_ms: int) -> Decision:
+    """End the seats that a node left and names no more; what they had is free for the others.
+
+    Only seats that are away, and that a worker of this very node had last, can end by it.
+    """
+    former = [
+        each
+        for each in those_away(group)
+        if each.metadata.node == command.node
+        and each.metadata.instance_id not in command.instance_ids
+    ]
+    return end_seats(group, desk, former if command.node else [], Why.MEMBER_LEFT, now_ms)
 
 
 def remove_member(group: Group, desk: Desk, command: RemoveMember, now_ms: int) -> Decision:
@@ -92,10 +113,10 @@ def remove_member(group: Group, desk: Desk, command: RemoveMember, now_ms: int) 
     if isinstance(member, str):
         return refuse(desk, Error.UNKNOWN_MEMBER_ID, member)
     held = len(member.current.assigned) + len(member.current.pending)
-    if held and not command.force:
+    if held and not command.force and not member.is_away:
         message = f"{member.member_id} still holds {held} resources: drain it first"
         return refuse(desk, Error.INVALID_REQUEST, f"{message}, or remove it by force")
-    if not held or member.current.member_epoch == TEMPORARY_LEAVE_EPOCH:
+    if not held or member.is_away:
         departure = Departure(member, Why.MEMBER_REMOVED, actor=command.actor)
         decision = depart(group, desk, departure, now_ms)
         log_offset = group.end + len(decision.records)

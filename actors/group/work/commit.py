@@ -128,6 +128,7 @@ def _accept(commit: Commit, known: TaskProgress | None, now_ms: int) -> list[Rec
             (known.rows_out if known else 0) + manifest.rows,
             (known.bytes_out if known else 0) + manifest.bytes,
             now_ms,
+            commit.lag,
         )
     )
     return records

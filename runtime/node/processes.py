@@ -1,0 +1,93 @@
+"""The processes of a node as its run folder tells of them: which they are, one file for each.
+
+A pid alone may be another's by now, so a file names the start time as well. Who comes after a
+process that was killed finds here what it left running, and which member has ended with it.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ...events.log.owner import Owner, is_alive
+
+LOGGER = logging.getLogger(__name__)
+FOLDER: Final = "processes"
+OWNER_ONLY: Final = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class NodeProcess:
+    """One process of a node; of a worker also its member, and the engine that is tied to it."""
+
+    kind: str
+    name: str
+    process: Owner
+    member_id: str = ""
+    incarnation: str = ""
+    engine: Owner | None = None
+
+    @property
+    def owners(self) -> tuple[Owner, ...]:
+        """The process itself, and its engine's."""
+        return (self.process,) if self.engine is None else (self.process, self.engine)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether any of it still runs."""
+        return any(map(is_alive, self.owners))
+
+    def __str__(self) -> str:
+        """Return `worker w1 (pid 4711)`."""
+        return f"{self.kind} {self.name} (pid {self.process.pid})"
+
+
+class ProcessFiles:
+    """The files in `<data.dir>/run/processes`.
+
+    A file that cannot be written is no reason to end what it tells of: that is logged.
+    """
+
+    def __init__(self, run_folder: Path) -> None:
+        self._folder = run_folder / FOLDER
+
+    def write(self, process: NodeProcess) -> None:
+        """Write down what is known of a process, or what is known now."""
+        path = self._path(process.process)
+        made = path.with_suffix(".new")
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with os.fdopen(os.open(made, flags, OWNER_ONLY), "w") as file:
+                json.dump(asdict(process), file)
+            made.rename(path)
+        except OSError as error:
+            LOGGER.warning("%s cannot be written (%s)", path, error.strerror)
+
+    def remove(self, processes: Iterable[Owner]) -> None:
+        """Forget processes that have ended."""
+        for each in processes:
+            with suppress(OSError):
+                self._path(each).unlink(missing_ok=True)
+
+    def read(self) -> list[NodeProcess]:
+        """Return all that is told of; what cannot be read is left out."""
+        found = [_read(path) for path in sorted(self._folder.glob("*.json"))]
+        return [each for each in found if each is not None]
+
+    def _path(self, process: Owner) -> Path:
+        return self._folder / f"{process.pid}.json"
+
+
+def _read(path: Path) -> NodeProcess | None:
+    try:
+        told: dict[str, Any] = json.loads(path.read_bytes())
+        engine = told.pop("engine")
+        process = Owner(*told.pop("process"))
+        return NodeProcess(process=process, engine=Owner(*engine) if engine else None, **told)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None

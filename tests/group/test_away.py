@@ -1,0 +1,265 @@
+"""A seat whose member is away holds a place, not work (PROTOCOL §13)."""
+
+from dataclasses import replace
+
+import pytest
+from coordinator import JOIN, Coordinator, resource, resources
+from group.static_seat import AWAY, DELAY_MS, STATIC, WORK, returning, static_group
+
+from fairlead.actors.errors import Error
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import (
+    Cordon,
+    Expect,
+    Rebalance,
+    ReleaseSeats,
+    RemoveMember,
+    Uncordon,
+)
+from fairlead.actors.messages.timers import FinishDeletion, FreeSeat
+from fairlead.actors.messages.work import DeleteConnector, PutConnector
+from fairlead.events.model import Cause, GroupState, MemberState, RunState, Scope, Why
+from fairlead.events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    Operator,
+    Tombstone,
+)
+from fairlead.projections.views import Doing, awaited, doing, member_view
+
+ALL = resources("A A-0 B B-0")
+NODE = "a1b2"
+
+
+@pytest.fixture
+def coordinator() -> Coordinator:
+    """W1 with connector A, and S1 of instance i, which had connector B and is away."""
+    coordinator = static_group()
+    coordinator.heartbeat(AWAY)
+    return coordinator
+
+
+def held(coordinator: Coordinator) -> dict[str, set[str]]:
+    """What each member holds once the group is at rest."""
+    coordinator.settle()
+    return {
+        member_id: set(map(str, member.current.assigned))
+        for member_id, member in coordinator.group.members.items()
+    }
+
+
+def seats(count: int, node: str = NODE) -> Coordinator:
+    """A group of so many static workers of one node, with a task each, all of them away."""
+    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator.configure("A A-0 A-1 A-2")
+    names = [f"w{number}" for number in range(1, count + 1)]
+    for name in names:
+        request = replace(STATIC, instance_id=f"i-{name}", url=f"here/{name}", node=node)
+        coordinator.join(name, request)
+        coordinator.settle()
+    for name in names:
+        coordinator.heartbeat(Heartbeat("connect", name, -2, "1", instance_id=f"i-{name}"))
+    return coordinator
+
+
+# What it had.
+
+
+def test_what_a_seat_had_stays_its_own_while_the_target_says_so(coordinator: Coordinator) -> None:
+    coordinator.carry_out(PutConnector("connect", "C", {}))
+    assert held(coordinator) == {"W1": {"A", "A-0", "C"}, "S1": set()}
+    assert coordinator.group.share_of("S1") == WORK
+    epoch = coordinator.group.group_epoch
+    coordinator.heartbeat(returning("S2"))
+    assert held(coordinator)["S2"] == {"B", "B-0"}
+    assert coordinator.group.group_epoch == epoch, "its return moves nothing"
+
+
+def test_a_drain_takes_the_work_of_a_seat_at_once(coordinator: Coordinator) -> None:
+    coordinator.command(Cordon("connect", "i", drain=True))
+    assert held(coordinator) == {"W1": set(map(str, ALL)), "S1": set()}
+
+
+def test_who_returns_to_a_seat_that_lost_its_share_is_given_work_again(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.command(Cordon("connect", "i", drain=True))
+    coordinator.settle()
+    coordinator.command(Uncordon("connect", "i"))
+    coordinator.settle()
+    coordinator.heartbeat(returning("S2"))
+    assert coordinator.group.bump == GroupMetadata(5, Cause(Why.MEMBER_JOINED, "http://s"), 0)
+    assert sorted(map(len, held(coordinator).values())) == [2, 2]
+
+
+def test_who_returns_to_a_seat_that_never_had_work_bumps_nothing() -> None:
+    coordinator = Coordinator()
+    coordinator.configure("A")
+    for member_id in ("W1", "W2"):
+        coordinator.join(member_id, replace(STATIC, instance_id=member_id, url=member_id))
+        coordinator.settle()
+    (idle,) = [each for each in ("W1", "W2") if not coordinator.group.share_of(each)]
+    coordinator.heartbeat(Heartbeat("connect", idle, -2, "1", instance_id=idle))
+    epoch = coordinator.group.group_epoch
+    coordinator.join("W3", replace(STATIC, instance_id=idle, url=idle, incarnation="2"))
+    assert coordinator.group.group_epoch == epoch
+
+
+def test_a_rebalance_that_is_asked_for_gives_the_work_of_a_seat_to_who_is_there(
+    coordinator: Coordinator,
+) -> None:
+    assert coordinator.carry_out(Rebalance("connect", "ann")).records == (
+        Tombstone(CurrentAssignment, ("S1",)),
+        Tombstone(MemberMetadata, ("S1",)),
+        GroupMetadata(3, Cause(Why.REBALANCE_REQUESTED, "connect"), 0, "ann"),
+    )
+    assert held(coordinator) == {"W1": set(map(str, ALL))}
+    coordinator.heartbeat(returning("S2"))
+    assert sorted(map(len, held(coordinator).values())) == [2, 2]
+
+
+def test_a_rebalance_ends_no_seat_of_a_worker_that_is_expected_back(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.command(Expect("connect", "i", 60_000))
+    coordinator.command(Rebalance("connect"))
+    assert held(coordinator) == {"W1": {"A", "A-0"}, "S1": set()}
+
+
+def test_a_rebalance_ends_no_seat_where_nobody_is_there() -> None:
+    coordinator = seats(2)
+    coordinator.command(Rebalance("connect"))
+    assert coordinator.group.members.keys() == {"w1", "w2"}
+
+
+def test_a_seat_that_is_waited_for_no_longer_ends_at_once(coordinator: Coordinator) -> None:
+    assert coordinator.carry_out(Expect("connect", "i", 0, "ann")).records == (
+        Tombstone(CurrentAssignment, ("S1",)),
+        Tombstone(MemberMetadata, ("S1",)),
+        GroupMetadata(3, Cause(Why.WORKER_EXPECTED, "i"), 0, "ann"),
+    )
+    assert held(coordinator) == {"W1": set(map(str, ALL))}
+
+
+def test_a_seat_is_removed_without_force_for_it_runs_nothing(coordinator: Coordinator) -> None:
+    assert coordinator.command(RemoveMember("connect", "i")).error is Error.NONE
+    assert held(coordinator) == {"W1": set(map(str, ALL))}
+
+
+def test_a_deleted_connector_is_gone_at_once_if_only_a_seat_had_it(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.carry_out(DeleteConnector("connect", "B"))
+    coordinator.settle()
+    coordinator.carry_out(FinishDeletion("B"))
+    assert "B" not in coordinator.group.connectors
+    again = coordinator.command(PutConnector("connect", "B", {}, create_only=True))
+    assert (again.error, again.created) == (Error.NONE, True)
+    assert held(coordinator)["W1"] == {"A", "A-0", "B"}
+
+
+# Who comes instead.
+
+
+def test_a_join_under_the_url_of_a_seat_ends_it(coordinator: Coordinator) -> None:
+    coordinator.join("W2", replace(JOIN, url="http://s"))
+    assert coordinator.group.members.keys() == {"W1", "W2"}
+    assert coordinator.group.bump == GroupMetadata(3, Cause(Why.MEMBER_JOINED, "http://s"), 0)
+    assert sorted(map(len, held(coordinator).values())) == [2, 2]
+
+
+def test_a_join_under_the_url_of_a_member_that_is_there_ends_nothing() -> None:
+    coordinator = static_group()
+    coordinator.join("W2", replace(JOIN, url="http://s"))
+    assert coordinator.group.members.keys() == {"W1", "S1", "W2"}
+
+
+def test_a_join_that_is_refused_ends_no_seat(coordinator: Coordinator) -> None:
+    flawed = replace(JOIN, member_id="W2", url="http://s", rebalance_timeout_ms=0)
+    assert coordinator.heartbeat(flawed).error is Error.INVALID_REQUEST
+    assert coordinator.group.members.keys() == {"W1", "S1"}
+
+
+def test_a_join_that_ends_a_seat_is_let_into_a_full_group(coordinator: Coordinator) -> None:
+    coordinator.desk = replace(coordinator.desk, settings=Settings(max_size=2))
+    assert coordinator.join("W3").error is Error.GROUP_MAX_SIZE_REACHED
+    assert coordinator.join("W2", replace(JOIN, url="http://s")).error is Error.NONE
+
+
+def test_static_workers_that_come_up_without_instance_ids_run_everything_at_once() -> None:
+    coordinator = seats(3)
+    for name in ("w1", "w2", "w3"):
+        coordinator.join(f"new-{name}", replace(JOIN, url=f"here/{name}"))
+        coordinator.settle()
+    assert coordinator.group.members.keys() == {"new-w1", "new-w2", "new-w3"}
+    assert sorted(map(len, held(coordinator).values())) == [1, 1, 2]
+    assert coordinator.group.state is GroupState.STABLE
+
+
+# A node that comes up.
+
+
+def test_a_node_that_names_fewer_static_workers_gives_up_the_seats_of_the_others() -> None:
+    coordinator = seats(3)
+    assert coordinator.carry_out(ReleaseSeats("connect", NODE, frozenset({"i-w1"}))).records[
+        :5
+    ] == (
+        Tombstone(CurrentAssignment, ("w2",)),
+        Tombstone(MemberMetadata, ("w2",)),
+        Tombstone(CurrentAssignment, ("w3",)),
+        Tombstone(MemberMetadata, ("w3",)),
+        GroupMetadata(4, Cause(Why.MEMBER_LEFT, "here/w2 and 1 more"), 0),
+    )
+    again = replace(STATIC, instance_id="i-w1", url="here/w1", node=NODE, incarnation="2")
+    coordinator.join("new", again)
+    assert held(coordinator) == {"new": {"A", "A-0", "A-1", "A-2"}}
+
+
+def test_a_node_that_names_no_static_workers_gives_up_all_its_seats() -> None:
+    coordinator = seats(2)
+    coordinator.command(ReleaseSeats("connect", NODE, frozenset()))
+    assert coordinator.group.state is GroupState.EMPTY
+
+
+@pytest.mark.parametrize("node", ["c3d4", ""])
+def test_a_node_gives_up_no_seat_of_another(node: str) -> None:
+    coordinator = seats(2, node="")
+    assert coordinator.carry_out(ReleaseSeats("connect", node, frozenset())).records == ()
+    assert coordinator.group.members.keys() == {"w1", "w2"}
+
+
+def test_a_node_gives_up_no_seat_in_which_somebody_sits() -> None:
+    coordinator = seats(1)
+    again = replace(STATIC, instance_id="i-w1", url="here/w1", node=NODE, incarnation="2")
+    coordinator.join("new", again)
+    assert coordinator.carry_out(ReleaseSeats("connect", NODE, frozenset())).records == ()
+
+
+# What is told of it, and of old logs.
+
+
+def test_the_wait_for_a_seat_is_told(coordinator: Coordinator) -> None:
+    group = coordinator.group
+    why = "http://s left for a while, and its place is kept for its return"
+    assert doing(group, resource("B-0")) == Doing(RunState.UNASSIGNED, "", why)
+    assert member_view(group, group.members["S1"])["state"] == "AWAY"
+    assert awaited(group) == WORK
+
+
+def test_a_seat_to_which_an_earlier_version_left_its_work_lets_go_of_it() -> None:
+    coordinator = static_group()
+    grants = coordinator.current("S1").assigned
+    coordinator.write(CurrentAssignment("S1", -2, 2, MemberState.STABLE, grants, {}))
+    assert coordinator.group.holders.keys() >= WORK, "the log means what it meant"
+    assert member_view(coordinator.group, coordinator.member("S1"))["state"] == "AWAY"
+    away = CurrentAssignment("S1", -2, 2, MemberState.AWAY, {}, {})
+    assert coordinator.carry_out(FreeSeat("S1")).records == (away,)
+    assert coordinator.carry_out(FreeSeat("S1")).records == ()
+    assert coordinator.group.holders.keys().isdisjoint(WORK)
+
+
+def test_an_expectation_of_a_seat_is_an_order_like_any_other(coordinator: Coordinator) -> None:
+    order = Operator(Scope.WORKER, "i", expected_back_ms=60_000, actor="ann")
+    assert coordinator.carry_out(Expect("connect", "i", 60_000, "ann")).records == (order,)

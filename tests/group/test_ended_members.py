@@ -1,0 +1,141 @@
+"""A process that was seen to end is not waited for (PROTOCOL §7, §13)."""
+
+from dataclasses import replace
+
+import pytest
+from coordinator import JOIN, Coordinator, resources
+from group.static_seat import AWAY, static_group
+
+from fairlead.actors.errors import Error
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import EndMember, RemoveMember
+from fairlead.events.model import Cause, Why
+from fairlead.events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    Loss,
+    MemberMetadata,
+    Tombstone,
+)
+
+SEEN_MS, ENDED_MS, DELAY_MS = 1_000, 950, 300_000
+W2_HAD = resources("B B-0")
+W2_ENDED = EndMember("connect", "W2", "1", ENDED_MS)
+GONE = (Tombstone(CurrentAssignment, ("W2",)), Tombstone(MemberMetadata, ("W2",)))
+CAUSE = Cause(Why.PROCESS_ENDED, "http://w2")
+
+
+def two_members(delay_ms: int = DELAY_MS) -> Coordinator:
+    """A group of W1 with connector A and W2 with connector B, at rest at epoch 2."""
+    coordinator = Coordinator(Settings(max_delay_ms=delay_ms))
+    coordinator.configure("A A-0 B B-0")
+    coordinator.join("W1")
+    coordinator.compute()
+    coordinator.beat("W1", "")
+    coordinator.join("W2")
+    coordinator.settle()
+    coordinator.now_ms = SEEN_MS
+    return coordinator
+
+
+def test_a_member_whose_process_ended_goes_at_once_and_its_work_is_lost() -> None:
+    decision = two_members().carry_out(W2_ENDED)
+    assert decision.records == (
+        *GONE,
+        Loss("W2", None, "http://w2", W2_HAD, SEEN_MS, CAUSE, SEEN_MS + DELAY_MS),
+        GroupMetadata(3, CAUSE, SEEN_MS, since_ms=ENDED_MS),
+    )
+    assert decision.reply == CommandReply(Error.NONE, log_offset=decision_end(decision.reply))
+
+
+def decision_end(reply: object) -> int:
+    """The end of the log that a reply tells of."""
+    assert isinstance(reply, CommandReply)
+    return reply.log_offset
+
+
+def test_without_a_delay_its_work_goes_to_who_is_left_without_any_time_passing() -> None:
+    coordinator = two_members(delay_ms=0)
+    coordinator.carry_out(W2_ENDED)
+    coordinator.settle()
+    assert coordinator.current("W1").assigned.keys() == resources("A A-0 B B-0")
+    assert coordinator.now_ms == SEEN_MS
+
+
+def test_with_a_delay_its_work_waits_for_its_replacement_and_is_given_back_at_once() -> None:
+    coordinator = two_members()
+    coordinator.carry_out(W2_ENDED)
+    coordinator.settle()
+    assert coordinator.group.schedule.parked.keys() == W2_HAD
+    coordinator.join("W2b", replace(JOIN, url="http://w2", incarnation="2"))
+    coordinator.settle()
+    assert coordinator.current("W2b").assigned.keys() == W2_HAD
+
+
+def test_a_member_that_never_acknowledged_an_assignment_loses_nothing() -> None:
+    records = two_members().carry_out(replace(W2_ENDED, acknowledged=False)).records
+    assert records == (*GONE, GroupMetadata(3, CAUSE, SEEN_MS, since_ms=ENDED_MS))
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        pytest.param(replace(W2_ENDED, incarnation="0"), id="an earlier process of that member"),
+        pytest.param(replace(W2_ENDED, member_id="W9"), id="a member that nobody knows"),
+    ],
+)
+def test_a_report_about_another_process_changes_nothing(report: EndMember) -> None:
+    coordinator = two_members()
+    decision = coordinator.carry_out(report)
+    assert decision.records == ()
+    assert decision.reply == CommandReply(Error.NONE, log_offset=coordinator.group.end)
+
+
+def test_a_report_that_comes_twice_counts_once() -> None:
+    coordinator = two_members()
+    coordinator.carry_out(W2_ENDED)
+    assert coordinator.carry_out(W2_ENDED).records == ()
+
+
+def test_a_live_member_that_was_reported_wrongly_hears_so_and_joins_again() -> None:
+    coordinator = two_members(delay_ms=0)
+    coordinator.carry_out(W2_ENDED)
+    beat = Heartbeat("connect", "W2", 2, "1", sequence=9)
+    assert coordinator.heartbeat(beat).error is Error.UNKNOWN_MEMBER_ID
+    coordinator.join("W2")
+    coordinator.settle()
+    assert coordinator.current("W2").assigned.keys() == W2_HAD
+    assert min(coordinator.current("W2").assigned.values()) > 2, "under newer tokens"
+
+
+def test_a_time_ahead_of_the_groups_own_clock_is_not_written_down() -> None:
+    *_, bump = two_members().carry_out(replace(W2_ENDED, ended_ms=SEEN_MS + 60_000)).records
+    assert bump == GroupMetadata(3, CAUSE, SEEN_MS, since_ms=SEEN_MS)
+
+
+def test_a_static_member_whose_process_ended_frees_its_instance_id_for_its_replacement() -> None:
+    coordinator = static_group()
+    had = coordinator.current("S1").assigned.keys()
+    coordinator.carry_out(EndMember("connect", "S1", "1"))
+    reply = coordinator.join("S2", replace(JOIN, instance_id="i", url="http://s", incarnation="2"))
+    assert reply.error is Error.COMPUTE_ASSIGNMENT or reply.error is Error.NONE
+    coordinator.settle()
+    assert coordinator.current("S2").assigned.keys() == had
+
+
+def test_the_end_of_a_process_that_left_for_a_while_is_no_loss() -> None:
+    coordinator = static_group()
+    coordinator.heartbeat(AWAY)
+    assert coordinator.carry_out(EndMember("connect", "S1", "1")).records == ()
+
+
+def test_a_member_that_is_removed_by_force_and_ends_was_removed() -> None:
+    coordinator = two_members()
+    coordinator.carry_out(RemoveMember("connect", "W2", force=True, actor="someone"))
+    records = coordinator.carry_out(W2_ENDED).records
+    cause = Cause(Why.MEMBER_REMOVED, "http://w2")
+    assert records[:2] == GONE
+    assert records[-1] == GroupMetadata(3, cause, SEEN_MS, "someone")
+    assert not any(isinstance(each, Loss) for each in records)
