@@ -1,8 +1,8 @@
 """How long it took to notice what raised an epoch, as far as the log tells.
 
 A request raises the epoch in the moment in which it is taken. Of what is noticed by a timer,
-the log knows when it was due. When a member was last heard of it does not know: heartbeats
-that change nothing are not written.
+the log knows when it was due. When a member was last heard of, and when a process ended, the
+record that raised the epoch says, unless it is an old one, or the group was restarted meanwhile.
 """
 
 from dataclasses import dataclass
@@ -84,11 +84,12 @@ class Detecting:
     def found(self) -> Detection:
         """What is known of the cause."""
         told = {
-            Why.SESSION_EXPIRED: Detection(None, self._last_word_ms),
+            Why.SESSION_EXPIRED: Detection(self._bump.since_ms or None, self._last_word_ms),
             Why.REBALANCE_EXPIRED: Detection(self._last_step_ms, self._last_word_ms),
             Why.DELAY_EXPIRED: Detection(self._due_ms),
             Why.MOVES_DUE: Detection(self._again_at_ms),
             Why.ASSIGNOR_RETRY: Detection(self._retry_at_ms),
             Why.UNKNOWN: Detection(),
         }
-        return told.get(self._bump.cause.why, Detection(self._bump.time_ms))
+        since_ms = self._bump.since_ms or self._bump.time_ms
+        return told.get(self._bump.cause.why, Detection(since_ms))

@@ -40,7 +40,9 @@ class Explanation:
 
     @property
     def total_ms(self) -> int | None:
-        """From the rise of the epoch until everything ran again and every member was there.
+        """From its cause until everything ran again and every member was there.
+
+        Where it is not known when the cause came about, from the rise of the epoch.
 
         None as long as that has not come about, and where another target came first.
         """
@@ -51,7 +53,8 @@ class Explanation:
         if start.until_ms is None and any(each.taker for each in self.handovers):
             return None
         end_ms = max(answer.settled_ms, start.until_ms or 0)
-        return max(0, end_ms - self.chapter.bump.time_ms)
+        bump = self.chapter.bump
+        return max(0, end_ms - (bump.since_ms or bump.time_ms))
 
     def to_json(self) -> Document:
         """Return the explanation in plain data: the chapter's, and what is told beyond it."""

@@ -1,7 +1,8 @@
 """How what a target moved changed hands: asked for, given up, granted, running again.
 
-Followed in the control log from the target on. When the giver stopped is its own word; of
-one that was killed no such word comes, and only when the group gave it up is known.
+Followed in the control log from the target on. When the giver stopped is its own word, or
+that of who saw its process end. Of one that fell silent it is known when it was last heard of,
+and when the group gave it up: it stopped between the two.
 """
 
 from collections import defaultdict
@@ -9,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..events.log.frame import Entry
-from ..events.model import Resource, Resources, RunState
+from ..events.model import Resource, Resources, RunState, Why
 from ..events.records import (
     CurrentAssignment,
+    GroupMetadata,
     MemberMetadata,
     Record,
     TargetAssignment,
@@ -39,6 +41,8 @@ class Handover:
     stopped_ms: int | None = None
     gone_ms: int | None = None
     """When the giver lost its seat, if it did before the resource was granted anew."""
+    silent_ms: int | None = None
+    """When the giver was last heard of, if it lost its seat because it fell silent."""
     revoked_ms: int | None = None
     granted_ms: int | None = None
     running_ms: int | None = None
@@ -65,6 +69,11 @@ class Handover:
         since_ms = self.revoked_ms if self.gone_ms is None else self.gone_ms
         return _between(since_ms, self.up_ms)
 
+    @property
+    def downtime_at_most_ms(self) -> int | None:
+        """From the last word of a giver that fell silent; where the stop is unknown."""
+        return None if self.stopped_ms is not None else _between(self.silent_ms, self.up_ms)
+
     def to_json(self) -> Document:
         """Return the handover in plain data."""
         return {
@@ -82,6 +91,7 @@ class Handover:
             "first_batch_ms": self.first_batch_ms,
             "downtime_ms": self.downtime_ms,
             "downtime_at_least_ms": self.downtime_at_least_ms,
+            "downtime_at_most_ms": self.downtime_at_most_ms,
             "superseded_by": self.superseded_by,
         }
 
@@ -127,6 +137,8 @@ class Handovers:
             self._sit(record, now_ms)
         elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
             self._depart(str(record.key[0]), now_ms)
+        elif isinstance(record, GroupMetadata) and record.since_ms:
+            self._learn_end(record, now_ms)
         elif isinstance(record, TargetAssignment) and not record.error:
             self._aim(record)
 
@@ -154,7 +166,7 @@ class Handovers:
         name = self._names[member_id] = self._name_of(came_back.target_id)
         for resource in self._given[name]:
             if self._found[resource].gone_ms == now_ms:
-                self._found[resource] = replace(self._found[resource], gone_ms=None)
+                self._found[resource] = replace(self._found[resource], gone_ms=None, silent_ms=None)
 
     def _name_of(self, member_id: str) -> str:
         return self._names.get(member_id, member_id)
@@ -202,7 +214,7 @@ class Handovers:
         """Forget how a giver lost its seat before an earlier target gave it the same again."""
         for resource, each in self._found.items():
             if each.giver and resource in record.members.get(each.giver.member_id, ()):
-                self._found[resource] = replace(each, gone_ms=None)
+                self._found[resource] = replace(each, gone_ms=None, silent_ms=None)
 
     def _start_anew(self, granted: Iterable[Resource], before: CurrentAssignment | None) -> None:
         """Forget when a giver stopped what it is granted again before the target."""
@@ -228,6 +240,17 @@ class Handovers:
                 self._found[resource] = replace(each, gone_ms=now_ms)
             if self._is_aimed and _holds(step, resource):
                 self._revoke(resource, now_ms)
+
+    def _learn_end(self, bump: GroupMetadata, now_ms: int) -> None:
+        """Learn since when a giver runs nothing, or is silent, that lost its seat with this."""
+        for resource, each in self._found.items():
+            is_its = each.giver is not None and each.giver.worker == bump.cause.subject
+            if not is_its or each.gone_ms != now_ms or each.stopped_ms is not None:
+                continue
+            if bump.cause.why is Why.PROCESS_ENDED:
+                self._found[resource] = replace(each, stopped_ms=bump.since_ms)
+            elif bump.cause.why is Why.SESSION_EXPIRED:
+                self._found[resource] = replace(each, silent_ms=bump.since_ms)
 
     def _is_awaited(self, each: Handover) -> bool:
         """Tell whether the giver still has to give it up because of this target."""

@@ -25,7 +25,7 @@ from prometheus_client.registry import Collector
 from ..events.group import Group
 from ..events.model import GroupState, MemberState, Resource, Resources, Why
 from .progress import Progress
-from .views import assigned, connector_names, parked, run_states, unplaceable
+from .views import assigned, awaited, connector_names, parked, run_states, unplaceable
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # as many series again, for nobody
 
@@ -170,7 +170,7 @@ def _states(groups: _Groups) -> Iterator[Metric]:
         now = each.group.state
         for known in GroupState:
             state.add_metric([group_id, known.value.lower()], float(known is now))
-        seats = [member.current.state for member in each.group.members.values()]
+        seats = [member.state for member in each.group.members.values()]
         for seat in MemberState:
             members.add_metric([group_id, seat.name.lower()], seats.count(seat))
     yield from (state, members)
@@ -182,6 +182,7 @@ def _resources(groups: _Groups) -> Iterator[Metric]:
         "configured": "Connectors and tasks that the group is to run.",
         "assigned": "Configured connectors and tasks that a member holds.",
         "parked": "Connectors and tasks left unassigned on purpose until a deadline.",
+        "awaited": "Connectors and tasks kept for members that left for a while.",
         "unplaceable": "Connectors and tasks that no member can take.",
     }
     for name, text in told.items():
@@ -212,6 +213,8 @@ def _selected(group: Group, name: str) -> Resources:
             return assigned(group)
         case "parked":
             return parked(group)
+        case "awaited":
+            return awaited(group)
         case _:
             return unplaceable(group)
 
@@ -281,6 +284,11 @@ def _progress(groups: _Groups) -> Iterator[Metric]:
     last = _gauge(
         "connector_last_commit_timestamp_seconds", "When a batch was committed last.", *labels
     )
+    lag = _gauge(
+        "connector_lag_bytes",
+        "Bytes that were left to read when the tasks planned their last batches.",
+        *labels,
+    )
     for each in groups:
         for connector, progress in each.progress.items():
             values = [each.group.group_id, connector]
@@ -291,7 +299,9 @@ def _progress(groups: _Groups) -> Iterator[Metric]:
             waiting.add_metric(values, progress.unpublished)
             if progress.last_commit_ms:
                 last.add_metric(values, progress.last_commit_ms / _MS)
-    yield from (rows_in, rows_out, out, batches, waiting, last)
+                if progress.lag is not None:
+                    lag.add_metric(values, progress.lag.bytes)
+    yield from (rows_in, rows_out, out, batches, waiting, last, lag)
 
 
 def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:

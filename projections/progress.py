@@ -1,11 +1,17 @@
-"""How far the work has come, as the offset log tells: rows, batches and bytes of each task."""
+"""How far the work has come, as the offset log tells: rows, batches, bytes and lag of each task."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 from ..events.codec import TYPES, decode
 from ..events.keys import pack_key
 from ..events.log.store import LogFile
-from ..events.records import Committed, TaskProgress
+from ..events.model import Lag
+from ..events.records import Committed, Record, TaskProgress
+
+NO_LAG: Final = Lag(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +19,8 @@ class Progress:
     """All that one task, or a connector's tasks together, ever committed.
 
     `last_commit_ms` is wall clock; `unpublished` counts the batches that are committed but
-    not yet known to be in place.
+    not yet known to be in place. `lag` is what was left to read when the last batch was planned,
+    None where a task's source cannot tell.
     """
 
     batches: int = 0
@@ -22,29 +29,64 @@ class Progress:
     bytes_out: int = 0
     last_commit_ms: int = 0
     unpublished: int = 0
+    lag: Lag | None = NO_LAG
 
-    def plus(self, task: TaskProgress) -> "Progress":
-        """Return this progress with that of one more task."""
+    def plus(self, other: "Progress") -> "Progress":
+        """Return this progress and another together."""
         return Progress(
-            self.batches + task.batches,
-            self.rows_in + task.rows_in,
-            self.rows_out + task.rows_out,
-            self.bytes_out + task.bytes_out,
-            max(self.last_commit_ms, task.time_ms),
-            self.unpublished,
+            self.batches + other.batches,
+            self.rows_in + other.rows_in,
+            self.rows_out + other.rows_out,
+            self.bytes_out + other.bytes_out,
+            max(self.last_commit_ms, other.last_commit_ms),
+            self.unpublished + other.unpublished,
+            _sum(self.lag, other.lag),
         )
 
 
-def connector_progress(log: LogFile, connector: str) -> Progress:
-    """Return the progress of a connector's tasks together; raises `LogError`."""
-    waiting = len(log.scan(TYPES[Committed][0], pack_key((connector,))))
-    total = Progress(unpublished=waiting)
-    for task in _scan(log, connector):
-        total = total.plus(task)
+def connector_progress(log: LogFile, connector: str, tasks: Container[int]) -> Progress:
+    """Return the progress of a connector's tasks together; raises `LogError`, `CodecError`.
+
+    `tasks` are those of its present split: others did their part, and have nothing left to read.
+    """
+    total = Progress()
+    for task, progress in task_progress(log, connector).items():
+        total = total.plus(progress if task in tasks else replace(progress, lag=NO_LAG))
     return total
 
 
-def _scan(log: LogFile, connector: str) -> list[TaskProgress]:
-    entries = log.scan(TYPES[TaskProgress][0], pack_key((connector,)))
-    found = (decode(entry) for entry in entries)
-    return [each for each in found if isinstance(each, TaskProgress)]
+def task_progress(log: LogFile, connector: str) -> Mapping[int, Progress]:
+    """Return the progress of each task that ever committed; raises `LogError`, `CodecError`."""
+    waiting = Counter(
+        record.commit.commit_id.task
+        for record in _scan(log, Committed, connector)
+        if isinstance(record, Committed)
+    )
+    told = {
+        record.last.task: _of_task(record, waiting.pop(record.last.task, 0))
+        for record in _scan(log, TaskProgress, connector)
+        if isinstance(record, TaskProgress)
+    }
+    return told | {task: Progress(unpublished=count) for task, count in waiting.items()}
+
+
+def _of_task(record: TaskProgress, unpublished: int) -> Progress:
+    return Progress(
+        record.batches,
+        record.rows_in,
+        record.rows_out,
+        record.bytes_out,
+        record.time_ms,
+        unpublished,
+        record.lag,
+    )
+
+
+def _scan(log: LogFile, kind: type, connector: str) -> list[Record | None]:
+    return [decode(entry) for entry in log.scan(TYPES[kind][0], pack_key((connector,)))]
+
+
+def _sum(one: Lag | None, other: Lag | None) -> Lag | None:
+    if one is None or other is None:
+        return None
+    return Lag(one.ranges + other.ranges, one.bytes + other.bytes)

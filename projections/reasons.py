@@ -13,7 +13,13 @@ from ..events.placement import ANYWHERE, placement_in
 from ..events.records import GroupMetadata, MemberMetadata
 
 _DEPARTURES = frozenset(
-    {Why.MEMBER_LEFT, Why.SESSION_EXPIRED, Why.REBALANCE_EXPIRED, Why.MEMBER_REMOVED}
+    {
+        Why.MEMBER_LEFT,
+        Why.SESSION_EXPIRED,
+        Why.PROCESS_ENDED,
+        Why.REBALANCE_EXPIRED,
+        Why.MEMBER_REMOVED,
+    }
 )
 
 

@@ -15,6 +15,7 @@ from ..events.model import Cause, Grants, Resource, Resources, RunState
 from ..events.records import GroupMetadata, Loss, Operator
 from ..events.tokens import token_of
 from .moves import BATCHES_RUN
+from .progress import Progress
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 Document = dict[str, Json]
@@ -67,7 +68,10 @@ def doing(group: Group, resource: Resource) -> Doing:
 
 
 def _wait(group: Group, resource: Resource) -> str:
-    """Return until when a resource waits for the worker that had it, nothing if it does not."""
+    """Return for whom a resource waits, and until when if that is known; nothing if it does not."""
+    heir = group.members.get(group.heirs.get(resource, ""))
+    if heir is not None and heir.is_away:
+        return f"{worker_of(heir)} left for a while, and its place is kept for its return"
     due_ms = group.schedule.parked.get(resource)
     if due_ms is None or resource in group.schedule.fired:
         return ""
@@ -101,6 +105,32 @@ def connector_status(group: Group, name: str, kind: str) -> Document:
 def task_status(group: Group, name: str, number: int) -> Document:
     """Return Connect's `TaskState` of one task."""
     return {"id": number, **doing(group, Resource(name, number)).to_json()}
+
+
+def connector_progress(group: Group, name: str, found: Mapping[int, Progress]) -> Document:
+    """Return how far each task has come: rows, bytes and batches that count, and what is left.
+
+    Times are wall clock, in milliseconds, null before the first commit. `lag` is what the source
+    held beyond the last batch when that was planned, null where that is not known.
+    """
+    tasks: list[Json] = [
+        {"id": number, **_progress(found.get(number, Progress(lag=None)))}
+        for number in task_numbers(group, name)
+    ]
+    return {"name": name, "tasks": tasks}
+
+
+def _progress(progress: Progress) -> Document:
+    lag = progress.lag
+    return {
+        "rows_in": progress.rows_in,
+        "rows_out": progress.rows_out,
+        "bytes_out": progress.bytes_out,
+        "batches": progress.batches,
+        "unpublished": progress.unpublished,
+        "last_commit_ms": progress.last_commit_ms or None,
+        "lag": {"ranges": lag.ranges, "bytes": lag.bytes} if lag else None,
+    }
 
 
 def run_states(group: Group, name: str) -> dict[RunState, int]:
@@ -138,6 +168,7 @@ def group_view(group: Group) -> Document:
         "target": _target(group),
         "configured": _resources(group.configured),
         "unassigned": _resources(group.configured - group.holders.keys()),
+        "awaited": _resources(awaited(group)),
         "parked": [
             {**_resource(each), "deadline_ms": due, "fired": each in group.schedule.fired}
             for each, due in sorted(group.schedule.parked.items())
@@ -168,7 +199,7 @@ def member_view(group: Group, member: Member) -> Document:
         "rack": metadata.rack,
         "tags": sorted(able.tags),
         "capacity": able.capacity,
-        "state": current.state.name,
+        "state": member.state.name,
         "member_epoch": current.member_epoch,
         "assigned": _grants(current.assigned),
         "pending_revocation": _grants(current.pending),
@@ -187,6 +218,13 @@ def assigned(group: Group) -> Resources:
 def parked(group: Group) -> Resources:
     """Return what is left out on purpose until a deadline that has not come yet."""
     return frozenset(group.schedule.parked) - group.schedule.fired
+
+
+def awaited(group: Group) -> Resources:
+    """Return the configured resources that nobody runs, kept for members that are away."""
+    shares = (group.share_of(member_id) for member_id in group.away)
+    kept = (resource for share in shares for resource in share)
+    return frozenset(kept).intersection(group.configured) - group.holders.keys()
 
 
 def unplaceable(group: Group) -> Resources:

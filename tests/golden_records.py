@@ -13,6 +13,7 @@ from fairlead.events.model import (
     Cause,
     Commit,
     CommitId,
+    Lag,
     Manifest,
     MemberState,
     Resource,
@@ -42,13 +43,14 @@ JUST_B0 = {"connectors": [], "tasks": [{"connector": "B", "tasks": [0]}]}
 
 WRITTEN: list[Golden] = [
     Golden(
-        records.GroupMetadata(3, Cause(Why.MEMBER_JOINED, "http://w1"), 9, "someone"),
+        records.GroupMetadata(3, Cause(Why.MEMBER_JOINED, "http://w1"), 9, "someone", 8),
         b"",
         {
             "group_epoch": 3,
             "cause": {"why": "member-joined", "subject": "http://w1"},
             "time_ms": 9,
             "actor": "someone",
+            "since_ms": 8,
         },
     ),
     Golden(
@@ -91,6 +93,7 @@ WRITTEN: list[Golden] = [
             "client_host": "",
             "session_timeout_ms": 10_000,
             "succession": {"returns": 2, "target_id": "W0", "assignment_epoch": 1},
+            "node": "",
         },
     ),
     Golden(
@@ -210,6 +213,7 @@ WRITTEN: list[Golden] = [
                 (Advance({"path": "a"}, None, {"row": 8}),),
                 Manifest("/out", "s", 8, 80, 1),
                 10,
+                Lag(3, 300),
             ),
             9,
         ),
@@ -220,10 +224,11 @@ WRITTEN: list[Golden] = [
             "manifest": {"root": "/out", "staging": "s", "rows": 8, "bytes": 80, "files": 1},
             "rows_in": 10,
             "time_ms": 9,
+            "lag": {"ranges": 3, "bytes": 300},
         },
     ),
     Golden(
-        records.TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9),
+        records.TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100)),
         b"A\x001\0",
         {
             "last": WIRE_ID,
@@ -232,6 +237,7 @@ WRITTEN: list[Golden] = [
             "rows_out": 32,
             "bytes_out": 320,
             "time_ms": 9,
+            "lag": {"ranges": 1, "bytes": 100},
         },
     ),
     Golden(
@@ -242,6 +248,16 @@ WRITTEN: list[Golden] = [
 ]
 
 EARLIER: list[Golden] = [
+    Golden(
+        records.GroupMetadata(3, Cause(Why.MEMBER_JOINED, "http://w1"), 9, "someone"),
+        b"",
+        {
+            "group_epoch": 3,
+            "cause": {"why": "member-joined", "subject": "http://w1"},
+            "time_ms": 9,
+            "actor": "someone",
+        },
+    ),
     Golden(
         records.MemberMetadata(
             "W1", "p", 2, 60_000, (Assignor("balanced", 0, 2, 1, 3, b"x"),), url="http://w1"

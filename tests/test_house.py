@@ -48,6 +48,7 @@ KNOWN_ONLY_TO = {
     "fastapi": REST,
     "starlette": REST,
     "uvicorn": REST,
+    "h11": REST,
     "pydantic": (*REST, "runtime/config/*.py"),
     "pydantic_core": (*REST, "runtime/config/*.py"),
     "httpx": CLI,

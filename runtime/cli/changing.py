@@ -11,7 +11,7 @@ from typing import Annotated, Final, cast
 import typer
 
 from .client import Refused, client_of
-from .documents import text
+from .documents import inner, text, texts
 from .options import There, takes
 from .outcome import Failed, Misused
 from .printing import say
@@ -48,13 +48,15 @@ def create(
     client = client_of(place)
     for name, config in connectors:
         try:
-            client.post("connectors", body={"name": name, "config": config})
+            told = client.post("connectors", body={"name": name, "config": config})
         except Refused as refused:
             if len(connectors) == 1:
                 raise
             rest = f"{file}: nothing of what comes after {name} was sent"
             raise Failed(f"connector {name} was not created: {refused}\n{rest}") from None
         say(f"connector {name} created")
+        for warning in texts(inner(told, "warnings")):
+            say(f"warning: {name}: {warning}")
 
 
 @takes(There)

@@ -158,7 +158,10 @@ def _down(each: Document) -> str:
     """Return for how long nobody ran a resource, as far as the log tells."""
     exactly = _seconds(inner(each, "downtime_ms"))
     at_least = _seconds(inner(each, "downtime_at_least_ms"))
-    return exactly or (f"at least {at_least}" if at_least else "")
+    at_most = _seconds(inner(each, "downtime_at_most_ms"))
+    if exactly or not at_least:
+        return exactly
+    return f"{at_least} to {at_most}" if at_most else f"at least {at_least}"
 
 
 def _cause(each: Document) -> str:

@@ -17,6 +17,7 @@ ABOUT_WORKERS: Final = frozenset(
         Why.MEMBER_JOINED,
         Why.MEMBER_LEFT,
         Why.SESSION_EXPIRED,
+        Why.PROCESS_ENDED,
         Why.REBALANCE_EXPIRED,
         Why.MEMBER_REMOVED,
         Why.ASSIGNORS_CHANGED,
@@ -182,6 +183,7 @@ def _progress(_: Narrator, record: records.TaskProgress) -> str:
     return (
         f"{Resource(record.last.connector, record.last.task)} in all: {record.batches} batches,"
         f" {record.rows_in} rows in, {record.rows_out} rows out, {record.bytes_out} bytes"
+        + (f", {record.lag.bytes} bytes still to read" if record.lag else "")
     )
 
 

@@ -35,7 +35,7 @@ RUN, LOOK, CHANGE = "Run", "Look", "Change"
 app = typer.Typer(
     name=PROGRAM,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -62,6 +62,7 @@ def group(found: object) -> list[Section]:
         ("Assignor's error", text(target, "error")),
         ("Configured", short_form(documents(inner(found, "configured")))),
         ("Unassigned", short_form(documents(inner(found, "unassigned")))),
+        ("Kept for who is away", short_form(documents(inner(found, "awaited")))),
         (
             "Parked",
             "; ".join(

@@ -1,6 +1,19 @@
 """Moments of the wall clock, as people and programs both read them."""
 
+import time
 from datetime import UTC, datetime
+from typing import Final
+
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
+
+
+def age(time_ms: object) -> str:
+    """Return how long ago a moment was, in its largest whole unit: `5m ago`."""
+    if not isinstance(time_ms, int):
+        return ""
+    seconds = max(0, int(time.time() - time_ms / 1000))
+    unit, size = next((each for each in _UNITS if seconds >= each[1]), ("s", 1))
+    return f"{seconds // size}{unit} ago"
 
 
 def moment(time_ms: object) -> str:

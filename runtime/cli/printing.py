@@ -22,6 +22,9 @@ WIDTH: Final = 100
 ENDLESS: Final = 100_000
 """Columns of a table where there is none: a row is a line there, for programs to search."""
 
+BRIEF: Final = 60
+"""Characters of a brief cell on a terminal."""
+
 GAP: Final = 2
 """Spaces between columns."""
 
@@ -35,11 +38,13 @@ STYLES: Final = {
     "running": "green",
     "healthy": "green",
     "unhealthy": "bold red",
+    "degraded": "yellow",
     "sound": "green",
     "FAILED": "bold red",
     "unsound": "bold red",
     "missing": "bold red",
     "backing-off": "red",
+    "ended": "red",
     "UNASSIGNED": "yellow",
     "RESTARTING": "yellow",
     "starting": "yellow",
@@ -61,7 +66,8 @@ class Table:
 
     Cells are folded where the terminal is too narrow, those of a `rigid` first column last.
     Where `folded` names columns, those of all others last; and where even that would leave
-    nothing of them, each row is told as facts.
+    nothing of them, each row is told as facts. Cells of `brief` columns are cut on a terminal;
+    programs, and people who read a pipe's end, get them whole.
     """
 
     columns: Sequence[str]
@@ -70,6 +76,7 @@ class Table:
     title: str = ""
     rigid: bool = False
     folded: Collection[str] = ()
+    brief: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +159,15 @@ def _print_table(console: "Console", section: Table) -> None:
     for number, column in enumerate(section.columns):
         is_rigid = column not in section.folded if section.folded else section.rigid and not number
         table.add_column(column, overflow="fold", no_wrap=is_rigid)
+    cut = [console.width != ENDLESS and column in section.brief for column in section.columns]
     for row in section.rows:
-        table.add_row(*(Text(plain(cell), style=STYLES.get(cell, "")) for cell in row))
+        cells = (_brief(cell) if brief else cell for cell, brief in zip(row, cut, strict=True))
+        table.add_row(*(Text(plain(cell), style=STYLES.get(cell, "")) for cell in cells))
     console.print(table)
+
+
+def _brief(cell: str) -> str:
+    return cell if len(cell) <= BRIEF else cell[: BRIEF - 1] + "…"
 
 
 def _width(section: Table) -> int:

@@ -1,17 +1,23 @@
 """`status`, `get` and `describe`: what a cluster says of itself."""
 
+from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
 from . import member_tables, tables
 from .client import Client, Refused, client_of
-from .documents import Document, document, documents, listed, text
+from .documents import Document, document, documents, inner, listed, text
 from .options import ReadThere, takes
 from .outcome import Failed
 from .printing import Section, show
+
+RESTING: Final = frozenset({"PAUSED", "STOPPED"})
+"""States that somebody asked for."""
+
+BACKING_OFF: Final = "backing-off"
 
 
 class Listed(StrEnum):
@@ -81,6 +87,7 @@ def status(place: ReadThere) -> None:
         "connectors": expanded,
         "tasks": tables.task_list(expanded),
     }
+    found = {**found, "health": _condition(found)}
     show(place.output, found, tables.status(found))
 
 
@@ -91,13 +98,41 @@ def _health(client: Client) -> object:
         return {"status": "unhealthy", "message": str(unwell)}
 
 
+def _condition(found: Document) -> Document:
+    """Return the health of the cluster, which is degraded while anything failed or waits."""
+    health = document(found["health"])
+    runs: list[object] = [
+        *(inner(each, "status", "connector") for each in document(found["connectors"]).values()),
+        *documents(found["tasks"]),
+    ]
+    troubles = Counter(trouble for each in runs if (trouble := _trouble(each)))
+    processes = listed(inner(found, "workers"), "workers")
+    down = sum(text(each, "process", "state") == BACKING_OFF for each in processes)
+    if down:
+        troubles["worker processes down"] = down
+    if not troubles or text(health, "status") != "healthy":
+        return health
+    told = ", ".join(f"{count} {what}" for what, count in sorted(troubles.items()))
+    message = f"{text(health, 'message')}; of its connectors, tasks and workers: {told}"
+    return {**health, "status": "degraded", "message": message}
+
+
+def _trouble(status: object) -> str:
+    """Return in what way a connector or a task does not simply run; nothing if it does."""
+    state = text(status, "state")
+    if state == "RUNNING":
+        return "RUNNING, but waiting" if text(status, "reason") else ""
+    return "" if state in RESTING else state
+
+
 def _connectors(client: Client) -> object:
-    return client.get("connectors", expand=("status", "info"))
+    return client.get("connectors", expand=("status", "info", "progress"))
 
 
 def _connector(client: Client, name: str) -> object:
     info = document(client.get("connectors", name))
-    return {**info, "status": client.get("connectors", name, "status")}
+    status, progress = (client.get("connectors", name, each) for each in ("status", "progress"))
+    return {**info, "status": status, "progress": progress}
 
 
 def _group(client: Client, name: str) -> object:

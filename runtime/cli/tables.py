@@ -1,21 +1,22 @@
 """What a cluster answers, as tables: Connect's documents, the list of groups, all at a glance."""
 
 from collections import Counter
-from collections.abc import Iterator
 
-from .documents import document, documents, inner, listed, text
+from rich.filesize import decimal
+
+from .documents import document, documents, inner, listed, text, texts
 from .member_tables import workers
+from .moments import age
 from .printing import Facts, Section, Table
 from .words import worker_name
-
-REASON_CHARACTERS = 60
 
 
 def connectors(found: object) -> list[Section]:
     """Return the table of `/connectors?expand=status&expand=info`."""
     rows = [_connector_row(name, entry) for name, entry in sorted(document(found).items())]
-    columns = ("NAME", "TYPE", "STATE", "WORKER", "TASKS", "CLASS")
-    return [Table(columns, rows, "no connectors: add one with `fairlead create -f FILE`")]
+    columns = ("NAME", "TYPE", "STATE", "WORKER", "TASKS", "CLASS", "REASON")
+    empty = "no connectors: add one with `fairlead create -f FILE`"
+    return [Table(columns, rows, empty, brief=("REASON",))]
 
 
 def tasks(found: object) -> list[Section]:
@@ -25,26 +26,43 @@ def tasks(found: object) -> list[Section]:
             f"{text(each, 'connector')}-{text(each, 'task')}",
             text(each, "state"),
             worker_name(text(each, "worker_id")),
-            _reason(_why(each)),
+            text(each, "progress", "rows_out"),
+            text(each, "progress", "batches"),
+            _lag(inner(each, "progress", "lag")),
+            age(inner(each, "progress", "last_commit_ms")),
+            _reason(each),
         )
         for each in documents(found)
     ]
-    return [Table(("TASK", "STATE", "WORKER", "REASON"), rows, "no tasks")]
-
-
-def _why(status: object) -> str:
-    """Return why something failed, or what it waits for."""
-    return text(status, "trace") or text(status, "reason")
+    columns = ("TASK", "STATE", "WORKER", "ROWS", "BATCHES", "LAG", "LAST COMMIT", "REASON")
+    return [Table(columns, rows, "no tasks", folded=("REASON",), brief=("REASON",))]
 
 
 def task_list(found: object) -> list[dict[str, object]]:
-    """Return the tasks of all connectors of `/connectors?expand=status`, one document each."""
+    """Return the tasks of all connectors of `/connectors?expand=status`, one document each.
+
+    With `expand=progress` each holds its `progress`.
+    """
     listed: list[dict[str, object]] = []
     for name, entry in sorted(document(found).items()):
+        progress = {
+            each.get("id"): {key: value for key, value in each.items() if key != "id"}
+            for each in documents(inner(entry, "progress", "tasks"))
+        }
         for task in documents(inner(entry, "status", "tasks")):
             rest = {key: value for key, value in task.items() if key != "id"}
-            listed.append({"connector": name, "task": task.get("id"), **rest})
+            number = task.get("id")
+            told = {"progress": progress[number]} if number in progress else {}
+            listed.append({"connector": name, "task": number, **rest, **told})
     return listed
+
+
+def _lag(found: object) -> str:
+    """Return what is left to read: bytes where there are any, else how many ranges."""
+    ranges, size = inner(found, "ranges"), inner(found, "bytes")
+    if not isinstance(ranges, int) or not isinstance(size, int):
+        return ""
+    return decimal(size) if size or not ranges else f"{ranges} ranges"
 
 
 def groups(found: object) -> list[Section]:
@@ -98,7 +116,7 @@ def connector(found: object) -> list[Section]:
     status = inner(found, "status")
     config = document(inner(found, "config"))
     name = text(found, "name")
-    parts = task_list({name: {"status": status}})
+    parts = task_list({name: {"status": status, "progress": inner(found, "progress")}})
     traces = [
         (f"{text(each, 'connector')}-{text(each, 'task')}", text(each, "trace"))
         for each in parts
@@ -115,6 +133,7 @@ def connector(found: object) -> list[Section]:
                     "Reason",
                     text(status, "connector", "trace") or text(status, "connector", "reason"),
                 ),
+                *(("Warning", each) for each in texts(inner(found, "warnings"))),
             )
         ),
         Facts([(key, text(config, key)) for key in sorted(config)], "Config"),
@@ -154,7 +173,8 @@ def status(found: object) -> list[Section]:
         *workers(inner(found, "workers")),
         *_troubles(found),
         *connectors(inner(found, "connectors")),
-        *_left_out(inner(found, "connectors")),
+        *tasks(inner(found, "tasks")),
+        *_warnings(inner(found, "connectors")),
     ]
 
 
@@ -172,21 +192,14 @@ def _troubles(found: object) -> list[Section]:
     return [Table(("TROUBLE", "REASON"), rows, title="Troubles")] if rows else []
 
 
-def _left_out(found: object) -> list[Section]:
-    """Return why what nobody has is left out, or waits; nothing if there is no such thing."""
+def _warnings(found: object) -> list[Section]:
+    """Return what is strange about the configs of connectors; nothing if nothing is."""
     rows = [
-        (f"{name}{suffix}", text(part, "reason"))
+        (name, warning)
         for name, entry in sorted(document(found).items())
-        for suffix, part in _parts(inner(entry, "status"))
-        if text(part, "state") == "UNASSIGNED" and text(part, "reason")
+        for warning in texts(inner(entry, "status", "warnings"))
     ]
-    return [Table(("UNASSIGNED", "REASON"), rows, title="Unassigned")] if rows else []
-
-
-def _parts(status: object) -> Iterator[tuple[str, object]]:
-    """Yield a connector's own status, and those of its tasks, each with its name's end."""
-    yield "", inner(status, "connector")
-    yield from ((f"-{text(each, 'id')}", each) for each in documents(inner(status, "tasks")))
+    return [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")] if rows else []
 
 
 def _connector_row(name: str, entry: object) -> tuple[str, ...]:
@@ -198,12 +211,14 @@ def _connector_row(name: str, entry: object) -> tuple[str, ...]:
         worker_name(text(entry, "status", "connector", "worker_id")),
         f"{states.count('RUNNING')}/{len(states)}",
         text(entry, "info", "config", "connector.class").rpartition(".")[2],
+        _reason(inner(entry, "status", "connector")),
     )
 
 
-def _reason(trace: str) -> str:
-    line = next((each for each in trace.splitlines() if each.strip()), "")
-    return line if len(line) <= REASON_CHARACTERS else line[: REASON_CHARACTERS - 1] + "…"
+def _reason(status: object) -> str:
+    """Return in a line why something failed, or what it waits for."""
+    why = text(status, "trace") or text(status, "reason")
+    return next((each for each in why.splitlines() if each.strip()), "")
 
 
 def _heading(member: str) -> str:

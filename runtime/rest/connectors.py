@@ -1,5 +1,6 @@
 """What is read of connectors, in Connect's shapes."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -10,7 +11,9 @@ from ...events.model import Resource
 from ...events.records import ConnectorConfig
 from ...projections import views
 from ..config.secrets import shown
+from .configs import warnings_of
 from .errors import ApiError, not_found
+from .logs import GroupLogs
 from .service import Served, Service
 
 router = APIRouter(tags=["connectors"])
@@ -18,13 +21,13 @@ router = APIRouter(tags=["connectors"])
 
 @router.get("/connectors")
 def list_connectors(service: Served, expand: Annotated[list[str], Query()] = []) -> JSONResponse:  # noqa: B006  # never changed
-    """List the connectors; `expand=status` and `expand=info` tell more of each."""
+    """List the connectors; `expand` with status, info and progress tells more of each."""
     with service.logs.reading(service.group_id) as logs:
         group = logs.group
         names = views.connector_names(group)
         if not expand:
             return JSONResponse(names)
-        return JSONResponse({name: _expanded(service, group, name, expand) for name in names})
+        return JSONResponse({name: _expanded(service, logs, name, expand) for name in names})
 
 
 @router.get("/connectors/{connector}")
@@ -46,8 +49,16 @@ def get_config(service: Served, connector: str) -> JSONResponse:
 def get_status(service: Served, connector: str) -> JSONResponse:
     """Tell what a connector and its tasks do, and where."""
     with service.logs.reading(service.group_id) as logs:
-        kind = service.kind_of(existing(logs.group, connector).config)
-        return JSONResponse(views.connector_status(logs.group, connector, kind))
+        existing(logs.group, connector)
+        return JSONResponse(status(service, logs.group, connector))
+
+
+@router.get("/connectors/{connector}/progress")
+def get_progress(service: Served, connector: str) -> JSONResponse:
+    """Tell how far each task has come: rows, batches, last commit, and what is left to read."""
+    with service.logs.reading(service.group_id) as logs:
+        existing(logs.group, connector)
+        return JSONResponse(_progress(logs, connector))
 
 
 @router.get("/connectors/{connector}/tasks")
@@ -86,17 +97,39 @@ def existing(group: Group, name: str) -> ConnectorConfig:
 def info(service: Service, group: Group, name: str) -> views.Document:
     """Return Connect's `ConnectorInfo` of an existing connector, without its secrets."""
     config = group.connectors[name].config
-    return views.connector_info(group, name, service.kind_of(config), shown(config))
+    told = views.connector_info(group, name, service.kind_of(config), shown(config))
+    return _with_warnings(service, config, told)
 
 
-def _expanded(service: Service, group: Group, name: str, expand: list[str]) -> views.Document:
+def status(service: Service, group: Group, name: str) -> views.Document:
+    """Return Connect's `ConnectorStateInfo` of an existing connector."""
+    config = group.connectors[name].config
+    told = views.connector_status(group, name, service.kind_of(config))
+    return _with_warnings(service, config, told)
+
+
+def _with_warnings(
+    service: Service, config: Mapping[str, str], told: views.Document
+) -> views.Document:
+    """Add what is strange about a config, if anything is: the reply is Connect's otherwise."""
+    warnings = warnings_of(service.plugins, config)
+    return {**told, "warnings": warnings} if warnings else told
+
+
+def _expanded(service: Service, logs: GroupLogs, name: str, expand: list[str]) -> views.Document:
     told: views.Document = {}
+    group = logs.group
     if "status" in expand:
-        kind = service.kind_of(group.connectors[name].config)
-        told["status"] = views.connector_status(group, name, kind)
+        told["status"] = status(service, group, name)
     if "info" in expand:
         told["info"] = info(service, group, name)
+    if "progress" in expand:
+        told["progress"] = _progress(logs, name)
     return told
+
+
+def _progress(logs: GroupLogs, name: str) -> views.Document:
+    return views.connector_progress(logs.group, name, logs.task_progress(name))
 
 
 def _being_deleted(name: str) -> ApiError:

@@ -1,6 +1,7 @@
 """Groups, their members, and the worker processes of this node."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
@@ -39,7 +40,8 @@ def get_group(service: Served, group: str) -> JSONResponse:
 async def list_workers(service: Served) -> JSONResponse:
     """List the members of all groups, and the worker processes of this node.
 
-    A worker is both once it has joined. Without the supervisor `processes_known` is false, and
+    A worker is both once it has joined. A member whose process has ended, and whose place a later
+    process has taken, is told as `ended`. Without the supervisor `processes_known` is false, and
     only the members are told.
     """
     try:
@@ -76,8 +78,15 @@ def _worker(
         "group_id": group.group_id if group else None,
         "member": views.member_view(group, member) if group and member else None,
         "order": _order(group, member) if group and member else None,
-        "process": process_view(process) if process else None,
+        "process": _process(process, member) if process else None,
     }
+
+
+def _process(process: ProcessView, member: Member | None) -> views.Document:
+    if member is None or process.member_id in {"", member.member_id}:
+        return process_view(process)
+    ended = replace(process, pid=None, state="ended", detail="another process is this worker now")
+    return process_view(ended)
 
 
 def _order(group: Group, member: Member) -> views.Document | None:

@@ -6,7 +6,7 @@ of its own, and reads apart from the lock.
 """
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -20,9 +20,9 @@ from ...projections.chronicle import Chronicle
 from ...projections.downtimes import Downtimes, Measured
 from ...projections.follow import Follower
 from ...projections.metrics import GroupFigures, LogFigures
-from ...projections.progress import Progress, connector_progress
+from ...projections.progress import Progress, connector_progress, task_progress
 from ...projections.rebalances import Rebalances
-from ...projections.views import connector_names
+from ...projections.views import connector_names, task_numbers
 
 LOGGER = logging.getLogger(__name__)
 _BLOCK_BYTES = 512
@@ -58,7 +58,14 @@ class GroupLogs:
     def progress(self, connector: str) -> Progress:
         """Return how far a connector's tasks have come; raises `LogError`, `CodecError`."""
         offsets = self._offset_log()
-        return Progress() if offsets is None else connector_progress(offsets, connector)
+        if offsets is None:
+            return Progress()
+        return connector_progress(offsets, connector, task_numbers(self.group, connector))
+
+    def task_progress(self, connector: str) -> Mapping[int, Progress]:
+        """Return how far each task has come; raises `LogError`, `CodecError`."""
+        offsets = self._offset_log()
+        return {} if offsets is None else task_progress(offsets, connector)
 
     def figures(self) -> GroupFigures:
         """Return what is measured of the group; raises `LogError`, `CodecError`."""

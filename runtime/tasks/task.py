@@ -202,7 +202,7 @@ class Task:
         self._memory.next_batch += 1
         with clock.phase("run"):
             staged = self._stage(Batch(pipeline, plan, commit_id))
-        commit = Commit(commit_id, plan.advances, staged.manifest, staged.rows_in)
+        commit = Commit(commit_id, plan.advances, staged.manifest, staged.rows_in, plan.lag)
         with clock.phase("commit"):
             self._memory.unsettled = commit
             self._settle(pipeline)

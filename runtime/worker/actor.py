@@ -34,6 +34,7 @@ from ...events.model import Resource, Resources
 from ...projections.follow import Follower
 from ..node.spec import (
     AssignorAt,
+    EngineRuns,
     GroupAt,
     Leave,
     StartWorker,
@@ -212,7 +213,7 @@ class WorkerActor(Actor):
         self._group = news.address
         self._computing.drop()
         self._ledger.lose()
-        self._obey(self._membership.reconnected(now_ms))
+        self._obey(self._membership.reconnected(now_ms, news.coordinator_epoch))
 
     def _assignor_moved(self, news: AssignorAt, now_ms: int) -> None:
         self._to_group(self._talk.moved(news, self._membership.member_epoch, now_ms))
@@ -255,7 +256,8 @@ class WorkerActor(Actor):
         self._watchdog = Watchdog()
         self._tie = Tie(order.tied_to)
         self._is_up = True
-        self.send(supervisor, WorkerUp(order.name, os.getpid(), member_id))
+        incarnation = self._membership.identity.incarnation
+        self.send(supervisor, WorkerUp(order.name, os.getpid(), member_id, incarnation))
         self._waits_to_join = True
         if order.assignor is not None:
             self._assignor_moved(order.assignor, _steady_ms())
@@ -372,6 +374,8 @@ class WorkerActor(Actor):
         """Have the engine started again if it went down; tell assignors once it is warm."""
         if self._care is not None:
             self._care.look(now_ms)
+            if (pid := self._care.new_pid()) is not None:
+                self.send(self._supervisor, EngineRuns(self._order.name, pid))
             self._talk.tell_warmth(is_warm=self._care.is_warm)
             self._join_if_ready(now_ms)
 

@@ -17,6 +17,7 @@ class EngineCare:
         self.engine = engine
         self.is_warm = False
         """Once warm counts as warm: what runs here waits for a new engine rather than moves."""
+        self._known_pid: int | None = None
         self._open_at_ms = 0
         self._backoff_ms = BACKOFF_MS
 
@@ -30,3 +31,10 @@ class EngineCare:
             self._open_at_ms = now_ms + self._backoff_ms
             self._backoff_ms = min(2 * self._backoff_ms, BACKOFF_MAX_MS)
             self.engine.open()
+
+    def new_pid(self) -> int | None:
+        """Return the process id of the engine's driver, once for each driver."""
+        pid = self.engine.pid
+        is_new = pid is not None and pid != self._known_pid
+        self._known_pid = pid
+        return pid if is_new else None

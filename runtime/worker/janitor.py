@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Protocol
 
-from ...actors.group.members.seats import is_away
 from ...events.group import Group
 from ...events.model import Commit, CommitId, Resource, Resources, TaskConfig, Token
 from ...events.placement import work_in
@@ -97,7 +96,7 @@ class Estate:
 
 def is_on_duty(group: Group, member_id: str) -> bool:
     """Tell whether a member is the one that does the chores; who is away does none."""
-    present = (each for each, member in group.members.items() if not is_away(member))
+    present = (each for each, member in group.members.items() if not member.is_away)
     return member_id == min(present, default=None)
 
 

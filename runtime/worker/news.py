@@ -4,6 +4,7 @@ Messages may be lost, and the group's actor may die with one in hand. So nothing
 for an answer: what the log does not show after a while is said again.
 """
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,9 @@ from ...events.tokens import token_of
 from ...projections.moves import BATCHES_RUN
 from ..tasks.reports import StatusChanged, Stopped, TaskConfigsChanged
 
+LOGGER = logging.getLogger(__name__)
 AGAIN_MS = 1_000
+TROUBLE = frozenset({RunState.FAILED, RunState.RESTARTING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,9 @@ class News:
         self._is_fresh = False
 
     def changed(self, report: StatusChanged, at_ms: int) -> None:
-        """Take what a resource does now, and since when (wall clock)."""
+        """Take what a resource does now, and since when (wall clock); log it if it is trouble."""
+        if report.state in TROUBLE:
+            LOGGER.warning("%s is %s: %s", report.resource, report.state.value, report.reason)
         reason = f"{report.reason}\n{report.trace}" if report.trace else report.reason
         update = StatusUpdate(report.resource, report.token, report.state, at_ms, reason)
         self._take(update)

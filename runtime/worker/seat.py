@@ -25,6 +25,7 @@ def membership_of(order: StartWorker) -> Membership:
         client_host=socket.gethostname(),
         instance_id=node.instance_id(order.name),
         rack=order.traits.zone,
+        node=node.node_id,
     )
     named = () if node.server_assignor else tuple(map(Assignor, node.assignors.names))
     return Membership(identity, node.timing, named, server_assignor=node.server_assignor)

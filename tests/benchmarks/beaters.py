@@ -6,7 +6,11 @@ from typing import Any
 
 from fairlead.actors.actor import Actor
 from fairlead.actors.host_messages import HostHeartbeats, HostReplies
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.heartbeat import (
+    NO_COORDINATOR_EPOCH,
+    Heartbeat,
+    HeartbeatReply,
+)
 from fairlead.events.model import Assignor
 
 ASSIGNORS = (Assignor("balanced"),)
@@ -40,6 +44,7 @@ class Beater(Actor):
             case Beat():
                 self._order, self._asker = message, sender
                 self._count, self._waits, self._sequence = 0, list[float](), 0
+                self._coordinator = NO_COORDINATOR_EPOCH
                 self._epochs = {f"{message.name}-{n}": 0 for n in range(message.members)}
                 self._begun = time.monotonic()
                 self._beat()
@@ -53,6 +58,7 @@ class Beater(Actor):
     def _heard(self, replies: Any) -> None:
         for reply in replies:
             self._epochs[reply.member_id] = reply.member_epoch
+            self._coordinator = reply.coordinator_epoch
         self._waits.append((time.monotonic() - self._sent) * 1000)
         self._count += len(replies)
         if time.monotonic() - self._begun < self._order.seconds:
@@ -73,4 +79,5 @@ class Beater(Actor):
     def _request(self, name: str, epoch: int) -> Heartbeat:
         """Return a full request: those are answered at once, with or without news."""
         plain = Heartbeat("bench", name, epoch, name, self._sequence, owned=())
-        return replace(plain, rebalance_timeout_ms=60_000, assignors=ASSIGNORS, url=name)
+        full = replace(plain, rebalance_timeout_ms=60_000, assignors=ASSIGNORS, url=name)
+        return replace(full, coordinator_epoch=self._coordinator)

@@ -5,6 +5,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,12 @@ def beats(system: System, group: Any, clients: int, members: int) -> float:
     return sum(each.heartbeats for each in answers) / max(each.seconds for each in answers)
 
 
-def settle(system: System, group: Any) -> None:
+def settle(system: System, group: Any, coordinator_epoch: int) -> None:
     """Give the group a member and a target, so that whoever joins has an epoch above 0."""
     join = Heartbeat(
         "bench", "m0", 0, "i", 1, rebalance_timeout_ms=60_000, assignors=ASSIGNORS, owned=()
     )
+    join = replace(join, coordinator_epoch=coordinator_epoch)
     system.ask(group, join, 5)
     prepared: Any = system.ask(group, Prepare("bench", "m0", 0), 5)
     snapshot = prepared.snapshot
@@ -80,7 +82,7 @@ def one_group(folder: Path) -> None:
         opened = system.ask(group, OpenGroup("bench", folder / "group", Settings()), 10)
         assert isinstance(opened, GroupOpened)
         tell("group.durable_change.p50", changes(system, group), "ms", conditions="one outstanding")
-        settle(system, group)
+        settle(system, group, opened.coordinator_epoch)
         single = "full requests, one outstanding each"
         tell(
             "group.heartbeats.single",

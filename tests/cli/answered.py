@@ -23,15 +23,42 @@ INFO = {
     "tasks": [{"connector": "flights", "task": 0}, {"connector": "flights", "task": 1}],
     "type": "source",
 }
-CONNECTORS = {"flights": {"status": STATUS, "info": INFO}}
+COMMITTED_MS = 1_357_000_000_000
+DONE = {
+    "rows_in": 842,
+    "rows_out": 840,
+    "bytes_out": 10_240,
+    "batches": 8,
+    "unpublished": 0,
+    "last_commit_ms": COMMITTED_MS,
+    "lag": {"ranges": 3, "bytes": 1_200_000},
+}
+NOTHING = {
+    "rows_in": 0,
+    "rows_out": 0,
+    "bytes_out": 0,
+    "batches": 0,
+    "unpublished": 0,
+    "last_commit_ms": None,
+    "lag": None,
+}
+PROGRESS = {"name": "flights", "tasks": [{"id": 0, **DONE}, {"id": 1, **NOTHING}]}
+CONNECTORS = {"flights": {"status": STATUS, "info": INFO, "progress": PROGRESS}}
 TASKS = [
-    {"connector": "flights", "task": 0, "state": "RUNNING", "worker_id": URL_1},
+    {
+        "connector": "flights",
+        "task": 0,
+        "state": "RUNNING",
+        "worker_id": URL_1,
+        "progress": DONE,
+    },
     {
         "connector": "flights",
         "task": 1,
         "state": "FAILED",
         "worker_id": URL_2,
         "trace": FAILED_TASK["trace"],
+        "progress": NOTHING,
     },
 ]
 
@@ -153,13 +180,19 @@ KEYS = [
 ]
 ROOT = {"version": "0.1.0", "commit": "unknown", "kafka_cluster_id": "abc"}
 HEALTH = {"status": "healthy", "message": "group connect takes commands"}
+DEGRADED = {
+    "status": "degraded",
+    "message": "group connect takes commands; of its connectors, tasks and workers: 1 FAILED,"
+    " 1 worker processes down",
+}
 
 ANSWERS: dict[str, object] = {
     "/": ROOT,
     "/health": HEALTH,
-    "/connectors?expand=status&expand=info": CONNECTORS,
+    "/connectors?expand=status&expand=info&expand=progress": CONNECTORS,
     "/connectors/flights": INFO,
     "/connectors/flights/status": STATUS,
+    "/connectors/flights/progress": PROGRESS,
     "/workers": WORKERS,
     "/groups": GROUPS,
     "/groups/connect": GROUP,

@@ -31,6 +31,13 @@ def test_create_sends_name_and_config_as_texts(content: str, run: Run, cluster: 
     assert cluster.asked == [Asked("POST", "/connectors", SENT)]
 
 
+def test_create_tells_what_is_strange_about_a_config(run: Run, cluster: Cluster) -> None:
+    Path("c").write_text(YAML)
+    cluster.answer("POST", "/connectors", {"warnings": ["unknown key rate: it has no effect"]}, 201)
+    said = "connector flights created\nwarning: flights: unknown key rate: it has no effect\n"
+    assert run("create", "-f", "c", "--url", cluster.url) == (0, said, "")
+
+
 def test_a_plain_config_names_its_connector_itself(run: Run, cluster: Cluster) -> None:
     plain = {"name": "flights", "tasks.max": 4}
     Path("c.json").write_text(json.dumps(plain))

@@ -9,11 +9,15 @@ import yaml
 from cli import answered
 from cli.conftest import Asked, Cluster, Run
 
+from fairlead.runtime.cli import tables
+from fairlead.runtime.cli.printing import Table
+
 STATUS = """\
 Cluster:  {url}
 Version:  0.1.0
-Health:   healthy
-Detail:   group connect takes commands
+Health:   degraded
+Detail:   group connect takes commands; of its connectors, tasks and workers: 1 FAILED, 1 worker
+          processes down
 Tasks:    1 FAILED, 1 RUNNING
 
 GROUP    STATE   EPOCH  ASSIGNMENT  MEMBERS  CONNECTORS  ASSIGNED
@@ -28,18 +32,23 @@ Troubles
 TROUBLE    REASON
 worker w3  killed
 
-NAME     TYPE    STATE    WORKER  TASKS  CLASS
+NAME     TYPE    STATE    WORKER  TASKS  CLASS          REASON
 flights  source  RUNNING  w1      1/2    SparkPipeline
+
+TASK       STATE    WORKER  ROWS  BATCHES  LAG     LAST COMMIT  REASON
+flights-0  RUNNING  w1      840   8        1.2 MB  5m ago
+flights-1  FAILED   w2      0     0                             no such column: carrier
 """
+EXPANDED = "/connectors?expand=status&expand=info&expand=progress"
 LISTED = {
     "connectors": """\
-NAME     TYPE    STATE    WORKER  TASKS  CLASS
+NAME     TYPE    STATE    WORKER  TASKS  CLASS          REASON
 flights  source  RUNNING  w1      1/2    SparkPipeline
 """,
     "tasks": """\
-TASK       STATE    WORKER  REASON
-flights-0  RUNNING  w1
-flights-1  FAILED   w2      no such column: carrier
+TASK       STATE    WORKER  ROWS  BATCHES  LAG     LAST COMMIT  REASON
+flights-0  RUNNING  w1      840   8        1.2 MB  5m ago
+flights-1  FAILED   w2      0     0                             no such column: carrier
 """,
     "workers": """\
 NAME  PROCESS      MEMBER           EPOCH  CONNECTORS  TASKS  PID   RESTARTS
@@ -76,9 +85,9 @@ connector.class:  fairlead.runtime.connectors.spark_pipeline.SparkPipeline
 name:             flights
 tasks.max:        2
 
-TASK       STATE    WORKER  REASON
-flights-0  RUNNING  w1
-flights-1  FAILED   w2      no such column: carrier
+TASK       STATE    WORKER  ROWS  BATCHES  LAG     LAST COMMIT  REASON
+flights-0  RUNNING  w1      840   8        1.2 MB  5m ago
+flights-1  FAILED   w2      0     0                             no such column: carrier
 
 Failures
 flights-1:  no such column: carrier
@@ -141,11 +150,21 @@ DOCUMENTS: dict[str, Any] = {
     "get groups": answered.GROUPS,
     "get plugins": answered.PLUGINS,
     "get assignors": answered.ASSIGNORS,
-    "describe connector flights": {**answered.INFO, "status": answered.STATUS},
+    "describe connector flights": {
+        **answered.INFO,
+        "status": answered.STATUS,
+        "progress": answered.PROGRESS,
+    },
     "describe worker w1": answered.WORKERS["workers"][0],
     "describe group connect": answered.GROUP,
     "describe plugin SparkPipeline": {**answered.PLUGINS[0], "configs": answered.KEYS},
 }
+
+
+@pytest.fixture(autouse=True)
+def five_minutes_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was committed last is five minutes old."""
+    monkeypatch.setattr("time.time", lambda: answered.COMMITTED_MS / 1000 + 300)
 
 
 def test_status_is_the_cluster_at_a_glance(run: Run, cluster: Cluster) -> None:
@@ -183,19 +202,25 @@ def test_what_sets_workers_apart_is_told_where_anything_does(run: Run, cluster: 
     assert "\nw1      STABLE  4      b     gpu,ssd  2    flights flights-0" in told
 
 
-def test_what_nobody_can_take_is_told_with_the_reason(run: Run, cluster: Cluster) -> None:
+def test_what_nobody_can_take_is_told_with_the_reason(
+    run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
     reason = "needs tag gpu: no worker that takes work meets this"
     nowhere = {"state": "UNASSIGNED", "worker_id": "", "reason": reason}
     idle = {"id": 1, "state": "UNASSIGNED", "worker_id": answered.URL_1}
     status = {"connector": nowhere, "tasks": [{"id": 0, **nowhere}, idle], "type": "source"}
     entry = {"status": status, "info": answered.INFO}
-    cluster.answer("GET", "/connectors?expand=status&expand=info", {"flights": entry})
+    cluster.answer("GET", EXPANDED, {"flights": entry})
     left_out = [answered.resource("flights", reason=reason)]
     target = {"assignor": "balanced", "unplaceable": left_out}
     cluster.answer("GET", "/groups/connect", {**answered.GROUP, "target": target})
-    rows = f"flights     {reason}\nflights-0   {reason}\n"
     told = run("status", "--url", cluster.url).out
-    assert told.endswith(f"\nUnassigned\nUNASSIGNED  REASON\n{rows}")
+    assert f"SparkPipeline  {reason}\n" in told
+    assert told.splitlines()[-2:] == [
+        f"flights-0  UNASSIGNED                                           {reason}",
+        "flights-1  UNASSIGNED  w1",
+    ]
     told = run("describe", "group", "connect", "--url", cluster.url).out
     assert f"\nUnplaceable\nUNPLACEABLE  REASON\nflights      {reason}\n" in told
 
@@ -225,7 +250,7 @@ def test_status_for_programs_holds_all_that_was_asked(run: Run, cluster: Cluster
         "url": cluster.url,
         "version": "0.1.0",
         "cluster_id": "abc",
-        "health": answered.HEALTH,
+        "health": answered.DEGRADED,
         "groups": answered.GROUPS,
         "workers": answered.WORKERS,
         "connectors": answered.CONNECTORS,
@@ -243,8 +268,46 @@ def test_a_cluster_that_is_not_well_is_still_told_about(run: Run, cluster: Clust
     )
 
 
+def with_tasks(cluster: Cluster, *tasks: dict[str, object]) -> None:
+    status = {"connector": {"state": "RUNNING", "worker_id": answered.URL_1}, "tasks": list(tasks)}
+    entry = {"status": {**status, "type": "source"}, "info": answered.INFO}
+    cluster.answer("GET", EXPANDED, {"flights": entry})
+    cluster.answer("GET", "/workers", {"workers": answered.WORKERS["workers"][:2]})
+
+
+@pytest.mark.parametrize(
+    ("task", "health"),
+    [
+        ({"state": "RUNNING"}, "healthy"),
+        ({"state": "PAUSED"}, "healthy"),
+        ({"state": "RUNNING", "reason": "no files yet"}, "degraded"),
+        ({"state": "UNASSIGNED"}, "degraded"),
+        ({"state": "RESTARTING", "reason": "the engine is down"}, "degraded"),
+        ({"state": "FAILED", "trace": "no such column"}, "degraded"),
+    ],
+)
+def test_a_cluster_is_degraded_while_a_task_failed_or_waits(
+    task: dict[str, object], health: str, run: Run, cluster: Cluster
+) -> None:
+    with_tasks(cluster, {"id": 0, "worker_id": answered.URL_1, **task})
+    told = json.loads(run("status", "--url", cluster.url, "-o", "json").out)
+    assert told["health"]["status"] == health
+
+
+def test_a_reason_is_told_in_full_where_nobody_looks_through_a_terminal(
+    run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = "the folder /data/landing cannot be listed: Permission denied; let w1's user read it"
+    with_tasks(cluster, {"id": 0, "worker_id": "", "state": "FAILED", "trace": f"{reason}\n  at 3"})
+    command = ("get", "tasks", "--url", cluster.url)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert f" {reason[:59]}…\n" in run(*command).out
+    monkeypatch.delenv("COLUMNS")
+    assert run(*command).out.endswith(f" {reason}\n")
+
+
 def test_an_empty_cluster_says_what_to_do(run: Run, cluster: Cluster) -> None:
-    cluster.answer("GET", "/connectors?expand=status&expand=info", {})
+    cluster.answer("GET", EXPANDED, {})
     assert run("get", "connectors", "--url", cluster.url) == (
         0,
         "no connectors: add one with `fairlead create -f FILE`\n",
@@ -317,3 +380,18 @@ def test_without_a_running_node_the_configured_listener_is_asked(
 ) -> None:
     assert run("get", "groups", "--set", f"listeners={cluster.url}") == (0, LISTED["groups"], "")
     assert cluster.asked == [Asked("GET", "/groups", None)]
+
+
+def test_what_is_strange_about_a_config_is_told_by_describe_and_status(
+    run: Run, cluster: Cluster
+) -> None:
+    warnings = {"warnings": ["unknown key owner: it has no effect"]}
+    status = {**answered.STATUS, **warnings}
+    cluster.answer("GET", "/connectors/flights", {**answered.INFO, **warnings})
+    cluster.answer("GET", "/connectors/flights/status", status)
+    described = run("describe", "connector", "flights", "--url", cluster.url).out
+    assert "unknown key owner: it has no effect\n" in described
+    expanded = {"flights": {"status": status, "info": answered.INFO}}
+    told = [each for each in tables.status({"connectors": expanded}) if each.title == "Warnings"]
+    rows = [("flights", "unknown key owner: it has no effect")]
+    assert told == [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")]

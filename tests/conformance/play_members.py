@@ -76,10 +76,8 @@ def temporary_leave(_: Office, expect: Any) -> None:
     asked_at = coordinator.member("old").offset
     assert coordinator.current("old").pending == {next(iter(resources("B-2"))): 10}
     agree(outcome(coordinator, replace(OWNER, member_epoch=-2)), expect)
-    grants = dict.fromkeys(resources("A-3"), 10)
-    assert coordinator.current("old") == CurrentAssignment(
-        "old", -2, 10, MemberState.STABLE, grants, {}
-    )
+    # PROTOCOL §13: a seat that is away holds a place, not work.
+    assert coordinator.current("old") == CurrentAssignment("old", -2, 10, MemberState.AWAY, {}, {})
     assert coordinator.carry_out(ExpireRebalance("old", asked_at)).records == (), "void"
 
 
@@ -95,7 +93,7 @@ def returns(_: Office, expect: Any) -> None:
         Tombstone(CurrentAssignment, ("old",)),
         Tombstone(MemberMetadata, ("old",)),
         coordinator.member("new").metadata,
-        CurrentAssignment("new", 0, 0, MemberState.STABLE, grants, {}),
+        CurrentAssignment("new", 0, 0, MemberState.STABLE, {}, {}),
         CurrentAssignment("new", 10, 0, MemberState.STABLE, grants, {}),
     ]
     assert coordinator.group.shares == {"new": WORK, "other": frozenset()}
@@ -111,11 +109,10 @@ def returns_changed(_: Office, expect: Any) -> None:
 @plays("static_membership", "no-return")
 def no_return(_: Office, __: Any) -> None:
     coordinator = away()
-    # PROTOCOL §8: the target is one record, so two tombstones; §7: and then it is a loss.
+    # PROTOCOL §8: the target is one record, so two tombstones; §13: it held nothing to lose.
     assert _spelled(coordinator.carry_out(ExpireSession("old")).records) == [
         "current assignment tombstone",
         "member metadata tombstone",
-        "loss (timers only, if it held anything)",
         "group epoch +1",
     ]
 

@@ -88,7 +88,8 @@ def session_expiry(office: Office, _: Any) -> None:
     # The target is one record (PROTOCOL §12): no third tombstone.
     assert office.group.end == end + 3
     cause = Cause(Why.SESSION_EXPIRED, "http://m1")
-    assert office.group.bump == GroupMetadata(2, cause, WALL_MS + office.now_ms)
+    now_ms = WALL_MS + office.now_ms
+    assert office.group.bump == GroupMetadata(2, cause, now_ms, since_ms=WALL_MS)
 
 
 @plays("timers", "fenced-request-does-not-refresh")

@@ -33,6 +33,7 @@ from fairlead.events.model import (
     Advance,
     Commit,
     CommitId,
+    Lag,
     Manifest,
     Resource,
     RunState,
@@ -66,6 +67,11 @@ class Scribe(Coordinator):
         self.join(worker.upper(), replace(JOIN, url=f"{PLACE}/{worker}"))
         self.settle()
 
+    def join_beside(self, member_id: str, worker: str) -> None:
+        """Let another member join under the url of a worker that has not been given up."""
+        self.join(member_id, replace(JOIN, url=f"{PLACE}/{worker}"))
+        self.settle()
+
     def pass_time(self, milliseconds: int) -> None:
         """Let time pass in which nothing happens."""
         self.now_ms += milliseconds
@@ -93,7 +99,7 @@ class Scribe(Coordinator):
         order = CommitOffsets(
             "connect",
             self.group.holders[resource],
-            (Commit(commit_id, (step,), manifest, rows_in),),
+            (Commit(commit_id, (step,), manifest, rows_in, Lag(2, 20)),),
         )
         decided = commit_offsets(self.group, OffsetLedger(self.offsets), order, self.now_ms)
         assert isinstance(decided.reply, CommitReply)

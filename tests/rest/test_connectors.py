@@ -209,3 +209,42 @@ def test_the_list_tells_more_of_each_connector_on_request(house: House) -> None:
     both = {"a": {"status": status, "info": info}}
     assert get("/connectors?expand=status&expand=info&expand=more").json() == both
     assert get("/connectors/a/tasks").json() == [{"id": tasks[0], "config": {"n": "0"}}]
+
+
+def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(house: House) -> None:
+    create(house.client)
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("split", "a", {"n": "0"}, {"n": "1"})
+    house.scribe.ask("commit", Resource("a", 1), 0, 10, 9)
+    nothing: dict[str, object] = {
+        "id": 0,
+        "rows_in": 0,
+        "rows_out": 0,
+        "bytes_out": 0,
+        "batches": 0,
+        "unpublished": 0,
+        "last_commit_ms": None,
+        "lag": None,
+    }
+    done = {
+        "id": 1,
+        "rows_in": 10,
+        "rows_out": 9,
+        "bytes_out": 90,
+        "batches": 1,
+        "unpublished": 1,
+        "last_commit_ms": 1_700_000_000_000,
+        "lag": {"ranges": 2, "bytes": 20},
+    }
+    progress = {"name": "a", "tasks": [nothing, done]}
+    get = house.client.get
+    assert get("/connectors/a/progress").json() == progress
+    assert get("/connectors?expand=progress").json() == {"a": {"progress": progress}}
+    assert get("/connectors/b/progress").json()["error_code"] == HTTPStatus.NOT_FOUND
+
+
+def test_a_method_that_a_path_does_not_take_is_told_with_all_that_it_takes(client: Client) -> None:
+    refused = client.request("BREW", "/connectors/a/config")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, PUT")
+    assert client.request("PATCH", "/connectors").headers["allow"] == "GET, POST"
+    assert client.get("/connectors/a/tasks/x/y").status_code == HTTPStatus.NOT_FOUND

@@ -63,6 +63,7 @@ def test_a_group_is_told_as_its_log_has_it(house: House) -> None:
         },
         "configured": [A, A0],
         "unassigned": [],
+        "awaited": [],
         "parked": [],
         "next_moves_at_ms": None,
         "losses": [],
@@ -154,6 +155,19 @@ def test_a_worker_is_a_member_and_a_process(house: House) -> None:
                 },
             },
         ],
+    }
+
+
+def test_a_member_whose_process_ended_is_told_apart_from_the_worker_that_took_its_place(
+    house: House,
+) -> None:
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("join_beside", "W1-AGAIN", "w1")
+    house.clerk.workers = (ProcessView("w1", 12, W1, "running", 1, "", "W1-AGAIN"),)
+    told = house.client.get("/workers").json()["workers"]
+    assert {each["member"]["member_id"]: each["process"]["state"] for each in told} == {
+        "W1": "ended",
+        "W1-AGAIN": "running",
     }
 
 

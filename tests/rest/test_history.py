@@ -26,7 +26,7 @@ def handover(**known: Any) -> dict[str, Any]:
         (
             *("giver", "taker", "asked_ms", "stopped_ms", "gone_ms", "revoked_ms", "granted_ms"),
             *("running_ms", "first_batch_ms", "downtime_ms", "downtime_at_least_ms"),
-            "superseded_by",
+            *("downtime_at_most_ms", "superseded_by"),
         )
     )
     return {**unknown, "detail": "", **known}

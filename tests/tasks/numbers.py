@@ -154,6 +154,7 @@ class LocalEngine:
     def __init__(self, state: EngineState = EngineState.WARM) -> None:
         self.state = state
         self.detail = "a driver of the tests"
+        self.pid: int | None = None
         self.cancelled: list[str] = []
         self._cut = threading.Event()
         self._life = 0
