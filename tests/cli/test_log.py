@@ -120,6 +120,7 @@ def test_programs_get_whole_records(run: Run, data_dir: Path) -> None:
                 "cause": {"why": "session-expired", "subject": "127.0.0.1:8083/w2"},
                 "time_ms": written.TIME_MS,
                 "actor": None,
+                "since_ms": 0,
             },
         },
         {

@@ -96,7 +96,8 @@ def test_down_ends_the_node_of_its_data_folder(shell: Shell) -> None:
     assert down(config) == OK
     assert node.launcher.wait(10) == OK
     assert down(config) == UNREACHABLE
-    assert sorted(each.name for each in (node.data_dir / "run").iterdir()) == ["key", "lock"]
+    kept = sorted(each.name for each in (node.data_dir / "run").iterdir())
+    assert kept == ["key", "lock", "node.id", "processes"]
 
 
 def test_rest_is_started_again_with_ever_longer_pauses(shell: Shell) -> None:
@@ -136,9 +137,12 @@ def test_a_worker_runs_as_long_as_its_command(shell: Shell) -> None:
 
 def test_what_tells_of_the_node_is_for_its_owner_only(shell: Shell) -> None:
     node = shell.up()
-    files = {each.name: each.stat().st_mode & 0o777 for each in (node.data_dir / "run").iterdir()}
-    assert files == dict.fromkeys(("assignors.json", "key", "lock", "node.json"), 0o600)
-    assert (node.data_dir / "run").stat().st_mode & 0o777 == 0o700
+    run = node.data_dir / "run"
+    told = {each.name: each.stat().st_mode & 0o777 for each in run.iterdir()}
+    files = ("assignors.json", "key", "lock", "node.id", "node.json")
+    assert told == {**dict.fromkeys(files, 0o600), "processes": 0o700}
+    assert {each.stat().st_mode & 0o777 for each in (run / "processes").iterdir()} == {0o600}
+    assert run.stat().st_mode & 0o777 == 0o700
     assert RunFolder(node.data_dir).node().is_alive()
 
 

@@ -43,7 +43,7 @@ def gateway(actor_system: Running) -> Iterator[Gateway]:
     assert actor_system.system.ask(supervisor, Begin(node), 20) == Begun()
     me, door = psutil.Process(), actor_system.door
     folder = RunFolder(actor_system.folder)
-    folder.path.mkdir()
+    folder.path.mkdir(exist_ok=True)
     (folder.path / "key").write_bytes(door.key)
     started = me.create_time()
     folder.announce(NodeFile(me.pid, started, door.host, door.port, "", "connect"))
