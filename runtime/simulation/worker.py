@@ -206,9 +206,12 @@ class Worker:
         if self.engine.rests or self._books.durable.end != self._seen_end:
             self._align(now_ms)
         self.member.computing = self._computing.is_busy
-        for message in self._news.unsaid(self._books.durable, now_ms):
-            self._say(message)
+        self._tell_news()
         self._plan_tick(now_ms)
+
+    def _tell_news(self) -> None:
+        for message in self._news.unsaid(self._books.durable, self._clock.now_ms):
+            self._say(message)
 
     def _plan_tick(self, now_ms: int) -> None:
         due_ms = self.member.next_tick_ms()
@@ -244,6 +247,7 @@ class Worker:
         """Tell who has to know that a task has ended."""
         now_ms, resource = self._clock.now_ms, task.resource
         self._news.stopped(Stopped(resource, task.token, ending), self._clock.wall_ms)
+        self._tell_news()  # first: the group takes no word from who has left
         if resource not in self.engine.allowed:
             self._obey(self.member.stopped([resource], now_ms))
         self._go_on()

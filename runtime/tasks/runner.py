@@ -158,8 +158,9 @@ class Runner:
                     self._slots[launch.resource] = follower
                 else:
                     del self._slots[launch.resource]
+                # In one step: what does not run any more has been reported.
+                self._report(Stopped(launch.resource, launch.token, ending))
                 self._changed.notify_all()
-            self._report(Stopped(launch.resource, launch.token, ending))
             if follower:
                 follower.thread.start()
 

@@ -16,7 +16,7 @@ from typing import Any
 from ...actors.actor import Actor, Address, Failure
 from ...actors.messages.assignors import Assign, Assigned, Introduced, Noted
 from ...actors.messages.computing import InstallReply, PrepareReply
-from ...actors.messages.heartbeat import HeartbeatReply
+from ...actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ...actors.messages.work import CommitReply
 from ...actors.worker.instructions import (
     Compute,
@@ -101,6 +101,8 @@ class WorkerActor(Actor):
         self._care: EngineCare | None = None
         self._janitor: Janitor | None = None
         self._reports: deque[Report] = deque()
+        self._ended: deque[Resource] = deque()
+        """What has ended, as the group was told, and the membership was not."""
         self._slow_at_ms = 0
         self._carried_at_ms = 0
         self._handlers: dict[type, Callable[[Any, int], None]] = {
@@ -295,7 +297,7 @@ class WorkerActor(Actor):
     def _carry_out(self, instruction: Instruction) -> list[Instruction]:
         match instruction:
             case Send(request):
-                self._to_group(request)
+                self._speak(request)
             case Start(resources):
                 self._launching.allow(resources)
             case Stop(resources):
@@ -312,6 +314,12 @@ class WorkerActor(Actor):
                 self.send(self._supervisor, WorkerGone(self._order.name, error))
         return []
 
+    def _speak(self, request: Heartbeat) -> None:
+        """Send a heartbeat; a goodbye comes last, for the group takes no word from who has left."""
+        if request.member_epoch < JOIN_EPOCH:
+            self._take_reports(_steady_ms())
+        self._to_group(request)
+
     def _stop(self, resources: Resources, *, abandon: bool = False) -> list[Instruction]:
         """Bring resources to an end; those of which nothing runs have ended already."""
         idle = self._launching.stop(resources, abandon=abandon)
@@ -326,17 +334,22 @@ class WorkerActor(Actor):
             self.post(ReportsWait())
 
     def _hear_reports(self, now_ms: int) -> None:
+        """Take what was reported, and tell the membership of each end, one at a time."""
+        self._take_reports(now_ms)
+        while self._ended:
+            self._tell_end(self._ended.popleft(), now_ms)
+            self._take_reports(now_ms)
+
+    def _take_reports(self, now_ms: int) -> None:
+        """Take what was reported; the group hears of ends before the membership does."""
+        count = len(self._ended)
         while self._reports:
-            ended: list[Resource] = []
-            while self._reports:
-                report = self._reports.popleft()
-                self._hear(report)
-                if isinstance(report, Stopped):
-                    ended.append(report.resource)
-            if ended:
-                self._tell_news(now_ms)  # first: the group takes no word from who has left
-            for resource in ended:
-                self._ended(resource, now_ms)
+            report = self._reports.popleft()
+            self._hear(report)
+            if isinstance(report, Stopped):
+                self._ended.append(report.resource)
+        if len(self._ended) > count:
+            self._tell_news(now_ms)
 
     def _tell_news(self, now_ms: int) -> None:
         for message in self._news.unsaid(self._follower.group, now_ms):
@@ -363,7 +376,7 @@ class WorkerActor(Actor):
             case _:
                 pass
 
-    def _ended(self, resource: Resource, now_ms: int) -> None:
+    def _tell_end(self, resource: Resource, now_ms: int) -> None:
         """Tell the membership of what has ended for good."""
         if self._launching.has_ended(resource, now_ms):
             self._obey(self._membership.stopped([resource], now_ms))

@@ -110,8 +110,8 @@ class Office:
         self.sequences[member] = self.sequences.get(member, 0) + 1
         if epoch is None:
             epoch = self.group.members[member].current.member_epoch
-        said = {"coordinator_epoch": self.coordinator.coordinator_epoch, **fields}
-        return Heartbeat("connect", member, epoch, f"i-{member}", self.sequences[member], **said)
+        fields.setdefault("coordinator_epoch", self.coordinator.coordinator_epoch)
+        return Heartbeat("connect", member, epoch, f"i-{member}", self.sequences[member], **fields)
 
     def asks(self, *requests: Heartbeat, by_host: bool = False) -> list[Answer]:
         """Have heartbeats decided together, each for its member or all for their host."""

@@ -42,12 +42,15 @@ MUTATIONS = (
         "3, 13 Identity",
         "A process of the coordinator carries out nothing that was meant for another.",
         off.serve_any_process,
+        only=(Kind.REPEAT, Kind.LEAVE, Kind.EXODUS, Kind.KILL_GROUP, Kind.JOIN),
     ),
     Mutation(
         "take_any_answer",
         "3 Identity",
         "A member takes the answer to its latest request only.",
         own.take_any_answer,
+        seeds=60,
+        only=(Kind.DELAY, Kind.DOUBLE, Kind.REPEAT, Kind.SPLIT, Kind.JOIN, Kind.REMOVE),
     ),
     Mutation(
         "say_little_when_superseding",
