@@ -123,7 +123,14 @@ class Coordinator:
         """Let the chosen member hand in an assignment, by default the default assignor's."""
         epoch = self.member(member_id).current.member_epoch
         computed = assignment or assign(snapshot)
-        command = Install("connect", member_id, epoch, snapshot.group_epoch, computed)
+        command = Install(
+            "connect",
+            member_id,
+            epoch,
+            snapshot.group_epoch,
+            computed,
+            snapshot_id=snapshot.snapshot_id,
+        )
         reply = self.carry_out(command).reply
         assert isinstance(reply, InstallReply)
         return reply

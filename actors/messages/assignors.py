@@ -38,11 +38,12 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The assignment, or why there is none."""
+    """The assignment, or why there is none; `snapshot_id` is what it was computed from."""
 
     group_epoch: int
     assignment: Assignment | None
     error: str = ""
+    snapshot_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

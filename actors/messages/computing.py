@@ -95,6 +95,15 @@ class Snapshot:
     """What connectors and their tasks need, by connector, where that is anything."""
     connectors: Resources | None = None
     """The connectors in `configured`, where whoever made this knew them apart from the tasks."""
+    snapshot_id: str = field(default="", compare=False)
+    """Which one it is of all that any process of the coordinator ever hands out."""
+
+    def is_named(self, group_epoch: int, snapshot_id: str) -> bool:
+        """Tell whether a result says that it was computed from this snapshot, and not another.
+
+        Who does not know of ids names the group epoch alone.
+        """
+        return group_epoch == self.group_epoch and snapshot_id in {"", self.snapshot_id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +141,11 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """The chosen member hands in what it computed, or says why it could not."""
+    """The chosen member hands in what it computed, or says why it could not.
+
+    `snapshot_id` is that of the snapshot which it computed from. A client whose protocol has no
+    such field leaves it empty: then the group epoch alone tells the snapshot.
+    """
 
     group_id: str
     member_id: str
@@ -140,6 +153,7 @@ class Install:
     group_epoch: int
     assignment: Assignment | None
     error: str = ""
+    snapshot_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

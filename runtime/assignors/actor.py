@@ -6,6 +6,7 @@ process before any code of others runs; one that does not answer is killed, and 
 
 import logging
 import os
+from dataclasses import replace
 
 from ...actors.actor import Actor, Address
 from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce, Noted
@@ -78,4 +79,4 @@ class AssignorActor(Actor):
         super().undelivered(message, to)
         if isinstance(message, Assigned) and message.assignment is not None:
             error = "the assignment was computed, and could not be sent"
-            self.send(to, Assigned(message.group_epoch, None, error))
+            self.send(to, replace(message, assignment=None, error=error))

@@ -15,7 +15,7 @@ from ...actors.assignors.interface import (
 )
 from ...actors.group.computing.target import flaw_in
 from ...actors.messages.assignors import Assigned, Introduced
-from ...actors.messages.computing import Snapshot
+from ...actors.messages.computing import Assignment, Snapshot
 from ...events.model import Assignor
 from .finding import AssignorRefusedError, find_assignor, make_assignor
 from .mishaps import USERS_ERRORS, line, log_story, told
@@ -76,10 +76,15 @@ class Panel:
 
     def assign(self, member_id: str, snapshot: Snapshot) -> Assigned:
         """Compute with the assignor that the snapshot names."""
-        epoch, name = snapshot.group_epoch, snapshot.assignor
+        made, error = self._made(member_id, snapshot)
+        return Assigned(snapshot.group_epoch, made, error, snapshot.snapshot_id)
+
+    def _made(self, member_id: str, snapshot: Snapshot) -> tuple[Assignment | None, str]:
+        """Return the assignment, or why there is none."""
+        name = snapshot.assignor
         if name not in self._factories:
             known = ", ".join(self._factories)
-            return Assigned(epoch, None, f"there is no assignor {name!r} here: only {known}")
+            return None, f"there is no assignor {name!r} here: only {known}"
         try:
             assignor = self._crew(member_id)[name]
             with self._doing(f"calling {name}.assign"):
@@ -87,10 +92,10 @@ class Panel:
             flaw = flaw_in(made, snapshot)
         except USERS_ERRORS as error:
             self._log(f"assignor {name} made no assignment", error)
-            return Assigned(epoch, None, f"assignor {name}: {told(error)}")
+            return None, f"assignor {name}: {told(error)}"
         if flaw:  # the group would find it too, once all of it has been sent there
-            return Assigned(epoch, None, f"assignor {name}: {line(flaw)}")
-        return Assigned(epoch, made)
+            return None, f"assignor {name}: {line(flaw)}"
+        return made, ""
 
     def given(self, name: str, assignment: MemberAssignment) -> None:
         """Tell an assignor what its worker was given."""

@@ -50,12 +50,12 @@ class Assignor:
         """Compute, and tell the result after a while."""
         blunder, delay_ms = self._blunder, self._delay_ms
         self.heal()
-        epoch = asked.snapshot.group_epoch
+        epoch, snapshot_id = asked.snapshot.group_epoch, asked.snapshot.snapshot_id
         if blunder is Blunder.FAIL:
-            result = Assigned(epoch, None, "ValueError: the assignor has failed")
+            result = Assigned(epoch, None, "ValueError: the assignor has failed", snapshot_id)
         else:
             made = self._assignors[asked.snapshot.assignor].assign(asked.snapshot)
-            result = Assigned(epoch, _spoilt(made, asked.snapshot, blunder))
+            result = Assigned(epoch, _spoilt(made, asked.snapshot, blunder), "", snapshot_id)
         self._clock.after(delay_ms + self._dice.randint(1, LONGEST_MS), hear, result)
 
 

@@ -73,7 +73,8 @@ class Computing:
 
     def assigned(self, result: Assigned, epoch: int, now_ms: int) -> Install | None:
         """Hand in what the assignor made of it."""
-        if self._snapshot is None or self._snapshot.group_epoch != result.group_epoch:
+        snapshot = self._snapshot
+        if snapshot is None or not snapshot.is_named(result.group_epoch, result.snapshot_id):
             return None
         self._result, self._retry_at_ms = result, now_ms + LOST_MS
         return self._install(result, epoch)
@@ -94,7 +95,9 @@ class Computing:
         if self._ends <= ENDS_BORNE:
             return Assign(snapshot, self._member_id)
         error = f"the process of assignor {snapshot.assignor} ended {self._ends} times over it"
-        return self.assigned(Assigned(snapshot.group_epoch, None, error), epoch, now_ms)
+        return self.assigned(
+            Assigned(snapshot.group_epoch, None, error, snapshot.snapshot_id), epoch, now_ms
+        )
 
     def not_delivered(self, asked: Assign, now_ms: int) -> None:
         """Ask again in a moment: the assignor has not taken the question."""
@@ -139,5 +142,11 @@ class Computing:
     def _install(self, result: Assigned, epoch: int) -> Install:
         assignment: Assignment | None = result.assignment
         return Install(
-            self._group_id, self._member_id, epoch, result.group_epoch, assignment, result.error
+            self._group_id,
+            self._member_id,
+            epoch,
+            result.group_epoch,
+            assignment,
+            result.error,
+            result.snapshot_id,
         )

@@ -137,7 +137,9 @@ class Crowd:
         computing, now_ms = self._computing[name], self.office.now_ms
         asked = computing.prepared(reply, now_ms)
         assert asked is not None
-        made = Assigned(asked.snapshot.group_epoch, balanced.assign(asked.snapshot))
+        snapshot = asked.snapshot
+        assignment = balanced.assign(snapshot)
+        made = Assigned(snapshot.group_epoch, assignment, snapshot_id=snapshot.snapshot_id)
         self.targets += 1
         install = computing.assigned(made, self._members[name].member_epoch, now_ms)
         assert install is not None

@@ -7,14 +7,17 @@ from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.errors import Error
+from fairlead.actors.group.desk import Computation
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Snapshot
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Expect
-from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.timers import ExpireSession, TimeOutAssignor
 from fairlead.actors.messages.work import DeleteConnector
 from fairlead.events.records import TargetAssignment
 
 DELAY_MS = 300_000
+HUGE = 1 << 70
+"""A number that no log can hold."""
 STATIC = replace(JOIN, instance_id="i", url="http://s")
 
 
@@ -84,6 +87,55 @@ def test_prepare_again_hands_out_the_group_as_it_is_by_then(coordinator: Coordin
     assert first.members.keys() | {"W8"} == second.members.keys()
     assert coordinator.install("W1", first).error is Error.UNKNOWN_MEMBER_ID
     assert coordinator.install("W1", second).error is Error.NONE
+
+
+def test_prepare_again_at_the_same_epoch_hands_out_the_same_snapshot(
+    coordinator: Coordinator,
+) -> None:
+    first = disturbed(coordinator)
+    leave(coordinator, "S", -2)
+    coordinator.join("S2", replace(STATIC, incarnation="2"))
+    coordinator.now_ms += 2_000
+    second = coordinator.prepare("W1")
+    assert (second, second.snapshot_id) == (first, first.snapshot_id)
+
+
+@pytest.mark.parametrize("newer", [False, True], ids=["the first", "the second"])
+def test_of_two_prepares_of_one_epoch_each_result_is_judged_by_its_own_snapshot(
+    coordinator: Coordinator, *, newer: bool
+) -> None:
+    first = disturbed(coordinator)
+    moves = replace(assign(first), again_at_ms=first.now_ms + 1_000)
+    leave(coordinator, "S", -2)
+    coordinator.join("S2", replace(STATIC, incarnation="2"))
+    coordinator.now_ms += 2_000
+    second = coordinator.prepare("W1")
+    snapshot, made = (second, assign(second)) if newer else (first, moves)
+    assert coordinator.install("W1", snapshot, made) == InstallReply(Error.NONE)
+    assert coordinator.group.shares["S2"] == made.members["S"]
+
+
+def chosen(coordinator: Coordinator) -> Computation:
+    """The computation in flight."""
+    assert coordinator.desk.computation is not None
+    return coordinator.desk.computation
+
+
+def test_a_result_of_an_earlier_computation_at_the_same_epoch_is_dropped(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.join("W9", replace(JOIN, instance_id="nine"))
+    coordinator.carry_out(TimeOutAssignor(chosen(coordinator).number))
+    first = coordinator.prepare("S")
+    coordinator.carry_out(TimeOutAssignor(chosen(coordinator).number))
+    assert chosen(coordinator).member_id == "W9"
+    leave(coordinator, "W9", -2)
+    second = coordinator.prepare("S")
+    assert first.group_epoch == second.group_epoch
+    nonsense = Assignment({"S": first.configured}, version=HUGE)
+    assert coordinator.install("S", first, nonsense).error is Error.UNKNOWN_MEMBER_ID
+    assert coordinator.group.target.error == ""
+    assert coordinator.install("S", second).error is Error.NONE
 
 
 def test_what_was_deleted_meanwhile_is_neither_placed_nor_parked_nor_unplaceable(

@@ -90,6 +90,15 @@ def test_what_takes_too_long_is_given_up() -> None:
     assert not found.is_busy
 
 
+def test_a_result_counts_for_the_snapshot_it_was_computed_from_alone() -> None:
+    found = computing()
+    later = replace(SNAPSHOT, snapshot_id="later")
+    assert found.prepared(PrepareReply(Error.NONE, snapshot=later), 100) == Assign(later, "m")
+    assert found.assigned(replace(RESULT, snapshot_id="earlier"), 1, 200) is None
+    made = found.assigned(replace(RESULT, snapshot_id="later"), 1, 300)
+    assert made == replace(install(1), snapshot_id="later")
+
+
 def asked() -> Computing:
     """A computation that its assignor is asked for since 100."""
     found = computing()

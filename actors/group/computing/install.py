@@ -24,14 +24,18 @@ KEPT = "the target stays as it was: correct the assignor before the next attempt
 def prepare(group: Group, desk: Desk, command: Prepare, now_ms: int) -> Decision:
     """Hand the chosen member the group as it is now; its time to compute runs on.
 
-    Asked again, it hands out a fresh snapshot, and what the one before leads to is dropped.
+    Asked again at the same group epoch it hands out the same snapshot, for the first answer may
+    be on its way. At a later one it hands out a new snapshot, and drops what the old one leads to.
     """
     error, message = _refuse(group, desk, command)
     computation = desk.computation
     if error is not Error.NONE or computation is None:
         return Decision(desk, reply=PrepareReply(error, message))
-    snapshot = snapshot_of(group, computation.assignor, now_ms)
-    desk = replace(desk, computation=replace(computation, snapshot=snapshot))
+    snapshot = computation.snapshot
+    if snapshot is None or snapshot.group_epoch != group.group_epoch:
+        snapshot_id = f"{desk.coordinator_epoch}/{computation.number}/{group.group_epoch}"
+        snapshot = snapshot_of(group, computation.assignor, now_ms, snapshot_id)
+        desk = replace(desk, computation=replace(computation, snapshot=snapshot))
     return Decision(desk, reply=PrepareReply(Error.NONE, snapshot=snapshot))
 
 
@@ -42,7 +46,7 @@ def install(group: Group, desk: Desk, command: Install, now_ms: int) -> Decision
     if error is not Error.NONE or computation is None:
         return Decision(desk, reply=InstallReply(error, message))
     snapshot = computation.snapshot
-    if snapshot is None or snapshot.group_epoch != command.group_epoch:
+    if snapshot is None or not snapshot.is_named(command.group_epoch, command.snapshot_id):
         message = f"the snapshot is gone: {DROP}, and compute when you are asked again"
         return Decision(desk, reply=InstallReply(Error.UNKNOWN_MEMBER_ID, message))
     done = desk.without_computation()

@@ -8,7 +8,7 @@ from ...messages.computing import LossView, MemberView, Snapshot
 from .placements import placements_of
 
 
-def snapshot_of(group: Group, assignor: str, now_ms: int) -> Snapshot:
+def snapshot_of(group: Group, assignor: str, now_ms: int, snapshot_id: str = "") -> Snapshot:
     """Return the group as it is now (wall clock, ms), with what is asked of its workers."""
     placements = placements_of(group)
     return Snapshot(
@@ -27,6 +27,7 @@ def snapshot_of(group: Group, assignor: str, now_ms: int) -> Snapshot:
         now_ms,
         *placements,
         connectors=group.configured.intersection(map(Resource, group.connectors)),
+        snapshot_id=snapshot_id,
     )
 
 
