@@ -24,15 +24,23 @@ def is_reference(value: str) -> bool:
     return _REFERENCE.fullmatch(value) is not None
 
 
-def resolve(config: Mapping[str, str]) -> dict[str, str]:
+def resolve(config: Mapping[str, str], found: dict[str, str] | None = None) -> dict[str, str]:
     """Return a config with what its references lead to; raises `ReferenceBroken`.
 
-    What was put in is not looked through again.
+    What was put in is not looked through again. `found` takes each value that was put in, with
+    its reference.
     """
-    return {key: _REFERENCE.sub(partial(_found, key), config[key]) for key in config}
+    noted = {} if found is None else found
+
+    def put_in(key: str, reference: "re.Match[str]") -> str:
+        value = _look_up(key, reference)
+        noted[value] = reference[0]
+        return value
+
+    return {key: _REFERENCE.sub(partial(put_in, key), config[key]) for key in config}
 
 
-def _found(key: str, reference: "re.Match[str]") -> str:
+def _look_up(key: str, reference: "re.Match[str]") -> str:
     place = reference["place"]
     try:
         return os.environ[place] if reference["kind"] == "env" else _in_file(place)

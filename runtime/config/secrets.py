@@ -12,12 +12,13 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from ..connectors.config import HIDDEN
+from .redaction import Redaction
 from .references import is_reference, resolve
 
 PREFIX: Final = "${sealed:"
@@ -48,6 +49,13 @@ def sounds_secret(key: str) -> bool:
 def shown(config: Mapping[str, str]) -> dict[str, str]:
     """Return a config as anybody may see it: without what is sealed in it."""
     return {key: HIDDEN if is_sealed(value) else value for key, value in config.items()}
+
+
+class Opened(NamedTuple):
+    """A config as it is run; `secrets` holds each value that was put in, and what stood there."""
+
+    config: dict[str, str]
+    secrets: Mapping[str, str]
 
 
 class Vault:
@@ -91,7 +99,19 @@ class Vault:
 
         Raises `CannotUnseal`, `ReferenceBroken`.
         """
-        return resolve({key: self.unseal(connector, value) for key, value in config.items()})
+        return self.open(connector, config).config
+
+    def open(self, connector: str, config: Mapping[str, str]) -> Opened:
+        """Return a config as a worker runs it, and what must not be told of it.
+
+        Raises `CannotUnseal`, `ReferenceBroken`.
+        """
+        unsealed = {key: self.unseal(connector, value) for key, value in config.items()}
+        secrets: dict[str, str] = {}
+        resolved = resolve(unsealed, secrets)
+        secrets |= {resolved[key]: HIDDEN for key in config if is_sealed(config[key])}
+        secrets.pop("", None)
+        return Opened(resolved, secrets)
 
     def conceal(
         self, connector: str, task_config: Mapping[str, str], stored: Mapping[str, str]
@@ -99,15 +119,17 @@ class Vault:
         """Return a task config fit for the log, its connector having seen the revealed config.
 
         What came through unchanged is written as in the connector's stored config, and any
-        other value in which a secret turns up is sealed. Raises what `reveal` raises.
+        other value in which a secret turns up, however spelled, is sealed. Raises what `reveal`
+        raises.
         """
-        revealed = self.reveal(connector, stored)
-        secrets = {value for key, value in revealed.items() if value != stored[key]} - {""}
+        revealed, secrets = self.open(connector, stored)
+        known = Redaction()
+        known.learn(secrets)
 
         def concealed(key: str, value: str) -> str:
             if revealed.get(key) == value:
                 return stored[key]
-            is_secret = any(secret in value for secret in secrets)
+            is_secret = value in secrets or known.hide(value) != value
             return self.seal(connector, value) if is_secret else value
 
         return {key: concealed(key, value) for key, value in task_config.items()}

@@ -59,14 +59,17 @@ class Embedded:
         cores: int,
         heap: str = "512m",
         conf: Mapping[str, str] | None = None,
+        hide: Callable[[str], str] = str,
     ) -> None:
         """Take settings and start nothing; `conf` goes over ours. Raises `SettingRefused`.
 
-        The JVM's files lie in `work_dir` and go with it; `work_dir/logs/spark.log` stays.
-        Spark wants a heap of 450m or more; `spark.driver.memory` goes over `heap`.
+        `hide` takes secrets out of what the JVM says, before it is written or told. Its files lie
+        in `work_dir` and go with it; `work_dir/logs/spark.log` stays. Spark wants a heap of 450m
+        or more; `spark.driver.memory` goes over `heap`.
         """
         refuse_unsafe(conf or {})
         self._work_dir = work_dir.absolute()
+        self._hide = hide
         self._cores = cores
         self._conf = dict(conf or {})
         self._heap = self._conf.get("spark.driver.memory", heap)
@@ -122,7 +125,7 @@ class Embedded:
             with tagged(run.session, run.spark_tag):
                 result = job(run.session)
         except Exception as error:
-            verdict = _verdict(run, error)
+            verdict = _verdict(run, error, self._hide)
             if verdict is None:
                 raise
             raise verdict from error
@@ -166,7 +169,9 @@ class Embedded:
     def _launch(self) -> _Life:
         folder = new_folder(self._work_dir)
         launch = Launch(find_java(), self._heap, settings(folder, self._cores, self._conf))
-        return _Life(Jvm(launch, folder, self._work_dir / "logs" / "spark.log", self._ended))
+        return _Life(
+            Jvm(launch, folder, self._work_dir / "logs" / "spark.log", self._ended, self._hide)
+        )
 
     def _warm(self, life: _Life) -> None:
         """Make a JVM ready for jobs; on a thread of its own."""
@@ -224,9 +229,9 @@ def _ending(run: _Run, patience: float = 0) -> Cancelled | EngineDown | None:
     return EngineDown(run.jvm.why) if run.jvm.ended.wait(patience) else None
 
 
-def _verdict(run: _Run, error: Exception) -> Exception | None:
+def _verdict(run: _Run, error: Exception, hide: Callable[[str], str]) -> Exception | None:
     """Turn what a job raised into what its caller should know; None leaves it as it is."""
-    text = failure_text(error)
+    text = failure_text(error, hide)
     ending = _ending(run, _LOST_SECONDS if lost_touch(error, text) else 0)
     if ending is None and text is not None:
         return TaskError(text)

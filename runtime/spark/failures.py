@@ -2,6 +2,7 @@
 """What went wrong inside Spark, in the words of whoever failed."""
 
 import re
+from collections.abc import Callable
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -21,8 +22,11 @@ def lost_touch(error: Exception, text: str | None) -> bool:
     return isinstance(error, Py4JError | ConnectionError | EOFError)
 
 
-def failure_text(error: Exception) -> str | None:
-    """Return why Spark failed, without stack traces; None if the error is not Spark's."""
+def failure_text(error: Exception, hide: Callable[[str], str] = str) -> str | None:
+    """Return why Spark failed, without stack traces; None if the error is not Spark's.
+
+    `hide` takes secrets out before the text is cut: half of one would not be known again.
+    """
     if isinstance(error, Py4JJavaError):
         text = _innermost(error)
     elif isinstance(error, PySparkException):
@@ -31,7 +35,7 @@ def failure_text(error: Exception) -> str | None:
         text = str(error)
     else:
         return None
-    return _plain(text)[:_LONGEST]
+    return _plain(hide(text))[:_LONGEST]
 
 
 def _innermost(error: Py4JJavaError) -> str:

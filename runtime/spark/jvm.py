@@ -100,11 +100,17 @@ class Jvm:
     """A running JVM, its folder, and the end it will come to."""
 
     def __init__(
-        self, launch: Launch, folder: Path, log: Path, on_end: Callable[["Jvm"], None]
+        self,
+        launch: Launch,
+        folder: Path,
+        log: Path,
+        on_end: Callable[["Jvm"], None],
+        hide: Callable[[str], str] = str,
     ) -> None:
         """Start it; returns at once. Raises `OSError`.
 
-        It dies with the calling thread. `on_end` is called on a thread of its own, once.
+        It dies with the calling thread. `on_end` is called on a thread of its own, once. `hide`
+        takes secrets out of each line that it says.
         """
         self.launch = launch
         self.folder = folder
@@ -123,7 +129,7 @@ class Jvm:
         if self._process.stdout is None or self._process.stdin is None:
             raise AssertionError("Popen was asked for pipes")
         self._stdin = self._process.stdin
-        self._output = Output(self._process.stdout, log, secrets_of(launch.settings))
+        self._output = Output(self._process.stdout, log, secrets_of(launch.settings), hide)
         threading.Thread(target=self._watch, name="spark-watch", daemon=True).start()
 
     def __str__(self) -> str:

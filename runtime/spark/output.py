@@ -3,7 +3,7 @@
 import re
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -19,12 +19,20 @@ _HIDDEN = "********"
 class Output:
     """Drains a pipe until it ends; never lets its writer wait for a disk."""
 
-    def __init__(self, pipe: IO[bytes], log: Path, secrets: Iterable[str]) -> None:
+    def __init__(
+        self,
+        pipe: IO[bytes],
+        log: Path,
+        secrets: Iterable[str],
+        hide: Callable[[str], str] = str,
+    ) -> None:
         """Start draining into a log of at most 16 MiB, with one older log beside it.
 
-        Secrets are hidden in `tail`, not in the log, which only its owner may read.
+        Secrets are hidden in `tail`, not in the log, which only its owner may read; what `hide`
+        takes out of a line is in neither.
         """
         self.log = log
+        self._hide = hide
         self._secrets = sorted(secrets, key=len, reverse=True)
         self._last: deque[str] = deque(maxlen=_LINES)
         self._thread = threading.Thread(
@@ -45,9 +53,11 @@ class Output:
 
     def _drain(self, pipe: IO[bytes]) -> None:
         with pipe:
-            for line in iter(lambda: pipe.readline(1 << 16), b""):
+            for read in iter(lambda: pipe.readline(1 << 16), b""):
+                text = read.decode("utf-8", "backslashreplace")
+                line = self._hide(text).encode()
                 if not line.startswith(_FRAMES):
-                    self._last.append(line.decode("utf-8", "replace").rstrip()[:_LINE_LENGTH])
+                    self._last.append(line.decode().rstrip()[:_LINE_LENGTH])
                 with suppress(OSError):  # a full disk costs the log, not the engine
                     self._write(line)
 

@@ -32,6 +32,7 @@ from ...actors.worker.membership import Membership
 from ...events.log.reader import LogReader
 from ...events.model import Resource, Resources
 from ...projections.follow import Follower
+from ..config.redaction import Redaction
 from ..node.spec import (
     AssignorAt,
     EngineRuns,
@@ -281,11 +282,12 @@ class WorkerActor(Actor):
         # Heavy, and only here.
         from .spark_runner import make_engine, make_janitor, make_runner  # noqa: PLC0415
 
-        engine = make_engine(node, self._order.name)
+        redaction = Redaction()
+        engine = make_engine(node, self._order.name, redaction)
         engine.open()
         self._care = EngineCare(engine)
-        self._janitor = make_janitor(self._ledger, node)
-        return make_runner(engine, self._ledger, node, self._report)
+        self._janitor = make_janitor(self._ledger, node, redaction)
+        return make_runner(engine, self._ledger, node, self._report, redaction)
 
     # -- what the membership wants
 

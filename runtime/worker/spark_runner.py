@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 
+from ..config.redaction import Redaction
 from ..config.secrets import Vault
 from ..connectors import common_keys as keys
 from ..connectors.plugins import find_plugins
@@ -21,16 +22,23 @@ from .unsealing import UnsealingRunner
 LOGGER = logging.getLogger(__name__)
 
 
-def make_engine(node: NodeSpec, worker: str) -> Engine:
-    """Return a worker's engine, not started yet."""
+def make_engine(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:
+    """Return a worker's engine, not started yet; its log tells no secret that is known."""
     logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of each connection
+    redaction.watch_logs()
     engine = node.engine
     folder = node.data_dir / "cache" / "spark" / worker
-    return Embedded(folder, cores=engine.cores, heap=engine.heap, conf=engine.conf)
+    return Embedded(
+        folder, cores=engine.cores, heap=engine.heap, conf=engine.conf, hide=redaction.hide
+    )
 
 
 def make_runner(
-    engine: Engine, ledger: Ledger, node: NodeSpec, report: Callable[[Report], None]
+    engine: Engine,
+    ledger: Ledger,
+    node: NodeSpec,
+    report: Callable[[Report], None],
+    redaction: Redaction,
 ) -> UnsealingRunner:
     """Return what runs a worker's connectors and tasks."""
 
@@ -38,16 +46,17 @@ def make_runner(
         return Runner(engine, ledger, find_plugins(), tell, grace_ms=node.engine.grace_ms)
 
     vault = Vault(RunFolder(node.data_dir).key())
-    return UnsealingRunner(vault, report, runner)
+    return UnsealingRunner(vault, report, runner, redaction)
 
 
-def make_janitor(ledger: GroupLedger, node: NodeSpec) -> Janitor:
+def make_janitor(ledger: GroupLedger, node: NodeSpec, redaction: Redaction) -> Janitor:
     """Return what finishes the work of tasks that no worker has any more."""
     vault, plugins = Vault(RunFolder(node.data_dir).key()), find_plugins()
 
     def pipeline(chore: Chore) -> Pipeline:
         made_by = plugins.find(chore.connector_config.get(keys.CONNECTOR_CLASS, "")).made_by
-        config = vault.reveal(chore.resource.connector, chore.config)
+        config, secrets = vault.open(chore.resource.connector, chore.config)
+        redaction.learn(secrets)
         return made_by().pipeline(Context(chore.resource, LOGGER.warning), config)
 
     return Janitor(ledger, pipeline)

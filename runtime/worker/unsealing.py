@@ -1,15 +1,16 @@
 """Secrets on their way into a runner and out of it: opened for use, concealed for the log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Lock
 
 from ...events.model import Resource, Resources, RunState
 from ...projections.launches import Launch
+from ..config.redaction import Redaction
 from ..config.references import ReferenceBroken
 from ..config.secrets import CannotUnseal, Vault
-from ..tasks.reports import Report, StatusChanged, TaskConfigsChanged
-from ..tasks.runner import Runner
+from ..tasks.reports import Report, StatusChanged, TaskConfigsChanged, Warned
+from .runs import Runs
 
 
 class UnsealingRunner:
@@ -19,10 +20,12 @@ class UnsealingRunner:
         self,
         vault: Vault,
         report: Callable[[Report], None],
-        make_runner: Callable[[Callable[[Report], None]], Runner],
+        make_runner: Callable[[Callable[[Report], None]], Runs],
+        redaction: Redaction | None = None,
     ) -> None:
         self._vault = vault
         self._tell = report
+        self._redaction = redaction or Redaction()
         self._lock = Lock()
         self._sealed: dict[str, Launch] = {}
         self._runner = make_runner(self._report)
@@ -35,9 +38,9 @@ class UnsealingRunner:
         try:
             opened = replace(
                 launch,
-                connector_config=self._vault.reveal(name, launch.connector_config),
-                config=self._vault.reveal(name, launch.config),
-                split=tuple(self._vault.reveal(name, each) for each in launch.split),
+                connector_config=self._opened(name, launch.connector_config),
+                config=self._opened(name, launch.config),
+                split=tuple(self._opened(name, each) for each in launch.split),
             )
         except (CannotUnseal, ReferenceBroken) as error:
             reason = str(error)
@@ -62,11 +65,25 @@ class UnsealingRunner:
         """Stop everything, and return what still runs."""
         return self._runner.close(seconds)
 
+    def _opened(self, connector: str, config: Mapping[str, str]) -> Mapping[str, str]:
+        opened = self._vault.open(connector, config)
+        self._redaction.learn(opened.secrets)
+        return opened.config
+
     def _report(self, report: Report) -> None:
-        """Pass a report on; the task configs in it are concealed first."""
-        if not isinstance(report, TaskConfigsChanged):
-            self._tell(report)
-            return
+        """Pass a report on, without what secrets stand for; task configs are concealed."""
+        match report:
+            case StatusChanged():
+                hide = self._redaction.hide
+                self._tell(replace(report, reason=hide(report.reason), trace=hide(report.trace)))
+            case Warned():
+                self._tell(replace(report, text=self._redaction.hide(report.text)))
+            case TaskConfigsChanged():
+                self._tell_split(report)
+            case _:
+                self._tell(report)
+
+    def _tell_split(self, report: TaskConfigsChanged) -> None:
         with self._lock:
             stored = self._sealed[report.connector].connector_config
         try:

@@ -1,0 +1,65 @@
+"""Configs are opened for the runner; what they led to is in nothing that leaves it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fairlead.events.model import Resource, Resources, RunState, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.config.secrets import Vault
+from fairlead.runtime.tasks.reports import Report, StatusChanged, TaskConfigsChanged, Warned
+from fairlead.runtime.worker.unsealing import UnsealingRunner
+
+VAULT = Vault(bytes(range(32)))
+TOKEN = Token(3, 1)
+RESOURCE = Resource("a")
+ENV, FILE, SEALED = "env-s3cret/1", "file-s3cret/2", "sealed-s3cret/3"
+
+
+class Telltale:
+    """Runs nothing, and tells whatever it was given."""
+
+    def __init__(self, report: Callable[[Report], None]) -> None:
+        self._report = report
+
+    def start(self, launch: Launch) -> None:
+        config = launch.connector_config
+        text = " and ".join(config.values())
+        first, rest = text[:10], text[10:]
+        self._report(Warned(RESOURCE, TOKEN, f"odd: {text}"))
+        self._report(StatusChanged(RESOURCE, TOKEN, RunState.FAILED, text, f"{first}\n  {rest}"))
+        part = {"user": config["url"].partition("@")[0], "url": config["url"]}
+        self._report(TaskConfigsChanged("a", TOKEN, (part,)))
+
+    def stop(self, resource: Resource) -> None: ...
+    def abandon(self) -> None: ...
+    def running(self) -> Resources:
+        return frozenset()
+
+    def close(self, seconds: float) -> Resources:
+        return frozenset()
+
+
+def test_what_references_and_seals_lead_to_leaves_a_runner_in_no_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "f.properties"
+    file.write_text(f"password={FILE}\n")
+    monkeypatch.setenv("USER_OF_A", ENV)
+    stored = {
+        "url": f"${{env:USER_OF_A}}:${{file:{file}:password}}@host",
+        "token": VAULT.seal("a", SEALED),
+    }
+    told: list[Report] = []
+    runner = UnsealingRunner(VAULT, told.append, Telltale)
+    runner.start(Launch(RESOURCE, TOKEN, stored, stored))
+    warned, failed, split = told
+    shown = f"{stored['url']} and ********"
+    assert warned == Warned(RESOURCE, TOKEN, f"odd: {shown}")
+    assert isinstance(failed, StatusChanged)
+    assert failed.reason == shown
+    assert not any(secret in repr(told) for secret in (ENV, FILE, SEALED))
+    assert isinstance(split, TaskConfigsChanged)
+    assert split.configs[0]["url"] == stored["url"]
+    assert VAULT.unseal("a", split.configs[0]["user"]) == f"{ENV}:{FILE}"
