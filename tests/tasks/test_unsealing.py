@@ -37,7 +37,7 @@ class Telltale:
     def running(self) -> Resources:
         return frozenset()
 
-    def close(self, seconds: float) -> Resources:
+    def close(self, seconds: float) -> Resources:  # noqa: ARG002
         return frozenset()
 
 
