@@ -2,21 +2,20 @@
 
 Stock, every process listens on every interface and unpickles whatever it is sent. Here
 
-* a frame is `length | tag(length) | mac(body) | body`, keyed with the cluster's secret. Nothing
-  reaches pickle, and nothing longer than a header is held, before its tag has been checked;
+* every socket is a `Channel`: both ends prove that they hold the cluster's key before a message
+  passes, and nothing reaches pickle that was not made for this connection (see `channel`);
 * every socket is bound to the loopback address that it tells others;
 * a child dies with its parent, the admin with the process that started it, and none keeps a
   socket that it inherited;
 * there is no logging process: actors write to the log file like any other Python program.
 
-The key lives in memory only: children get it by fork, never by environment or arguments. It
-proves who speaks; it does not hide what is said, nor does it stop a replay by one who can read
-loopback traffic. A process speaks to one cluster at a time.
+The key lives in memory only: children get it by fork, never by environment or arguments. A
+process speaks to one cluster at a time.
 """
 # pyright: basic
 
 import ctypes
-import hmac
+import errno
 import logging
 import multiprocessing
 import os
@@ -31,7 +30,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from hashlib import blake2b
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import Any
@@ -53,132 +51,63 @@ from thespian.system.transport import (
 )
 from thespian.system.transport.IPBase import TCPv4ActorAddress
 
+from .channel import FRAME_LIMIT, Channel, FrameTooLargeError, HostileFrameError
+
 FORK = multiprocessing.get_context("fork")
-FRAME_LIMIT = 64 << 20  # bytes of one pickled message
 STRANGER_SECONDS = 10.0  # how long a connection may take to prove that it holds the key
 STRANGERS_LIMIT = 256  # connections of one process that have not proved it yet
 COMPLAINT_SECONDS = 10.0  # between log lines about strangers
+OUT_OF_DESCRIPTORS = errno.EMFILE, errno.ENFILE
+SCARCE_SECONDS = 0.05  # between attempts to accept a connection without a descriptor for it
 SEND_SECONDS = 10  # after which a message without acknowledgement is given up
 
-_LENGTH = struct.Struct(">I")
-_TAG = 16
-_MAC = 32
-_HEADER = _LENGTH.size + _TAG
 _PR_SET_PDEATHSIG = 1
 _PLAIN_LOGGING = logging.root, logging.Logger.manager
 
 LOGGER = logging.getLogger(__name__)
 
 
-class HostileFrameError(Exception):
-    """Bytes that nobody with the cluster's key has sent."""
-
-
-class FrameTooLargeError(ValueError):
-    """A message whose pickle exceeds `FRAME_LIMIT` bytes."""
-
-
-class Seal:
-    """Makes and checks frames with one key."""
-
-    def __init__(self, key: bytes) -> None:
-        self._lengths = blake2b(key=key, digest_size=_TAG, person=b"length")
-        self._bodies = blake2b(key=key, digest_size=_MAC, person=b"body")
-        self.ack = self.frame(TCPTransport.ackPacket)
-        self.refusal = self.frame("ACK+DATAERR")
-
-    def frame(self, message: object) -> bytes:
-        """Pickle and seal one message.
-
-        Raises `FrameTooLargeError`, and what pickle raises for a message it cannot take.
-        """
-        body = pickle.dumps(message, 5)
-        if len(body) > FRAME_LIMIT:
-            raise FrameTooLargeError(
-                f"a message of {len(body)} bytes exceeds the limit of {FRAME_LIMIT}: "
-                "send it in parts, or write it down and send where it lies"
-            )
-        length = _LENGTH.pack(len(body))
-        return b"".join((length, _digest(self._lengths, length), _digest(self._bodies, body), body))
-
-    def length(self, header: bytes) -> int:
-        """Return the length in bytes of the body that a header announces."""
-        length, tag = header[: _LENGTH.size], header[_LENGTH.size : _HEADER]
-        if not hmac.compare_digest(_digest(self._lengths, length), tag):
-            raise HostileFrameError("a header without this cluster's key")
-        return int(_LENGTH.unpack(length)[0])
-
-    def check(self, mac: bytes, body: memoryview) -> None:
-        """Raise `HostileFrameError` unless the body was sealed with this key."""
-        if not hmac.compare_digest(_digest(self._bodies, body), mac):
-            raise HostileFrameError("a body without this cluster's key")
-
-
-def _digest(keyed: Any, data: bytes | memoryview) -> bytes:
-    digest = keyed.copy()
-    digest.update(data)
-    return bytes(digest.digest())
-
-
-_seal: Seal = Seal(os.urandom(32))  # until `arm` is called nobody is believed
+_key = os.urandom(32)  # until `arm` is called nobody is believed
 _log_file: Path | None = None
 _system_name = ""
 
 
 def arm(host: str, key: bytes) -> None:
     """Speak from now on from `host`, and only with those who hold `key`."""
-    global _seal  # noqa: PLW0603  (Thespian's transport knows no instance to keep it in)
-    _seal = Seal(key)
-    TCPTransport.ackMsg, TCPTransport.ackDataErrMsg = _seal.ack, _seal.refusal
+    global _key  # noqa: PLW0603  (Thespian's transport knows no instance to keep it in)
+    _key = key
     LoopbackAddress.host = host
 
 
-class FrameBuffer:
-    """What has arrived of one frame."""
+class MessageBuffer:
+    """One message as it comes out of a channel: in one piece, after its MAC has been checked."""
 
     def __init__(self, _loads: Callable[[bytes], object] | None = None) -> None:
-        self._bytes = bytearray()
-        self._end = 0  # of the whole frame; 0 until the header has been checked
+        self._body: bytes | memoryview = b""
         self._message: tuple[object] | None = None
 
-    @property
-    def trusted(self) -> bool:
-        """Whether the sender has shown that it holds the key."""
-        return self._end > 0
-
-    def addMore(self, data: bytes) -> None:
-        """Take more bytes; raises `HostileFrameError`."""
-        done = self.isDone()
-        self._bytes += data
-        if not self._end and len(self._bytes) >= _HEADER:
-            self._end = _HEADER + _MAC + _seal.length(bytes(self._bytes[:_HEADER]))
-        if not done and self.isDone():
-            with memoryview(self._bytes) as frame:
-                _seal.check(
-                    bytes(frame[_HEADER : _HEADER + _MAC]), frame[_HEADER + _MAC : self._end]
-                )
+    def addMore(self, body: bytes | memoryview) -> None:
+        """Take what a channel has received."""
+        self._body = body or self._body
 
     def remainingAmount(self) -> int:
-        """Return how many bytes may be read without reading into the next frame."""
-        # No frame is shorter than an acknowledgement, which so arrives in one piece.
-        return (self._end or len(_seal.ack)) - len(self._bytes)
+        """Return how many bytes to ask for; a channel knows better."""
+        return 0
 
     def isDone(self) -> bool:
-        """Return whether the frame is complete."""
-        return 0 < self._end <= len(self._bytes)
+        """Return whether the message is here."""
+        return len(self._body) > 0
 
     def completed(self) -> tuple[object, bytes] | None:
-        """Return the message and what came after it, once the frame is complete."""
+        """Return the message, and that nothing came after it, once it is here."""
         if not self.isDone():
             return None
         if self._message is None:
-            with memoryview(self._bytes) as frame:
-                self._message = (pickle.loads(frame[_HEADER + _MAC : self._end]),)  # noqa: S301
-        return self._message[0], bytes(self._bytes[self._end :])
+            self._message = (pickle.loads(self._body),)  # noqa: S301
+        return self._message[0], b""
 
     def removeExtra(self) -> None:
-        """Forget what came after the message."""
-        del self._bytes[self._end :]
+        """Do nothing: nothing ever comes after the message."""
 
 
 class LoopbackAddress(TCPv4ActorAddress):
@@ -192,13 +121,34 @@ class LoopbackAddress(TCPv4ActorAddress):
 
 
 class Transport(TCPTransport.TCPTransport):
-    """Sockets that speak in sealed frames only."""
+    """Sockets that speak over channels only."""
 
     _silent_until = 0.0
 
     def serializer(self, intent: Any) -> bytes:
-        """Return the frame of a message about to be sent."""
-        return _seal.frame((self.myAddress, intent.message))
+        """Return the body of a message about to be sent.
+
+        Raises `FrameTooLargeError`, and what pickle raises for a message it cannot take.
+        """
+        body = pickle.dumps((self.myAddress, intent.message), 5)
+        if len(body) > FRAME_LIMIT:
+            raise FrameTooLargeError(
+                f"a message of {len(body)} bytes exceeds the limit of {FRAME_LIMIT}: "
+                "send it in parts, or write it down and send where it lies"
+            )
+        return body
+
+    def new_socket(self, op: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Make or accept a socket, and return it as a channel."""
+        try:
+            made = super().new_socket(op, *args, **options)
+        except OSError as error:
+            if error.errno in OUT_OF_DESCRIPTORS:
+                time.sleep(SCARCE_SECONDS)  # who waits to be accepted would have the loop spin
+            raise
+        if isinstance(made, tuple):
+            return Channel(made[0], _key, accepted=True), made[1]
+        return Channel(made, _key, accepted=False)
 
     def external_transport_clone(self) -> "Transport":
         """Return one more endpoint for this process."""
@@ -236,9 +186,7 @@ class Transport(TCPTransport.TCPTransport):
             newcomer = self._incomingSockets[number]
             newcomer._expires = ExpirationTimer(timedelta(seconds=STRANGER_SECONDS))
         strangers = [
-            number
-            for number, each in self._incomingSockets.items()
-            if each.fromAddress.addressDetails is None and not each._rData.trusted
+            number for number, each in self._incomingSockets.items() if not each.socket.trusted
         ]
         for number in strangers[: max(0, len(strangers) - STRANGERS_LIMIT)]:
             self._incomingSockets.pop(number).close()
@@ -250,19 +198,16 @@ class Transport(TCPTransport.TCPTransport):
         closed: bool = False,  # noqa: FBT001, FBT002
         has_exclusive_flag: bool = False,  # noqa: FBT001, FBT002
     ) -> Any:
-        late = not incoming._rData.trusted and incoming._expires.view().expired()
+        late = not incoming.socket.trusted and incoming._expires.view().expired()
         return super()._handlePossibleIncoming(
             incoming, number, closed or late, has_exclusive_flag=has_exclusive_flag
         )
 
     def _handleReadableIncoming(self, incoming: Any, has_exclusive_flag: bool = False) -> Any:  # noqa: FBT001, FBT002
         try:
-            while not incoming.receivedAllData():
-                data = incoming.socket.recv(min(1 << 20, incoming.remainingSize()))
-                if not data:
-                    break
-                incoming.addData(data)
-            else:
+            body = incoming.socket.recv()
+            if body:
+                incoming.addData(body)
                 return self._addedDataToIncoming(incoming, has_exclusive_flag=has_exclusive_flag)
         except BlockingIOError:
             return incoming
@@ -270,7 +215,7 @@ class Transport(TCPTransport.TCPTransport):
             self._complain(error)
         except OSError:
             pass  # the other end died, or was only knocking
-        incoming.close()  # without an answer: a refusal would hand out a sealed frame
+        incoming.close()  # without an answer
         return None
 
     def _complain(self, error: Exception) -> None:
@@ -278,12 +223,52 @@ class Transport(TCPTransport.TCPTransport):
             self._silent_until = time.monotonic() + COMPLAINT_SECONDS
             LOGGER.warning("closed a connection: %s", error)
 
-    def _next_XMIT_4(self, intent: Any) -> bool:
+    def _next_XMIT_2(self, intent: Any) -> bool:
+        """Send a message, or hello over a connection that is new."""
+        if not hasattr(intent, "socket"):
+            return self._try_again(intent)
+        channel = intent.socket
         try:
-            return bool(super()._next_XMIT_4(intent))
-        except HostileFrameError:
-            dead: Any = SendStatus.DeadTarget
-            return bool(self._finishIntent(intent, dead))
+            if not channel.is_open:
+                channel.greet()
+                intent.stage = self._XMITStepWaitForAck
+                return True
+            if not intent.amtSent:
+                intent.amtSent = len(intent.serMsg)
+                channel.send(intent.serMsg)
+            return bool(self._next_XMIT_3(intent)) if channel.flush() else True
+        except (ConnectionRefusedError, BrokenPipeError):
+            return self._dead(intent)
+        except OSError:
+            return self._try_again(intent)
+
+    def _next_XMIT_4(self, intent: Any) -> bool:
+        """Take the greeting, the acknowledgement, or a message sent at the same time."""
+        channel = intent.socket
+        try:
+            if not channel.is_open and channel.shake_hands():
+                intent.stage = self._XMITStepSendData
+                return self._next_XMIT_2(intent)
+            body = channel.recv() if channel.is_open else b""
+        except BlockingIOError:
+            return True
+        except HostileFrameError as error:
+            self._complain(error)
+            return self._dead(intent)
+        except OSError:
+            body = b""
+        if body:
+            return bool(self._check_XMIT_4_done(intent, body))
+        intent.backoffPause(True)  # noqa: FBT003
+        return self._try_again(intent)
+
+    def _dead(self, intent: Any) -> bool:
+        dead: Any = SendStatus.DeadTarget
+        return bool(self._finishIntent(intent, dead))
+
+    def _try_again(self, intent: Any) -> bool:
+        intent.stage = self._XMITStepRetry
+        return bool(self._nextTransmitStep(intent))
 
     def _realizeWakeups(self) -> bool:
         none_left = not self._activeWakeups
@@ -514,7 +499,10 @@ def _identify(self: Any) -> str:
 _stock_start_child = multiprocCommon.startChild
 multiprocCommon.startChild = _start_actor
 multiprocCommon.MultiProcManager = Manager
-TCPTransport.ReceiveBuffer = FrameBuffer
+TCPTransport.ReceiveBuffer = MessageBuffer
+TCPTransport.ackMsg, TCPTransport.ackDataErrMsg = (
+    pickle.dumps(each, 5) for each in (TCPTransport.ackPacket, "ACK+DATAERR")
+)
 TCPTransport.TCPv4ActorAddress = LoopbackAddress
 # Stock writes out every message for a debug log that is off, and secrets into one that is on.
 TransmitIntent.identify = _identify

@@ -8,17 +8,21 @@ import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import psutil
 import pytest
 from actor_system import Running, eventually, isolated, listeners, log_of, runs
 from actors_door.cast import Echo, Parent, Tell
 
 from fairlead.actors import transport
-from fairlead.actors.transport import FrameBuffer, FrameTooLargeError, HostileFrameError, Seal
+from fairlead.actors.actor import Address, System
+from fairlead.actors.channel import Channel, Direction, FrameTooLargeError
 
 ASK = 30.0
 pytestmark = pytest.mark.cluster
-GOOD, BAD = bytes(range(32)), bytes(32)
+BAD = bytes(32)
 
 
 class Bomb:
@@ -44,8 +48,8 @@ def prefixed(proof: Path) -> bytes:
 
 
 def wrong_key(proof: Path) -> bytes:
-    """The bomb, well sealed with a key that is not the cluster's."""
-    return Seal(BAD).frame(Bomb(proof))
+    """The bomb in a well-made frame of ours, with a key that is not the cluster's."""
+    return Direction(BAD).frame(pickle.dumps(Bomb(proof)))
 
 
 def noise(proof: Path) -> bytes:
@@ -88,21 +92,72 @@ def said_to_a_stranger(port: int, attack: bytes) -> bytes:
             return b""
 
 
-def test_who_takes_over_a_port_is_not_believed(actor_system: Running) -> None:
+def test_who_takes_over_a_port_is_not_believed_and_is_told_nothing(actor_system: Running) -> None:
     system = actor_system.system
-    parent, echo = system.create(Parent), system.create(Echo)
-    (process,) = actor_system.titled("fairlead: echo")
-    ((_, port),) = listeners([process])
+    parent, dead, other = system.create(Parent), system.create(Echo), system.create(Echo)
+    dead_port, other_port = (port_of(system, each) for each in (dead, other))
+    process = process_of(system, dead)
     process.kill()
     eventually(lambda: not runs(process), "it is dead, and its port free")
-    with socket.create_server(("127.0.0.1", port)) as impostor:
-        system.tell(parent, Tell(echo, "hello"))
+    with socket.create_server(("127.0.0.1", dead_port)) as impostor:
+        system.tell(parent, Tell(dead, "a secret"))
         caller, _ = impostor.accept()
         with caller:
-            caller.sendall(Seal(BAD).ack)
+            caller.settimeout(1)
+            hello = caller.recv(1 << 16)
+            with pytest.raises(TimeoutError):
+                caller.recv(1)
+            assert hello[:8] == b"fairlead"
+            assert len(hello) == 72
+            assert said_to_a_stranger(other_port, hello) == b""  # nobody else takes it
+            caller.sendall(random.Random(1).randbytes(64))
             undelivered = ["undelivered str"]
             eventually(lambda: system.ask(parent, "story", ASK) == undelivered, "it is back")
-    assert system.ask(parent, "story", ASK) == undelivered
+    assert "does not have this cluster's key" in log_of(actor_system.folder)
+
+
+def test_a_recorded_hello_gets_a_new_greeting_and_what_followed_it_is_refused(
+    actor_system: Running,
+) -> None:
+    system = actor_system.system
+    echo = system.create(Echo)
+    port = port_of(system, echo)
+    answers = list[bytes]()
+    hello = hello_for(port, actor_system.door.key)
+    for _ in range(2):
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as stranger:
+            stranger.sendall(hello)
+            answers.append(stranger.recv(1 << 16))
+            stranger.sendall(Direction(actor_system.door.key).frame(b"recorded"))
+            with contextlib.suppress(ConnectionError):
+                assert stranger.recv(1) == b""
+    assert [len(each) for each in answers] == [64, 64]
+    assert answers[0] != answers[1]
+    assert system.ask(echo, "still there", ASK) == "still there"
+
+
+def hello_for(port: int, key: bytes) -> bytes:
+    """What a process of the cluster would send to a port first."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as caller:
+        caller.connect(server.getsockname())
+        channel = Channel(caller, key, accepted=False)
+        channel._place = f"127.0.0.1:{port}".encode()
+        channel.greet()
+        with contextlib.closing(server.accept()[0]) as acceptor:
+            return acceptor.recv(1 << 16)
+
+
+def process_of(system: System, echo: Address) -> psutil.Process:
+    """The process of an actor that has told its process id."""
+    pid = system.ask(echo, "pid", ASK)
+    assert isinstance(pid, int)
+    return psutil.Process(pid)
+
+
+def port_of(system: System, echo: Address) -> int:
+    """The port on which an actor listens."""
+    ((_, port),) = listeners([process_of(system, echo)])
+    return port
 
 
 def test_the_slow_and_the_truncated_are_cut_off(tmp_path: Path) -> None:
@@ -128,55 +183,10 @@ def test_a_crowd_of_strangers_keeps_nobody_out(tmp_path: Path) -> None:
             assert running.system.ask(echo, "still there", ASK) == "still there"
 
 
-@pytest.fixture
-def seal(monkeypatch: pytest.MonkeyPatch) -> Seal:
-    seal = Seal(GOOD)
-    monkeypatch.setattr(transport, "_seal", seal)
-    return seal
-
-
-def test_a_frame_arrives_in_any_pieces(seal: Seal) -> None:
-    frame = seal.frame(["a", 1]) + seal.frame("next")
-    for size in (1, 7, 20, 52, len(frame)):
-        buffer = FrameBuffer()
-        for start in range(0, len(frame), size):
-            assert buffer.isDone() == (start >= len(seal.frame(["a", 1])))
-            buffer.addMore(frame[start : start + size])
-        assert buffer.completed() == (["a", 1], seal.frame("next"))
-
-
-def test_a_reader_never_reads_into_the_next_frame(seal: Seal) -> None:
-    for message in ("ACK", "x" * 1000):
-        rest = seal.frame(message) + b"next"
-        buffer = FrameBuffer()
-        while not buffer.isDone():
-            amount = buffer.remainingAmount()
-            buffer.addMore(rest[:amount])
-            rest = rest[amount:]
-        assert (buffer.completed(), rest) == ((message, b""), b"next")
-
-
-@pytest.mark.usefixtures("seal")
-def test_nothing_is_held_for_a_stranger() -> None:
-    buffer = FrameBuffer()
-    with pytest.raises(HostileFrameError):
-        buffer.addMore(struct.pack(">I", 1 << 30) + bytes(16))
-    assert (buffer.trusted, buffer.isDone(), buffer.completed()) == (False, False, None)
-
-
-def test_every_bit_of_a_frame_counts(seal: Seal) -> None:
-    frame = seal.frame("message")
-    for place in range(len(frame)):
-        broken = bytearray(frame)
-        broken[place] ^= 1
-        with pytest.raises(HostileFrameError):
-            FrameBuffer().addMore(bytes(broken))
-
-
-def test_a_message_too_large_is_refused_where_it_is_sent(
-    seal: Seal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_too_large_is_refused_where_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "FRAME_LIMIT", 100)
-    assert len(seal.frame(b"x" * 50)) > 50
+    sender = SimpleNamespace(myAddress=None)
+    serialize: Any = transport.Transport.serializer
+    assert len(serialize(sender, SimpleNamespace(message=b"x" * 50))) > 50
     with pytest.raises(FrameTooLargeError, match="send it in parts"):
-        seal.frame(b"x" * 100)
+        serialize(sender, SimpleNamespace(message=b"x" * 100))

@@ -1,0 +1,256 @@
+"""A connection whose two ends prove the cluster's key to each other before they say anything.
+
+Who connects sends a *hello*, who accepts answers with a *greeting*, and then *frames* pass both
+ways:
+
+    hello     magic(8) | nonce(32) | mac(32)     "whoever knows the key, at this address"
+    greeting  nonce(32) | mac(32)                proves the key for this hello, at this address
+    frame     length(4) | tag(16) | mac(32) | body
+
+Every MAC is keyed BLAKE2b. Those of hello and greeting are made with the cluster's key and cover
+the address (host and port) that was connected to: what is said to a port that has changed hands
+cannot be passed on to a process that listens elsewhere. Those of frames are made with a key of
+this connection and this direction, which comes from the cluster's key, both nonces and the
+address; they cover the frame's number, its length and its body. So a frame is accepted once, in
+its place, on the connection for which it was made, and nowhere else.
+
+Nothing but a hello is sent before the other end has proven the key, and a hello proves nothing
+by itself. The end that accepts believes nobody before the first frame's header, which needs a key
+that only its own nonce leads to. Bodies are not hidden from one who can read loopback traffic.
+
+Nothing is held of a frame beyond its header before the header's tag has been checked.
+"""
+
+import hmac
+import os
+import socket
+import struct
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+FRAME_LIMIT = 64 << 20  # bytes of one body
+
+_MAGIC: Final = b"fairlead"
+_NONCE: Final = 32
+_MAC: Final = 32
+_TAG: Final = 16
+_HELLO: Final = len(_MAGIC) + _NONCE + _MAC
+_GREETING: Final = _NONCE + _MAC
+_START: Final = struct.Struct(">QI")  # a frame's number and length
+_NUMBER: Final = 8  # bytes of the number, which both ends count and neither sends
+_HEADER: Final = _START.size - _NUMBER + _TAG
+_READ: Final = 1 << 20  # bytes read at once
+
+
+class HostileFrameError(Exception):
+    """Bytes that nobody with the cluster's key has sent on this connection, at this place."""
+
+
+class FrameTooLargeError(ValueError):
+    """A message whose pickle exceeds `FRAME_LIMIT` bytes."""
+
+
+class Direction:
+    """One direction of one connection: numbers its frames, makes and checks them."""
+
+    def __init__(self, key: bytes) -> None:
+        self._headers = blake2b(key=key, digest_size=_TAG, person=b"header")
+        self._bodies = blake2b(key=key, digest_size=_MAC, person=b"body")
+        self._number = 0  # of the next frame, or of the one whose header has been read
+
+    def frame(self, body: bytes) -> bytes:
+        """Return the next frame."""
+        start = _START.pack(self._number, len(body))
+        self._number += 1
+        tag, mac = self._tag(start), self._mac(start, body)
+        return b"".join((start[_NUMBER:], tag, mac, body))
+
+    def length(self, header: bytes) -> int:
+        """Return the length in bytes of the body that the next frame's header announces."""
+        (length,) = struct.unpack_from(">I", header)
+        tag = self._tag(_START.pack(self._number, length))
+        if not hmac.compare_digest(tag, header[-_TAG:]) or length > FRAME_LIMIT:
+            raise HostileFrameError("a header without this connection's key")
+        return int(length)
+
+    def body(self, sealed: bytes) -> memoryview:
+        """Return the body of the frame whose header was read last, from its MAC and body."""
+        mac, body = sealed[:_MAC], memoryview(sealed)[_MAC:]
+        if not hmac.compare_digest(self._mac(_START.pack(self._number, len(body)), body), mac):
+            raise HostileFrameError("a body without this connection's key")
+        self._number += 1
+        return body
+
+    def _tag(self, start: bytes) -> bytes:
+        digest = self._headers.copy()
+        digest.update(start)
+        return digest.digest()
+
+    def _mac(self, start: bytes, body: bytes | memoryview) -> bytes:
+        digest = self._bodies.copy()
+        digest.update(start)
+        digest.update(body)
+        return digest.digest()
+
+
+class SessionKeys(NamedTuple):
+    """What one end of an open connection reads and writes with."""
+
+    incoming: Direction
+    outgoing: Direction
+
+
+def _prove(key: bytes, what: bytes, *parts: bytes) -> bytes:
+    """Return the MAC of parts of fixed lengths, but for the last, made for one purpose."""
+    return blake2b(b"".join(parts), key=key, digest_size=_MAC, person=what).digest()
+
+
+def _place(address: tuple[str, int]) -> bytes:
+    return f"{address[0]}:{address[1]}".encode()
+
+
+class Channel:
+    """A stream socket that sends and receives whole bodies, once its ends have proven the key.
+
+    It stands where a transport expects a plain socket that does not block, and reads no further
+    than to the end of one frame, so that the socket stays readable while there is more.
+    """
+
+    def __init__(self, plain: socket.socket, key: bytes, *, accepted: bool) -> None:
+        self._plain = plain
+        self._key = key
+        self._accepted = accepted
+        #: The address that was connected to, which both ends see alike.
+        self._place = _place(plain.getsockname()) if accepted else b""
+        self._hello = b""  # sent or received; nothing before
+        self._keys: SessionKeys | None = None  # from this end's end of the handshake on
+        self._length: int | None = None  # of the body that comes next, once its header is read
+        self._input = bytearray()  # of the piece of the protocol that comes next
+        self._output = bytearray()  # what the system has not taken yet
+        #: Whether the other end has proven, on this connection, that it holds the key.
+        self.trusted = False
+
+    def greet(self) -> None:
+        """Say hello over a connection that this process has made; `recv` takes the greeting."""
+        start = _MAGIC + os.urandom(_NONCE)
+        self._hello = start + _prove(self._key, b"hello", start, self._place)
+        self._output += self._hello
+        self.flush()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the handshake is over for this end, so that it may send."""
+        return self._keys is not None
+
+    def send(self, body: bytes) -> None:
+        """Send a body; what the system does not take at once is left to `flush`."""
+        if self._keys is None:
+            raise ConnectionError("the other end has not proven yet that it holds the key")
+        self._output += self._keys.outgoing.frame(body)
+        self.flush()
+
+    def flush(self) -> bool:
+        """Send what is left to be sent; return whether nothing is."""
+        with suppress(BlockingIOError):
+            while self._output:
+                with memoryview(self._output) as view:
+                    sent = self._plain.send(view)
+                del self._output[:sent]
+        return not self._output
+
+    def recv(self, _size: int = 0) -> bytes | memoryview:
+        """Return the next body, b"" if the other end has hung up.
+
+        Raises `BlockingIOError` while it has not arrived in full, `HostileFrameError`, and what
+        a socket raises.
+        """
+        self.flush()
+        keys = self._keys or self.shake_hands()
+        if keys and self._length is None and (header := self._piece(_HEADER)):
+            self._length = keys.incoming.length(header)
+            self.trusted = True
+        if not keys or self._length is None:
+            return b""
+        sealed = self._piece(_MAC + self._length)
+        self._length = None
+        return keys.incoming.body(sealed) if sealed else b""
+
+    def shake_hands(self) -> SessionKeys | None:
+        """Take the other end's part of the handshake; return None if it has hung up.
+
+        Raises as `recv` does.
+        """
+        if self._accepted:
+            return self._take_hello()
+        return self._take_greeting()
+
+    def _take_hello(self) -> SessionKeys | None:
+        hello = self._piece(_HELLO)
+        if not hello:
+            return None
+        mac = _prove(self._key, b"hello", hello[:-_MAC], self._place)
+        if not hmac.compare_digest(mac, hello[-_MAC:]):
+            raise HostileFrameError("a connection that did not begin with this cluster's key")
+        self._hello, nonce = hello, os.urandom(_NONCE)
+        self._output += nonce + _prove(self._key, b"greeting", hello, nonce, self._place)
+        self.flush()
+        return self._agree(nonce)
+
+    def _take_greeting(self) -> SessionKeys | None:
+        greeting = self._piece(_GREETING)
+        if not greeting:
+            return None
+        nonce, mac = greeting[:_NONCE], greeting[_NONCE:]
+        proof = _prove(self._key, b"greeting", self._hello, nonce, self._place)
+        if not hmac.compare_digest(proof, mac):
+            raise HostileFrameError("what answers on a port does not have this cluster's key")
+        self.trusted = True
+        return self._agree(nonce)
+
+    def _agree(self, nonce: bytes) -> SessionKeys:
+        to_acceptor, to_caller = (
+            Direction(_prove(self._key, towards, self._hello, nonce, self._place))
+            for towards in (b"to the acceptor", b"to the caller")
+        )
+        self._keys = (
+            SessionKeys(to_acceptor, to_caller)
+            if self._accepted
+            else SessionKeys(to_caller, to_acceptor)
+        )
+        return self._keys
+
+    def _piece(self, size: int) -> bytes:
+        while len(self._input) < size:
+            data = self._plain.recv(min(_READ, size - len(self._input)))
+            if not data:
+                return b""
+            self._input += data
+        piece = bytes(self._input)
+        self._input.clear()
+        return piece
+
+    def connect(self, address: tuple[str, int]) -> None:
+        """Connect the socket."""
+        self._place = _place(address)
+        self._plain.connect(address)
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor."""
+        return self._plain.fileno()
+
+    def setblocking(self, flag: bool) -> None:  # noqa: FBT001  (as a socket has it)
+        """Let the socket block, or not."""
+        self._plain.setblocking(flag)
+
+    def setsockopt(self, level: int, option: int, value: int) -> None:
+        """Set an option of the socket."""
+        self._plain.setsockopt(level, option, value)
+
+    def shutdown(self, how: int) -> None:
+        """Shut the socket down."""
+        self._plain.shutdown(how)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._plain.close()
