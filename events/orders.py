@@ -22,6 +22,11 @@ def last_part(url: str) -> str:
     return url.rpartition("/")[2]
 
 
+def is_drained(order: Operator | None, member_id: str) -> bool:
+    """Tell whether a member is to give up what it has: its worker is drained, or it is removed."""
+    return order is not None and (order.draining or (order.gently and order.removing == member_id))
+
+
 def placement_of(group: Group, resource: Resource) -> Operator | None:
     """Return the order that holds for a resource, if there is one.
 

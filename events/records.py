@@ -177,7 +177,8 @@ class Operator:
     A worker goes by its instance id, its url, or, where it has neither, its member id; a
     connector's order stands for those of its tasks that have none of their own.
     `expected_back_ms` is wall clock, 0 if nobody is expected; `pins` name workers; `removing`
-    is the member whose seat is being ended by force, empty where none is.
+    is the member whose seat is being ended, empty where none is: by force, or `gently`, once
+    it has given up what it has.
     """
 
     scope: Scope
@@ -191,6 +192,7 @@ class Operator:
     time_ms: int = 0
     actor: str | None = None
     removing: str = ""
+    gently: bool = False
 
 
 @dataclass(frozen=True, slots=True)

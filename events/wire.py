@@ -202,6 +202,7 @@ class OperatorWire(msgspec.Struct):
     time_ms: int = 0
     actor: str | None = None
     removing: str = ""
+    gently: bool = False
 
 
 class LossWire(msgspec.Struct):

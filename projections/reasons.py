@@ -8,7 +8,7 @@ from ..events.abilities import abilities, is_warm, said_for
 from ..events.directory import Directory
 from ..events.group import Group, Member
 from ..events.model import Cause, Resource, Why
-from ..events.orders import placement_of, worker_name
+from ..events.orders import is_drained, placement_of, worker_name
 from ..events.placement import ANYWHERE, placement_in
 from ..events.records import GroupMetadata, MemberMetadata
 
@@ -75,7 +75,7 @@ def reason_of(
             return Reason(Kind.DELAY_EXPIRED)
         return Reason(Kind.DEPARTURE, _departure(group, giver, bumps))
     order = group.worker_orders.get(worker_name(giver))
-    if order is not None and order.draining:
+    if is_drained(order, giver.member_id):
         return Reason(Kind.CONSTRAINT, "drain")
     now = group.members[giver.member_id].metadata
     unmet = _unmet(group, resource, now, directory) or ("cold" if _is_cold(group, now) else "")
@@ -128,7 +128,7 @@ def _is_cold(group: Group, giver: MemberMetadata) -> bool:
 def _is_open(group: Group, member: Member) -> bool:
     """Tell whether a member takes work: it is there and warm, and operators let it."""
     order = group.worker_orders.get(worker_name(member.metadata))
-    is_let = order is None or not (order.cordoned or order.draining)
+    is_let = not (order and order.cordoned) and not is_drained(order, member.member_id)
     return is_let and member.current.member_epoch >= 0 and _is_warm(group, member.metadata)
 
 

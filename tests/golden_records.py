@@ -176,7 +176,7 @@ WRITTEN: list[Golden] = [
     ),
     Golden(
         records.Operator(
-            Scope.RESOURCE, "A", 1, True, True, 300, 5, ("http://w1", "i"), 9, "someone", "W1"
+            Scope.RESOURCE, "A", 1, True, True, 300, 5, ("http://w1", "i"), 9, "someone", "W1", True
         ),
         b"resource\0A\x001\0",
         {
@@ -191,6 +191,7 @@ WRITTEN: list[Golden] = [
             "time_ms": 9,
             "actor": "someone",
             "removing": "W1",
+            "gently": True,
         },
     ),
     Golden(

@@ -43,6 +43,7 @@ from .members.heartbeat import refusal, stale
 from .members.seats import those_away
 from .orders.configuration import open_desk
 from .orders.delete_group import unfinished
+from .orders.remove import removed_by_now
 from .orders.standing import is_silenced
 from .timing.alarms import Alarms
 from .timing.deadlines import Deadlines
@@ -204,6 +205,8 @@ class Coordinator:
             self._decide(FreeSeat(self._to_free.pop().member_id), now)
         for command in self._deadlines.due(self._gate, now.steady_ms):
             self._decide(command, now)
+        for removal in [*removed_by_now(self.group)]:
+            self._decide(removal, now)
         for alarm in self._watch.due(now.steady_ms):
             self._decide(alarm, now)
         self._pass_wall_time(now)
@@ -300,7 +303,7 @@ class Coordinator:
             if type(record) is CurrentAssignment:
                 member = self.group.members[record.member_id]
                 self._deadlines.time_revocation(member, now.steady_ms)
-            elif isinstance(record, Operator) and record.removing:
+            elif isinstance(record, Operator) and record.removing and not record.gently:
                 self._held.pop(record.removing, None)  # it is answered no more
             elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
                 self._forget(str(record.key[0]))

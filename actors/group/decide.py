@@ -45,7 +45,8 @@ from .members.heartbeat import heartbeat
 from .orders.configuration import configure_group
 from .orders.delete_group import delete_group
 from .orders.expect import expect
-from .orders.operate import cordon, place, rebalance, release_seats, remove_member, uncordon
+from .orders.operate import cordon, place, rebalance, release_seats, uncordon
+from .orders.remove import remove_member
 from .timing.timers import (
     continue_moves,
     expire_rebalance,

@@ -79,7 +79,7 @@ class Rebalance:
 
 @dataclass(frozen=True, slots=True)
 class RemoveMember:
-    """End a member's seat; with `force` also one that still holds work.
+    """End a member's seat: once it has given up what it has, or by force.
 
     By force it is answered no more, and goes when it must have fenced itself.
     """

@@ -20,7 +20,7 @@ class AddWorkers:
 
 @dataclass(frozen=True, slots=True)
 class RemoveWorker:
-    """A worker stops all that it runs, and leaves for good; nothing is parked."""
+    """A worker is drained, and leaves for good; nothing is parked."""
 
     worker: str
 

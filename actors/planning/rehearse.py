@@ -10,10 +10,10 @@ from itertools import count
 from ...events.model import Resource
 from ...events.tokens import token_of
 from ..errors import Error
-from ..group.orders.whereabouts import find_member, find_worker
+from ..group.orders.remove import removed_by_now
 from ..messages.commands import Command, CommandReply
-from ..messages.heartbeat import LEAVE_EPOCH, Heartbeat, HeartbeatReply
-from ..messages.orders import Cordon
+from ..messages.heartbeat import HeartbeatReply
+from ..messages.orders import Cordon, RemoveMember
 from ..messages.work import DeleteConnector as Delete
 from ..messages.work import PutConnector as Put
 from ..messages.work import PutTaskConfigs
@@ -39,7 +39,7 @@ def rehearse(rehearsal: Rehearsal, change: Change) -> Iterator[Step]:
         case AddWorkers():
             yield from _add(rehearsal, change)
         case RemoveWorker():
-            _leave(rehearsal, change.worker)
+            yield from _remove(rehearsal, change.worker)
         case DrainWorker():
             _command(rehearsal, Cordon(rehearsal.group.group_id, change.worker, drain=True))
         case PutConnector():
@@ -66,21 +66,12 @@ def _add(rehearsal: Rehearsal, change: AddWorkers) -> Iterator[Step]:
         yield from rehearsal.rest()
 
 
-def _leave(rehearsal: Rehearsal, worker: str) -> None:
-    """Let a worker say goodbye that has stopped everything; one that is away does not return."""
-    member = find_member(rehearsal.group, worker)
-    if isinstance(member, str):
-        known = find_worker(rehearsal.group, worker)  # it tells workers, not member ids
-        raise CannotPlan(Error.UNKNOWN_MEMBER_ID, known.message or member)
-    metadata = member.metadata
-    goodbye = Heartbeat(
-        rehearsal.group.group_id,
-        member.member_id,
-        LEAVE_EPOCH,
-        metadata.incarnation,
-        instance_id=metadata.instance_id,
-    )
-    _heard(rehearsal.carry_out(goodbye))
+def _remove(rehearsal: Rehearsal, worker: str) -> Iterator[Step]:
+    """Remove a worker as an operator does: it is drained, and goes once it holds nothing."""
+    _command(rehearsal, RemoveMember(rehearsal.group.group_id, worker))
+    yield from rehearsal.rest()
+    for again in [*removed_by_now(rehearsal.group)]:
+        _command(rehearsal, again)
 
 
 def _split(rehearsal: Rehearsal, connector: str, tasks: int) -> None:

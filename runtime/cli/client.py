@@ -50,9 +50,9 @@ class Client:
         """Set what lies at a path and return the answer; raises `Failed`, `Unreachable`."""
         return self._ask("PUT", path, body=body)
 
-    def delete(self, *path: str) -> None:
-        """Delete what lies at a path; raises `Failed`, `Unreachable`."""
-        self._ask("DELETE", path)
+    def delete(self, *path: str, **query: str) -> object:
+        """Delete what lies at a path and return the answer; raises `Failed`, `Unreachable`."""
+        return self._ask("DELETE", path, query=query)
 
     def _ask(
         self,

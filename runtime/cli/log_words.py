@@ -118,7 +118,8 @@ def _order(_: Narrator, record: records.Operator) -> str:
     if record.expected_back_ms:
         facts.append(f"expected back by {moment(record.expected_back_ms)}")
     if record.removing:
-        facts.append(f"member {record.removing[:SHORT_ID]} to be removed")
+        how = "" if record.gently else " by force"
+        facts.append(f"member {record.removing[:SHORT_ID]} to be removed{how}")
     if record.weight != 1:
         facts.append(f"weighs {record.weight}")
     if record.pins:

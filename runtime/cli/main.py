@@ -90,6 +90,7 @@ for _verb in (
     operating.uncordon,
     operating.drain,
     operating.expect,
+    operating.remove,
 ):
     app.command(rich_help_panel=CHANGE)(_verb)
 

@@ -1,6 +1,7 @@
-"""`cordon`, `uncordon`, `drain` and `expect`: what people order of workers."""
+"""`cordon`, `uncordon`, `drain`, `expect` and `remove`: what people order of workers."""
 
 import re
+from enum import StrEnum
 from typing import Annotated, Final
 
 import typer
@@ -54,6 +55,31 @@ def expect(
     Who leaves in good order is not waited for: its work goes to the others at once.
     """
     _order(place, worker, "expect", {"within_ms": milliseconds(within)})
+
+
+class Removable(StrEnum):
+    """What `remove` can remove."""
+
+    WORKER = "worker"
+
+
+@takes(There)
+def remove(
+    place: There,
+    what: Annotated[Removable, typer.Argument(metavar="KIND", help="worker.", show_default=False)],
+    name: Worker,
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="End its process at once, whatever it runs.")
+    ] = False,
+) -> None:
+    """Remove a worker: it gives up what it has, leaves, and its process ends for good.
+
+    Nothing waits for its return. Of a worker that is away or lost, only the wait for it ends.
+    """
+    query = {"force": "true"} if force else dict[str, str]()
+    told = client_of(place).delete("workers", name, **query)
+    say(f"{what.value} {text(told, 'worker')}: {text(told, 'message')}")
 
 
 def milliseconds(duration: str) -> int:

@@ -243,9 +243,10 @@ class WorkerAdded:
 
 @dataclass(frozen=True, slots=True)
 class RemoveWorker:
-    """To the supervisor: let a worker leave; it is not replaced."""
+    """To the supervisor: let a worker leave, or by force end its process; it is not replaced."""
 
     name: str
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)

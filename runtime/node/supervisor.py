@@ -365,8 +365,13 @@ class Supervisor(Actor):
         return f"w{number}"
 
     def _let_go(self, order: RemoveWorker, sender: Address) -> None:
+        charge = self._charges.get(("worker", order.name))
         self._remove(order.name)
-        self.send(sender, WorkerAdded(order.name))
+        if charge is not None and charge.process is not None and order.force:
+            for owner in charge.process.owners:
+                kill(owner)
+        error = "" if charge else f"there is no worker {order.name} on this node"
+        self.send(sender, WorkerAdded(order.name, error))
 
     def _remove(self, name: str, *, is_temporary: bool = False) -> None:
         charge = self._charges.get(("worker", name))

@@ -16,6 +16,7 @@ from . import (
     placements,
     plan,
     plugins,
+    removal,
     root,
 )
 from .errors import ErrorBody, handle_errors
@@ -51,7 +52,7 @@ def make_app(
     app.state.service = service
     handle_errors(app)
     reads = (root, connectors, plugins, assignors, groups, history, plan)
-    for module in (*reads, commands, group_commands, operators, placements):
+    for module in (*reads, commands, group_commands, operators, removal, placements):
         app.include_router(module.router)
     app.add_middleware(Visitors, listeners=listeners, allowed=hosts)
     app.add_middleware(Meter, requests=service.requests)

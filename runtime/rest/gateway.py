@@ -26,11 +26,19 @@ from ...actors.messages.orders import (
     Expect,
     Place,
     Rebalance,
+    RemoveMember,
     Uncordon,
 )
 from ...actors.messages.work import DeleteConnector, PutConnector
 from ..node.run_folder import NoNodeError, RunFolder
-from ..node.spec import DescribeNode, NodeView, Whereabouts, WhereIs
+from ..node.spec import (
+    DescribeNode,
+    NodeView,
+    RemoveWorker,
+    Whereabouts,
+    WhereIs,
+    WorkerAdded,
+)
 from .errors import Unanswered
 
 SUPERVISOR = "supervisor"
@@ -48,6 +56,7 @@ Command = (
     | Expect
     | Place
     | Rebalance
+    | RemoveMember
 )
 T = TypeVar("T")
 
@@ -77,6 +86,10 @@ class Commands(Protocol):
 
     async def traffic(self, group_id: str) -> Traffic:
         """Ask what went through a group's actor."""
+        ...
+
+    async def let_go(self, worker: str, *, force: bool) -> None:
+        """Have the process of a worker end, at once if by force, and not start again."""
         ...
 
 
@@ -128,6 +141,14 @@ class Connection:
         if not isinstance(answer, Traffic):
             raise Unanswered(f"group {group_id} does not tell its traffic at this moment")
         return answer
+
+    def let_go(self, worker: str, deadline: float, *, force: bool) -> None:
+        """Have the supervisor let a worker go, if it has one; raises `Unanswered`."""
+        answer = None
+        with suppress(Unanswered):
+            answer = self._ask_supervisor(RemoveWorker(worker, force), deadline)
+        if not isinstance(answer, WorkerAdded):
+            raise Unanswered(_NOT_LET_GO)
 
     def hang_up(self) -> None:
         """Close the connection; the next question opens another."""
@@ -185,6 +206,12 @@ _UNKNOWN = (
 )
 
 
+_NOT_LET_GO = (
+    "the group was told, but the supervisor of this node does not answer: whether the worker's"
+    " process ends is not known; look at `get workers`, and repeat the command, which does no harm"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
     run: Callable[[Connection, float], Any]
@@ -221,6 +248,13 @@ class Gateway:
         """Ask what went through a group's actor; raises `Unanswered`."""
         return await self._submit(
             lambda connection, deadline: connection.traffic(group_id, deadline), QUESTION_SECONDS
+        )
+
+    async def let_go(self, worker: str, *, force: bool) -> None:
+        """Have the process of a worker end and not start again; raises `Unanswered`."""
+        await self._submit(
+            lambda connection, deadline: connection.let_go(worker, deadline, force=force),
+            QUESTION_SECONDS,
         )
 
     def close(self, seconds: float = 1.0) -> None:

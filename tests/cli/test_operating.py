@@ -62,3 +62,22 @@ def test_an_unknown_worker_is_told_in_the_cluster_s_words(run: Run, cluster: Clu
         "",
         "fairlead: there is no worker 'w9': there are n1/w1 (HTTP 404)\n",
     )
+
+
+@pytest.mark.parametrize(("flags", "path"), [((), ""), (("--force",), "?force=true")])
+def test_a_worker_is_removed_and_what_to_expect_is_told(
+    flags: tuple[str, ...], path: str, run: Run, cluster: Cluster
+) -> None:
+    told = {"group_id": "connect", "worker": "n1/w1", "message": "it leaves; its process ends"}
+    cluster.answer("DELETE", f"/workers/w1{path}", told, 202)
+    assert run("remove", "worker", "w1", *flags, "--url", cluster.url) == (
+        0,
+        "worker n1/w1: it leaves; its process ends\n",
+        "",
+    )
+
+
+def test_only_workers_are_removed(run: Run, cluster: Cluster) -> None:
+    status, _, said = run("remove", "connector", "a", "--url", cluster.url)
+    assert (status, cluster.asked) == (2, [])
+    assert "worker" in said

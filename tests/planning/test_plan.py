@@ -41,7 +41,6 @@ from fairlead.runtime.planning.plan import (
 OWN: Mapping[str, Computes] = {"balanced": balanced.assign}
 UNMEASURED = Measured({}, None)
 BALANCE, DRAIN = Reason(Kind.BALANCE), Reason(Kind.CONSTRAINT, "drain")
-LEFT = Reason(Kind.DEPARTURE, "member-left")
 W1, W2 = Seat("http://w1", "W1"), Seat("http://w2", "W2")
 NEW_1, NEW_2 = Seat("new-1", "new-1"), Seat("new-2", "new-2")
 FOUR = "A A-0 A-1 A-2 A-3"
@@ -127,8 +126,11 @@ def test_a_worker_that_is_drained_stays_with_nothing() -> None:
 def test_a_worker_that_leaves_leaves_nothing_to_wait_for_it() -> None:
     assert planned(at_rest(FOUR, "W1", "W2"), RemoveWorker("w2")) == replace(
         NOTHING_CHANGES,
-        rounds=[a_round(Why.MEMBER_LEFT, "http://w2", moved=2)],
-        moves=[a_move(each, W2, W1, LEFT) for each in ("A-2", "A-3")],
+        rounds=[
+            a_round(Why.WORKER_DRAINED, "http://w2", moved=2),
+            a_round(Why.MEMBER_REMOVED, "http://w2"),
+        ],
+        moves=[a_move(each, W2, W1, DRAIN) for each in ("A-2", "A-3")],
         workers=[
             WorkerPlan(W1, Load(1, 2, 3), Load(1, 4, 5), 3),
             WorkerPlan(W2, Load(0, 2, 2), None, 0),
@@ -141,6 +143,7 @@ def test_where_the_last_worker_leaves_all_stops() -> None:
     assert planned(coordinator, RemoveWorker("W1")) == replace(
         NOTHING_CHANGES,
         group_epoch=1,
+        rounds=[a_round(Why.WORKER_DRAINED, "http://w1", displaced=2)],
         stops=[(resource("A"), W1), (resource("A-0"), W1)],
         unplaceable=dict.fromkeys(map(resource, ("A", "A-0")), "no worker is left to run it"),
         workers=[WorkerPlan(W1, Load(1, 1, 2), None, 0)],
@@ -217,14 +220,15 @@ def test_a_deleted_connector_stops_everywhere() -> None:
 def test_what_changes_hands_twice_on_the_way_is_one_move() -> None:
     plan = planned(at_rest("A A-0 A-1 A-2", "W1"), AddWorkers(1), RemoveWorker("W1"))
     assert plan.moves == [
-        a_move(each, W1, NEW_1, LEFT if each != "A-2" else BALANCE)
+        a_move(each, W1, NEW_1, DRAIN if each != "A-2" else BALANCE)
         for each in ("A", "A-0", "A-1", "A-2")
     ]
     twice = planned(at_rest("A A-0 A-1 A-2 A-3", "W1"), AddWorkers(1), RemoveWorker("new-1"))
     assert (twice.moves, twice.stays, twice.handovers) == ([], 5, 4)
     assert [str(each.causes[0]) for each in twice.rounds] == [
         "member-joined new-1",
-        "member-left new-1",
+        "worker-drained new-1",
+        "member-removed new-1",
     ]
 
 
@@ -235,7 +239,7 @@ def test_a_move_has_the_reason_for_which_its_giver_is_left_whatever_comes_after(
         a_move("A", W1, NEW_1, DRAIN),
         a_move("A-0", W1, NEW_1, DRAIN),
         a_move("A-1", W1, NEW_1, DRAIN),
-        a_move("A-2", W2, NEW_1, LEFT),
+        a_move("A-2", W2, NEW_1, DRAIN),
         a_move("A-3", W2, NEW_1, BALANCE),
     ]
     assert plan.handovers > len(plan.moves)

@@ -19,6 +19,7 @@ class Clerk:
         """Every first answer is lost, and the command sent again."""
         self.workers: tuple[ProcessView, ...] = ()
         self.sent: list[Command] = []
+        self.let_go_of: list[tuple[str, bool]] = []
 
     async def carry_out(self, command: Command) -> Outcome:
         self.sent.append(command)
@@ -38,6 +39,9 @@ class Clerk:
         if self.scribe is None:
             raise Unanswered(f"nobody serves {group_id}: try again")
         return Traffic(1_000, 2)
+
+    async def let_go(self, worker: str, *, force: bool) -> None:
+        self.let_go_of.append((worker, force))
 
     def _command(self, command: Command) -> CommandReply:
         if self.scribe is None:

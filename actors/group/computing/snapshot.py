@@ -3,7 +3,7 @@
 from ....events.abilities import said_for
 from ....events.group import Group, Member
 from ....events.model import Resource
-from ....events.orders import worker_name
+from ....events.orders import is_drained, worker_name
 from ...messages.computing import LossView, MemberView, Snapshot
 from .placements import placements_of
 
@@ -49,6 +49,6 @@ def _view(group: Group, member: Member, assignor: str) -> MemberView:
         group.share_of(member.member_id),
         metadata.joined_epoch,
         cordoned=order is not None and order.cordoned,
-        draining=order is not None and order.draining,
+        draining=is_drained(order, member.member_id),
         worker=worker,
     )

@@ -54,9 +54,10 @@ def leave(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision
         log_offset=group.end,
         coordinator_epoch=desk.coordinator_epoch,
     )
-    if request.member_epoch == TEMPORARY_LEAVE_EPOCH:
+    removed = sent_away(group, member)
+    if request.member_epoch == TEMPORARY_LEAVE_EPOCH and removed is None:
         return _leave_for_a_while(group, desk, member, reply)
-    departure = Departure(member, Why.MEMBER_LEFT)
+    departure = removed or Departure(member, Why.MEMBER_LEFT)
     return depart(group, desk, departure, now_ms, reply)
 
 
@@ -88,7 +89,7 @@ def end_member(group: Group, desk: Desk, command: EndMember, now_ms: int) -> Dec
 
 
 def sent_away(group: Group, member: Member) -> Departure | None:
-    """Return how a member goes that an operator removes by force, None if nobody does.
+    """Return how a member goes that an operator removes, None if nobody does.
 
     It is not expected back, so nothing of its work is parked.
     """

@@ -11,18 +11,17 @@ from typing import NamedTuple
 
 from ....events.group import Group
 from ....events.model import Resource, Scope, Why
-from ....events.orders import worker_name
 from ....events.placement import HEAVIEST, MOST_ITEMS
 from ....events.records import Operator, Record
 from ...errors import Error
 from ...messages.commands import CommandReply
-from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, RemoveMember, Uncordon
+from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, Uncordon
 from ..desk import Decision, Desk, bump
-from ..members.depart import Departure, bury, depart, end_seats
+from ..members.depart import bury, end_seats
 from ..members.seats import those_away
 from ..members.validate import flaw_in_name, shown
 from .standing import expected_back_ms, order_for, written
-from .whereabouts import find_member, find_worker, find_workers
+from .whereabouts import find_worker, find_workers
 
 
 def cordon(group: Group, desk: Desk, command: Cordon, now_ms: int) -> Decision:
@@ -36,7 +35,7 @@ def cordon(group: Group, desk: Desk, command: Cordon, now_ms: int) -> Decision:
     old = order_for(group, found.name)
     new = replace(old, cordoned=True, draining=old.draining or command.drain)
     why = Why.WORKER_DRAINED if command.drain else Why.WORKER_CORDONED
-    return _order(group, desk, replace(new, time_ms=now_ms, actor=command.actor), why)
+    return put_order(group, desk, replace(new, time_ms=now_ms, actor=command.actor), why)
 
 
 def uncordon(group: Group, desk: Desk, command: Uncordon, now_ms: int) -> Decision:
@@ -46,7 +45,7 @@ def uncordon(group: Group, desk: Desk, command: Uncordon, now_ms: int) -> Decisi
         return refuse(desk, Error.UNKNOWN_MEMBER_ID, found.message)
     new = replace(order_for(group, found.name), cordoned=False, draining=False)
     new = replace(new, time_ms=now_ms, actor=command.actor)
-    return _order(group, desk, new, Why.WORKER_UNCORDONED)
+    return put_order(group, desk, new, Why.WORKER_UNCORDONED)
 
 
 def place(group: Group, desk: Desk, command: Place, now_ms: int) -> Decision:
@@ -69,7 +68,7 @@ def place(group: Group, desk: Desk, command: Place, now_ms: int) -> Decision:
     if isinstance(pins, _Refused):
         return refuse(desk, *pins)
     new = replace(old, weight=weight, pins=pins, time_ms=now_ms, actor=command.actor)
-    return _order(group, desk, new, Why.PLACEMENT_CHANGED if is_there else None)
+    return put_order(group, desk, new, Why.PLACEMENT_CHANGED if is_there else None)
 
 
 def rebalance(group: Group, desk: Desk, command: Rebalance, now_ms: int) -> Decision:
@@ -101,30 +100,6 @@ def release_seats(group: Group, desk: Desk, command: ReleaseSeats, now_ms: int) 
     return end_seats(group, desk, former if command.node else [], Why.MEMBER_LEFT, now_ms)
 
 
-def remove_member(group: Group, desk: Desk, command: RemoveMember, now_ms: int) -> Decision:
-    """End a member's seat: at once where it holds nothing, else only by force.
-
-    By force the member is answered no more, and goes when its session has passed: until then
-    it may still run what it holds, and only then it has fenced itself. It is not expected
-    back, so nothing of its work is parked. A member that left for a while runs nothing.
-    Either way a worker that lives on joins again: drain it, or end its process.
-    """
-    member = find_member(group, command.worker)
-    if isinstance(member, str):
-        return refuse(desk, Error.UNKNOWN_MEMBER_ID, member)
-    held = len(member.current.assigned) + len(member.current.pending)
-    if held and not command.force and not member.is_away:
-        message = f"{member.member_id} still holds {held} resources: drain it first"
-        return refuse(desk, Error.INVALID_REQUEST, f"{message}, or remove it by force")
-    if not held or member.is_away:
-        departure = Departure(member, Why.MEMBER_REMOVED, actor=command.actor)
-        decision = depart(group, desk, departure, now_ms)
-        log_offset = group.end + len(decision.records)
-        return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
-    new = replace(order_for(group, worker_name(member.metadata)), removing=member.member_id)
-    return _order(group, desk, replace(new, time_ms=now_ms, actor=command.actor), None)
-
-
 class _Refused(NamedTuple):
     error: Error
     message: str
@@ -142,7 +117,7 @@ def _pins(group: Group, names: Sequence[str]) -> tuple[str, ...] | _Refused:
     return tuple(sorted({each.name for each in workers}))
 
 
-def _order(group: Group, desk: Desk, new: Operator, why: Why | None) -> Decision:
+def put_order(group: Group, desk: Desk, new: Operator, why: Why | None) -> Decision:
     """Write an order if it changes anything, and call for a target that follows it."""
     if found := flaw_in_name(new.name, "the worker's name"):
         return refuse(desk, Error.INVALID_REQUEST, f"{found}, so no order can name it")

@@ -57,7 +57,7 @@ def welcome(group: Group, newcomer: MemberMetadata) -> list[Record]:
 
 
 def removal_of(group: Group, member: Member) -> Operator | None:
-    """Return the order that ends the member's seat by force, if there is one."""
+    """Return the order that ends the member's seat, gently or by force, if there is one."""
     order = group.worker_orders.get(worker_name(member.metadata))
     return order if order and order.removing == member.member_id else None
 
@@ -71,10 +71,11 @@ def is_silenced(group: Group, request: Heartbeat) -> bool:
     if not group.worker_orders or request.member_epoch == LEAVE_EPOCH:
         return False
     member = group.members.get(request.member_id)
-    return member is not None and removal_of(group, member) is not None
+    order = None if member is None else removal_of(group, member)
+    return order is not None and not order.gently
 
 
 def carried_out(group: Group, member: Member) -> list[Record]:
-    """Return what takes back the order to remove a member by force, since it goes."""
+    """Return what takes back the order to remove a member, since it goes."""
     order = removal_of(group, member)
-    return written(order, replace(order, removing="")) if order else []
+    return written(order, replace(order, removing="", gently=False)) if order else []

@@ -1,0 +1,65 @@
+"""A worker is removed: it gives up what it has, and its seat ends (PROTOCOL §8).
+
+Gently it is drained first, and goes once it holds nothing or says goodbye. By force it is
+answered no more, and goes when its session has passed, or its process was seen to end: until then
+it may still run what it holds. Either way it is not expected back, so nothing of its work is
+parked. Only the seat is ended here: a worker whose process lives on joins again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ....events.group import Group, Member
+from ....events.model import Why
+from ....events.orders import worker_name
+from ...errors import Error
+from ...messages.commands import CommandReply
+from ...messages.orders import Expect, RemoveMember
+from ..desk import Decision, Desk
+from ..members.depart import Departure, depart
+from .expect import expect
+from .operate import put_order, refuse
+from .standing import order_for, removal_of
+from .whereabouts import find_member, find_worker
+
+
+def remove_member(group: Group, desk: Desk, command: RemoveMember, now_ms: int) -> Decision:
+    """End a member's seat, at once where it runs nothing; a lost worker is waited for no longer."""
+    member = find_member(group, command.worker)
+    if isinstance(member, str):
+        return _give_up_lost(group, desk, command, now_ms)
+    if member.is_away or _holds_nothing(member):
+        departure = Departure(member, Why.MEMBER_REMOVED, actor=command.actor)
+        decision = depart(group, desk, departure, now_ms)
+        log_offset = group.end + len(decision.records)
+        return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
+    old = order_for(group, worker_name(member.metadata))
+    is_forced = removal_of(group, member) is not None and not old.gently
+    gently = not command.force and not is_forced
+    new = replace(old, removing=member.member_id, gently=gently)
+    new = replace(new, time_ms=now_ms, actor=command.actor)
+    return put_order(group, desk, new, Why.WORKER_DRAINED if gently else None)
+
+
+def removed_by_now(group: Group) -> Iterator[RemoveMember]:
+    """Yield again the removals of members that have given up all they had."""
+    for order in group.worker_orders.values():
+        member = group.members.get(order.removing) if order.gently else None
+        if member is not None and (member.is_away or _holds_nothing(member)):
+            yield RemoveMember(group.group_id, member.member_id, actor=order.actor)
+
+
+def _holds_nothing(member: Member) -> bool:
+    return not member.current.assigned and not member.current.pending
+
+
+def _give_up_lost(group: Group, desk: Desk, command: RemoveMember, now_ms: int) -> Decision:
+    """Wait no longer for a worker that is lost; refuse a name that nobody has."""
+    found = find_worker(group, command.worker)
+    if found.message:  # it tells workers, where that of the members would tell their ids
+        return refuse(desk, Error.UNKNOWN_MEMBER_ID, found.message)
+    if not any(worker_name(loss) == found.name for loss in group.losses.values()):
+        message = f"worker {found.name} is no member, and nothing waits for it: there is only an"
+        message += " order that names it"
+        return refuse(desk, Error.UNKNOWN_MEMBER_ID, message)
+    return expect(group, desk, Expect(group.group_id, found.name, 0, command.actor), now_ms)

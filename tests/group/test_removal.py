@@ -1,0 +1,158 @@
+"""A worker that is removed gives up what it has, goes, and is waited for by nobody."""
+
+from dataclasses import replace
+
+import pytest
+from coordinator import JOIN, Coordinator, resources
+from group.static_seat import AWAY, DELAY_MS, static_group
+
+from fairlead.actors.errors import Error
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.orders.remove import removed_by_now
+from fairlead.actors.group.orders.standing import is_silenced
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import Cordon, EndMember, RemoveMember
+from fairlead.actors.messages.timers import ExpireSession
+from fairlead.events.model import Cause, Scope, Why
+from fairlead.events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    Loss,
+    MemberMetadata,
+    Operator,
+    Tombstone,
+)
+
+ALL = resources("A A-0 B B-0")
+W2 = "http://w2"
+GONE = (Tombstone(CurrentAssignment, ("W2",)), Tombstone(MemberMetadata, ("W2",)))
+ENDED = Tombstone(Operator, ("worker", W2, -1))
+REMOVAL = RemoveMember("connect", "w2", actor="ann")
+
+
+@pytest.fixture
+def coordinator() -> Coordinator:
+    """W1 with connector A and W2 with connector B, at rest at epoch 2."""
+    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator.configure("A A-0 B B-0")
+    coordinator.join("W1")
+    coordinator.compute()
+    coordinator.beat("W1", "")
+    coordinator.join("W2")
+    coordinator.settle()
+    return coordinator
+
+
+def finish(coordinator: Coordinator) -> list[RemoveMember]:
+    """Let the group say to itself what its coordinator does whenever time passes."""
+    found = [*removed_by_now(coordinator.group)]
+    for each in found:
+        coordinator.carry_out(each)
+    return found
+
+
+def test_who_is_removed_is_drained_first(coordinator: Coordinator) -> None:
+    order = Operator(Scope.WORKER, W2, actor="ann", removing="W2", gently=True)
+    bump = GroupMetadata(3, Cause(Why.WORKER_DRAINED, W2), 0, "ann")
+    assert coordinator.carry_out(REMOVAL).records == (order, bump)
+    assert coordinator.carry_out(REMOVAL).records == (), "once is enough"
+    assert finish(coordinator) == []
+    coordinator.settle()
+    assert coordinator.current("W1").assigned.keys() == ALL
+
+
+def test_who_is_removed_goes_once_it_holds_nothing(coordinator: Coordinator) -> None:
+    coordinator.carry_out(REMOVAL)
+    coordinator.settle()
+    coordinator.restart()
+    (again,) = removed_by_now(coordinator.group)
+    assert coordinator.carry_out(again).records == (
+        *GONE,
+        ENDED,
+        GroupMetadata(4, Cause(Why.MEMBER_REMOVED, W2), 0, "ann"),
+    )
+    assert finish(coordinator) == []
+
+
+@pytest.mark.parametrize("epoch", [-1, -2])
+def test_who_says_goodbye_before_was_removed_and_keeps_no_place(
+    coordinator: Coordinator, epoch: int
+) -> None:
+    coordinator = static_group()
+    coordinator.carry_out(RemoveMember("connect", "i", actor="ann"))
+    assert coordinator.heartbeat(replace(AWAY, member_epoch=epoch)).error is Error.NONE
+    assert coordinator.group.members.keys() == {"W1"}
+    assert coordinator.group.bump is not None
+    assert coordinator.group.bump.cause == Cause(Why.MEMBER_REMOVED, "http://s")
+    assert coordinator.group.worker_orders == {}
+
+
+def test_who_falls_silent_before_it_gave_up_its_work_parks_nothing(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.carry_out(REMOVAL)
+    records = coordinator.carry_out(ExpireSession("W2")).records
+    assert records == (*GONE, ENDED, GroupMetadata(4, Cause(Why.MEMBER_REMOVED, W2), 0, "ann"))
+
+
+def test_who_is_removed_gently_is_still_answered_and_can_be_forced_after_all(
+    coordinator: Coordinator,
+) -> None:
+    beat = Heartbeat("connect", "W2", 2, "1", sequence=9)
+    coordinator.carry_out(REMOVAL)
+    assert not is_silenced(coordinator.group, beat)
+    coordinator.carry_out(replace(REMOVAL, force=True))
+    assert is_silenced(coordinator.group, beat)
+    assert coordinator.carry_out(REMOVAL).records == (), "force is not taken back"
+    assert is_silenced(coordinator.group, beat)
+
+
+def test_a_worker_that_was_removed_takes_work_again_when_it_comes_back(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.carry_out(REMOVAL)
+    coordinator.settle()
+    finish(coordinator)
+    coordinator.join("W3", replace(JOIN, url=W2))
+    coordinator.settle()
+    assert len(coordinator.current("W3").assigned) == 2
+
+
+def test_a_cordon_outlives_the_removal(coordinator: Coordinator) -> None:
+    coordinator.carry_out(Cordon("connect", "w2", actor="ann"))
+    coordinator.carry_out(REMOVAL)
+    coordinator.settle()
+    finish(coordinator)
+    (order,) = coordinator.group.worker_orders.values()
+    assert (order.cordoned, order.draining, order.removing) == (True, False, "")
+
+
+def test_the_removal_of_a_lost_worker_ends_the_wait_for_it(coordinator: Coordinator) -> None:
+    coordinator.carry_out(EndMember("connect", "W2", "1"))
+    coordinator.settle()
+    assert coordinator.group.schedule.parked.keys() == resources("B B-0")
+    assert coordinator.command(REMOVAL).error is Error.NONE
+    (loss,) = coordinator.group.losses.values()
+    assert isinstance(loss, Loss)
+    assert loss.deadline_ms == 0
+    assert set(coordinator.group.schedule.parked.values()) == {0}
+
+
+def test_a_worker_that_only_an_order_names_cannot_be_removed(coordinator: Coordinator) -> None:
+    coordinator.carry_out(Cordon("connect", "w2"))
+    coordinator.heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    assert coordinator.command(REMOVAL) == CommandReply(
+        Error.UNKNOWN_MEMBER_ID,
+        f"worker {W2} is no member, and nothing waits for it: there is only an order that names it",
+    )
+
+
+def test_the_last_worker_can_be_removed(coordinator: Coordinator) -> None:
+    coordinator.heartbeat(Heartbeat("connect", "W1", -1, "1"))
+    coordinator.settle()
+    coordinator.carry_out(REMOVAL)
+    coordinator.settle()
+    finish(coordinator)
+    assert coordinator.group.members == {}
+    assert coordinator.group.worker_orders == {}

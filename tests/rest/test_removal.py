@@ -1,0 +1,118 @@
+"""A worker is removed over REST: from its group, and from its node."""
+
+import pytest
+from rest.client import Client
+from rest.conftest import House
+
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.runtime.node.spec import ProcessView
+
+PLACE = "127.0.0.1:8083"
+W1, W2 = f"{PLACE}/w1", f"{PLACE}/w2"
+ENDS = "its process ends, and is not started again before the node is"
+
+
+def process(name: str, member_id: str) -> ProcessView:
+    return ProcessView(name, 1, f"{PLACE}/{name}", "running", 0, "", member_id)
+
+
+@pytest.fixture
+def house(house: House) -> House:
+    """Two workers are members of the group, with a connector and a task each."""
+    for name in "AB":
+        house.client.post("/connectors", json={"name": name, "config": {"connector.class": "X"}})
+    house.scribe.ask("configure", "A A-0 B B-0")
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("seat", "w2")
+    house.clerk.workers = (process("w1", "W1"), process("w2", "W2"))
+    return house
+
+
+@pytest.fixture
+def client(house: House) -> Client:
+    return house.client
+
+
+def removed(worker: str, member_id: str | None, name: str | None, message: str) -> object:
+    return {
+        "group_id": "connect",
+        "worker": worker,
+        "member_id": member_id,
+        "process": name,
+        "message": message,
+    }
+
+
+@pytest.mark.parametrize("called", ["w2", "W2", W2, W2.replace("/", "%2F")])
+def test_a_worker_is_removed_by_any_of_its_names_and_its_process_let_go(
+    house: House, called: str
+) -> None:
+    reply = house.client.delete(f"/workers/{called}")
+    message = f"it gives up what it has, and leaves the group; {ENDS}"
+    assert (reply.status_code, reply.json()) == (202, removed(W2, "W2", "w2", message))
+    assert house.clerk.let_go_of == [("w2", False)]
+    (order,) = house.client.get("/groups/connect").json()["worker_orders"]
+    assert (order["worker"], order["removing"]) == (W2, "W2")
+
+
+def test_by_force_a_worker_is_ended_at_once(house: House) -> None:
+    told = house.client.delete("/workers/w2?force=true").json()["message"]
+    assert told == f"what it runs ends at once, and goes to others; {ENDS}"
+    assert house.clerk.let_go_of == [("w2", True)]
+
+
+def test_the_last_worker_is_removed_and_that_is_said(house: House) -> None:
+    house.scribe.ask("heartbeat", Heartbeat("connect", "W2", -1, "1"))
+    told = house.client.delete("/workers/w1").json()["message"]
+    assert told.endswith("it was the last worker: nothing runs until another one joins")
+
+
+def test_a_member_without_a_process_here_is_removed_and_told_to_join_again(house: House) -> None:
+    house.clerk.workers = ()
+    assert house.client.delete("/workers/w2").json()["message"] == (
+        "it gives up what it has, and leaves the group; it is no process of this node: if it lives"
+        " on, it joins again"
+    )
+    assert house.clerk.let_go_of == []
+
+
+def test_an_older_member_is_removed_without_the_process_that_is_the_worker_now(
+    house: House,
+) -> None:
+    house.clerk.workers = (process("w2", "W9"),)
+    assert house.client.delete("/workers/W2").json()["process"] is None
+    assert house.clerk.let_go_of == []
+
+
+def test_a_worker_that_is_no_member_yet_is_let_go_by_its_node(house: House) -> None:
+    house.clerk.workers = (process("w7", ""),)
+    reply = house.client.delete("/workers/w7")
+    assert reply.json() == removed(f"{PLACE}/w7", None, "w7", f"it is no member; {ENDS}")
+    assert house.clerk.let_go_of == [("w7", False)]
+
+
+@pytest.mark.parametrize("query", ["", "?force=true"])
+def test_an_unknown_worker_is_a_404_that_lists_who_is_there(client: Client, query: str) -> None:
+    reply = client.delete(f"/workers/w9{query}")
+    assert reply.json() == {
+        "error_code": 404,
+        "message": f"there is no worker 'w9': there are {W1}, {W2}",
+    }
+
+
+def test_a_removal_that_is_repeated_does_no_harm(house: House) -> None:
+    house.clerk.loses_answers = True
+    assert house.client.delete("/workers/w2").status_code == 202
+    assert house.client.delete("/workers/w2").status_code == 202
+
+
+def test_a_repeated_removal_of_who_holds_nothing_is_no_404(house: House) -> None:
+    house.scribe.ask("seat", "w3")
+    house.clerk.loses_answers = True
+    assert house.client.delete("/workers/w3").status_code == 202
+
+
+def test_without_a_supervisor_nothing_is_removed(house: House) -> None:
+    house.clerk.scribe = None
+    assert house.client.delete("/workers/w2").status_code == 503
+    assert house.client.get("/groups/connect").json()["worker_orders"] == []
