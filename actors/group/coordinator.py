@@ -205,7 +205,7 @@ class Coordinator:
             self._decide(FreeSeat(self._to_free.pop().member_id), now)
         for command in self._deadlines.due(self._gate, now.steady_ms):
             self._decide(command, now)
-        for removal in [*removed_by_now(self.group)]:
+        for removal in [*removed_by_now(self.group, now.wall_ms)]:
             self._decide(removal, now)
         for alarm in self._watch.due(now.steady_ms):
             self._decide(alarm, now)

@@ -10,7 +10,7 @@ from itertools import count
 from ...events.model import Resource
 from ...events.tokens import token_of
 from ..errors import Error
-from ..group.orders.remove import removed_by_now
+from ..group.orders.remove import GOODBYE_MS, removed_by_now
 from ..messages.commands import Command, CommandReply
 from ..messages.heartbeat import HeartbeatReply
 from ..messages.orders import Cordon, RemoveMember
@@ -70,7 +70,7 @@ def _remove(rehearsal: Rehearsal, worker: str) -> Iterator[Step]:
     """Remove a worker as an operator does: it is drained, and goes once it holds nothing."""
     _command(rehearsal, RemoveMember(rehearsal.group.group_id, worker))
     yield from rehearsal.rest()
-    for again in [*removed_by_now(rehearsal.group)]:
+    for again in [*removed_by_now(rehearsal.group, rehearsal.now_ms + GOODBYE_MS)]:
         _command(rehearsal, again)
 
 

@@ -137,7 +137,7 @@ def _becomes_of(member: Member, process: ProcessView | None, *, forced: bool) ->
     if member.is_away:
         return "the place that was kept for its return is given up"
     if not member.current.assigned and not member.current.pending:
-        return "it held nothing, and has left the group"
+        return "it holds nothing, and leaves the group"
     if not forced:
         return "it gives up what it has, and leaves the group"
     if process is None:

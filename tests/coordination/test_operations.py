@@ -10,6 +10,7 @@ from coordinator import resource
 
 from fairlead.actors.errors import Error
 from fairlead.actors.group.coordinator import Answer
+from fairlead.actors.group.orders.remove import GOODBYE_MS
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.actors.messages.orders import (
@@ -209,3 +210,17 @@ def test_no_batch_of_a_deleted_group_counts_in_the_next(office: Office) -> None:
     (answer,) = office.flush()
     assert isinstance(answer.reply, CommitReply)
     assert [each.error for each in answer.reply.verdicts] == [Error.FENCED, Error.NONE]
+
+
+def test_who_is_removed_and_does_not_leave_by_itself_goes_once_it_holds_nothing(
+    office: Office,
+) -> None:
+    office.send(RemoveMember("connect", "a", actor="ann"))
+    office.compute("a")
+    office.beat("a")
+    office.asks(office.full("a"))
+    assert set(office.group.members) == {"a"}
+    office.passes(GOODBYE_MS)
+    assert (office.group.members, office.group.worker_orders) == ({}, {})
+    assert office.group.bump is not None
+    assert (office.group.bump.cause.why, office.group.bump.actor) == (Why.MEMBER_REMOVED, "ann")

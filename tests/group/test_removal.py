@@ -8,7 +8,7 @@ from group.static_seat import AWAY, DELAY_MS, static_group
 
 from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.group.orders.remove import removed_by_now
+from fairlead.actors.group.orders.remove import GOODBYE_MS, removed_by_now
 from fairlead.actors.group.orders.standing import is_silenced
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -46,7 +46,8 @@ def coordinator() -> Coordinator:
 
 def finish(coordinator: Coordinator) -> list[RemoveMember]:
     """Let the group say to itself what its coordinator does whenever time passes."""
-    found = [*removed_by_now(coordinator.group)]
+    coordinator.now_ms += GOODBYE_MS
+    found = [*removed_by_now(coordinator.group, coordinator.now_ms)]
     for each in found:
         coordinator.carry_out(each)
     return found
@@ -66,13 +67,27 @@ def test_who_is_removed_goes_once_it_holds_nothing(coordinator: Coordinator) -> 
     coordinator.carry_out(REMOVAL)
     coordinator.settle()
     coordinator.restart()
-    (again,) = removed_by_now(coordinator.group)
+    assert [*removed_by_now(coordinator.group, GOODBYE_MS - 1)] == [], "it may leave by itself"
+    assert [*removed_by_now(coordinator.group, -1)], "a clock that was set back delays nothing"
+    (again,) = removed_by_now(coordinator.group, GOODBYE_MS)
     assert coordinator.carry_out(again).records == (
         *GONE,
         ENDED,
         GroupMetadata(4, Cause(Why.MEMBER_REMOVED, W2), 0, "ann"),
     )
     assert finish(coordinator) == []
+
+
+def test_who_has_nothing_goes_without_a_drain(coordinator: Coordinator) -> None:
+    coordinator.join("W3")
+    coordinator.compute()
+    coordinator.carry_out(Cordon("connect", "w3", drain=True))
+    coordinator.settle()
+    epoch = coordinator.group.group_epoch
+    coordinator.carry_out(RemoveMember("connect", "w3"))
+    assert coordinator.group.group_epoch == epoch
+    finish(coordinator)
+    assert coordinator.group.members.keys() == {"W1", "W2"}
 
 
 @pytest.mark.parametrize("epoch", [-1, -2])

@@ -101,7 +101,8 @@ def test_all_changes_of_a_plan_are_made_in_their_order(house: House) -> None:
     assert causes == [
         ("member-joined", "new-1"),
         ("worker-drained", "127.0.0.1:8083/w2"),
-        ("member-left", "127.0.0.1:8083/w1"),
+        ("worker-drained", "127.0.0.1:8083/w1"),
+        ("member-removed", "127.0.0.1:8083/w1"),
         ("connector-deleted", "a"),
         ("connector-added", "b"),
         ("tasks-changed", "b"),

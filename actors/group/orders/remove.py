@@ -8,6 +8,7 @@ parked. Only the seat is ended here: a worker whose process lives on joins again
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from ....events.group import Group, Member
 from ....events.model import Why
@@ -22,30 +23,39 @@ from .operate import put_order, refuse
 from .standing import order_for, removal_of
 from .whereabouts import find_member, find_worker
 
+GOODBYE_MS: Final = 1_000
+"""How long a member that holds nothing may take to leave by itself: it would else join again."""
+
 
 def remove_member(group: Group, desk: Desk, command: RemoveMember, now_ms: int) -> Decision:
     """End a member's seat, at once where it runs nothing; a lost worker is waited for no longer."""
     member = find_member(group, command.worker)
     if isinstance(member, str):
         return _give_up_lost(group, desk, command, now_ms)
-    if member.is_away or _holds_nothing(member):
+    order = removal_of(group, member)
+    if member.is_away or (_holds_nothing(member) and (order or command.force)):
         departure = Departure(member, Why.MEMBER_REMOVED, actor=command.actor)
         decision = depart(group, desk, departure, now_ms)
         log_offset = group.end + len(decision.records)
         return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
     old = order_for(group, worker_name(member.metadata))
-    is_forced = removal_of(group, member) is not None and not old.gently
-    gently = not command.force and not is_forced
+    gently = not command.force and (order is None or order.gently)
     new = replace(old, removing=member.member_id, gently=gently)
     new = replace(new, time_ms=now_ms, actor=command.actor)
-    return put_order(group, desk, new, Why.WORKER_DRAINED if gently else None)
+    has_work = not _holds_nothing(member) or bool(group.share_of(member.member_id))
+    return put_order(group, desk, new, Why.WORKER_DRAINED if gently and has_work else None)
 
 
-def removed_by_now(group: Group) -> Iterator[RemoveMember]:
-    """Yield again the removals of members that have given up all they had."""
+def removed_by_now(group: Group, now_ms: int) -> Iterator[RemoveMember]:
+    """Yield again the removals of members that hold nothing, and did not leave by themselves.
+
+    `now_ms` is wall clock; one that was set back puts nothing off.
+    """
     for order in group.worker_orders.values():
         member = group.members.get(order.removing) if order.gently else None
-        if member is not None and (member.is_away or _holds_nothing(member)):
+        if member is None or 0 <= now_ms - order.time_ms < GOODBYE_MS:
+            continue
+        if member.is_away or _holds_nothing(member):
             yield RemoveMember(group.group_id, member.member_id, actor=order.actor)
 
 
