@@ -36,6 +36,7 @@ from thespian.actors import (
     WakeupMessage,
 )
 
+from .ports import holder_of
 from .transport import Manager, Named, Outside, WhoIs, arm, name_system
 
 Address = Any
@@ -44,6 +45,7 @@ KEY_BYTES = 32
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
 STRAY_SECONDS = 2.0  # for what actors have started, once they are gone
+ADMIN_SECONDS = 2.0  # for the admin to answer
 PORT_SECONDS = 3.0  # how long the port of a system that just died may stay taken
 
 LOGGER = logging.getLogger(__name__)
@@ -69,12 +71,14 @@ class Door:
     """Where a system is reached, and the secret that opens it.
 
     `host` is an IPv4 loopback address, `port` that of the admin, `key` 32 random bytes of one
-    cluster. Raises ValueError for anything else.
+    cluster. Raises ValueError for anything else. Where `node` is not empty, only a system that
+    was started for this node is behind the door.
     """
 
     host: str
     port: int
     key: bytes = field(repr=False)
+    node: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if not ipaddress.IPv4Address(self.host).is_loopback:
@@ -335,15 +339,23 @@ class System:
     def named(self, name: str) -> Address | None:
         """Return the address of the actor created from outside under a name, or None."""
         with self.private() as line:
-            answer = line.ask(self._base.adminAddr, WhoIs(name), 2)
+            answer = line.ask(self._base.adminAddr, WhoIs(name), ADMIN_SECONDS)
         return answer.address if isinstance(answer, Named) else None
 
     def alive(self) -> bool:
         """Return whether the admin answers."""
-        if self._admin is not None and not self._admin.is_alive():
-            return False
+        return not self.has_ended and self.node() is not None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the admin's process, if it is a child of this one, has ended."""
+        return self._admin is not None and not self._admin.is_alive()
+
+    def node(self) -> str | None:
+        """Return which node the admin says that the system is of, None without an answer."""
         with self.private() as line:
-            return line.ask(self._base.adminAddr, WhoIs(""), 2) is not None
+            answer = line.ask(self._base.adminAddr, WhoIs(""), ADMIN_SECONDS)
+        return answer.node if isinstance(answer, Named) else None
 
     def close(self) -> None:
         """Close this process's sockets; the system goes on."""
@@ -407,7 +419,7 @@ def start_system(door: Door, *, log_file: Path, name: str) -> System:
     if threading.current_thread() is not threading.main_thread():
         raise CannotStartError("a system dies with the thread that started it: use the main thread")
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    name_system(name, log_file)
+    name_system(name, log_file, door.node)
     arm(door.host, door.key)
     base = Outside(door.port)
     try:
@@ -429,8 +441,9 @@ def _await_port(base: Outside, door: Door) -> None:
     deadline = time.monotonic() + PORT_SECONDS
     while base.port_is_taken():
         if time.monotonic() > deadline:
+            holder = holder_of(door.host, door.port)
             raise CannotStartError(
-                f"port {door.port} of {door.host} is taken by another program: choose another port"
+                f"port {door.port} of {door.host} is taken by {holder}: choose another port"
             )
         time.sleep(0.02)
 
@@ -449,10 +462,17 @@ def connect(door: Door) -> System:
         ) from None
     arm(door.host, door.key)
     system = System(Outside(door.port))
-    if not system.alive():
+    node = system.node()
+    if node is None:
         system.close()
         raise UnreachableError(
             f"what listens on port {door.port} of {door.host} does not answer to this cluster's "
             "key, or is shutting down: check that the key is of the cluster that runs"
+        )
+    if node and door.node not in {"", node}:
+        system.close()
+        raise UnreachableError(
+            f"another node of this cluster, or one of a copied data folder, listens on port "
+            f"{door.port} of {door.host}: start this one, or name the data folder of the other"
         )
     return system

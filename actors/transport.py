@@ -70,6 +70,7 @@ LOGGER = logging.getLogger(__name__)
 _key = os.urandom(32)  # until `arm` is called nobody is believed
 _log_file: Path | None = None
 _system_name = ""
+_node = ""
 
 
 def arm(host: str, key: bytes) -> None:
@@ -286,10 +287,11 @@ class WhoIs(ActorSystemMessage):
 
 
 class Named:
-    """The address of a named actor, or None."""
+    """The address of a named actor, or None; `node` says whose admin it is that answers."""
 
-    def __init__(self, address: Any) -> None:
+    def __init__(self, address: Any, node: str = "") -> None:
         self.address = address
+        self.node = node
 
 
 class Admin(multiprocCommon.MultiProcAdmin):
@@ -300,7 +302,7 @@ class Admin(multiprocCommon.MultiProcAdmin):
 
     def h_WhoIs(self, envelope: Any) -> bool:
         """Look a name up without creating anything."""
-        named = Named(self._globalNames.get(envelope.message.name))
+        named = Named(self._globalNames.get(envelope.message.name), _node)
         self._send_intent(TransmitIntent(envelope.sender, named))
         return True
 
@@ -432,6 +434,8 @@ def run_admin(starter: Any, endpoint: Any, address: Any, capabilities: dict[str,
     _leave_parent()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the key is in memory
     os.setsid()  # Ctrl-C is for the process that started the system
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)  # what handles them there means nothing here
     _log_to_file()
     _set_title("admin", _system_name)
     admin = Admin(Transport(endpoint), address, capabilities, None, FORK)
@@ -443,13 +447,13 @@ def run_admin(starter: Any, endpoint: Any, address: Any, capabilities: dict[str,
     admin.run()
 
 
-def name_system(name: str, log_file: Path | None) -> None:
-    """Say what the processes forked from here are called and where they log.
+def name_system(name: str, log_file: Path | None, node: str = "") -> None:
+    """Say what the processes forked from here are called, where they log, and whose they are.
 
     Without a log file nothing is written.
     """
-    global _log_file, _system_name
-    _log_file, _system_name = log_file, name
+    global _log_file, _system_name, _node
+    _log_file, _system_name, _node = log_file, name, node
     if log_file is None:
         utilis._thesplog_control_settings = (logging.CRITICAL + 1, False, 0)
         return

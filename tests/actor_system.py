@@ -120,6 +120,7 @@ def launch(folder: Path, door: Door, **settings: float) -> Running:
     """Start a launcher whose system lives in a folder, and connect to it."""
     folder.mkdir(exist_ok=True)
     order = {"host": door.host, "port": door.port, "key": door.key.hex(), "settings": settings}
+    order["node"] = door.node
     here = Path(__file__)
     launcher = subprocess.Popen(
         [sys.executable, str(here)],
@@ -246,7 +247,7 @@ def main(orders: IO[str], answers: IO[str]) -> None:
 
     for name, value in order["settings"].items():
         setattr(transport, name, value)
-    door = Door(order["host"], order["port"], bytes.fromhex(order["key"]))
+    door = Door(order["host"], order["port"], bytes.fromhex(order["key"]), order["node"])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     system = start_system(door, log_file=folder / "logs" / "actors.log", name="test")
     answers.write("ready\n")

@@ -38,7 +38,7 @@ KNOWN_ONLY_TO = {
     ),
     "lmdb": ("events/log/*.py",),
     "thespian": ("actors/actor.py", "actors/transport.py"),
-    "psutil": ("actors/actor.py", "runtime/*"),
+    "psutil": ("actors/actor.py", "actors/ports.py", "runtime/*"),
     "setproctitle": ("actors/transport.py", "runtime/*"),
     "prometheus_client": ("projections/metrics.py",),
     "pyspark": SPARK,

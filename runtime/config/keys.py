@@ -381,6 +381,12 @@ def _contradictions(config: Config) -> Iterator[Contradiction]:
             " and workers that leave the computing to it say nothing of tags or of a capacity:"
             " leave these out, or have the workers compute",
         )
+    if config.actor_port and config.actor_port == config.listener.port:
+        yield Contradiction(
+            ("listeners", "actor.port"),
+            f"listeners and actor.port name the same port, {config.actor_port}: the REST interface"
+            " and the actors need one each",
+        )
     if config.worker_restart_backoff_max_ms < config.worker_restart_backoff_ms:
         yield Contradiction(
             ("worker.restart.backoff.max.ms", "worker.restart.backoff.ms"),

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from types import FrameType
 
 from ...actors.actor import Address, System, UnreachableError, connect
+from ...actors.ports import PortTakenError, check_free
 from ..config.keys import Config
-from .launcher import Launcher, NodeFailedError, free_port
+from .launcher import HOST, Launcher, NodeFailedError, free_port
 from .run_folder import NodeRunsError, NoNodeError, RunFolder
 from .spec import (
     AddWorker,
@@ -67,9 +68,28 @@ def up(config: Config) -> int:
         _say(f"not started: {error}")
         return FAILED
     try:
+        _check_ports(config)
         return _run(config, folder)
+    except PortTakenError as error:
+        _say(f"not started: {error}")
+        return FAILED
     finally:
         folder.release()
+
+
+def _check_ports(config: Config) -> None:
+    """Raise `PortTakenError` unless the ports that the node is to have are free."""
+    for key, (host, port) in (
+        ("listeners", config.listener),
+        ("actor.port", (HOST, config.actor_port)),
+    ):
+        if port:
+            try:
+                check_free(host, port)
+            except PortTakenError as error:
+                raise PortTakenError(
+                    f"{error}; end that program, or choose another port with {key}"
+                ) from None
 
 
 def _run(config: Config, folder: RunFolder) -> int:

@@ -5,22 +5,19 @@ it starts dies with it, even if it is killed.
 """
 
 import logging
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-
-import psutil
+from urllib.parse import urlsplit
 
 from ...actors.actor import Address, CannotStartError, Door, System, UnreachableError, start_system
-from ..spark import tether
+from ...actors.ports import PortTakenError, check_free
 from .assignor_file import write_assignors
-from .run_folder import NodeFile, RunFolder
+from .rest_process import RestProcess
+from .run_folder import RunFolder
 from .spec import AllLeft, Begin, Begun, DescribeNode, NodeSpec, NodeView, ShutDown
 from .supervisor import Supervisor
 
@@ -32,8 +29,6 @@ BEGIN_SECONDS = 60.0
 LOOK_SECONDS = 5.0
 """How long the supervisor may take to answer while signals have to wait."""
 LEAVE_SECONDS = 30.0
-REST_STOP_SECONDS = 5.0
-REST_HEALTHY_SECONDS = 60.0
 
 
 class NodeFailedError(Exception):
@@ -57,8 +52,8 @@ class Launcher:
         """Take what to run; `rest` is the command line of the REST process, if there is one."""
         self._node = replace(node, node_id=folder.node_id())
         self._folder = folder
-        self._door = Door(HOST, port or free_port(), folder.key())
-        self._rest = _RestProcess(rest, node.backoff_ms, node.backoff_max_ms) if rest else None
+        self._door = folder.door_at(HOST, port or free_port())
+        self._rest = RestProcess(rest, node.backoff_ms, node.backoff_max_ms) if rest else None
         self._system: System | None = None
         self._stop_signal = 0
 
@@ -72,20 +67,10 @@ class Launcher:
         self._start_actors()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note_signal)
-        me = psutil.Process()
-        self._folder.announce(
-            NodeFile(
-                me.pid,
-                me.create_time(),
-                self._door.host,
-                self._door.port,
-                rest_url,
-                self._node.group_id,
-            )
-        )
+        self._folder.announce(self._door, rest_url, self._node.group_id)
         write_assignors(self._node.data_dir, self._node.assignors)
         if self._rest is not None:
-            self._rest.start()
+            self._start_rest(self._rest, rest_url)
 
     def watch(self) -> int:
         """Keep the node running until a signal says stop; return the signal's number."""
@@ -116,6 +101,18 @@ class Launcher:
             raise NodeFailedError(f"{error}; see {log_file}") from error
         if isinstance(begun, Begun) and begun.error:
             raise NodeFailedError(begun.error)
+
+    def _start_rest(self, rest: RestProcess, url: str) -> None:
+        rest.start()
+        if rest.listens(lambda: bool(self._stop_signal)):
+            return
+        told = f"its REST interface did not start (exit code {rest.code})"
+        listener = urlsplit(url)
+        try:
+            check_free(listener.hostname or HOST, listener.port or 0)
+        except PortTakenError as error:
+            told = f"{told}: {error}"
+        raise NodeFailedError(told)
 
     def _look_after(self) -> None:
         """Start again what ended: the actor system, the supervisor, the REST process."""
@@ -150,50 +147,3 @@ class Launcher:
         if not isinstance(found, answer):
             raise UnreachableError("the supervisor did not answer in time")
         return found
-
-
-class _RestProcess:
-    """The REST process, started again under back-off when it ends; it dies with this one."""
-
-    def __init__(self, command: Sequence[str], backoff_ms: int, backoff_max_ms: int) -> None:
-        tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
-        self._command = [*tied, sys.executable, *command]
-        self._backoff_ms, self._backoff_max_ms = backoff_ms, backoff_max_ms
-        self._process: subprocess.Popen[bytes] | None = None
-        self._failures = 0
-        self._started_at = 0.0
-        self._start_at: float | None = None
-
-    def start(self) -> None:
-        """Start it."""
-        self._started_at, self._start_at = time.monotonic(), None
-        self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL)  # noqa: S603 - no shell
-
-    def look_after(self) -> None:
-        """Start it again, if it ended and has rested."""
-        now = time.monotonic()
-        if self._start_at is not None:
-            if now >= self._start_at:
-                self.start()
-        elif self._process is not None and self._process.poll() is not None:
-            if now - self._started_at > REST_HEALTHY_SECONDS:
-                self._failures = 0
-            rest_ms = min(self._backoff_ms << min(self._failures, 16), self._backoff_max_ms)
-            self._failures += 1
-            self._start_at = now + rest_ms / 1000
-            LOGGER.error(
-                "the REST process ended (%s): it starts again in %g s",
-                self._process.returncode,
-                rest_ms / 1000,
-            )
-
-    def stop(self) -> None:
-        """End it, in good order if it can."""
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(REST_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()

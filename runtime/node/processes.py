@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...events.log.owner import Owner, is_alive
+from .identity import folder_number
 
 LOGGER = logging.getLogger(__name__)
 FOLDER: Final = "processes"
@@ -63,7 +64,7 @@ class ProcessFiles:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
             with os.fdopen(os.open(made, flags, OWNER_ONLY), "w") as file:
-                json.dump(asdict(process), file)
+                json.dump({**asdict(process), "folder": folder_number(self._folder)}, file)
             made.rename(path)
         except OSError as error:
             LOGGER.warning("%s cannot be written (%s)", path, error.strerror)
@@ -75,17 +76,20 @@ class ProcessFiles:
                 self._path(each).unlink(missing_ok=True)
 
     def read(self) -> list[NodeProcess]:
-        """Return all that is told of; what cannot be read is left out."""
-        found = [_read(path) for path in sorted(self._folder.glob("*.json"))]
+        """Return all that is told of; what cannot be read, or was copied here, is left out."""
+        number = folder_number(self._folder)
+        found = [_read(path, number) for path in sorted(self._folder.glob("*.json"))]
         return [each for each in found if each is not None]
 
     def _path(self, process: Owner) -> Path:
         return self._folder / f"{process.pid}.json"
 
 
-def _read(path: Path) -> NodeProcess | None:
+def _read(path: Path, folder: int) -> NodeProcess | None:
     try:
         told: dict[str, Any] = json.loads(path.read_bytes())
+        if told.pop("folder") != folder:
+            return None  # it tells of a process of the node whose folder was copied
         engine = told.pop("engine")
         process = Owner(*told.pop("process"))
         return NodeProcess(process=process, engine=Owner(*engine) if engine else None, **told)

@@ -11,9 +11,9 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import psutil
-
 from ...actors.actor import KEY_BYTES, Door
+from ...events.log.owner import Owner, is_alive, process_of
+from .identity import KEY, NODE_ID, folder_number, identity_of
 
 OWNER_ONLY = 0o600
 ASSIGNORS = "assignors.json"
@@ -30,25 +30,27 @@ class NoNodeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeFile:
-    """A running node: its first process, the port of its actors, and its REST interface."""
+    """A running node: its first process, the port of its actors, and its REST interface.
+
+    `folder` tells the run folder from its copies, whose word it is not.
+    """
 
     pid: int
-    process_started: float
+    started: str
     host: str
     port: int
     rest: str
     group: str
+    folder: int
+
+    @property
+    def process(self) -> Owner:
+        """The node's first process."""
+        return Owner(self.pid, self.started)
 
     def is_alive(self) -> bool:
         """Tell whether that very process still runs."""
-        try:
-            process = psutil.Process(self.pid)
-            return (
-                process.create_time() == self.process_started
-                and process.status() != psutil.STATUS_ZOMBIE
-            )
-        except psutil.Error:
-            return False
+        return is_alive(self.process)
 
 
 class RunFolder:
@@ -79,11 +81,11 @@ class RunFolder:
 
     def key(self) -> bytes:
         """Return the cluster's key; it is made when there is none yet."""
-        return self._made_once("key", secrets.token_bytes(KEY_BYTES))
+        return self._made_once(KEY, secrets.token_bytes(KEY_BYTES))
 
     def node_id(self) -> str:
         """Return what the workers of this node are known by; made when there is none yet."""
-        return self._made_once("node.id", secrets.token_hex(8).encode()).decode()
+        return self._made_once(NODE_ID, secrets.token_hex(8).encode()).decode()
 
     def _made_once(self, name: str, content: bytes) -> bytes:
         """Return what a file holds; one that is not there yet is made with this content."""
@@ -99,8 +101,11 @@ class RunFolder:
             made.rename(path)
         return path.read_bytes()
 
-    def announce(self, node: NodeFile) -> None:
-        """Tell other processes where the node is reached."""
+    def announce(self, door: Door, rest: str, group: str) -> None:
+        """Tell other processes that this one runs the node, and where it is reached."""
+        pid, started = process_of(os.getpid())
+        folder = folder_number(self.path)
+        node = NodeFile(pid, started, door.host, door.port, rest, group, folder)
         made = self._file.with_suffix(".new")
         descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
         with os.fdopen(descriptor, "w") as file:
@@ -113,7 +118,7 @@ class RunFolder:
             node = NodeFile(**json.loads(self._file.read_text()))
         except (OSError, ValueError, TypeError):
             node = None
-        if node is None or not node.is_alive():
+        if node is None or node.folder != folder_number(self.path) or not node.is_alive():
             raise NoNodeError(
                 f"no node runs on {self.path.parent}: start one with `fairlead up`, "
                 "or name its data.dir"
@@ -123,7 +128,11 @@ class RunFolder:
     def door(self) -> Door:
         """Return the door to the node that runs here; raises `NoNodeError`."""
         node = self.node()
-        return Door(node.host, node.port, self.key())
+        return self.door_at(node.host, node.port)
+
+    def door_at(self, host: str, port: int) -> Door:
+        """Return the door that a node of this folder has at a port."""
+        return Door(host, port, self.key(), identity_of(self.path))
 
     @property
     def _file(self) -> Path:

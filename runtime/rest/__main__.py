@@ -11,9 +11,8 @@ import os
 import signal
 import socket
 import sys
-from base64 import urlsafe_b64encode
+from contextlib import suppress
 from dataclasses import replace
-from hashlib import blake2b
 from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -27,6 +26,7 @@ from ...projections.metrics import Exposition, RequestMetrics
 from ..config.secrets import Vault
 from ..connectors.plugins import find_plugins
 from ..node.assignor_file import read_assignors
+from ..node.identity import HEADER, cluster_id, identity_of
 from ..node.spec import Traits, assignor_log
 from .app import make_app
 from .gateway import Gateway
@@ -40,7 +40,6 @@ LOG_BYTES = 10 << 20
 EXIT_FAILED = 1
 GRACE_SECONDS = 1
 _PR_SET_PDEATHSIG = 1
-_CLUSTER_ID_BYTES = 16  # as long as Kafka's
 
 
 class CannotServe(Exception):  # noqa: N818  # says what happened
@@ -60,6 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         key = _read_key(options.data_dir)
         sockets = listen([parse(each) for each in options.listener or [DEFAULT]])
         _log_to(options.data_dir / "logs")
+        _say_ready(options.ready)
     except (CannotServe, CannotListen) as error:
         sys.stderr.write(f"the REST process can not start: {error}\n")
         return EXIT_FAILED
@@ -67,7 +67,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         service = _service(options.data_dir, options.group, gateway, key)
         traits = Traits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
-        _serve(replace(service, traits=traits), sockets, options.allowed_host)
+        headers = [(HEADER, identity_of(options.data_dir / "run"))]
+        _serve(replace(service, traits=traits), sockets, options.allowed_host, headers)
     finally:
         gateway.close()
     return 0
@@ -90,16 +91,18 @@ def options_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--parent", type=int, default=os.getppid(), metavar="PID", help="process to die with"
     )
+    parser.add_argument(
+        "--ready", type=int, metavar="FD", help="a pipe to write to once it listens"
+    )
     return parser
 
 
 def _service(data_dir: Path, group_id: str, gateway: Gateway, key: bytes) -> Service:
     release = version("fairlead")
     requests = RequestMetrics()
-    digest = blake2b(digest_size=_CLUSTER_ID_BYTES, key=key, person=b"fairlead id 1").digest()
     return Service(
         group_id=group_id,
-        cluster_id=urlsafe_b64encode(digest).decode().rstrip("="),
+        cluster_id=cluster_id(key),
         version=release,
         logs=Logs(data_dir),
         commands=gateway,
@@ -137,7 +140,12 @@ def _log_to(folder: Path) -> None:
     )
 
 
-def _serve(service: Service, sockets: list[socket.socket], hosts: list[str]) -> None:
+def _serve(
+    service: Service,
+    sockets: list[socket.socket],
+    hosts: list[str],
+    headers: list[tuple[str, str]],
+) -> None:
     config = uvicorn.Config(
         make_app(service, [where(each) for each in sockets], hosts),
         loop="asyncio",
@@ -147,11 +155,20 @@ def _serve(service: Service, sockets: list[socket.socket], hosts: list[str]) -> 
         log_config=None,
         access_log=False,
         server_header=False,
+        headers=headers,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     for each in sockets:
         LOGGER.info("listening at %s", where(each))
     uvicorn.Server(config).run(sockets)
+
+
+def _say_ready(pipe: int | None) -> None:
+    """Tell whoever waits at the other end that requests can be sent from now on."""
+    if pipe is not None:
+        with suppress(OSError):
+            os.write(pipe, b"1")
+        os.close(pipe)
 
 
 def _die_with(parent: int) -> None:

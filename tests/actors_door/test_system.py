@@ -1,11 +1,13 @@
 """Systems seen from outside: starting, reaching and naming them, and what their deaths leave."""
 
+import os
 import secrets
 import signal
 import socket
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -65,13 +67,24 @@ def test_another_key_does_not_connect(actor_system: Running) -> None:
     assert actor_system.system.alive()
 
 
+def test_only_the_node_that_is_meant_is_behind_a_door(tmp_path: Path) -> None:
+    mine = replace(free_door(), node="mine")
+    with isolated(tmp_path / "system", mine) as running:
+        running.system.close()
+        with pytest.raises(UnreachableError, match=f"another node .* on port {mine.port}"):
+            connect(replace(mine, node="another"))
+        running.system = connect(mine)
+        assert running.system.alive()
+
+
 def test_a_port_that_is_taken_is_no_place_to_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fairlead.actors.actor.PORT_SECONDS", 0)
     with socket.create_server(("127.0.0.1", 0)) as other:
         door = Door("127.0.0.1", other.getsockname()[1], secrets.token_bytes(32))
-        with pytest.raises(CannotStartError, match=f"port {door.port} .* is taken"):
+        told = f"port {door.port} .* is taken by .* \\(pid {os.getpid()}\\)"
+        with pytest.raises(CannotStartError, match=told):
             start_system(door, log_file=tmp_path / "log", name="test")
 
 

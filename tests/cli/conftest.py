@@ -12,6 +12,7 @@ import pytest
 from cli import answered, written
 
 from fairlead.runtime.cli.main import main
+from fairlead.runtime.node.identity import HEADER
 
 
 class Ended(NamedTuple):
@@ -57,6 +58,8 @@ class Cluster:
         default_factory=dict[tuple[str, str], tuple[int, object]]
     )
     asked: list[Asked] = field(default_factory=list[Asked])
+    node: str = ""
+    """Whose answers they are, by its own word."""
 
     def answer(self, method: str, path: str, found: object, status: int = 200) -> None:
         self.answers[method, path] = (status, found)
@@ -88,6 +91,7 @@ def handler_of(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
             told = found if isinstance(found, bytes) else json.dumps(found).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(0 if status == 204 else len(told)))
+            self.send_header(HEADER, cluster.node)
             self.end_headers()
             if status != 204:
                 self.wfile.write(told)

@@ -112,9 +112,9 @@ def test_rest_is_started_again_with_ever_longer_pauses(shell: Shell) -> None:
 
 
 def rest_of(node: Node) -> list[int]:
-    """The REST process, once the tether has turned into it."""
+    """The REST process, once it goes by its title."""
     children = psutil.Process(node.launcher.pid).children()
-    return [each.pid for each in children if "fairlead.runtime.rest" in title_of(each)]
+    return [each.pid for each in children if title_of(each) == "fairlead: rest connect"]
 
 
 def test_a_worker_runs_as_long_as_its_command(shell: Shell) -> None:

@@ -6,7 +6,6 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 from actor_system import Running, actor_system, eventually
 from rest.process import running
@@ -16,7 +15,7 @@ from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.actors.worker.instructions import Timing
-from fairlead.runtime.node.run_folder import NodeFile, RunFolder
+from fairlead.runtime.node.run_folder import RunFolder
 from fairlead.runtime.node.spec import Begin, Begun, EngineSpec, NodeSpec
 from fairlead.runtime.node.supervisor import Supervisor
 from fairlead.runtime.rest.errors import Unanswered
@@ -41,12 +40,11 @@ def gateway(actor_system: Running) -> Iterator[Gateway]:
     )
     supervisor = actor_system.system.create(Supervisor, "supervisor")
     assert actor_system.system.ask(supervisor, Begin(node), 20) == Begun()
-    me, door = psutil.Process(), actor_system.door
+    door = actor_system.door
     folder = RunFolder(actor_system.folder)
     folder.path.mkdir(exist_ok=True)
     (folder.path / "key").write_bytes(door.key)
-    started = me.create_time()
-    folder.announce(NodeFile(me.pid, started, door.host, door.port, "", "connect"))
+    folder.announce(door, "", "connect")
     made = Gateway(actor_system.folder)
     yield made
     made.close()

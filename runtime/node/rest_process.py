@@ -1,0 +1,98 @@
+"""The REST process of a node, as the node's first process starts it and keeps it running."""
+
+import logging
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ..spark import tether
+
+LOGGER = logging.getLogger(__name__)
+STOP_SECONDS: Final = 5.0
+HEALTHY_SECONDS: Final = 60.0
+LOOK_SECONDS: Final = 0.1
+
+
+class RestProcess:
+    """The REST process, started again under back-off when it ends; it dies with this one."""
+
+    def __init__(self, command: Sequence[str], backoff_ms: int, backoff_max_ms: int) -> None:
+        """Take the command line that Python is to run, and how long to wait between starts."""
+        tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
+        self._command = [*tied, sys.executable, *command]
+        self._backoff_ms, self._backoff_max_ms = backoff_ms, backoff_max_ms
+        self._process: subprocess.Popen[bytes] | None = None
+        self._told = -1
+        self._failures = 0
+        self._started_at = 0.0
+        self._start_at: float | None = None
+
+    @property
+    def code(self) -> int | None:
+        """The exit code of the process, None while it runs."""
+        return None if self._process is None else self._process.poll()
+
+    def start(self) -> None:
+        """Start it; what `listens` waits for may be long in coming."""
+        self._started_at, self._start_at = time.monotonic(), None
+        self._hang_up()
+        self._told, tells = os.pipe()
+        command = [*self._command, "--ready", str(tells)]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - no shell
+                command, stdin=subprocess.DEVNULL, pass_fds=(tells,)
+            )
+        finally:
+            os.close(tells)
+
+    def listens(self, is_enough: Callable[[], bool]) -> bool:
+        """Wait until it listens and return True, or until it ended, which is False.
+
+        The wait ends, with True, when whoever waits has had enough.
+        """
+        while not is_enough():
+            if select.select([self._told], [], [], LOOK_SECONDS)[0]:
+                has_said = bool(os.read(self._told, 1))
+                self._hang_up()
+                if not has_said and self._process is not None:
+                    self._process.wait()
+                return has_said
+        return True
+
+    def look_after(self) -> None:
+        """Start it again, if it ended and has rested."""
+        now = time.monotonic()
+        if self._start_at is not None:
+            if now >= self._start_at:
+                self.start()
+        elif self.code is not None:
+            if now - self._started_at > HEALTHY_SECONDS:
+                self._failures = 0
+            rest_ms = min(self._backoff_ms << min(self._failures, 16), self._backoff_max_ms)
+            self._failures += 1
+            self._start_at = now + rest_ms / 1000
+            LOGGER.error(
+                "the REST process ended (%s): it starts again in %g s", self.code, rest_ms / 1000
+            )
+
+    def stop(self) -> None:
+        """End it, in good order if it can."""
+        self._hang_up()
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _hang_up(self) -> None:
+        """Wait no more for what it would say of itself."""
+        told, self._told = self._told, -1
+        if told >= 0:
+            os.close(told)

@@ -1,0 +1,88 @@
+"""A node does not start where something else listens, and says what that is."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from fairlead.actors import ports
+from fairlead.actors.ports import UNSEEN, PortTakenError, check_free
+from fairlead.runtime.config.errors import ConfigError
+from fairlead.runtime.config.load import load_config
+from fairlead.runtime.node.cluster import FAILED, up
+
+ME = f"(pid {os.getpid()})"
+
+
+@contextmanager
+def listening(host: str, *, dual: bool = False) -> Iterator[int]:
+    """Listen at a host, and give the port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        server = socket.create_server((host, 0), family=family, dualstack_ipv6=dual)
+    except OSError as error:
+        pytest.skip(f"{host} cannot be listened at: {error}")
+    with server:
+        yield server.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("other", "ours"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("0.0.0.0", "127.0.0.1"),
+        ("::", "127.0.0.1"),
+        ("::1", "::1"),
+        ("::", "::1"),
+        ("127.0.0.1", "localhost"),
+    ],
+)
+def test_who_has_a_port_is_named_wherever_it_overlaps(other: str, ours: str) -> None:
+    with listening(other, dual=other == "::") as port:
+        with pytest.raises(PortTakenError) as caught:
+            check_free(ours, port)
+        assert str(caught.value).startswith(f"port {port} of {ours} is taken by ")
+        assert str(caught.value).endswith(ME)
+
+
+@pytest.mark.parametrize(("other", "ours"), [("::1", "127.0.0.1"), ("127.0.0.2", "127.0.0.1")])
+def test_a_port_of_another_address_is_free(other: str, ours: str) -> None:
+    with listening(other) as port:
+        check_free(ours, port)
+
+
+def test_a_connection_that_has_a_port_is_named_as_well() -> None:
+    with listening("127.0.0.1") as server, socket.socket() as client:
+        client.bind(("127.0.0.1", 0))
+        client.connect(("127.0.0.1", server))
+        with pytest.raises(PortTakenError, match=r"is taken by .* \(pid \d+\)"):
+            check_free("127.0.0.1", client.getsockname()[1])
+
+
+def test_a_program_that_cannot_be_seen_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_sockets", lambda *_: iter([("LISTEN", None)]))
+    with listening("127.0.0.1") as port, pytest.raises(PortTakenError) as caught:
+        check_free("127.0.0.1", port)
+    assert str(caught.value) == f"port {port} of 127.0.0.1 is taken by {UNSEEN}"
+
+
+@pytest.mark.parametrize("key", ["listeners", "actor.port"])
+def test_up_ends_at_once_where_a_port_is_taken(
+    key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with listening("0.0.0.0") as port:
+        value = f"http://127.0.0.1:{port}" if key == "listeners" else str(port)
+        settings = [f"data.dir={tmp_path}", "listeners=http://127.0.0.1:0", f"{key}={value}"]
+        assert up(load_config(None, {}, settings)) == FAILED
+    said = capsys.readouterr().err
+    assert said.startswith(f"not started: port {port} of 127.0.0.1 is taken by ")
+    assert said.endswith(f"{ME}; end that program, or choose another port with {key}\n")
+    assert [each.name for each in (tmp_path / "run").iterdir()] == ["lock"]
+
+
+def test_the_rest_interface_and_the_actors_need_a_port_each() -> None:
+    with pytest.raises(ConfigError, match="name the same port, 9000"):
+        load_config(None, {}, ["listeners=http://127.0.0.1:9000", "actor.port=9000"])
