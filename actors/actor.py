@@ -418,7 +418,7 @@ def start_system(door: Door, *, log_file: Path, name: str) -> System:
     """
     if threading.current_thread() is not threading.main_thread():
         raise CannotStartError("a system dies with the thread that started it: use the main thread")
-    log_file.parent.mkdir(parents=True, exist_ok=True)
+    log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     name_system(name, log_file, door.node)
     arm(door.host, door.key)
     base = Outside(door.port)

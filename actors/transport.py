@@ -30,7 +30,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +51,7 @@ from thespian.system.transport import (
 from thespian.system.transport.IPBase import TCPv4ActorAddress
 
 from .channel import FRAME_LIMIT, Channel, FrameTooLargeError, HostileFrameError
+from .log_file import LogFile, open_private
 
 FORK = multiprocessing.get_context("fork")
 STRANGER_SECONDS = 10.0  # how long a connection may take to prove that it holds the key
@@ -484,7 +484,7 @@ def _log_to_file() -> None:
     logging.root, logging.Logger.manager = _PLAIN_LOGGING
     logging.Logger.root = logging.root
     logging.raiseExceptions = False  # a full disk is no reason to write to the terminal
-    handler = WatchedFileHandler(_log_file, delay=True) if _log_file else logging.NullHandler()
+    handler = LogFile(_log_file, delay=True) if _log_file else logging.NullHandler()
     handler.setFormatter(
         logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
     )
@@ -500,6 +500,7 @@ def _identify(self: Any) -> str:
     return type(self.message).__name__
 
 
+utilis.open = open_private  # its own log, the only file that it opens
 _stock_start_child = multiprocCommon.startChild
 multiprocCommon.startChild = _start_actor
 multiprocCommon.MultiProcManager = Manager

@@ -14,13 +14,13 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import uvicorn
 from setproctitle import setproctitle
 
 from ...actors.actor import KEY_BYTES
+from ...actors.log_file import LogFile
 from ...events.abilities import Abilities
 from ...projections.metrics import Exposition, RequestMetrics
 from ..config.secrets import Vault
@@ -36,7 +36,6 @@ from .patience import PatientProtocol
 from .service import Service
 
 LOGGER = logging.getLogger(__name__)
-LOG_BYTES = 10 << 20
 EXIT_FAILED = 1
 GRACE_SECONDS = 1
 _PR_SET_PDEATHSIG = 1
@@ -132,7 +131,7 @@ def _read_key(data_dir: Path) -> bytes:
 def _log_to(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handler = RotatingFileHandler(folder / "rest.log", maxBytes=LOG_BYTES, backupCount=1)
+        handler = LogFile(folder / "rest.log")
     except OSError as error:
         raise CannotServe(f"{folder} can not be written to: {error.strerror}") from None
     logging.basicConfig(

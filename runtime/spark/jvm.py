@@ -214,7 +214,7 @@ def _prepare(
     conf = folder / "spark.properties"
     conf.touch(0o600)
     conf.write_text(properties(launch.settings), "utf-8")
-    log.parent.mkdir(parents=True, exist_ok=True)
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     log.touch(0o600)
     spark = spark_home()
     tether = Path(__file__).with_name("tether.py")

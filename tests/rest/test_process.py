@@ -1,10 +1,13 @@
 """The real process, over real logs and without an actor system."""
 
+import contextlib
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +16,8 @@ import pytest
 from rest.conftest import KEY
 from rest.process import TIMEOUT_SECONDS, arguments, command, listening, running
 from rest.scribe import scribe
+
+from fairlead.actors.log_file import SAME_TEXT
 
 CONFIG = {"connector.class": "SparkPipeline", "source.path": "/in", "sink.path": "/out"} | {
     "source.format": "csv",
@@ -68,6 +73,27 @@ def test_reads_work_and_commands_are_a_503_without_an_actor_system(data_dir: Pat
         assert client.get("/").json().keys() == {"version", "commit", "kafka_cluster_id"}
         process.send_signal(signal.SIGTERM)
         assert process.wait(TIMEOUT_SECONDS) == 0
+
+
+def test_a_process_without_descriptors_says_so_a_few_times_and_answers_later(
+    data_dir: Path,
+) -> None:
+    with running(data_dir) as (process, client), contextlib.ExitStack() as crowd:
+        address = client.base_url.host, client.base_url.port or 0
+        taken = psutil.Process(process.pid).num_fds()
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (taken + 10, taken + 10))
+        for _ in range(100):
+            crowd.enter_context(socket.create_connection(address))
+        log = data_dir / "logs" / "rest.log"
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while "accept" not in log.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(2.5)  # it tries again each second, a hundred times
+        assert log.read_text().count("accept() out of system resource") <= 3 * SAME_TEXT
+        assert log.stat().st_mode & 0o777 == 0o600
+        crowd.close()
+        assert client.get("/connectors").json() == ["a"]
 
 
 def test_a_port_that_is_taken_is_told_in_a_line(data_dir: Path) -> None:

@@ -1,0 +1,104 @@
+"""A log file that several processes write to, and that stays small and private.
+
+It is for its owner only. When it is full it becomes the older log beside it (`.1`), in the place
+of the one before; whoever else has it open notices with its next line. What is said over and over
+is told now and then only: a loop that fails would fill any log, and hide all that is said beside.
+"""
+
+import fcntl
+import logging
+import os
+import time
+from collections import Counter
+from contextlib import suppress
+from io import TextIOWrapper
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
+from typing import Final
+
+LARGEST: Final = 16 << 20  # bytes of a log, and of the older one beside it
+PERIOD_SECONDS: Final = 10.0
+SAME_TEXT: Final = 5  # lines of one text in a period
+SAME_PLACE: Final = 1_000  # lines from one place in the code in a period
+LONGEST_TEXT: Final = 500  # characters by which texts are told apart
+OWNER_ONLY: Final = 0o600
+
+
+class LogFile(WatchedFileHandler):
+    """Writes to a log file of bounded size."""
+
+    def __init__(self, path: Path, *, delay: bool = False, largest: int = LARGEST) -> None:
+        """Write to `path`, which `delay` leaves alone until something is said.
+
+        Raises `OSError` if it cannot be opened now.
+        """
+        self._largest = largest
+        super().__init__(path, delay=delay)
+        self.addFilter(Repeats())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, and put the log aside once it is full."""
+        super().emit(record)
+        try:
+            if self.stream and os.fstat(self.stream.fileno()).st_size > self._largest:
+                self._put_aside(self.stream)
+        except OSError:
+            self.handleError(record)
+
+    def _open(self) -> TextIOWrapper:
+        return open_private(self.baseFilename)
+
+    def _put_aside(self, full: TextIOWrapper) -> None:
+        """Rename the log, unless another process has just done so."""
+        fcntl.flock(full, fcntl.LOCK_EX)
+        try:
+            if os.path.samestat(os.fstat(full.fileno()), os.stat(self.baseFilename)):  # noqa: PTH116
+                os.replace(self.baseFilename, f"{self.baseFilename}.1")  # noqa: PTH105
+        finally:
+            fcntl.flock(full, fcntl.LOCK_UN)
+        self.reopenIfNeeded()
+
+
+def open_private(path: str, _mode: str = "a") -> TextIOWrapper:
+    """Open a file that is for its owner only, to write at its end; raises `OSError`."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    descriptor = os.open(path, flags, OWNER_ONLY)
+    with suppress(OSError):
+        os.fchmod(descriptor, OWNER_ONLY)  # an earlier version made it for everybody
+    return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
+
+
+class Repeats(logging.Filter):
+    """Lets through so many lines of one text, and from one place, in each period."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._period = -1
+        self._said: Counter[tuple[object, ...]] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a line is to be written; the last one for now says that it is that."""
+        period = int(time.monotonic() // PERIOD_SECONDS)
+        if period != self._period:
+            self._period = period
+            self._said.clear()  # so it never holds more than what one period has said
+        text = _text_of(record)
+        limits = (
+            ((record.pathname, record.lineno), SAME_PLACE),
+            ((record.pathname, record.lineno, text[:LONGEST_TEXT]), SAME_TEXT),
+        )
+        if any(self._said[key] >= limit for key, limit in limits):
+            return False
+        for key, limit in limits:
+            self._said[key] += 1
+            if self._said[key] == limit:
+                record.msg = f"{text} (said too often: no more of it for {PERIOD_SECONDS:g} s)"
+                record.args = ()
+        return True
+
+
+def _text_of(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except Exception:  # noqa: BLE001  (whoever formats it wrongly hears of that from the handler)
+        return str(record.msg)
