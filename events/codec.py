@@ -17,6 +17,8 @@ from .log.frame import Entry, NewEntry
 from .records import Record, Tombstone
 
 VERSION = 1
+SHARDED_VERSION = 2
+"""Of a head whose resources lie in shards: who knows of no shards must not read it as empty."""
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -53,6 +55,9 @@ TYPES: dict[type, tuple[int, type[msgspec.Struct]]] = {
     records.Committed: (24, wire.CommittedWire),
     records.TaskProgress: (25, wire.TaskProgressWire),
     records.GroupDeletion: (26, wire.GroupDeletionWire),
+    records.ConfiguredShard: (27, wire.ConfiguredShardWire),
+    records.TargetShard: (28, wire.TargetShardWire),
+    records.CurrentShard: (29, wire.CurrentShardWire),
 }
 KINDS = {number: kind for kind, (number, _) in TYPES.items()}
 DECODE = {number: msgspec.msgpack.Decoder(shape).decode for number, shape in TYPES.values()}
@@ -77,7 +82,8 @@ def _encoded(record: Record) -> NewEntry:
     if isinstance(record, Tombstone):
         return NewEntry(TYPES[record.kind][0], VERSION, pack_key(record.key), None)
     lowered = convert.lower(record)
-    return NewEntry(TYPES[type(record)][0], VERSION, pack_key(key_of(record)), _encode(lowered))
+    version = SHARDED_VERSION if isinstance(record, records.Head) and record.shards else VERSION
+    return NewEntry(TYPES[type(record)][0], version, pack_key(key_of(record)), _encode(lowered))
 
 
 def decode(entry: Entry) -> Record | None:
@@ -88,10 +94,11 @@ def decode(entry: Entry) -> Record | None:
     kind = KINDS.get(entry.type)
     if kind is None:
         return None
-    if entry.version > VERSION:
+    newest = max(VERSION, SHARDED_VERSION) if issubclass(kind, records.Head) else VERSION
+    if entry.version > newest:
         raise NewerRecordError(
             f"offset {entry.offset} holds a {kind.__name__} of version {entry.version}, "
-            f"this fairlead reads up to {VERSION}; the log is intact and was not changed: "
+            f"this fairlead reads up to {newest}; the log is intact and was not changed: "
             "run the version that wrote it"
         )
     try:
@@ -107,7 +114,7 @@ def decode(entry: Entry) -> Record | None:
 
 def _read(entry: Entry) -> msgspec.Struct:
     value = entry.value or b""
-    if entry.version == VERSION:
+    if entry.version >= VERSION:
         return DECODE[entry.type](value)
     plain = msgspec.msgpack.decode(value, type=dict[str, Any])
     for version in range(entry.version, VERSION):
@@ -126,6 +133,9 @@ KEYS: dict[type, Callable[[Any], Key]] = {
     records.Offset: lambda record: offset_key(record.connector, record.partition),
     records.Committed: lambda record: commit_key(record.commit.commit_id),
     records.TaskProgress: lambda record: (record.last.connector, record.last.task),
+    records.ConfiguredShard: lambda record: (record.number,),
+    records.TargetShard: lambda record: (record.number,),
+    records.CurrentShard: lambda record: (record.member_id, record.number),
 }
 
 

@@ -1,6 +1,6 @@
 """Records to their wire values and back; one pair of functions for each that differs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from .model import (
     Manifest,
     MemberState,
     Resource,
+    Resources,
     RunState,
     Scope,
     Succession,
@@ -53,6 +54,7 @@ def _lower_current(record: records.CurrentAssignment) -> wire.CurrentAssignmentW
         assigned_epochs,
         pending_epochs,
         record.assignor_error,
+        record.shards,
     )
 
 
@@ -65,6 +67,24 @@ def _lift_current(value: wire.CurrentAssignmentWire) -> records.CurrentAssignmen
         lift_grants(value.assigned, value.assigned_epochs),
         lift_grants(value.pending, value.pending_epochs),
         value.assignor_error,
+        value.shards,
+    )
+
+
+def _lower_current_shard(record: records.CurrentShard) -> wire.CurrentShardWire:
+    assigned, assigned_epochs = lower_grants(record.assigned)
+    pending, pending_epochs = lower_grants(record.pending)
+    return wire.CurrentShardWire(
+        record.member_id, record.number, assigned, pending, assigned_epochs, pending_epochs
+    )
+
+
+def _lift_current_shard(value: wire.CurrentShardWire) -> records.CurrentShard:
+    return records.CurrentShard(
+        value.member_id,
+        value.number,
+        lift_grants(value.assigned, value.assigned_epochs),
+        lift_grants(value.pending, value.pending_epochs),
     )
 
 
@@ -114,26 +134,47 @@ def _lift_member(value: wire.MemberMetadataWire) -> records.MemberMetadata:
 
 def _lower_target(record: records.TargetAssignment) -> wire.TargetAssignmentWire:
     fields = _fields(record)
-    fields["members"] = [
-        wire.ShareWire(member_id, lower_resources(share))
-        for member_id, share in sorted(record.members.items())
-    ]
-    fields["unplaceable"] = [
-        wire.ReasonWire(*resource, reason)
-        for resource, reason in sorted(record.unplaceable.items())
-    ]
+    fields["members"] = _lower_shares(record.members)
+    fields["unplaceable"] = _lower_reasons(record.unplaceable)
     return wire.TargetAssignmentWire(**fields)
 
 
 def _lift_target(value: wire.TargetAssignmentWire) -> records.TargetAssignment:
     fields = msgspec.structs.asdict(value)
-    fields["members"] = {
-        share.member_id: frozenset(lift_resources(share.resources)) for share in value.members
-    }
-    fields["unplaceable"] = {
-        Resource(each.connector, each.task): each.reason for each in value.unplaceable
-    }
+    fields["members"] = _lift_shares(value.members)
+    fields["unplaceable"] = _lift_reasons(value.unplaceable)
     return records.TargetAssignment(**fields)
+
+
+def _lower_target_shard(record: records.TargetShard) -> wire.TargetShardWire:
+    return wire.TargetShardWire(
+        record.number, _lower_shares(record.members), _lower_reasons(record.unplaceable)
+    )
+
+
+def _lift_target_shard(value: wire.TargetShardWire) -> records.TargetShard:
+    return records.TargetShard(
+        value.number, _lift_shares(value.members), _lift_reasons(value.unplaceable)
+    )
+
+
+def _lower_shares(shares: Mapping[str, Resources]) -> list[wire.ShareWire]:
+    return [
+        wire.ShareWire(member_id, lower_resources(share))
+        for member_id, share in sorted(shares.items())
+    ]
+
+
+def _lift_shares(values: Iterable[wire.ShareWire]) -> dict[str, Resources]:
+    return {each.member_id: frozenset(lift_resources(each.resources)) for each in values}
+
+
+def _lower_reasons(reasons: Mapping[Resource, str]) -> list[wire.ReasonWire]:
+    return [wire.ReasonWire(*resource, reason) for resource, reason in sorted(reasons.items())]
+
+
+def _lift_reasons(values: Iterable[wire.ReasonWire]) -> dict[Resource, str]:
+    return {Resource(each.connector, each.task): each.reason for each in values}
 
 
 def _lower_task_configs(record: records.TaskConfigs) -> wire.TaskConfigsWire:
@@ -282,7 +323,7 @@ def _fields(value: Any) -> dict[str, Any]:
 LOWER: dict[type, Callable[[Any], msgspec.Struct]] = {
     records.GroupMetadata: _lower_group,
     records.ConnectorsTasksMetadata: lambda record: wire.ConnectorsTasksMetadataWire(
-        lower_resources(record.configured)
+        lower_resources(record.configured), record.shards
     ),
     records.MemberMetadata: _lower_member,
     records.TargetAssignment: _lower_target,
@@ -298,11 +339,16 @@ LOWER: dict[type, Callable[[Any], msgspec.Struct]] = {
     records.Offset: lambda record: wire.OffsetWire(**_fields(record)),
     records.Committed: _lower_committed,
     records.TaskProgress: _lower_progress,
+    records.ConfiguredShard: lambda record: wire.ConfiguredShardWire(
+        record.number, lower_resources(record.configured)
+    ),
+    records.TargetShard: _lower_target_shard,
+    records.CurrentShard: _lower_current_shard,
 }
 LIFT: dict[type, Callable[[Any], records.Record]] = {
     wire.GroupMetadataWire: _lift_group,
     wire.ConnectorsTasksMetadataWire: lambda value: records.ConnectorsTasksMetadata(
-        frozenset(lift_resources(value.configured))
+        frozenset(lift_resources(value.configured)), value.shards
     ),
     wire.MemberMetadataWire: _lift_member,
     wire.TargetAssignmentWire: _lift_target,
@@ -320,4 +366,9 @@ LIFT: dict[type, Callable[[Any], records.Record]] = {
     wire.OffsetWire: lambda value: records.Offset(**msgspec.structs.asdict(value)),
     wire.CommittedWire: _lift_committed,
     wire.TaskProgressWire: _lift_progress,
+    wire.ConfiguredShardWire: lambda value: records.ConfiguredShard(
+        value.number, frozenset(lift_resources(value.configured))
+    ),
+    wire.TargetShardWire: _lift_target_shard,
+    wire.CurrentShardWire: _lift_current_shard,
 }

@@ -35,10 +35,11 @@ K = TypeVar("K")
 def evolve(group: Group, record: Record, offset: int) -> None:
     """Change the group as the record at this log offset tells."""
     group.end = offset + 1
-    if type(record) is CurrentAssignment:
-        _step(group, record, offset)
-    else:
-        EVOLVE[type(record)](group, record)
+    whole = group.shards.take(record)
+    if type(whole) is CurrentAssignment:
+        _step(group, whole, offset)
+    elif whole is not None:
+        EVOLVE[type(whole)](group, whole)
 
 
 def replay(group: Group, records: Iterable[tuple[int, Record]]) -> Group:

@@ -22,6 +22,7 @@ from .records import (
     TaskConfigs,
     TaskStatus,
 )
+from .shards import Shards
 
 NO_TARGET = TargetAssignment(assignment_epoch=0, members={})
 NO_SCHEDULE = ScheduledRebalance()
@@ -91,6 +92,9 @@ class Group:
     members: dict[str, Member] = field(default_factory=dict[str, Member])
     losses: dict[str, Loss] = field(default_factory=dict[str, Loss])
     schedule: ScheduledRebalance = NO_SCHEDULE
+
+    shards: Shards = field(default_factory=Shards)
+    """The parts in which the log holds the large ones of these facts."""
 
     # Indexes, all derived from the facts above.
     holders: dict[Resource, str] = field(default_factory=dict[Resource, str])

@@ -20,6 +20,9 @@ PARTS = {
     records.Offset: 2,
     records.TaskProgress: 2,
     records.Committed: 5,
+    records.ConfiguredShard: 1,
+    records.TargetShard: 1,
+    records.CurrentShard: 2,
 }
 """How many parts a kind's key has; a group has but one of the other kinds, and they no key."""
 
@@ -28,6 +31,9 @@ NUMBERS_FROM = {
     records.Committed: 1,
     records.TaskProgress: 1,
     records.Operator: 2,
+    records.ConfiguredShard: 0,
+    records.TargetShard: 0,
+    records.CurrentShard: 1,
 }
 """From which part on a kind's key is numbers; other keys are text."""
 

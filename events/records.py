@@ -46,6 +46,8 @@ class ConnectorsTasksMetadata:
     """The connectors and tasks that the group is to run (key type 4)."""
 
     configured: Resources
+    shards: int = 0
+    """Into how many shards the resources went; 0: they are all here (see `shards.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class TargetAssignment:
     error: str = ""
     failures: int = 0
     retry_at_ms: int = 0
+    shards: int = 0
+    """Into how many shards `members` and `unplaceable` went; 0: they are all here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,8 @@ class CurrentAssignment:
     assigned: Grants
     pending: Grants
     assignor_error: int = 0
+    shards: int = 0
+    """Into how many shards `assigned` and `pending` went; 0: they are all here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +262,33 @@ class GroupDeletion:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfiguredShard:
+    """What is configured of some connectors (key type 27); its head is key type 4."""
+
+    number: int
+    configured: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class TargetShard:
+    """What the target says of some connectors (key type 28); its head is key type 6."""
+
+    number: int
+    members: Mapping[str, Resources]
+    unplaceable: Mapping[Resource, str] = field(default_factory=dict[Resource, str])
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentShard:
+    """What a member holds of some connectors (key type 29); its head is key type 7."""
+
+    member_id: str
+    number: int
+    assigned: Grants
+    pending: Grants
+
+
+@dataclass(frozen=True, slots=True)
 class Tombstone:
     """The fact of that kind and key no longer holds; keys are spelled as in `key_of`."""
 
@@ -277,6 +310,12 @@ ControlRecord = (
     | Operator
     | Loss
     | GroupDeletion
+    | ConfiguredShard
+    | TargetShard
+    | CurrentShard
 )
+Head = ConnectorsTasksMetadata | TargetAssignment | CurrentAssignment
+"""The facts whose resources may lie in shards, see `shards.py`."""
+Shard = ConfiguredShard | TargetShard | CurrentShard
 OffsetRecord = Offset | Committed | TaskProgress
 Record = ControlRecord | OffsetRecord | Tombstone

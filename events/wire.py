@@ -55,6 +55,7 @@ class ConnectorsTasksMetadataWire(msgspec.Struct):
     """Key type 4."""
 
     configured: ResourceList
+    shards: int = 0
 
 
 class SuccessionWire(msgspec.Struct):
@@ -113,6 +114,7 @@ class TargetAssignmentWire(msgspec.Struct):
     error: str = ""
     failures: int = 0
     retry_at_ms: int = 0
+    shards: int = 0
 
 
 class CurrentAssignmentWire(msgspec.Struct, gc=False):
@@ -127,6 +129,7 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False):
     assigned_epochs: list[int] = []
     pending_epochs: list[int] = []
     assignor_error: int = 0
+    shards: int = 0
 
 
 class GroupConfigurationWire(msgspec.Struct):
@@ -223,6 +226,32 @@ class GroupDeletionWire(msgspec.Struct):
     group_epoch: int
     time_ms: int
     actor: str | None = None
+
+
+class ConfiguredShardWire(msgspec.Struct):
+    """Key type 27."""
+
+    number: int
+    configured: ResourceList
+
+
+class TargetShardWire(msgspec.Struct):
+    """Key type 28."""
+
+    number: int
+    members: list[ShareWire]
+    unplaceable: list[ReasonWire] = []
+
+
+class CurrentShardWire(msgspec.Struct, gc=False):
+    """Key type 29; the epochs lie in the order of the flattened resources."""
+
+    member_id: str
+    number: int
+    assigned: ResourceList
+    pending: ResourceList
+    assigned_epochs: list[int] = []
+    pending_epochs: list[int] = []
 
 
 ScalarWire = str | int | float | bool | None

@@ -11,6 +11,7 @@ from ..events.codec import decode
 from ..events.keys import pack_key
 from ..events.log.frame import Entry
 from ..events.log.reader import LogReader
+from ..events.shards import Shards
 from .changed import Changed
 from .chapters import Chapter, Document
 from .detection import Detecting, Detection
@@ -80,6 +81,7 @@ class Explaining:
         self._subject = chapter.bump.cause.subject.encode()
         self._followed = {pack_key(tuple(each.resource)) for each in begun}
         self._is_of = _identity(chapter)
+        self._shards = Shards()
         self._next = 0
 
     def is_of(self, chapter: Chapter) -> bool:
@@ -95,6 +97,7 @@ class Explaining:
     def fold(self, entry: Entry) -> None:
         """Take the next entry of the log; raises `CodecError`."""
         record = decode(entry) if self._has_to_know(entry) else None
+        record = self._shards.take(record) if record is not None else None
         if record is not None:
             self._detecting.fold(record, entry)
             self._changed.fold(record)

@@ -120,7 +120,7 @@ class Teller:
         if isinstance(record, GroupMetadata):
             self.open.append(Chapter(record))
         elif isinstance(record, TargetAssignment):
-            self._aim(record, entry)
+            self._aim(group.target, entry)
         elif isinstance(record, ScheduledRebalance) and entry.offset == self.aimed_at + 1:
             self._park(record)
         elif isinstance(record, MemberMetadata) and record.succession is not None:

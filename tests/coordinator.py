@@ -30,6 +30,7 @@ from fairlead.events.records import (
     Record,
     TaskConfigs,
 )
+from fairlead.events.shards import lay_out
 
 COMPUTE = Error.COMPUTE_ASSIGNMENT
 COOPERATIVE = (Assignor("balanced"),)
@@ -69,8 +70,9 @@ class Coordinator:
 
     def write(self, *records: Record, wrote: Assignment | None = None) -> None:
         """Write records, all or none."""
-        for record in records:
-            evolve(self.group, record, self.group.end)
+        for _, parts in lay_out(self.group.shards, records):
+            for part in parts:
+                evolve(self.group, part, self.group.end)
         self.witness.see(self.group, records, wrote)
 
     def restart(self) -> None:

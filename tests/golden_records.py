@@ -56,7 +56,7 @@ WRITTEN: list[Golden] = [
     Golden(
         records.ConnectorsTasksMetadata(frozenset({A, A0, A1})),
         b"",
-        {"configured": LISTED},
+        {"configured": LISTED, "shards": 0},
     ),
     Golden(
         records.MemberMetadata(
@@ -111,6 +111,7 @@ WRITTEN: list[Golden] = [
             "error": "",
             "failures": 0,
             "retry_at_ms": 0,
+            "shards": 0,
         },
     ),
     Golden(
@@ -126,6 +127,7 @@ WRITTEN: list[Golden] = [
             "assigned_epochs": [5, 4, 3],
             "pending_epochs": [2],
             "assignor_error": 0,
+            "shards": 0,
         },
     ),
     Golden(
@@ -246,9 +248,72 @@ WRITTEN: list[Golden] = [
         b"",
         {"group_epoch": 7, "time_ms": 9, "actor": "someone"},
     ),
+    Golden(
+        records.ConfiguredShard(3, frozenset({A, A0, A1})),
+        b"3\0",
+        {"number": 3, "configured": LISTED},
+    ),
+    Golden(
+        records.TargetShard(3, {"W1": frozenset({A, A0, A1})}, {B0: "full"}),
+        b"3\0",
+        {
+            "number": 3,
+            "members": [{"member_id": "W1", "resources": LISTED}],
+            "unplaceable": [{"connector": "B", "task": 0, "reason": "full"}],
+        },
+    ),
+    Golden(
+        records.CurrentShard("W1", 3, {A1: 3, A: 5, A0: 4}, {B0: 2}),
+        b"W1\0003\0",
+        {
+            "member_id": "W1",
+            "number": 3,
+            "assigned": LISTED,
+            "pending": JUST_B0,
+            "assigned_epochs": [5, 4, 3],
+            "pending_epochs": [2],
+        },
+    ),
 ]
 
 EARLIER: list[Golden] = [
+    Golden(
+        records.ConnectorsTasksMetadata(frozenset({A, A0, A1})),
+        b"",
+        {"configured": LISTED},
+    ),
+    Golden(
+        records.TargetAssignment(4, {"W1": frozenset({A, A0, A1})}, unplaceable={B0: "full"}),
+        b"",
+        {
+            "assignment_epoch": 4,
+            "members": [{"member_id": "W1", "resources": LISTED}],
+            "assignor": "",
+            "assignor_version": 0,
+            "assignor_metadata": b"",
+            "unplaceable": [{"connector": "B", "task": 0, "reason": "full"}],
+            "computed_by": "",
+            "time_ms": 0,
+            "error": "",
+            "failures": 0,
+            "retry_at_ms": 0,
+        },
+    ),
+    Golden(
+        records.CurrentAssignment("W1", 5, 4, MemberState.UNREVOKED, {A1: 3, A: 5, A0: 4}, {B0: 2}),
+        b"W1\0",
+        {
+            "member_id": "W1",
+            "member_epoch": 5,
+            "previous_epoch": 4,
+            "state": 1,
+            "assigned": LISTED,
+            "pending": JUST_B0,
+            "assigned_epochs": [5, 4, 3],
+            "pending_epochs": [2],
+            "assignor_error": 0,
+        },
+    ),
     Golden(
         records.GroupMetadata(3, Cause(Why.MEMBER_JOINED, "http://w1"), 9, "someone"),
         b"",

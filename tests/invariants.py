@@ -16,6 +16,7 @@ from fairlead.events.group import Group, Member
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import NOTHING, MemberState, Resource, Resources, Token
 from fairlead.events.records import Record, TargetAssignment
+from fairlead.events.shards import lay_out
 from fairlead.events.tokens import token_of
 
 
@@ -55,7 +56,8 @@ class Witness:
             same(group, fold(group.group_id, tail, group.end))
 
     def _append(self, records: Iterable[Record]) -> None:
-        for record in records:
+        laid_out = lay_out(self._folded.shards, records)
+        for record in (part for _, parts in laid_out for part in parts):
             kind, version, key, value = encode(record)
             entry = Entry(len(self.entries), kind, version, key, 0, value)
             read = decode(entry)

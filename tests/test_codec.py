@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fairlead.events import codec, records
 from fairlead.events.codec import (
     KINDS,
+    SHARDED_VERSION,
     TYPES,
     UPCASTS,
     VERSION,
@@ -149,6 +150,9 @@ def test_the_types_on_disk_never_change() -> None:
         "Committed": 24,
         "TaskProgress": 25,
         "GroupDeletion": 26,
+        "ConfiguredShard": 27,
+        "TargetShard": 28,
+        "CurrentShard": 29,
     }
 
 
@@ -294,7 +298,7 @@ def test_any_key_is_a_tombstone_or_malformed(number: int, key: bytes) -> None:
 
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
 def test_a_tombstone_whose_key_has_the_wrong_number_of_parts_is_malformed(kind: type) -> None:
-    for key in (b"", b"A\0", b"A\x001\0", b"A\x001\x002\x003\x004\x005\0"):
+    for key in (b"", b"1\0", b"A\x001\0", b"A\x001\x002\x003\x004\x005\0"):
         entry = Entry(7, TYPES[kind][0], 1, key, 0, None)
         sample = next(golden.record for golden in WRITTEN if type(golden.record) is kind)
         if key.count(b"\0") == encode(sample).key.count(b"\0"):
@@ -317,7 +321,15 @@ def test_grants_without_their_epochs_are_malformed() -> None:
         decode(entry_of(record, value=msgpack.packb(cut)))
 
 
-def test_a_large_target_is_one_record() -> None:
+def test_a_head_whose_resources_lie_in_shards_is_refused_by_who_knows_of_none() -> None:
+    head = records.ConnectorsTasksMetadata(frozenset(), shards=2)
+    assert entry_of(head).version == SHARDED_VERSION > VERSION
+    assert decode(entry_of(head)) == head
+    with pytest.raises(NewerRecordError):
+        decode(entry_of(head, version=SHARDED_VERSION + 1))
+
+
+def test_a_target_may_be_one_record_however_large_it_is() -> None:
     members = {
         f"W{number}": frozenset(Resource(f"C{number}", task) for task in range(100))
         for number in range(1_000)

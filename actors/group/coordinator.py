@@ -5,7 +5,7 @@ it led to; nothing of it may be said before the records are durable: `offset_ent
 `entries` are to be appended, then `outbox` may go out.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from ...events.records import (
     Record,
     Tombstone,
 )
+from ...events.shards import lay_out
 from ..errors import SUCCESS, Error
 from ..messages.commands import Command, CommandReply, GroupCommand, Reply, Traffic
 from ..messages.computing import Install, InstallReply
@@ -252,16 +253,19 @@ class Coordinator:
     def _decide(self, command: Command, now: Now) -> Decision:
         """Decide, and change the group by it; raises `UnwritableRecordError`, nothing changed."""
         decision = decide(self.group, self._desk, command, now.wall_ms)
-        entries = [encode(record) for record in decision.records]
+        laid_out = lay_out(self.group.shards, decision.records)
+        entries = [encode(part) for _, parts in laid_out for part in parts]
         if decision.desk.settings is not self._desk.settings:
             self._untold = set(self.group.members)
         self._desk = decision.desk
         self._watch.see(decision.desk, now.steady_ms)
-        if entries:
-            self._write(decision.records, now)
-            self._parking.see(self.group.schedule, now.wall_ms, now.steady_ms)
-            self.entries += entries
-        return decision
+        if not entries:
+            return decision
+        begin = self.group.end
+        self._write(laid_out, now)
+        self._parking.see(self.group.schedule, now.wall_ms, now.steady_ms)
+        self.entries += entries
+        return replace(decision, reply=_resting_on(decision.reply, begin, self.group.end))
 
     def _decide_heartbeat(self, request: Heartbeat, arrived_ms: int, now: Now) -> Decision:
         """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
@@ -294,12 +298,13 @@ class Coordinator:
         self._decide(replace(command, assignment=None, error=error), now)
         return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
 
-    def _write(self, records: Iterable[Record], now: Now) -> None:
+    def _write(self, laid_out: Sequence[tuple[Record, Sequence[Record]]], now: Now) -> None:
         if self._held:
-            self._stirred.update(affected(self.group, records))
-        for record in records:
+            self._stirred.update(affected(self.group, [record for record, _ in laid_out]))
+        for record, parts in laid_out:
             self._history.admit(self.group, record)
-            evolve(self.group, record, self.group.end)
+            for part in parts:
+                evolve(self.group, part, self.group.end)
             if type(record) is CurrentAssignment:
                 member = self.group.members[record.member_id]
                 self._deadlines.time_revocation(member, now.steady_ms)
@@ -322,3 +327,10 @@ class Coordinator:
         self._deadlines.forget(member_id)
         self._quota.forget(member_id)
         self._untold.discard(member_id)
+
+
+def _resting_on(reply: Reply, begin: int, end: int) -> Reply:
+    """Return a reply that rests on what was written, with the end of that: it may lie in shards."""
+    if isinstance(reply, HeartbeatReply | CommandReply) and reply.log_offset > begin:
+        return replace(reply, log_offset=end)
+    return reply

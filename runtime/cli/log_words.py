@@ -66,7 +66,16 @@ def _bump(_: Narrator, record: records.GroupMetadata) -> str:
 
 
 def _configured(_: Narrator, record: records.ConnectorsTasksMetadata) -> str:
-    return f"configured: {listed(record.configured)}"
+    return f"configured: {_in_shards(record.shards) or listed(record.configured)}"
+
+
+def _in_shards(count: int) -> str:
+    """Return where the resources of a large fact are told; nothing for a small one."""
+    return f"what {count} shards say by now" if count else ""
+
+
+def _configured_shard(_: Narrator, record: records.ConfiguredShard) -> str:
+    return f"shard {record.number}: {listed(record.configured)}"
 
 
 def _member(narrator: Narrator, record: records.MemberMetadata) -> str:
@@ -80,27 +89,44 @@ def _member(narrator: Narrator, record: records.MemberMetadata) -> str:
     return f"{narrator.who(record.member_id)} {', '.join(filter(None, facts))}"
 
 
-def _target(narrator: Narrator, record: records.TargetAssignment) -> str:
+def _shares(narrator: Narrator, record: records.TargetAssignment | records.TargetShard) -> str:
     shares = "; ".join(
         f"{narrator.who(member_id)} = {listed(record.members[member_id])}"
         for member_id in sorted(record.members)
     )
+    left_out = f"; unplaceable: {listed(record.unplaceable)}" if record.unplaceable else ""
+    return f"{shares or 'nobody'}{left_out}"
+
+
+def _target_shard(narrator: Narrator, record: records.TargetShard) -> str:
+    return f"shard {record.number}: {_shares(narrator, record)}"
+
+
+def _target(narrator: Narrator, record: records.TargetAssignment) -> str:
     if record.error:
         return (
             f"assignment epoch {record.assignment_epoch} keeps the old target: attempt"
             f" {record.failures} failed, {record.error}"
         )
-    left_out = f"; unplaceable: {listed(record.unplaceable)}" if record.unplaceable else ""
     by = f" by {record.assignor}" if record.assignor else ""
-    return f"assignment epoch {record.assignment_epoch}{by}: {shares or 'nobody'}{left_out}"
+    shares = _in_shards(record.shards) or _shares(narrator, record)
+    return f"assignment epoch {record.assignment_epoch}{by}: {shares}"
 
 
 def _step(narrator: Narrator, record: records.CurrentAssignment) -> str:
-    gives_up = f", gives up {listed(record.pending)}" if record.pending else ""
     return (
         f"{narrator.who(record.member_id)} epoch {record.previous_epoch} -> {record.member_epoch}"
-        f" {record.state.name}: holds {listed(record.assigned)}{gives_up}"
+        f" {record.state.name}: holds {_in_shards(record.shards) or _grants(record)}"
     )
+
+
+def _current_shard(narrator: Narrator, record: records.CurrentShard) -> str:
+    return f"{narrator.who(record.member_id)} shard {record.number}: holds {_grants(record)}"
+
+
+def _grants(record: records.CurrentAssignment | records.CurrentShard) -> str:
+    gives_up = f", gives up {listed(record.pending)}" if record.pending else ""
+    return f"{listed(record.assigned)}{gives_up}"
 
 
 def _settings(_: Narrator, record: records.GroupConfiguration) -> str:
@@ -192,6 +218,8 @@ def _tombstone(narrator: Narrator, record: records.Tombstone) -> str:
     by_member = {records.MemberMetadata, records.CurrentAssignment, records.Loss}
     if record.kind in by_member and record.key:
         return f"gone: {narrator.who(str(record.key[0]))}"
+    if record.kind is records.CurrentShard:
+        return f"gone: {narrator.who(str(record.key[0]))} shard {record.key[1]}"
     if record.kind is records.Operator:
         scope, name, task = record.key
         is_worker = scope == Scope.WORKER.value
@@ -224,6 +252,9 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.MemberMetadata: _member,
     records.TargetAssignment: _target,
     records.CurrentAssignment: _step,
+    records.ConfiguredShard: _configured_shard,
+    records.TargetShard: _target_shard,
+    records.CurrentShard: _current_shard,
     records.GroupConfiguration: _settings,
     records.Operator: _order,
     records.GroupDeletion: _deletion,

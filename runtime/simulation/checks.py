@@ -56,7 +56,7 @@ class Checks:
             self._configured_at[folded.group_epoch] = folded.configured
         elif isinstance(record, TargetAssignment):
             parked = frozenset(folded.schedule.parked)
-            self._targets.append(_Cover(record, folded.configured, parked))
+            self._targets.append(_Cover(folded.target, folded.configured, parked))
             self._is_new_target = True
             return
         elif isinstance(record, ScheduledRebalance) and self._is_new_target:

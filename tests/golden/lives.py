@@ -252,6 +252,30 @@ def orders(stage: Stage) -> None:
     stage.pass_with(SESSION_MS + 5_000, "W2")
 
 
+def many(stage: Stage) -> None:
+    """More connectors than one record is to name: added, split, deleted, lost, all deleted."""
+    names = [f"c{number}" for number in range(40)]
+    for name in names:
+        stage.put(name)
+    for member_id in ("W1", "W2"):
+        stage.asks(stage.joining(member_id))
+    stage.settle()
+    stage.put("late")
+    stage.settle()
+    stage.split(stage.group.holders[Resource("late")], "late", 3)
+    stage.settle()
+    stage.send(DeleteConnector("connect", "c7", "someone"))
+    stage.settle()
+    stage.open()
+    stage.pass_with(SESSION_MS + 5_000, "W2")
+    stage.asks(replace(stage.joining("W9"), url="http://W2"))
+    stage.settle()
+    for name in names[10:]:
+        stage.send(DeleteConnector("connect", name))
+    stage.settle()
+    stage.passes(1_000)
+
+
 def settings(stage: Stage) -> None:
     """A group is configured, deleted, and lives again."""
     stage.send(ConfigureGroup("connect", {"session.timeout.ms": "20000"}, "someone"))
@@ -324,7 +348,7 @@ def storm(stage: Stage) -> None:
 LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
     for life in (
-        *(moves, losses, deaths, revocations, static, orders, settings, failures, gently),
+        *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
         storm,
     )
 }

@@ -1,9 +1,10 @@
 """Whatever of its past a log forgets, at whatever moment: it tells of the same group."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from indexes import indexes_from_scratch, indexes_of
@@ -12,6 +13,7 @@ from life import DEEDS, NUMBERS, OPENING, Deed, Life
 
 from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.group.computing.snapshot import snapshot_of
+from fairlead.events import shards
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader
@@ -72,6 +74,14 @@ IS_LOST_AND_RELEASED: list[Deed] = [
     ("wait", 5, 0),
     ("wait", 5, 0),
 ]
+
+
+@pytest.fixture(scope="module", params=[shards.LEAST_PER_SHARD, 1], autouse=True)
+def least_per_shard(request: pytest.FixtureRequest) -> Generator[None]:
+    """Keep facts whole that are as small as these, or in shards."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards, "LEAST_PER_SHARD", request.param)
+        yield
 
 
 def latest(entries: list[Entry]) -> list[Entry]:

@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from fairlead.events import shards
 from fairlead.runtime.simulation.campaign import Findings, again, search
 from fairlead.runtime.simulation.plan import Size, draw
 from fairlead.runtime.simulation.play import play
@@ -36,6 +37,14 @@ def test_a_large_group_breaks_no_rule_either() -> None:
 
 def test_a_single_worker_breaks_no_rule_either() -> None:
     assert told(search(range(20), Size(steps=60, workers=1, connectors=1))) == ""
+
+
+def test_a_group_whose_facts_lie_in_shards_breaks_no_rule_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shards, "LEAST_PER_SHARD", 1)
+    assert told(search(range(10), Size())) == ""
+    assert told(search([7], Size(steps=60), on_disk=True)) == ""
 
 
 def test_a_quiet_night_writes_no_more_than_the_first_target_asks_for() -> None:

@@ -1,0 +1,72 @@
+"""A change of what a group runs costs what it changes, whatever else the group runs."""
+
+from pathlib import Path
+
+import pytest
+from coordination.site import MEMBERS, Site
+
+from fairlead.events import shards
+from fairlead.events.model import GroupState
+from fairlead.projections.chapters import Document
+from fairlead.projections.explanation import explanation_of
+from fairlead.projections.story import story
+
+CHANGES = 5
+MOST_BYTES = 10_000
+
+
+@pytest.mark.parametrize(("connectors", "tasks"), [(300, 1), (300, 10), (3_000, 1)])
+def test_a_connector_created_or_deleted_writes_little_however_many_there_are(
+    connectors: int, tasks: int, tmp_path: Path
+) -> None:
+    site = Site.with_connectors(tmp_path, connectors, tasks)
+    names = [f"another.{number}" for number in range(CHANGES)]
+    costs = [site.cost(lambda: site.create(name)) for name in names]  # noqa: B023
+    assert {each.connector for each in site.group.holders} >= set(names)
+    costs += [site.cost(lambda: site.delete(name)) for name in names]  # noqa: B023
+    assert max(costs) <= MOST_BYTES, costs
+    assert site.group.state is GroupState.STABLE
+    site.close()
+
+
+def test_the_answer_to_a_change_waits_for_all_of_it_in_the_log(tmp_path: Path) -> None:
+    site = Site.with_connectors(tmp_path, 50)
+    said = site.put("another")
+    assert {each.reply.log_offset for each in said if hasattr(each.reply, "log_offset")} == {
+        site.control.end
+    }
+    site.close()
+
+
+def test_a_group_in_shards_starts_anew_as_it_was(tmp_path: Path) -> None:
+    site = Site.with_connectors(tmp_path, 50)
+    site.create("another")
+    before = site.group
+    assert before.target.shards
+    site.open()
+    assert site.group == before
+    site.delete("another")
+    assert site.group.state is GroupState.STABLE
+    site.close()
+
+
+def told(folder: Path) -> list[Document]:
+    """Return how every epoch of some changes is explained."""
+    site = Site.with_connectors(folder, 50)
+    site.create("another")
+    site.delete("connector.7")
+    site.leave(MEMBERS[1])
+    site.settle()
+    entries = site.control.read(0).entries
+    site.close()
+    return [explanation_of(each, entries).to_json() for each in story(entries)]
+
+
+def test_a_log_in_shards_is_explained_as_one_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_shards = told(tmp_path / "shards")
+    monkeypatch.setattr(shards, "LEAST_PER_SHARD", 1_000_000)
+    assert in_shards == told(tmp_path / "whole")
+    causes = [each["cause"] for each in in_shards]
+    assert causes[-3:] == ["tasks-changed", "connector-deleted", "member-left"]

@@ -1,0 +1,144 @@
+"""A large fact lies in shards: a small change writes little, and nothing of it is lost."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.events.codec import SHARDED_VERSION, VERSION, encode, key_of
+from fairlead.events.model import MemberState, Resource
+from fairlead.events.records import (
+    ConfiguredShard,
+    ConnectorsTasksMetadata,
+    CurrentAssignment,
+    CurrentShard,
+    Head,
+    Record,
+    TargetAssignment,
+    TargetShard,
+    Tombstone,
+)
+from fairlead.events.shards import Shards, lay_out, shard_count, shard_of
+
+RESOURCES = st.frozensets(
+    st.builds(Resource, st.integers(0, 60).map("c{}".format), st.integers(-1, 3)), max_size=120
+)
+
+
+def spread(resource: Resource, number: int) -> int:
+    return 7 * int(resource.connector[1:]) + resource.task + number
+
+
+def configured(resources: frozenset[Resource], _: int) -> Head:
+    return ConnectorsTasksMetadata(resources)
+
+
+def target(resources: frozenset[Resource], number: int) -> Head:
+    members: dict[str, frozenset[Resource]] = {}
+    for turn, name in enumerate(("W1", "W2", "W3")):
+        members[name] = frozenset(each for each in resources if spread(each, number) % 4 == turn)
+    left_out = resources.difference(*members.values())
+    placed = {name: share for name, share in members.items() if share}
+    return TargetAssignment(number, placed, unplaceable=dict.fromkeys(left_out, "no room"))
+
+
+def current(resources: frozenset[Resource], number: int) -> Head:
+    pending = {each: number for each in resources if spread(each, number) % 5 == 0}
+    assigned = dict.fromkeys(resources - pending.keys(), number)
+    return CurrentAssignment("W1", number, 0, MemberState.UNREVOKED, assigned, pending)
+
+
+def laid_out(found: Shards, record: Record) -> list[Record]:
+    ((same, parts),) = lay_out(found, [record])
+    assert same is record
+    return parts
+
+
+def take_all(found: Shards, records: Sequence[Record]) -> list[Record]:
+    return [whole for each in records if (whole := found.take(each)) is not None]
+
+
+@pytest.mark.parametrize("fact", [configured, target, current])
+@given(steps=st.lists(RESOURCES, min_size=1, max_size=6))
+@settings(max_examples=40, deadline=None)
+def test_whatever_a_fact_becomes_it_is_read_whole_also_from_a_compacted_log(
+    fact: Callable[[frozenset[Resource], int], Head], steps: list[frozenset[Resource]]
+) -> None:
+    found = Shards()
+    log: list[Record] = []
+    for number, resources in enumerate(steps, 1):
+        record = fact(resources, number)
+        parts = laid_out(found, record)
+        (whole,) = take_all(found, parts)
+        assert isinstance(whole, Head)
+        assert whole == replace(record, shards=whole.shards)
+        log += parts
+        latest: dict[object, Record] = {}
+        for each in log:
+            kind = each.kind if isinstance(each, Tombstone) else type(each)
+            latest.pop((kind, key_of(each)), None)
+            latest[kind, key_of(each)] = each
+        left = [each for each in latest.values() if not isinstance(each, Tombstone)]
+        compacted = Shards()
+        assert take_all(compacted, left)[-1] == whole
+        assert compacted == found
+    gone = Tombstone(type(record), key_of(record))
+    assert take_all(found, laid_out(found, gone)) == [gone]
+    assert found == Shards(), "nothing of it is left"
+
+
+def many(count: int) -> frozenset[Resource]:
+    return frozenset(Resource(f"c{number}", task) for number in range(count) for task in (-1, 0))
+
+
+@pytest.mark.parametrize("count", [300, 3_000])
+def test_one_connector_more_or_less_writes_a_shard_and_what_makes_room(count: int) -> None:
+    shares = {"W1": many(count), "W2": frozenset[Resource]()}
+    more = shares | {"W2": frozenset({Resource("new")})}
+    for before, after in ((shares, more), (more, shares)):
+        found = Shards()
+        take_all(found, laid_out(found, TargetAssignment(1, before)))
+        parts = laid_out(found, TargetAssignment(2, after))
+        assert len(parts) <= 1 + 1 + 2 * 4
+        assert sum(len(encode(each).value or b"") for each in parts) < 5_000
+
+
+def test_one_shard_more_takes_its_connectors_from_one_shard() -> None:
+    names = [f"c{number}" for number in range(2_000)]
+    for count in range(2, 200):
+        was = {name: shard_of(name, count) for name in names}
+        moved = [name for name in names if shard_of(name, count + 1) != was[name]]
+        assert {shard_of(name, count + 1) for name in moved} <= {count}
+        assert len({was[name] for name in moved}) <= 1
+
+
+def test_shards_are_as_many_as_keeps_small_changes_and_large_ones_cheap() -> None:
+    assert [shard_count(size) for size in (0, 1, 15)] == [0, 0, 0]
+    assert [shard_count(size) for size in (16, 600, 6_000, 100_000)] == [2, 75, 308, 1_264]
+    counts = [shard_count(size) for size in range(20_000)]
+    assert all(0 <= more - less <= 4 for less, more in pairwise(counts[16:]))
+
+
+@pytest.mark.parametrize("fact", [configured, target, current])
+def test_a_small_fact_is_one_record_of_the_first_version(
+    fact: Callable[[frozenset[Resource], int], Head],
+) -> None:
+    record = fact(many(5), 1)
+    assert laid_out(Shards(), record) == [record]
+    assert encode(record).version == VERSION
+
+
+def test_who_reads_a_shard_sees_of_what_it_is() -> None:
+    parts = laid_out(Shards(), current(many(20), 1))
+    assert [type(each) for each in parts[:-1]] == [CurrentShard] * (len(parts) - 1)
+    assert encode(parts[-1]).version == SHARDED_VERSION
+    head = parts[-1]
+    assert isinstance(head, CurrentAssignment)
+    assert (head.shards, head.assigned, head.pending) == (5, {}, {})
+    assert {type(each) for each in laid_out(Shards(), configured(many(20), 1))[:-1]} == {
+        ConfiguredShard
+    }
+    assert {type(each) for each in laid_out(Shards(), target(many(20), 1))[:-1]} == {TargetShard}
