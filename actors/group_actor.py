@@ -17,12 +17,13 @@ from ..events.log.errors import LogError
 from ..events.log.writer import GroupLog
 from ..events.restore import restore
 from .actor import Actor, Address, Failure
+from .errors import Error
 from .group.coordinator import Answer, Asked, Coordinator, Now
 from .group.desk import Settings
 from .group.timing.gate import first_epoch
 from .group.work.ledger import OffsetLedger
 from .host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
-from .messages.commands import DescribeTraffic, GroupCommand
+from .messages.commands import DescribeTraffic, GroupCommand, Reply
 from .messages.heartbeat import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
 from .messages.work import CommitOffsets
 
@@ -187,9 +188,16 @@ class GroupActor(Actor):
                 hosts.setdefault(str(answer.to), []).append(answer)
             else:
                 self.send(answer.to, answer.reply)
+            log_fence(answer.reply)
         for answers in hosts.values():
             replies = (each.reply for each in answers if isinstance(each.reply, HeartbeatReply))
             self.send(answers[0].to, HostReplies.of(replies))
+
+
+def log_fence(reply: Reply) -> None:
+    """Log that a member was told to stop everything: its tasks will start anew."""
+    if isinstance(reply, HeartbeatReply) and reply.error is Error.FENCED_MEMBER_EPOCH:
+        LOGGER.warning("%s is fenced: %s", reply.member_id, reply.message)
 
 
 def _now() -> Now:

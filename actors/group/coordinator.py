@@ -278,6 +278,9 @@ class Coordinator:
             member = self.group.members.get(request.member_id)
             if member is not None:
                 self._deadlines.keep_alive(member, self._desk.settings, arrived_ms)
+                if request.member_epoch == JOIN_EPOCH:
+                    settings = self._desk.settings
+                    self._deadlines.time_revocation_anew(member, settings, now.steady_ms)
         return decision
 
     def _decide_or_refuse(self, command: GroupCommand, now: Now) -> Reply:

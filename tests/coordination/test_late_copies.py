@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
+from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
 from coordinator import resources
 
 from fairlead.actors.messages.heartbeat import (
@@ -120,10 +120,13 @@ def test_a_client_without_an_incarnation_may_name_no_process(office: Office) -> 
     assert told(office.asks(foreign)) == {"a": ("COMPUTE_ASSIGNMENT", "")}
 
 
-def test_a_repeated_join_without_an_incarnation_acknowledges_nothing(office: Office) -> None:
-    def plain(request: Heartbeat) -> Heartbeat:
-        return replace(request, incarnation="", sequence=0)
+def plain(request: Heartbeat) -> Heartbeat:
+    """The request as a client says it that has no incarnation."""
+    return replace(request, incarnation="", sequence=0)
 
+
+def is_asked_to_give_up_b_without_an_incarnation(office: Office) -> Heartbeat:
+    """Have `a`, a client without an incarnation, be asked for B; return its join."""
     join = plain(office.joining("a"))
     for name in "AB":
         office.put(name)
@@ -133,9 +136,30 @@ def test_a_repeated_join_without_an_incarnation_acknowledges_nothing(office: Off
     office.asks(office.joining("b"))
     office.compute("a")
     office.asks(plain(office.full("a", "A B")))
+    assert office.group.members["a"].current.pending.keys() == resources("B")
+    return join
+
+
+def test_a_repeated_join_without_an_incarnation_acknowledges_nothing(office: Office) -> None:
+    join = is_asked_to_give_up_b_without_an_incarnation(office)
     before = office.group.members["a"]
-    assert before.current.pending.keys() == resources("B")
     office.asks(join)
     assert office.group.members["a"] == before
     office.asks(plain(office.full("a", "A")))
     assert office.group.members["a"].current.state is MemberState.STABLE
+
+
+def test_who_joins_again_without_an_incarnation_keeps_what_it_is_granted_for_a_session(
+    office: Office,
+) -> None:
+    join = is_asked_to_give_up_b_without_an_incarnation(office)
+    asked_ms = office.now_ms
+    while office.now_ms < asked_ms + REBALANCE_MS - HEARTBEAT_MS:
+        office.passes(HEARTBEAT_MS)
+        office.asks(plain(office.full("a", "A B")), office.request("b"))
+    office.passes(asked_ms + REBALANCE_MS - 1 - office.now_ms)
+    assert told(office.asks(join)) == {"a": ("NONE", "A")}
+    office.passes(SESSION_MS - 1)
+    assert office.group.holders[next(iter(resources("A")))] == "a", "it may run A by now"
+    office.passes(1)
+    assert "a" not in office.group.members

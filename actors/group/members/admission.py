@@ -41,7 +41,7 @@ def _refuse_member(
         taken = f"{request.member_id} is the seat of another process, which keeps it"
         message = f"{taken}: join under a member id of your own"
         return Error.UNRELEASED_INSTANCE_ID, message
-    if found := _fence(member.current, request):
+    if found := _fence(member.current, request) or _claim(group, member.current, request):
         return Error.FENCED_MEMBER_EPOCH, found
     return refuse_assignors(group, request, member)
 
@@ -103,3 +103,21 @@ def _fence(current: CurrentAssignment, request: Heartbeat) -> str:
             return ""
         return f"at the previous epoch, {epoch}, owned holds what is not assigned: {REMEDY}"
     return f"epoch {epoch} is not the member's {current.member_epoch}: {REMEDY}"
+
+
+def _claim(group: Group, current: CurrentAssignment, request: Heartbeat) -> str:
+    """Return what the request says that its sender runs and must not, or nothing.
+
+    A member runs at most what it holds: it begins nothing before an answer has granted it, and
+    answers leave after their records. What it claims beyond that runs at another as well, or
+    would once it is given to one. Only what waits for this very member can do no harm.
+    """
+    share = group.share_of(current.member_id)
+    held = current.assigned.keys() | current.pending.keys()
+    for resource in sorted(set(request.owned or ()) - held):
+        holder = group.holders.get(resource)
+        if holder is not None:
+            return f"owned holds {resource}, which is held by {holder}: {REMEDY}"
+        if resource not in share:
+            return f"owned holds {resource}, which is not to run there: {REMEDY}"
+    return ""

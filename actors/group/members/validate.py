@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ....events.model import CONNECTOR, Assignor
+from ....events.model import CONNECTOR, Assignor, Resource
 from ....events.records import MemberMetadata
 from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 
@@ -114,6 +114,22 @@ def _flaw_in_owned(request: Heartbeat) -> str:
         return "a join (epoch 0) must say that it owns nothing: owned present and empty"
     if not owned:
         return ""
+    return _flaw_in_leave(request) or _flaw_in_resources(owned)
+
+
+def _flaw_in_leave(request: Heartbeat) -> str:
+    """Return what is wrong with a leave that says that something still runs, or nothing.
+
+    Who leaves frees all that it held. Taken at its word, its work would begin elsewhere while
+    it still runs there; refused, it is waited for as long as its session lasts.
+    """
+    if request.member_epoch >= JOIN_EPOCH:
+        return ""
+    kept = "its seat and its work are kept until its session ends"
+    return f"a leave (epoch -1 or -2) while owned is not empty: stop everything first; {kept}"
+
+
+def _flaw_in_resources(owned: tuple[Resource, ...]) -> str:
     if any(not CONNECTOR <= resource.task <= LARGEST_NUMBER for resource in owned):
         return f"owned has a task number outside 0 to {LARGEST_NUMBER}: tasks count from 0"
     if any(not resource.connector for resource in owned):

@@ -50,6 +50,18 @@ class Deadlines:
             asked = member.member_id, member.offset
             self._revocations.set(asked, steady_ms + member.metadata.rebalance_timeout_ms)
 
+    def time_revocation_anew(self, member: Member, settings: Settings, steady_ms: int) -> None:
+        """Count a revocation from a repeated join that did not acknowledge it.
+
+        Such a member has stopped everything and forgotten when its revocation is due. What the
+        answer grants it runs until the session that begins with it ends, so the group does not
+        give that to others before.
+        """
+        if member.current.state is MemberState.UNREVOKED:
+            asked = member.member_id, member.offset
+            timeout_ms = member.metadata.rebalance_timeout_ms
+            self._revocations.set(asked, steady_ms + max(timeout_ms, patience_ms(member, settings)))
+
     def due(self, gate: Gate, now_ms: int) -> Iterator[ExpireSession | ExpireRebalance]:
         """Yield whose time is up, each once; `gate` knows who ever answered for its work."""
         for member_id, joined_epoch in self._sessions.due(now_ms):
