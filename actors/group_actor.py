@@ -8,6 +8,7 @@ it anew, and it rebuilds from the log. There is no rollback and no recovery in t
 import gc
 import logging
 import os
+import secrets
 import time
 import uuid
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from .actor import Actor, Address, Failure
 from .errors import Error
 from .group.coordinator import Answer, Asked, Coordinator, Now
 from .group.desk import Settings
-from .group.timing.gate import first_epoch
+from .group.timing.gate import SALTS, first_epoch
 from .group.work.ledger import OffsetLedger
 from .host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
 from .messages.commands import DescribeTraffic, GroupCommand, Reply
@@ -130,7 +131,7 @@ class GroupActor(Actor):
             self._ledger = OffsetLedger(self._offsets)
             group = restore(order.group_id, *self._control.load())
             steady_ms = _now().steady_ms
-            number = first_epoch(self._control.epoch)
+            number = first_epoch(self._control.epoch, secrets.randbelow(SALTS))
             self._coordinator = Coordinator(
                 group, order.settings, self._ledger, steady_ms, _new_id, number
             )

@@ -210,6 +210,7 @@ class Worker:
         self._plan_tick(now_ms)
 
     def _tell_news(self) -> None:
+        self._news.member_id = self.member_id
         for message in self._news.unsaid(self._books.durable, self._clock.now_ms):
             self._say(message)
 

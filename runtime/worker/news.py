@@ -33,7 +33,7 @@ class News:
 
     def __init__(self, group_id: str, member_id: str) -> None:
         self._group_id = group_id
-        self._member_id = member_id
+        self.member_id = member_id
         self._statuses: dict[Resource, StatusUpdate] = {}
         self._splits: dict[str, Split] = {}
         self._said_at_ms = -AGAIN_MS
@@ -71,10 +71,10 @@ class News:
         self._is_fresh, self._said_at_ms = False, now_ms
         for connector, split in self._splits.items():
             yield PutTaskConfigs(
-                self._group_id, self._member_id, connector, split.token, split.configs
+                self._group_id, self.member_id, connector, split.token, split.configs
             )
         if self._statuses:
-            yield ReportStatus(self._group_id, self._member_id, tuple(self._statuses.values()))
+            yield ReportStatus(self._group_id, self.member_id, tuple(self._statuses.values()))
 
     def _take(self, update: StatusUpdate) -> None:
         """Keep a status, its reason made fit for the log: it may quote any bytes."""
@@ -93,7 +93,7 @@ class News:
 
     def _is_known(self, group: Group, name: str, split: Split) -> bool:
         """Tell whether the log shows the split, or never will: its token is not current."""
-        if token_of(group, self._member_id, Resource(name)) != split.token:
+        if token_of(group, self.member_id, Resource(name)) != split.token:
             return True
         logged = group.task_configs.get(name)
         return logged is not None and [task.config for task in logged.tasks] == list(split.configs)

@@ -7,6 +7,7 @@ import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
 from coordinator import resources
 
+from fairlead.actors.group.timing.gate import SALTS, first_epoch
 from fairlead.actors.messages.heartbeat import (
     LEAVE_EPOCH,
     NO_COORDINATOR_EPOCH,
@@ -59,6 +60,54 @@ def test_what_was_sent_to_an_earlier_process_changes_nothing(
     said = office.asks(late, by_host=by_host)
     assert told(said) == {"host" if by_host else "a": ("NOT_COORDINATOR", None)}
     assert (office.group.members, office.group.end) == (members, end)
+
+
+@pytest.mark.parametrize("what", LATE)
+@pytest.mark.parametrize("jump_ms", [-86_400_000, 86_400_000], ids=["back", "ahead"])
+def test_it_changes_nothing_after_many_processes_nor_when_the_clock_was_set(
+    office: Office, what: str, jump_ms: int
+) -> None:
+    late = LATE[what](is_asked_to_give_up_b(office), office)
+    for _ in range(3):
+        office.open()
+        office.wall_jump_ms += jump_ms
+        office.asks(office.full("a", "A B"), office.joining("b"))
+        members, end = dict(office.group.members), office.group.end
+        said = [each for each in office.asks(late) if each.to == "a"]
+        assert told(said) == REFUSED
+        assert (office.group.members, office.group.end) == (members, end)
+
+
+def test_the_late_join_of_who_was_removed_meanwhile_brings_no_seat_back(office: Office) -> None:
+    sent = is_asked_to_give_up_b(office)
+    office.open()
+    office.passes(SESSION_MS)
+    assert "a" not in office.group.members
+    for late in (sent[0], office.joining("a")):
+        was_sent_before = replace(late, coordinator_epoch=sent[0].coordinator_epoch)
+        assert told(office.asks(was_sent_before)) == REFUSED
+    assert "a" not in office.group.members
+
+
+def test_what_was_meant_for_another_group_or_another_log_changes_nothing(office: Office) -> None:
+    sent = is_asked_to_give_up_b(office)
+    members, end = dict(office.group.members), office.group.end
+    number = office.coordinator.coordinator_epoch
+    strays = [
+        replace(office.full("a"), group_id="another"),
+        replace(office.full("a"), coordinator_epoch=number + first_epoch(1)),
+        replace(sent[0], sequence=99, coordinator_epoch=first_epoch(1, 7)),
+        replace(office.request("a", LEAVE_EPOCH), coordinator_epoch=first_epoch(1, 7)),
+    ]
+    errors = [told(office.asks(each))["a"][0] for each in strays]
+    assert errors == ["GROUP_ID_NOT_FOUND", *["NOT_COORDINATOR"] * 3]
+    assert (office.group.members, office.group.end) == (members, end)
+
+
+def test_processes_that_own_copies_of_a_log_have_different_numbers() -> None:
+    numbers = {first_epoch(owner, salt) for owner in (1, 2) for salt in (0, 1, SALTS - 1)}
+    assert len(numbers) == 6
+    assert max(numbers) < first_epoch(3)
 
 
 def test_what_is_late_does_not_refresh_the_session(office: Office) -> None:

@@ -32,13 +32,19 @@ from ..members.validate import LONGEST_TEXT
 NUMBERS_PER_PROCESS = 1 << 32
 """How far apart the coordinator epochs of two processes begin."""
 
+SALTS = 1 << 31
+
 STRANGERS = 1_000
 """So many who are no members are remembered at least before any of them are forgotten."""
 
 
-def first_epoch(owner_epoch: int) -> int:
-    """Return the coordinator epoch with which the owner of a log begins: never seen before."""
-    return owner_epoch * NUMBERS_PER_PROCESS
+def first_epoch(owner_epoch: int, salt: int = 0) -> int:
+    """Return the coordinator epoch with which the owner of a log begins: never seen before.
+
+    A log that is restored from a backup, or copied, has owners of the same number again. Their
+    processes differ in `salt`: random, below `SALTS`.
+    """
+    return owner_epoch * NUMBERS_PER_PROCESS + salt % SALTS
 
 
 class Gate:
