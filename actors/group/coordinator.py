@@ -112,6 +112,8 @@ class Coordinator:
         self._new_id = new_id
         self._watch = Watch()
         self._parking = Parking()
+        self._has_new_orders = True
+        """Whether orders changed since `parking` saw them last."""
         self._gate = Gate(group.members, coordinator_epoch)
         self._history = History()
         self._quota = Quota()
@@ -223,7 +225,7 @@ class Coordinator:
             self._decide(ReleaseParked(), now)
         if is_next_move_due(group.schedule, now.wall_ms):
             self._decide(ContinueMoves(), now)
-        self._parking.see(group.schedule, now.wall_ms, now.steady_ms)
+        self._see_promises(now)
         for due in self._parking.due(now.steady_ms):
             self._decide(due, now)
         if is_retry_due(group, self._desk.settings, now.wall_ms):
@@ -231,6 +233,12 @@ class Coordinator:
         for name in [each.connector for each in group.connectors.values() if each.deleting]:
             if not self._ledger.has_unpublished(name):
                 self._decide(FinishDeletion(name), now)
+
+    def _see_promises(self, now: Now) -> None:
+        self._parking.see(self.group, now.wall_ms, now.steady_ms)
+        if self._has_new_orders:
+            self._has_new_orders = False
+            self._parking.see_orders(self.group, now.wall_ms, now.steady_ms)
 
     def settle(self, now: Now) -> None:
         """Answer the held requests that have news, until none has any more."""
@@ -263,7 +271,7 @@ class Coordinator:
             return decision
         begin = self.group.end
         self._write(laid_out, now)
-        self._parking.see(self.group.schedule, now.wall_ms, now.steady_ms)
+        self._see_promises(now)
         self.entries += entries
         return replace(decision, reply=_resting_on(decision.reply, begin, self.group.end))
 
@@ -311,10 +319,14 @@ class Coordinator:
             if type(record) is CurrentAssignment:
                 member = self.group.members[record.member_id]
                 self._deadlines.time_revocation(member, now.steady_ms)
-            elif isinstance(record, Operator) and record.removing and not record.gently:
-                self._held.pop(record.removing, None)  # it is answered no more
+            elif isinstance(record, Operator):
+                self._has_new_orders = True
+                if record.removing and not record.gently:
+                    self._held.pop(record.removing, None)  # it is answered no more
             elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
                 self._forget(str(record.key[0]))
+            elif isinstance(record, Tombstone) and record.kind is Operator:
+                self._has_new_orders = True
 
     def _call_for_computation(self) -> None:
         """See that who is to compute hears of it."""

@@ -26,6 +26,7 @@ from ..messages.orders import (
 )
 from ..messages.timers import (
     ContinueMoves,
+    EndExpectation,
     EndRest,
     ExpireRebalance,
     ExpireSession,
@@ -44,7 +45,7 @@ from .members.depart import end_member
 from .members.heartbeat import heartbeat
 from .orders.configuration import configure_group
 from .orders.delete_group import delete_group
-from .orders.expect import expect
+from .orders.expect import end_expectation, expect
 from .orders.operate import cordon, place, rebalance, release_seats, uncordon
 from .orders.remove import remove_member
 from .timing.timers import (
@@ -86,6 +87,7 @@ RULES: dict[type, Callable[[Group, Desk, Any, int], Decision]] = {
     ReleaseParked: release_parked,
     ContinueMoves: continue_moves,
     RetryAssignor: retry_assignor,
+    EndExpectation: end_expectation,
     TimeOutAssignor: time_out_assignor,
     EndRest: end_rest,
     FreeSeat: free_seat,

@@ -49,7 +49,21 @@ class ContinueMoves:
 
 @dataclass(frozen=True, slots=True)
 class RetryAssignor:
-    """The back-off after a failed computation is over; the group says so to itself."""
+    """The back-off after a failed computation is over; the group says so to itself.
+
+    `until_ms` is the time that has come, whatever the wall clock says by now.
+    """
+
+    until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EndExpectation:
+    """The time until which a worker was expected back has come; the group says so to itself."""
+
+    worker: str
+    """The name of its order."""
+    until_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +104,7 @@ TimerCommand = (
     | ReleaseParked
     | ContinueMoves
     | RetryAssignor
+    | EndExpectation
     | TimeOutAssignor
     | EndRest
     | FinishDeletion

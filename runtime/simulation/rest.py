@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ...actors.messages.orders import ConfigureGroup, Place, Uncordon
+from ...actors.messages.orders import ConfigureGroup, Expect, Place, Uncordon
 from ...actors.worker.states import State
 from ...events.model import GroupState
 from .log import GROUP_ID
@@ -15,6 +15,8 @@ PATIENCE_MS: Final = 180_000
 AFTERMATH_MS: Final = 30_000
 """How long it may take until the last that was begun is over, and a session after it."""
 LOOK_EVERY_MS: Final = 1_000
+LONGEST_PROMISE_MS: Final = 60_000
+"""The longest that a worker is expected within, and the longest back-off."""
 QUIET_MS: Final = 8_000
 """How long a group at rest is watched: more than two heartbeats of each member."""
 
@@ -40,8 +42,10 @@ def come_to_rest(world: World) -> None:
 def _tidy(world: World) -> None:
     """Take back what operators ordered: not all of it lets a group come to rest."""
     group = world.books.durable
-    for name in sorted(group.worker_orders):
+    for name, order in sorted(group.worker_orders.items()):
         world.command(Uncordon(GROUP_ID, name))
+        if order.expected_back_ms:
+            world.command(Expect(GROUP_ID, name, 0))
     for resource in sorted(group.resource_orders):
         world.command(Place(GROUP_ID, resource, weight=1, pins=()))
     if group.configs:
@@ -49,11 +53,15 @@ def _tidy(world: World) -> None:
 
 
 def _promised_ms(world: World) -> int:
-    """Return how long the group may wait for a time that it has written down."""
+    """Return how long the group may wait for a time that it has written down.
+
+    That may lie anywhere, since the wall clock jumps: the wait is bounded all the same.
+    """
     group, wall_ms = world.books.durable, world.clock.wall_ms
     again_at_ms = group.schedule.again_at_ms
     promised = (group.next_deadline_ms or 0, group.target.retry_at_ms, again_at_ms)
-    return world.plan.traits.max_delay_ms + max(0, max(promised) - wall_ms)
+    left_ms = min(max(promised) - wall_ms, LONGEST_PROMISE_MS)
+    return world.plan.traits.max_delay_ms + max(0, left_ms)
 
 
 def what_is_missing(world: World) -> str:

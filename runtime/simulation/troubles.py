@@ -38,7 +38,6 @@ def calm(world: World) -> None:
     """End all troubles, and call off those that were still to come."""
     world.story.tell("from now on nothing goes wrong any more")
     world.is_calm = True
-    world.clock.set_wall(0)
     world.network.calm()
     world.process.spare()
     for place in world.places:

@@ -49,9 +49,10 @@ def is_retry_due(group: Group, settings: Settings, now_ms: int) -> bool:
     return retry_at_ms > 0 and not 0 < retry_at_ms - now_ms <= settings.retry_backoff_max_ms
 
 
-def retry_assignor(group: Group, desk: Desk, _: RetryAssignor, now_ms: int) -> Decision:
+def retry_assignor(group: Group, desk: Desk, command: RetryAssignor, now_ms: int) -> Decision:
     """Ask for a new computation after a failed one, unless something else already has."""
-    if not is_retry_due(group, desk.settings, now_ms) or not group.members:
+    now = max(now_ms, command.until_ms)
+    if not is_retry_due(group, desk.settings, now) or not group.members:
         return Decision(desk)
     if group.group_epoch > group.assignment_epoch:
         return Decision(desk)

@@ -179,10 +179,13 @@ def _loss(group: Group, desk: Desk, departure: Departure, now_ms: int) -> Loss |
 
 
 def _crash_deadline(group: Group, desk: Desk, now_ms: int) -> int:
-    """Return how long lost work may wait; a crash in the wake of another shares its deadline."""
+    """Return how long lost work may wait; a crash in the wake of another shares its deadline.
+
+    It waits for no longer than if it were alone: the clock may have been set back in between.
+    """
     running = [
         loss.deadline_ms
         for loss in group.losses.values()
         if loss.deadline_ms > now_ms and shares_deadline(group, loss)
     ]
-    return min(running, default=now_ms + desk.settings.max_delay_ms)
+    return min([*running, now_ms + desk.settings.max_delay_ms])

@@ -16,6 +16,7 @@ from ....events.records import Loss, Record
 from ...errors import Error
 from ...messages.commands import CommandReply
 from ...messages.orders import Expect
+from ...messages.timers import EndExpectation
 from ..desk import Decision, Desk, bump
 from ..members.depart import bury, forget_losses
 from ..members.seats import those_away
@@ -51,6 +52,15 @@ def expect(group: Group, desk: Desk, command: Expect, now_ms: int) -> Decision:
         records.append(bump(group, Why.WORKER_EXPECTED, found.name, now_ms, command.actor))
     reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
     return Decision(desk, tuple(records), reply)
+
+
+def end_expectation(group: Group, desk: Desk, command: EndExpectation, now_ms: int) -> Decision:
+    """Take back an order to wait for a worker whose time has passed, whatever the clock says."""
+    order = group.worker_orders.get(command.worker)
+    if order is None or order.expected_back_ms != command.until_ms:
+        return Decision(desk)
+    ended = replace(order, expected_back_ms=0, time_ms=now_ms)
+    return Decision(desk, tuple(written(order, ended)))
 
 
 def _away(group: Group, name: str) -> list[Member]:

@@ -20,7 +20,7 @@ from ..desk import Decision, Desk, bump
 from ..members.depart import bury, end_seats
 from ..members.seats import those_away
 from ..members.validate import flaw_in_name, shown
-from .standing import expected_back_ms, order_for, written
+from .standing import bounded_ms, expected_back_ms, order_for, written
 from .whereabouts import find_worker, find_workers
 
 
@@ -125,6 +125,8 @@ def put_order(group: Group, desk: Desk, new: Operator, why: Why | None) -> Decis
         old = group.worker_orders.get(new.name)
     else:
         old = group.resource_orders.get(Resource(new.name, new.task))
+    if old is not None and new.expected_back_ms:
+        new = replace(new, expected_back_ms=bounded_ms(old, new.time_ms))
     records: list[Record] = written(old, new)
     if records and why is not None and group.members:
         subject = new.name if new.scope is Scope.WORKER else str(Resource(new.name, new.task))

@@ -38,10 +38,18 @@ def written(old: Operator | None, new: Operator) -> list[Record]:
 def expected_back_ms(group: Group, metadata: MemberMetadata, now_ms: int) -> int | None:
     """Return until when operators expect a worker back, wall clock; None if they do not.
 
-    An order whose time has passed is void.
+    An order whose time has passed is void. Where the clock was set back since, it holds for no
+    longer than it was to.
     """
     order = group.worker_orders.get(worker_name(metadata))
-    return order.expected_back_ms if order and order.expected_back_ms > now_ms else None
+    if order is None or order.expected_back_ms <= now_ms:
+        return None
+    return bounded_ms(order, now_ms)
+
+
+def bounded_ms(order: Operator, now_ms: int) -> int:
+    """Return until when a worker is expected, which is not in longer than it was when ordered."""
+    return min(order.expected_back_ms, now_ms + order.expected_back_ms - order.time_ms)
 
 
 def shares_deadline(group: Group, loss: Loss) -> bool:

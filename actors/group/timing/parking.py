@@ -1,50 +1,98 @@
-"""Times what a target leaves for later on the steady clock as well as by the wall's.
+"""Times on the steady clock what a group has promised by the wall's.
 
-The deadlines of parked work and the time of the next moves are durable, so they are wall
-clock times; but a wall clock that is set back must not keep anything waiting longer than it
-was to wait when its time was first seen.
+The deadlines of parked work, the time of the next moves, the back-off after a failed computation
+and the time until which a worker is expected back are durable, so they are wall clock times. But a
+wall clock may be set back, before or after a restart of the coordinator: nothing waits longer than
+it was to wait when it was promised, counted from when this process has seen it first.
 """
 
 from collections.abc import Iterator
 
-from ....events.group import NO_SCHEDULE
-from ....events.records import ScheduledRebalance
-from ...messages.timers import ContinueMoves, ReleaseParked
+from ....events.group import NO_SCHEDULE, NO_TARGET, Group
+from ....events.orders import worker_name
+from ....events.records import ScheduledRebalance, TargetAssignment
+from ...messages.timers import ContinueMoves, EndExpectation, ReleaseParked, RetryAssignor
+from ..orders.standing import shares_deadline
 from .alarms import Alarms
 
 AGAIN_MS = 1_000
-"""How soon the next moves are asked for again, while nobody is there to compute them."""
+"""How soon what is due is asked for again, while nobody is there to compute."""
+
+Promise = ReleaseParked | ContinueMoves | RetryAssignor | EndExpectation
+"""What the group is to say to itself at a time, and until when it was to wait for that."""
 
 
 class Parking:
-    """Sees each schedule, and tells which of its times have come."""
+    """Sees what a group has promised, and tells which of the times have come."""
 
     def __init__(self) -> None:
-        self._schedule = NO_SCHEDULE
-        self._alarms: Alarms[ReleaseParked | ContinueMoves] = Alarms()
-        self._timed: set[ReleaseParked | ContinueMoves] = set()
+        self._schedule: ScheduledRebalance = NO_SCHEDULE
+        self._target: TargetAssignment = NO_TARGET
+        self._alarms: Alarms[Promise] = Alarms()
+        self._timed: set[Promise] = set()
+        self._expected: set[Promise] = set()
 
-    def see(self, schedule: ScheduledRebalance, wall_ms: int, steady_ms: int) -> None:
-        """Time what is new in the schedule; costs nothing while it stays."""
-        if schedule is self._schedule:
+    def see(self, group: Group, wall_ms: int, steady_ms: int) -> None:
+        """Time what is new in the schedule and the target; costs nothing while they stay."""
+        if group.schedule is self._schedule and group.target is self._target:
             return
-        self._schedule = schedule
-        promised: set[ReleaseParked | ContinueMoves]
-        promised = {ReleaseParked(each) for each in set(schedule.parked.values())}
-        if schedule.again_at_ms:
-            promised.add(ContinueMoves(schedule.again_at_ms))
-        for each in promised - self._timed:
-            self._alarms.set(each, steady_ms + max(0, each.until_ms - wall_ms))
-        for each in self._timed - promised:
-            self._alarms.cancel(each)
-        self._timed = promised
+        self._schedule, self._target = group.schedule, group.target
+        self._timed = self._time(self._timed, _promised(group), wall_ms, steady_ms)
 
-    def due(self, steady_ms: int) -> Iterator[ReleaseParked | ContinueMoves]:
+    def see_orders(self, group: Group, wall_ms: int, steady_ms: int) -> None:
+        """Time until when workers are expected back; for whenever an order changes."""
+        self._expected = self._time(self._expected, _expectations(group), wall_ms, steady_ms)
+
+    def due(self, steady_ms: int) -> Iterator[Promise]:
         """Yield what the group is to say to itself now.
 
         What is promised as before when the group has heard of it could not be done yet.
         """
         for each in self._alarms.due(steady_ms):
             yield each
-            if isinstance(each, ContinueMoves) and each in self._timed:
+            if isinstance(each, ContinueMoves | RetryAssignor) and each in self._timed:
                 self._alarms.set(each, steady_ms + AGAIN_MS)
+
+    def _time(
+        self, timed: set[Promise], promised: dict[Promise, int], wall_ms: int, steady_ms: int
+    ) -> set[Promise]:
+        """Set the alarms of what is promised now, each with the longest that it may wait."""
+        for each in promised.keys() - timed:
+            left_ms = min(each.until_ms - wall_ms, promised[each])
+            self._alarms.set(each, steady_ms + max(0, left_ms))
+        for each in timed - promised.keys():
+            self._alarms.cancel(each)
+        return set(promised)
+
+
+def _promised(group: Group) -> dict[Promise, int]:
+    """Return what the schedule and the target promise, and for how long each was to wait."""
+    schedule, made_ms = group.schedule, group.target.time_ms
+    found: dict[Promise, int] = {
+        ReleaseParked(until_ms): wait_ms for until_ms, wait_ms in _waits(group).items()
+    }
+    if schedule.again_at_ms:
+        found[ContinueMoves(schedule.again_at_ms)] = schedule.again_at_ms - made_ms
+    if retry_at_ms := group.target.retry_at_ms:
+        found[RetryAssignor(retry_at_ms)] = retry_at_ms - made_ms
+    return found
+
+
+def _waits(group: Group) -> dict[int, int]:
+    """Return for how long parked work was to wait, by its deadline: since its loss, or an order."""
+    since_ms: dict[int, int] = {}
+    for loss in group.losses.values():
+        set_ms = loss.time_ms
+        if not shares_deadline(group, loss):
+            set_ms = group.worker_orders[worker_name(loss)].time_ms
+        since_ms[loss.deadline_ms] = min(set_ms, since_ms.get(loss.deadline_ms, set_ms))
+    deadlines = set(group.schedule.parked.values())
+    return {each: each - since_ms.get(each, group.target.time_ms) for each in deadlines}
+
+
+def _expectations(group: Group) -> dict[Promise, int]:
+    return {
+        EndExpectation(name, order.expected_back_ms): order.expected_back_ms - order.time_ms
+        for name, order in group.worker_orders.items()
+        if order.expected_back_ms
+    }

@@ -1,0 +1,163 @@
+"""No promise waits longer than it was to wait, whatever the wall clock does, and whoever restarts.
+
+Counted from when a process of the coordinator has seen it first, on the steady clock.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from coordination.office import SESSION_MS, SETTINGS, Office
+from coordinator import Coordinator, resources
+
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
+from fairlead.actors.messages.orders import Cordon, Expect
+from fairlead.actors.messages.timers import ExpireSession
+from fairlead.events.model import Why
+
+DELAY_MS, WITHIN_MS, BACKOFF_MS = 300_000, 60_000, 5_000
+HOUR_MS, TEN_YEARS_MS = 3_600_000, 10 * 365 * 86_400_000
+STEP_MS = 1_000
+A = resources("A")
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    """A group of `a`, which runs connector A, and `b`; lost work waits for 300 s."""
+    office = Office.at(tmp_path)
+    office.settings = replace(SETTINGS, max_delay_ms=DELAY_MS)
+    office.open()
+    office.put("A")
+    for member in "ab":
+        office.asks(office.joining(member))
+    office.compute("a")
+    office.beat("a")
+    office.asks(office.request("a", owned=tuple(A)))
+    office.beat("b")
+    assert office.group.holders == dict.fromkeys(A, "a")
+    yield office
+    office.close()
+
+
+def restart(office: Office) -> None:
+    """Begin anew from the log, and look at once at what time it is."""
+    office.open()
+    office.passes(0)
+
+
+def lose_a(office: Office) -> None:
+    """Let `a` fall silent, and `b` compute what becomes of its work."""
+    for _ in range(3):
+        office.beat("b")
+        office.passes(SESSION_MS // 3)
+    office.beat("b")
+    office.passes(SESSION_MS // 3)
+    assert set(office.group.members) == {"b"}
+    office.compute("b")
+
+
+def waits(office: Office, longest_ms: int) -> int:
+    """Return for how long the parked work waits, with `b` there all the time."""
+    since_ms = office.now_ms
+    while not office.group.schedule.fired:
+        assert office.now_ms - since_ms <= longest_ms, "it waits on and on"
+        office.beat("b")
+        office.passes(STEP_MS)
+    return office.now_ms - since_ms
+
+
+@pytest.mark.parametrize("jump_ms", [-TEN_YEARS_MS, -HOUR_MS, -DELAY_MS // 2, 0])
+@pytest.mark.parametrize("elapsed_ms", [0, DELAY_MS // 2])
+def test_parked_work_waits_no_longer_than_its_delay_from_the_restart_on(
+    office: Office, jump_ms: int, elapsed_ms: int
+) -> None:
+    lose_a(office)
+    assert office.group.schedule.parked.keys() == A
+    office.now_ms += elapsed_ms
+    office.wall_jump_ms = jump_ms
+    restart(office)
+    assert waits(office, DELAY_MS) <= DELAY_MS
+
+
+def test_parked_work_whose_clock_went_forward_waits_no_longer_for_that(office: Office) -> None:
+    office.wall_jump_ms = TEN_YEARS_MS
+    lose_a(office)
+    office.wall_jump_ms = 0
+    restart(office)
+    assert waits(office, DELAY_MS) == DELAY_MS
+
+
+def test_a_later_crash_shares_no_deadline_that_the_clock_has_put_off() -> None:
+    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator.configure("A A-0 A-1")
+    for member_id in ("W1", "W2", "W3"):
+        coordinator.join(member_id)
+        coordinator.settle()
+    coordinator.now_ms = TEN_YEARS_MS
+    coordinator.carry_out(ExpireSession("W1"))
+    coordinator.now_ms = HOUR_MS
+    coordinator.carry_out(ExpireSession("W2"))
+    deadlines = {each: loss.deadline_ms for each, loss in coordinator.group.losses.items()}
+    assert deadlines == {"W1": TEN_YEARS_MS + DELAY_MS, "W2": HOUR_MS + DELAY_MS}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_expectation_of_a_clock_that_was_ahead_ends_in_its_time(
+    office: Office, *, restarts: bool
+) -> None:
+    office.wall_jump_ms = TEN_YEARS_MS
+    office.send(Expect("connect", "a", WITHIN_MS))
+    office.wall_jump_ms = 0
+    if restarts:
+        restart(office)
+    for _ in range(WITHIN_MS // STEP_MS):
+        assert office.group.worker_orders.keys() == {"http://a"}
+        office.passes(STEP_MS)
+        office.beat("a")
+        office.beat("b")
+    assert office.group.worker_orders == {}
+
+
+def test_a_worker_that_is_lost_is_expected_no_longer_than_was_ordered(office: Office) -> None:
+    office.wall_jump_ms = TEN_YEARS_MS
+    office.send(Expect("connect", "a", WITHIN_MS))
+    office.wall_jump_ms = 0
+    office.send(Cordon("connect", "a"))
+    lose_a(office)
+    restart(office)
+    assert waits(office, WITHIN_MS) <= WITHIN_MS
+
+
+def test_a_lost_worker_is_expected_no_longer_when_the_clock_is_set_back_afterwards(
+    office: Office,
+) -> None:
+    lose_a(office)
+    office.wall_jump_ms = TEN_YEARS_MS
+    office.send(Expect("connect", "a", WITHIN_MS))
+    office.wall_jump_ms = 0
+    restart(office)
+    assert waits(office, WITHIN_MS) <= WITHIN_MS
+
+
+@pytest.mark.parametrize("jump_ms", [-HOUR_MS, -30_000, -BACKOFF_MS, 0])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_attempt_that_failed_is_repeated_after_its_back_off(
+    office: Office, jump_ms: int, *, restarts: bool
+) -> None:
+    office.put("B")
+    epoch = office.group.members["a"].current.member_epoch
+    (prepared,) = office.send(Prepare("connect", "a", epoch))
+    assert isinstance(prepared.reply, PrepareReply)
+    assert prepared.reply.snapshot is not None
+    at_epoch = prepared.reply.snapshot.group_epoch
+    office.send(Install("connect", "a", epoch, at_epoch, None, "no luck"))
+    assert office.group.target.error == "no luck"
+    office.wall_jump_ms = jump_ms
+    if restarts:
+        restart(office)
+    for _ in range(BACKOFF_MS // STEP_MS):
+        office.passes(STEP_MS)
+    assert office.group.bump is not None
+    assert office.group.bump.cause.why is Why.ASSIGNOR_RETRY
