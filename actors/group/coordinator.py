@@ -316,17 +316,18 @@ class Coordinator:
             self._history.admit(self.group, record)
             for part in parts:
                 evolve(self.group, part, self.group.end)
-            if type(record) is CurrentAssignment:
-                member = self.group.members[record.member_id]
-                self._deadlines.time_revocation(member, now.steady_ms)
-            elif isinstance(record, Operator):
-                self._has_new_orders = True
-                if record.removing and not record.gently:
-                    self._held.pop(record.removing, None)  # it is answered no more
-            elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
-                self._forget(str(record.key[0]))
-            elif isinstance(record, Tombstone) and record.kind is Operator:
-                self._has_new_orders = True
+            kind = record.kind if isinstance(record, Tombstone) else type(record)
+            self._has_new_orders = self._has_new_orders or kind is Operator
+            self._take_note(record, now)
+
+    def _take_note(self, record: Record, now: Now) -> None:
+        if type(record) is CurrentAssignment:
+            member = self.group.members[record.member_id]
+            self._deadlines.time_revocation(member, now.steady_ms)
+        elif isinstance(record, Operator) and record.removing and not record.gently:
+            self._held.pop(record.removing, None)  # it is answered no more
+        elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
+            self._forget(str(record.key[0]))
 
     def _call_for_computation(self) -> None:
         """See that who is to compute hears of it."""
