@@ -18,6 +18,7 @@ from ...actors.group.desk import Settings
 from ...actors.worker.instructions import REQUEST_GRACE_MS, Timing
 from ...events.abilities import ORDINARY, Abilities
 from ...events.placement import listed
+from ..connectors.reach import Reach
 from .kinds import (
     AssignorNames,
     Capacity,
@@ -25,6 +26,7 @@ from .kinds import (
     Count,
     EngineKind,
     Folder,
+    Folders,
     GroupId,
     GroupProtocol,
     Heap,
@@ -45,6 +47,7 @@ from .kinds import (
     Rate,
     RemoteAssignor,
     SparkMaster,
+    SqlNames,
     Tags,
     Workers,
     Zone,
@@ -237,6 +240,20 @@ class Config(BaseModel):
         Kind("a setting of Spark that is not fairlead's own to choose"),
         Field(description="spark.conf.NAME is passed on to Spark as NAME.", repr=False),
     ] = Field(default_factory=dict[str, str])
+    paths_allow: Annotated[
+        Folders,
+        Field(
+            description="The folders that sources and sinks may lie in, links followed. Empty: any"
+            " but the node's own."
+        ),
+    ] = ""
+    sql_allow: Annotated[
+        SqlNames,
+        Field(
+            description="What SQL of transforms may use beside its input: functions of clock,"
+            " chance, node or Java, formats and tables by name; script for TRANSFORM USING."
+        ),
+    ] = ""
     log_level: Annotated[LogLevel, Field(description="What is worth a line in the logs.")] = "INFO"
     connect_protocol: Annotated[
         ConnectProtocol,
@@ -285,6 +302,11 @@ class Config(BaseModel):
         """Return the names that lead to the REST interface, beside those of its listener."""
         told = self.rest_advertised_host_name
         return (*([bracketed(told)] if told else []), *listed(self.rest_allowed_hosts))
+
+    def reach(self) -> Reach:
+        """Return what connectors may reach on this node."""
+        names = frozenset(name.lower() for name in listed(self.sql_allow))
+        return Reach(str(self.data_path), listed(self.paths_allow), names)
 
     def place(self, port: int | None = None) -> str:
         """Return `host:port` as others are told; `port` is the one really listened on."""

@@ -144,6 +144,20 @@ def _check_host(text: str) -> str:
     return text
 
 
+def _check_folders(value: str) -> str:
+    for path in listed(value):
+        if not path.startswith("/"):
+            raise ValueError(f"{path!r} is no absolute path")
+    return value
+
+
+def _check_sql_names(value: str) -> str:
+    for name in listed(value):
+        if not name or any(letter.isspace() for letter in name):
+            raise ValueError(f"{name!r} is no name")
+    return value
+
+
 def _check_hosts(text: str) -> str:
     hosts = listed(text)
     for host in hosts:
@@ -246,6 +260,16 @@ Hosts = Annotated[
     Kind("hosts as HOST or HOST:PORT, with commas between them, or nothing"),
 ]
 Folder = Annotated[str, AfterValidator(_check_path), Kind("a folder")]
+Folders = Annotated[
+    str,
+    AfterValidator(_check_folders),
+    Kind("absolute paths of folders, with commas between them, or nothing"),
+]
+SqlNames = Annotated[
+    str,
+    AfterValidator(_check_sql_names),
+    Kind("names of functions, formats, schemas or tables, with commas between them, or nothing"),
+]
 SparkMaster = Annotated[
     str,
     AfterValidator(_check_master),

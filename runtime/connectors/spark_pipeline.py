@@ -1,6 +1,6 @@
 """The built-in connector: any folder of files, through SQL, into any other."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from os.path import normpath
 from pathlib import Path, PurePath
 from typing import ClassVar
@@ -13,8 +13,20 @@ from .file_source import FileSource, Folder
 from .formats import ReadFormat
 from .inference import CsvStyle, infer
 from .listing import walk
+from .outside import check_outside
 from .shares import BUCKETS, Share, deal, read_share, spell
-from .spi import Connector, Context, Delivery, Limit, NotReady, Pace, Pipeline, Transform
+from .spi import (
+    Connector,
+    Context,
+    Delivery,
+    Findings,
+    Limit,
+    NotReady,
+    Outside,
+    Pace,
+    Pipeline,
+    Transform,
+)
 from .transforms import Sql, select
 
 _EVERYTHING: Share = frozenset(range(BUCKETS))
@@ -42,12 +54,25 @@ class SparkPipeline(Connector):
         definitions = _with_transforms(keys.KEYS, config)
         return definitions.check(config).plus(_complaints(config))
 
+    @classmethod
+    def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:
+        """Look at the folders, at a sample of the files, and at what Spark says of the SQL."""
+        return check_outside(config, outside, cls._sampled)
+
+    @classmethod
+    def _sampled(cls, config: Mapping[str, str], paths: Sequence[str]) -> str:
+        """Return the schema that some files have."""
+        connector = cls()
+        connector._settings = _with_transforms(keys.KEYS, config).parse(config)
+        return connector._inferred(Path(config[keys.SOURCE_PATH]), paths)
+
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Take up a config, and tell what is strange about it."""
         validation = self.validate(config)
         refuse(validation)
         for remark in validation.remarks:
             context.warn(remark)
+        _refuse_paths(config, context)
         self._config = dict(config)
         self._split = context.split
         self._settings = _with_transforms(keys.KEYS, config).parse(config)
@@ -89,9 +114,11 @@ class SparkPipeline(Connector):
     def pipeline(self, context: Context, task_config: Mapping[str, str]) -> Pipeline:
         """Make the pipeline that a task config describes."""
         settings = _with_transforms(keys.TASK_KEYS, task_config).parse(task_config)
+        _refuse_paths(task_config, context)
+        sql = context.reach.sql
         return Pipeline(
             FileSource(_folder(settings), _read_format(settings, task_config), context),
-            tuple(_transform(settings, alias) for alias in settings.items(TRANSFORMS)),
+            tuple(_transform(settings, alias, sql) for alias in settings.items(TRANSFORMS)),
             FileSink(
                 Path(settings.text(keys.SINK_PATH)),
                 WriteFormat(
@@ -190,10 +217,17 @@ def _write_options(settings: Settings, config: Mapping[str, str]) -> Mapping[str
     return {**base, **_under(keys.SINK_OPTION, config)}
 
 
-def _transform(settings: Settings, alias: str) -> Transform:
+def _transform(settings: Settings, alias: str, allowed: Collection[str]) -> Transform:
     if settings.text(keys.transform_key(alias, "type")) == "sql":
-        return Sql(settings.text(keys.transform_key(alias, "query")))
-    return select(settings.text(keys.transform_key(alias, "columns")))
+        return Sql(settings.text(keys.transform_key(alias, "query")), allowed)
+    return select(settings.text(keys.transform_key(alias, "columns")), allowed)
+
+
+def _refuse_paths(config: Mapping[str, str], context: Context) -> None:
+    """Raise `ConfigInvalid` for folders that the node's operator keeps connectors out of."""
+    for key in (keys.SOURCE_PATH, keys.SINK_PATH):
+        if flaw := context.reach.flaw_in_path(config[key]):
+            raise ConfigInvalid(f"{key}: {flaw}")
 
 
 def _letter(settings: Settings, key: str) -> str:

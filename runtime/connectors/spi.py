@@ -11,15 +11,18 @@ Found through the entry-point group `fairlead.connectors`; an entry point names 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ...events.model import Advance, CommitId, Document, Lag, Manifest, Resource, Token
 from .config import ConfigDef, Validation
+from .reach import NO_LIMITS, Reach
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from ..spark.query_check import QueryCheck
 
 R = TypeVar("R")
 """One range of a source: what `Source.plan` hands to `Source.read`; opaque to the task."""
@@ -73,12 +76,33 @@ class Context:
     """What a connector or a task gets from the worker that runs it; `warn` is never silent.
 
     `split` holds the task configs that are in force, wherever the connector ran when it made
-    them: what still fits is best given back as it is, since each change restarts tasks.
+    them: what still fits is best given back as it is, since each change restarts tasks. `reach`
+    is what the node's operator lets connectors reach.
     """
 
     resource: Resource
     warn: Callable[[str], None]
     split: Sequence[Mapping[str, str]] = ()
+    reach: Reach = NO_LIMITS
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a config is held against before it is taken: the node that it is for.
+
+    `queries` asks Spark about SQL; None where there is no Spark.
+    """
+
+    reach: Reach = NO_LIMITS
+    queries: "QueryCheck | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What became of that: errors by the key to change, and what is only to be told."""
+
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    warnings: tuple[str, ...] = ()
 
 
 class Source(ABC, Generic[R]):
@@ -184,6 +208,16 @@ class Connector(ABC):
     def validate(cls, config: Mapping[str, str]) -> Validation:
         """Find everything that is wrong with a config, without touching the outside world."""
         return cls.config().check(config)
+
+    @classmethod
+    def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:
+        """Find what keeps a config, which `validate` finds sound, from working here and now.
+
+        Folders that are not there, queries that Spark refuses. It may take seconds, and is left
+        behind if it takes longer; it must change nothing. Values may hold `${...}` unresolved.
+        """
+        del config, outside
+        return Findings()
 
     @abstractmethod
     def start(self, context: Context, config: Mapping[str, str]) -> None:

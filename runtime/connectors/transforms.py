@@ -1,36 +1,66 @@
 """The transforms that are built in: a query over the batch, or its select list alone."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from ..spark.query import QueryUse, builtin_functions, has_current, use_of
+from .config import ConfigInvalid
 from .spi import Transform
+from .sql_rules import LONGEST_QUERY, flaws, suspects, told_function
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import DataFrame, SparkSession
 
 
-@dataclass(frozen=True, slots=True)
 class Sql(Transform):
-    """A query over the table `input`, which is the batch; it sees no other batch."""
+    """A query over the table `input`, which is the batch; it sees no other batch.
 
-    query: str
+    What it may use beside that is looked at before it runs: `allowed` is the setting `sql.allow`.
+    """
+
+    def __init__(self, query: str, allowed: Collection[str] = ()) -> None:
+        self._query = query.strip().rstrip(";")
+        self._allowed = allowed
+        self._use: QueryUse | None = None
 
     def apply(self, frame: "DataFrame") -> "DataFrame":
-        """Describe the rows that the query makes of the batch."""
+        """Describe the rows that the query makes of the batch; raises `ConfigInvalid`."""
+        self._use = self._use or self._checked(frame.sparkSession)
         # Views belong to the session, which all tasks share: each batch takes a name of its
         # own, and a common table expression gives it the name that the query knows.
         view = f"fairlead_{uuid4().hex}"
         frame.createOrReplaceTempView(view)
-        query = self.query.strip().rstrip(";")
         try:
-            return frame.sparkSession.sql(
-                f"WITH input AS (SELECT * FROM {view}) SELECT * FROM (\n{query}\n)"  # noqa: S608
+            made = frame.sparkSession.sql(
+                f"WITH input AS (SELECT * FROM {view}) SELECT * FROM (\n{self._query}\n)"  # noqa: S608
             )
         finally:
             frame.sparkSession.catalog.dropTempView(view)
+        if words := suspects(self._use, frame.columns, self._allowed):
+            plan: JavaObject = made._jdf.queryExecution().analyzed()  # noqa: SLF001
+            if has_current(plan, made.sparkSession._jvm):  # noqa: SLF001
+                raise ConfigInvalid("; ".join(map(told_function, words)))
+        return made
+
+    def _checked(self, spark: "SparkSession") -> QueryUse:
+        """Return what the query uses, if that is allowed; nothing is run before."""
+        if len(self._query) > LONGEST_QUERY:
+            raise ConfigInvalid(f"a query has at most {LONGEST_QUERY} letters")
+        state: JavaObject = spark._jsparkSession.sessionState()  # noqa: SLF001
+        use = use_of(state.sqlParser().parsePlan(self._query))
+        wrong = flaws(use, builtin_functions(spark._jvm), self._allowed)  # noqa: SLF001
+        if wrong:
+            raise ConfigInvalid("; ".join(wrong))
+        return use
 
 
-def select(columns: str) -> Transform:
+def select(columns: str, allowed: Collection[str] = ()) -> Transform:
     """Return the transform that keeps a select list's columns: `carrier, dep_delay / 60 AS h`."""
-    return Sql(f"SELECT {columns} FROM input")  # noqa: S608  # the user's own SQL, on his data
+    return Sql(selected(columns), allowed)
+
+
+def selected(columns: str) -> str:
+    """Return the query that keeps a select list's columns."""
+    return f"SELECT {columns} FROM input"  # noqa: S608  # the user's own SQL, on his data

@@ -56,6 +56,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
         assignors=AssignorSpec(
             config.assignor_names(), config.assignor_settings(), config.assignor_memory()
         ),
+        reach=config.reach(),
     )
 
 
@@ -126,7 +127,11 @@ def rest_command(config: Config, url: str) -> Sequence[str]:
     if config.client_rack:
         traits += ["--zone", config.client_rack]
     hosts = [part for host in config.allowed_hosts() for part in ("--allowed-host", host)]
-    return ("-m", "fairlead.runtime.rest", *options, *traits, *hosts)
+    reach = config.reach()
+    limits = [part for path in reach.paths for part in ("--path-allow", path)]
+    limits += [part for name in sorted(reach.sql) for part in ("--sql-allow", name)]
+    limits += ["--engine", config.engine]
+    return ("-m", "fairlead.runtime.rest", *options, *traits, *hosts, *limits)
 
 
 def down(config: Config) -> int:

@@ -11,6 +11,7 @@ from ...actors.group.desk import Settings
 from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...actors.worker.instructions import Timing
 from ...events.abilities import ORDINARY, Abilities
+from ..connectors.reach import NO_LIMITS, Reach
 
 Address = Any
 
@@ -71,6 +72,8 @@ class NodeSpec:
     traits: Traits = Traits()
     """What sets this node's workers apart, where nothing else is said of one."""
     assignors: AssignorSpec = field(default_factory=AssignorSpec)
+    reach: Reach = NO_LIMITS
+    """What connectors may reach on this node."""
     node_id: str = ""
     """What tells this node's former workers from those of others."""
 

@@ -25,13 +25,17 @@ from ...events.abilities import Abilities
 from ...projections.metrics import Exposition, RequestMetrics
 from ..config.secrets import Vault
 from ..connectors.plugins import find_plugins
+from ..connectors.reach import Reach
+from ..connectors.spi import Outside
 from ..node.assignor_file import read_assignors
 from ..node.identity import HEADER, cluster_id, identity_of
 from ..node.spec import Traits, assignor_log
+from ..spark.query_check import QueryCheck
 from .app import make_app
 from .gateway import Gateway
 from .listeners import BACKLOG, DEFAULT, CannotListen, listen, parse, where
 from .logs import Logs
+from .outside import OutsideChecks
 from .patience import PatientProtocol
 from .service import Service
 
@@ -64,7 +68,9 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_FAILED
     gateway = Gateway(options.data_dir)
     try:
-        service = _service(options.data_dir, options.group, gateway, key)
+        service = replace(
+            _service(options.data_dir, options.group, gateway, key), outside=_outside(options)
+        )
         traits = Traits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
         headers = [(HEADER, identity_of(options.data_dir / "run"))]
         _serve(replace(service, traits=traits), sockets, options.allowed_host, headers)
@@ -87,6 +93,13 @@ def options_parser() -> argparse.ArgumentParser:
     parser.add_argument("--zone", help="the zone of the node's workers")
     parser.add_argument("--tag", action="append", default=[], help="a tag of theirs")
     parser.add_argument("--capacity", type=int, default=1, help="the capacity of each")
+    parser.add_argument(
+        "--path-allow", action="append", default=[], help="a folder that connectors may reach"
+    )
+    parser.add_argument(
+        "--sql-allow", action="append", default=[], help="a name that SQL may use beside its input"
+    )
+    parser.add_argument("--engine", default="spark", help="what runs tasks: spark or noop")
     parser.add_argument(
         "--parent", type=int, default=os.getppid(), metavar="PID", help="process to die with"
     )
@@ -112,6 +125,15 @@ def _service(data_dir: Path, group_id: str, gateway: Gateway, key: bytes) -> Ser
         assignors=read_assignors(data_dir),
         assignor_log=assignor_log(data_dir),
     )
+
+
+def _outside(options: argparse.Namespace) -> OutsideChecks | None:
+    """Return what holds configs against this node; one without Spark runs nothing of theirs."""
+    if options.engine != "spark":
+        return None
+    paths, sql = tuple(options.path_allow), frozenset(options.sql_allow)
+    reach = Reach(str(options.data_dir.absolute()), paths, sql)
+    return OutsideChecks(Outside(reach, QueryCheck()))
 
 
 def _read_key(data_dir: Path) -> bytes:

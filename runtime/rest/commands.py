@@ -21,7 +21,7 @@ from ...events.log.errors import NoLogError
 from ...events.records import ConnectorConfig
 from ...projections import views
 from .bodies import ConfigBody, NewConnector, RequiresJson
-from .configs import check_name, named, prepare
+from .configs import Prepared, check_name, named, prepare
 from .connectors import existing, info
 from .errors import ApiError, not_found
 from .gateway import Outcome
@@ -43,7 +43,7 @@ async def create_connector(
     before = await run_in_threadpool(_known, service, name)
     if before is not None:
         raise ApiError(HTTPStatus.CONFLICT, _taken(before))
-    config = await run_in_threadpool(_prepared, service, name, connector.config, before)
+    config, warnings = await run_in_threadpool(_prepared, service, name, connector.config, before)
     outcome = await _put(service, request, name, config, create_only=True)
     mine = outcome.repeated and outcome.reply.error is Error.ALREADY_EXISTS
     if mine:
@@ -51,7 +51,7 @@ async def create_connector(
         mine = after is not None and after.config == config and not after.deleting
     if not mine:
         refuse(outcome.reply)
-    return await _told(service, name, outcome.reply, HTTPStatus.CREATED)
+    return await _told(service, name, outcome.reply, HTTPStatus.CREATED, warnings)
 
 
 @router.put("/connectors/{connector}/config", dependencies=[RequiresJson])
@@ -63,12 +63,12 @@ async def put_config(
     before = await run_in_threadpool(_known, service, connector)
     if before is not None and before.deleting:
         raise ApiError(HTTPStatus.CONFLICT, _taken(before))
-    sealed = await run_in_threadpool(_prepared, service, connector, config, before)
+    sealed, warnings = await run_in_threadpool(_prepared, service, connector, config, before)
     outcome = await _put(service, request, connector, sealed, create_only=False)
     refuse(outcome.reply)
     created = outcome.reply.created or (outcome.repeated and before is None)
     status = HTTPStatus.CREATED if created else HTTPStatus.OK
-    return await _told(service, connector, outcome.reply, status)
+    return await _told(service, connector, outcome.reply, status, warnings)
 
 
 @router.delete("/connectors/{connector}", status_code=HTTPStatus.NO_CONTENT)
@@ -104,13 +104,18 @@ def _known(service: Service, name: str) -> ConnectorConfig | None:
 
 def _prepared(
     service: Service, name: str, config: Mapping[str, str], before: ConnectorConfig | None
-) -> dict[str, str]:
+) -> Prepared:
     stored = dict(before.config) if before else dict[str, str]()
-    return prepare(service.plugins, service.vault, named(name, config), stored)
+    config = named(name, config)
+    return prepare(service.plugins, service.vault, config, stored, service.outside)
 
 
 async def _told(
-    service: Service, name: str, reply: CommandReply, status: HTTPStatus
+    service: Service,
+    name: str,
+    reply: CommandReply,
+    status: HTTPStatus,
+    warnings: tuple[str, ...],
 ) -> JSONResponse:
     """Answer with the connector as the log has it, which is at least as far as the command."""
 
@@ -118,7 +123,7 @@ async def _told(
         with service.logs.reading(service.group_id) as logs:
             written(logs.group, reply)
             existing(logs.group, name)
-            return info(service, logs.group, name)
+            return info(service, logs.group, name, warnings)
 
     told = JSONResponse(await run_in_threadpool(read), status)
     if status is HTTPStatus.CREATED:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
 from traceback import format_tb
+from typing import NamedTuple
 
 from ..config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, sounds_secret
 from ..connectors.common_keys import CONNECTOR_CLASS, NAME
@@ -18,6 +19,7 @@ from ..connectors.config import HIDDEN, Kind, Validation
 from ..connectors.placement_keys import with_placement
 from ..connectors.plugins import Plugin, Plugins, PluginUnknown
 from .errors import ApiError
+from .outside import OutsideChecks
 
 LOGGER = logging.getLogger(__name__)
 LONGEST_NAME = 200
@@ -46,12 +48,24 @@ class Examined:
         return [*(f"{key}: {error}" for key, errors in told for error in errors), *self.flaws]
 
 
+class Prepared(NamedTuple):
+    """A config as it goes to the log, and what is strange about it, or about what it leads to."""
+
+    config: dict[str, str]
+    warnings: tuple[str, ...]
+
+
 def examine(
-    plugin: Plugin, vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]
+    plugin: Plugin,
+    vault: Vault,
+    config: Mapping[str, str],
+    stored: Mapping[str, str],
+    outside: OutsideChecks | None = None,
 ) -> Examined:
     """Find all that is wrong with a config; `stored` is the connector's present one, if any.
 
-    Raises `ApiError` if the plugin itself fails, or a secret that is to be kept is lost.
+    A config that is sound in itself is held against what is `outside`, if that is given. Raises
+    `ApiError` if the plugin itself fails, or a secret that is to be kept is lost.
     """
     if len(config) > MOST_KEYS:
         found = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
@@ -65,14 +79,23 @@ def examine(
         if defined.get(key) is Kind.PASSWORD or (key not in defined and sounds_secret(key))
     )
     flaws = dict(_flaws(plain, secret_keys))
+    if outside and not (validation.errors or flaws):
+        findings = outside.find(plugin, plain)
+        validation = replace(
+            validation.plus(findings.errors), warnings=(*validation.warnings, *findings.warnings)
+        )
     validation = _hushed(validation, {plain[key] for key in secret_keys} - {"", HIDDEN})
     undefined = tuple(f"{key}: {flaws[key]}" for key in flaws if key not in defined)
     return Examined(plain, secret_keys, validation.plus(flaws), undefined)
 
 
 def prepare(
-    plugins: Plugins, vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]
-) -> dict[str, str]:
+    plugins: Plugins,
+    vault: Vault,
+    config: Mapping[str, str],
+    stored: Mapping[str, str],
+    outside: OutsideChecks | None = None,
+) -> Prepared:
     """Return a config as it goes to the log, its secrets sealed.
 
     Raises `ApiError` in Connect's words with all that is wrong.
@@ -83,10 +106,11 @@ def prepare(
         given = CONNECTOR_CLASS in config
         what = str(error) if given else "a value is required, and there is no default"
         raise _invalid([f"{CONNECTOR_CLASS}: {what}"], "{connectorType}") from None
-    examined = examine(plugin, vault, config, stored)
+    examined = examine(plugin, vault, config, stored, outside)
     if examined.errors:
         raise _invalid(examined.errors, plugin.short_name)
-    return vault.seal_keys(config[NAME], examined.plain, examined.secret_keys)
+    sealed = vault.seal_keys(config[NAME], examined.plain, examined.secret_keys)
+    return Prepared(sealed, examined.validation.warnings)
 
 
 def warnings_of(plugins: Plugins, config: Mapping[str, str]) -> tuple[str, ...]:
@@ -155,7 +179,8 @@ def _hushed(validation: Validation, secrets: Collection[str]) -> Validation:
         return error
 
     checked = (replace(each, errors=tuple(map(hushed, each.errors))) for each in validation.checked)
-    return replace(validation, checked=tuple(checked))
+    warnings = tuple(map(hushed, validation.warnings))
+    return replace(validation, checked=tuple(checked), warnings=warnings)
 
 
 def _validate(plugin: Plugin, plain: Mapping[str, str]) -> Validation:

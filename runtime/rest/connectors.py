@@ -1,6 +1,6 @@
 """What is read of connectors, in Connect's shapes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -94,11 +94,14 @@ def existing(group: Group, name: str) -> ConnectorConfig:
     return found
 
 
-def info(service: Service, group: Group, name: str) -> views.Document:
-    """Return Connect's `ConnectorInfo` of an existing connector, without its secrets."""
+def info(service: Service, group: Group, name: str, found: Iterable[str] = ()) -> views.Document:
+    """Return Connect's `ConnectorInfo` of an existing connector, without its secrets.
+
+    `found` are warnings that its config alone does not give rise to.
+    """
     config = group.connectors[name].config
     told = views.connector_info(group, name, service.kind_of(config), shown(config))
-    return _with_warnings(service, config, told)
+    return _with_warnings(service, config, told, found)
 
 
 def status(service: Service, group: Group, name: str) -> views.Document:
@@ -109,10 +112,10 @@ def status(service: Service, group: Group, name: str) -> views.Document:
 
 
 def _with_warnings(
-    service: Service, config: Mapping[str, str], told: views.Document
+    service: Service, config: Mapping[str, str], told: views.Document, found: Iterable[str] = ()
 ) -> views.Document:
     """Add what is strange about a config, if anything is: the reply is Connect's otherwise."""
-    warnings = warnings_of(service.plugins, config)
+    warnings = tuple(dict.fromkeys((*warnings_of(service.plugins, config), *found)))
     return {**told, "warnings": warnings} if warnings else told
 
 

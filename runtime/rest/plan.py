@@ -157,7 +157,7 @@ def _put(service: Service, group: Group, given: proposal.PlannedConnector) -> Pu
     check_name(name)
     before = group.connectors.get(name)
     stored: Mapping[str, str] = before.config if before else {}
-    config = prepare(service.plugins, service.vault, named(name, given.config), stored)
+    config = prepare(service.plugins, service.vault, named(name, given.config), stored).config
     return PutConnector(name, config, _tasks(name, config))
 
 

@@ -47,7 +47,9 @@ def validate_config(service: Served, plugin: str, config: ConfigBody) -> JSONRes
             f"Included connector type {given} does not match request type {plugin}",
         )
     stored = _stored(service, config.get(NAME, ""))
-    examined = examine(found, service.vault, {CONNECTOR_CLASS: plugin, **config}, stored)
+    examined = examine(
+        found, service.vault, {CONNECTOR_CLASS: plugin, **config}, stored, service.outside
+    )
     return JSONResponse(examined.validation.to_json(found.name))
 
 

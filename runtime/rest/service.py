@@ -17,6 +17,7 @@ from ..connectors.plugins import Plugins, PluginUnknown
 from ..node.spec import AssignorSpec, Traits
 from .gateway import Commands
 from .logs import Logs
+from .outside import OutsideChecks
 from .stories import Stories
 
 
@@ -42,6 +43,8 @@ class Service:
     """Where what assignors of others print goes."""
     traits: Traits = field(default_factory=Traits)
     """What sets this node's workers apart from others, unless they are started otherwise."""
+    outside: OutsideChecks | None = None
+    """What holds new configs against this node; None: they are taken as they are."""
     planning: Lock = field(default_factory=Lock)
     """Held by who makes a plan: one at a time, since each costs as much as a large group."""
     stories: Stories = field(default_factory=Stories)

@@ -26,7 +26,7 @@ from .java import Java
 from .output import Output, secrets_of
 from .settings import LOG4J, properties
 
-_OPENS = (
+JVM_OPENS = (
     "java.base/java.lang",
     "java.base/java.lang.invoke",
     "java.base/java.lang.reflect",
@@ -230,7 +230,7 @@ def _prepare(
 def _java_options(launch: Launch, folder: Path, log: Path) -> list[str]:
     return [
         f"-Xmx{launch.heap}",
-        *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS),
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in JVM_OPENS),
         *_OPTIONS,
         f"-Djava.io.tmpdir={folder / 'tmp'}",
         f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",

@@ -6,6 +6,7 @@ from ...events.model import RunState
 from ...projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..connectors.config import ConfigInvalid
+from ..connectors.reach import NO_LIMITS, Reach
 from ..connectors.spi import Connector, Context, NotReady
 from .halt import Halt
 from .reports import Ending, Report, StatusChanged, TaskConfigsChanged, Warned
@@ -22,11 +23,13 @@ class ConnectorLoop:
         launch: Launch,
         make: Callable[[], Connector],
         report: Callable[[Report], None],
+        reach: Reach = NO_LIMITS,
     ) -> None:
         self.halt = Halt()
         self._launch = launch
         self._make = make
         self._report = report
+        self._reach = reach
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._told: tuple[RunState, str] | None = None
         self._configs: tuple[Mapping[str, str], ...] | None = None
@@ -43,7 +46,7 @@ class ConnectorLoop:
     def _attempt(self) -> None:
         config = self._launch.connector_config
         connector = self._make()
-        context = Context(self._launch.resource, self._warn, self._launch.split)
+        context = Context(self._launch.resource, self._warn, self._launch.split, self._reach)
         connector.start(context, config)
         try:
             max_tasks = keys.COMMON.parse(config).number(keys.TASKS_MAX)

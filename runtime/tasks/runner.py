@@ -6,13 +6,14 @@ the deadlines, and what comes of it all is told by reports, from whatever thread
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Condition, Thread
 
 from ...events.model import Resource, Resources, Token
 from ...projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..connectors.plugins import Plugins
+from ..connectors.reach import NO_LIMITS, Reach
 from ..connectors.spi import Connector, Context, Pipeline
 from ..spark.engine import Engine
 from .connector_loop import ConnectorLoop
@@ -41,9 +42,10 @@ class Runner:
 
     `grace_ms` is `task.shutdown.graceful.timeout.ms`: how long a stop may take before it becomes
     a cancellation. `hung_ms` is how long a cancelled resource may take before it is told as hung.
+    `reach` is what connectors may reach on this node.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # three of them have defaults
         self,
         engine: Engine,
         ledger: Ledger,
@@ -52,12 +54,14 @@ class Runner:
         *,
         grace_ms: int = 5_000,
         hung_ms: int = 5_000,
+        reach: Reach = NO_LIMITS,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
         self._plugins = plugins
         self._report = report
         self._grace_s = grace_ms / 1000
+        self._reach = reach
         self._hung_s = hung_ms / 1000
         self._slots: dict[Resource, _Slot] = {}
         self._memories: dict[Resource, tuple[Token, Memory]] = {}
@@ -125,10 +129,11 @@ class Runner:
         return slot
 
     def _connector(self, launch: Launch) -> ConnectorLoop:
-        return ConnectorLoop(launch, lambda: self._made(launch), self._report)
+        return ConnectorLoop(launch, lambda: self._made(launch), self._report, self._reach)
 
     def _task(self, launch: Launch) -> Task:
         def pipeline(context: Context) -> Pipeline:
+            context = replace(context, reach=self._reach)
             return self._made(launch).pipeline(context, launch.config)
 
         memory = self._memory(launch)

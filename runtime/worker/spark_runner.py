@@ -43,7 +43,14 @@ def make_runner(
     """Return what runs a worker's connectors and tasks."""
 
     def runner(tell: Callable[[Report], None]) -> Runner:
-        return Runner(engine, ledger, find_plugins(), tell, grace_ms=node.engine.grace_ms)
+        return Runner(
+            engine,
+            ledger,
+            find_plugins(),
+            tell,
+            grace_ms=node.engine.grace_ms,
+            reach=node.reach,
+        )
 
     vault = Vault(RunFolder(node.data_dir).key())
     return UnsealingRunner(vault, report, runner, redaction)
@@ -57,6 +64,7 @@ def make_janitor(ledger: GroupLedger, node: NodeSpec, redaction: Redaction) -> J
         made_by = plugins.find(chore.connector_config.get(keys.CONNECTOR_CLASS, "")).made_by
         config, secrets = vault.open(chore.resource.connector, chore.config)
         redaction.learn(secrets)
-        return made_by().pipeline(Context(chore.resource, LOGGER.warning), config)
+        context = Context(chore.resource, LOGGER.warning, reach=node.reach)
+        return made_by().pipeline(context, config)
 
     return Janitor(ledger, pipeline)

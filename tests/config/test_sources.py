@@ -63,6 +63,8 @@ def test_nothing_given_is_all_defaults() -> None:
         "spark.master": "",
         "spark.heap": "1g",
         "spark.conf": {},
+        "paths.allow": "",
+        "sql.allow": "",
         "log.level": "INFO",
         "connect.protocol": "sessioned",
         "group.protocol": "connect",

@@ -1,0 +1,199 @@
+"""What a pipeline would find: its folders, the columns of its rows, what Spark says of its SQL.
+
+Whatever only time can tell (files that are still to come, a folder that is mounted later) is a
+warning; what would fail in any case is an error. Nothing is changed but for a file that is made
+in the sink's folder, and removed at once: no other way tells whether it can be written to.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from ..spark.query_check import CheckFailed, Columns, QueryRefused
+from . import pipeline_keys as keys
+from .common_keys import TRANSFORMS
+from .config import ConfigInvalid
+from .listing import walk
+from .spi import BadInput, Findings, NotReady, Outside
+from .sql_rules import LONGEST_QUERY, flaws, suspects, told_function
+from .transforms import selected
+
+MOST_FILES, MOST_BYTES = 100, 4 << 20
+"""How much of a folder is looked at; what was not seen is given the benefit of the doubt."""
+
+Infer = Callable[[Mapping[str, str], Sequence[str]], str]
+"""Returns the schema of some files, by their paths below the source's folder."""
+
+_DEFERRED = "${"
+_UNKNOWN_COLUMN = "[UNRESOLVED_COLUMN"
+
+
+def check_outside(config: Mapping[str, str], outside: Outside, infer: Infer) -> Findings:
+    """Find what keeps a config from working; its values themselves are sound."""
+    check = _Check(config, outside, infer)
+    check.source()
+    check.sink()
+    check.queries()
+    return Findings(check.errors, tuple(check.warnings))
+
+
+@dataclass(slots=True)
+class _Check:
+    config: Mapping[str, str]
+    outside: Outside
+    infer: Infer
+    errors: dict[str, str] = field(default_factory=dict[str, str])
+    warnings: list[str] = field(default_factory=list[str])
+    is_sample: bool = False
+    """Whether there is more in the source than the schema was made of."""
+
+    def source(self) -> None:
+        """Look at the folder that is read."""
+        path = self._path(keys.SOURCE_PATH)
+        if path is None:
+            return
+        if not path.exists():
+            self.warnings.append(
+                f"{keys.SOURCE_PATH}: {path} does not exist: the connector waits for it"
+            )
+        elif not path.is_dir():
+            self.errors[keys.SOURCE_PATH] = f"{path} is a file: give the folder that it lies in"
+        elif not os.access(path, os.R_OK | os.X_OK):
+            self.errors[keys.SOURCE_PATH] = f"{path} cannot be read by this node's user"
+
+    def sink(self) -> None:
+        """Look whether the folder that is written to can be made and written to."""
+        path = self._path(keys.SINK_PATH)
+        if path is None:
+            return
+        try:
+            there = next(each for each in (path, *path.parents) if os.path.lexists(each))
+            descriptor, name = tempfile.mkstemp(prefix=".fairlead-", dir=there)
+            os.close(descriptor)
+            Path(name).unlink()
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            self.errors[keys.SINK_PATH] = f"{path} cannot be written to: {there}: {why}"
+
+    def queries(self) -> None:
+        """Ask Spark about the schema, each query, and the columns that become folders."""
+        steps = list(self._steps())
+        partitions = _listed(self.config.get(keys.SINK_PARTITION_BY, ""))
+        if self.outside.queries is None or not (
+            steps or partitions or self.config.get(keys.SOURCE_SCHEMA)
+        ):
+            return
+        try:
+            columns = self._columns()
+            for key, query in steps:
+                columns = self._step(key, query, columns)
+        except CheckFailed as error:
+            self.warnings.append(f"the SQL was not checked: {error}")
+            return
+        if columns is not None and partitions:
+            self._partitions(partitions, columns)
+
+    def _steps(self) -> Sequence[tuple[str, str]]:
+        """Return the queries of the transforms, each with its key."""
+        found: list[tuple[str, str]] = []
+        for alias in _listed(self.config.get(TRANSFORMS, "")):
+            query, columns = (keys.transform_key(alias, name) for name in ("query", "columns"))
+            if self.config.get(keys.transform_key(alias, "type")) == "sql":
+                found.append((query, self.config[query].strip().rstrip(";")))
+            else:
+                found.append((columns, selected(self.config[columns])))
+        return found
+
+    def _columns(self) -> Columns | None:
+        """Return the columns of the source, None if nobody can tell yet."""
+        schema = self.config.get(keys.SOURCE_SCHEMA, "")
+        if not schema:
+            schema = self._inferred()
+        if not schema or _DEFERRED in schema or self.outside.queries is None:
+            return None
+        try:
+            return self.outside.queries.columns_of(schema)
+        except QueryRefused as refused:
+            self.errors[keys.SOURCE_SCHEMA] = str(refused)
+            return None
+
+    def _inferred(self) -> str:
+        source = (value for key, value in self.config.items() if key.startswith("source."))
+        if keys.SOURCE_PATH in self.errors or any(_DEFERRED in value for value in source):
+            return ""
+        config = {**self.config, keys.SOURCE_SAMPLE_BYTES: str(MOST_BYTES)}
+        glob = self.config.get(keys.SOURCE_GLOB, "*")
+        try:
+            files = list(islice(walk(Path(self.config[keys.SOURCE_PATH]), glob), MOST_FILES + 1))
+            size = sum(each.size for each in files)
+            self.is_sample = len(files) > MOST_FILES or size > MOST_BYTES
+            return self.infer(config, sorted(each.path for each in files[:MOST_FILES]))
+        except NotReady:
+            return ""
+        except (BadInput, ConfigInvalid, OSError) as error:
+            self.warnings.append(f"{keys.SOURCE_PATH}: {error}")
+            return ""
+
+    def _step(self, key: str, query: str, columns: Columns | None) -> Columns | None:
+        """Ask about one query; return its columns, None if nobody can tell."""
+        spark = self.outside.queries
+        if _DEFERRED in query or spark is None:
+            return None
+        if len(query) > LONGEST_QUERY:
+            self.errors[key] = f"a query has at most {LONGEST_QUERY} letters"
+            return None
+        allowed = self.outside.reach.sql
+        try:
+            use = spark.use_of(query)
+            builtin = spark.builtin()
+            if wrong := flaws(use, builtin, allowed):
+                self.errors[key] = "; ".join(wrong)
+            is_own = use.relations or {each.removesuffix("()") for each in use.functions} - builtin
+            if wrong or is_own or use.other or columns is None:
+                return None
+            made = spark.analyse(query, columns)
+        except QueryRefused as refused:
+            self._refused(key, str(refused))
+            return None
+        if made.has_current and (words := suspects(use, list(columns.types), allowed)):
+            self.errors[key] = "; ".join(map(told_function, words))
+        return made.columns
+
+    def _refused(self, key: str, text: str) -> None:
+        is_json = self.config.get(keys.SOURCE_FORMAT) == "json"
+        is_column = text.startswith(_UNKNOWN_COLUMN)
+        if self.is_sample and (is_json or not is_column) and "SYNTAX" not in text:
+            self.warnings.append(f"{key}: by a sample of the files, {text}")
+        else:
+            self.errors[key] = text
+
+    def _partitions(self, partitions: Sequence[str], columns: Columns) -> None:
+        """Look for the columns that become folders among those that are written."""
+        known = {name.lower(): name for name in columns.types}
+        missing = [name for name in partitions if name.lower() not in known]
+        if missing:
+            there = ", ".join(known.values())
+            told = f"there is no column {', '.join(missing)}; there are {there}"
+            if self.is_sample and self.config.get(keys.SOURCE_FORMAT) == "json":
+                self.warnings.append(f"{keys.SINK_PARTITION_BY}: by a sample of the files, {told}")
+            else:
+                self.errors[keys.SINK_PARTITION_BY] = told
+        elif len({name.lower() for name in partitions}) == len(known):
+            self.errors[keys.SINK_PARTITION_BY] = "no column would be left for the files themselves"
+
+    def _path(self, key: str) -> Path | None:
+        """Return a folder that may be looked at, if it is one of those."""
+        path = self.config.get(key, "")
+        if _DEFERRED in path:
+            return None
+        if flaw := self.outside.reach.flaw_in_path(path):
+            self.errors[key] = flaw
+            return None
+        return Path(path)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,58 @@
+"""What the operator of a node lets connectors reach on it: folders, and what SQL may use."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+SETTING: Final = "paths.allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The limits of one node; as it is made without anything, it has none.
+
+    `data_dir` is the node's own folder, which no connector reads or writes. Sources and sinks
+    lie in `paths`, if there are any; `sql` is what queries may use beside their input.
+    """
+
+    data_dir: str = ""
+    paths: tuple[str, ...] = ()
+    sql: frozenset[str] = frozenset()
+
+    def flaw_in_path(self, path: str) -> str | None:
+        """Return why a folder is out of reach, wherever its links lead to; None if it is not."""
+        try:
+            real = Path(os.path.realpath(path))
+            own = Path(os.path.realpath(self.data_dir)) if self.data_dir else None
+            allowed = [Path(os.path.realpath(each)) for each in self.paths]
+        except (OSError, ValueError) as error:
+            return f"{path!r} is no path: {error}"
+        if own and _is_within(real, own):
+            return f"{path} lies in the node's own folder {self.data_dir}"
+        if own and _is_within(own, real):
+            return f"{path} holds the node's own folder {self.data_dir}"
+        if allowed and not any(_is_within(real, each) for each in allowed):
+            shown = f"{path} (that is {real})" if str(real) != path else path
+            return f"{shown} is in none of the folders of {SETTING}: {', '.join(self.paths)}"
+        return None
+
+
+def _is_within(inner: Path, outer: Path) -> bool:
+    """Tell whether a folder is another or lies in it; one that is mounted twice is one."""
+    if inner.is_relative_to(outer):
+        return True
+    number = next(_numbers([outer]), None)
+    return number is not None and number in _numbers([inner, *inner.parents])
+
+
+def _numbers(paths: list[Path]) -> Iterator[tuple[int, int]]:
+    for path in paths:
+        with suppress(OSError):
+            found = path.stat()
+            yield found.st_dev, found.st_ino
+
+
+NO_LIMITS: Final = Reach()

@@ -1,0 +1,117 @@
+"""What the SQL of a transform may use: its input, and functions of nothing but their arguments.
+
+Whoever may create a connector is not to run programs, to read files or to look around on the
+node by that. The setting `sql.allow` opens what an operator wants to be open, each by its name.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from ..spark.query import SCRIPT, QueryUse
+
+SETTING: Final = "sql.allow"
+LONGEST_QUERY: Final = 100_000
+"""Letters of the longest query that is taken: each word of one is looked at."""
+
+_GROUPS: Final[Mapping[str, str]] = {
+    "calls any method of Java": "java_method reflect try_reflect",
+    "hangs on the clock": (
+        "now curdate current_date current_time current_timestamp current_timezone localtime"
+        " localtimestamp unix_timestamp()"
+    ),
+    "is random": "rand randn random randstr uniform uuid shuffle",
+    "hangs on how Spark shares out the work": "monotonically_increasing_id spark_partition_id",
+    "tells of the node": (
+        "current_catalog current_database current_path current_schema current_user"
+        " input_file_block_length input_file_block_start input_file_name session_user user version"
+    ),
+    "reads a file": "from_protobuf to_protobuf",
+}
+ENVIRONMENT: Final = {name: why for why, names in _GROUPS.items() for name in names.split()}
+"""Functions whose value is no function of their arguments, each with what is wrong with it."""
+
+_WORDS: Final = """
+    current_catalog current_database current_date current_path current_schema current_time
+    current_timestamp current_user localtime localtimestamp session_user user
+"""
+WORDS: Final = frozenset(_WORDS.split())
+"""Those that need no parentheses: names of columns, too, where there are such columns."""
+
+_TABLE_FUNCTIONS: Final = """
+    explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer range stack
+    variant_explode variant_explode_outer
+"""
+TABLE_FUNCTIONS: Final = frozenset(_TABLE_FUNCTIONS.split())
+"""Functions that make rows of their arguments alone."""
+
+_SCRIPT: Final = "ScriptTransformation"
+
+
+def flaws(use: QueryUse, builtin: Collection[str], allowed: Collection[str]) -> list[str]:
+    """Return why a query is refused: nothing if it may run.
+
+    `builtin` are the functions that Spark brings along, `allowed` what the setting opens.
+    """
+    return [
+        *_strange(use, allowed),
+        *(_told_table(name) for name in sorted(use.relations) if not _is_open(name, allowed)),
+        *_functions(use, builtin, allowed),
+        *(
+            f"the table function {name} is none of its arguments alone{_way_out(name)}"
+            for name in sorted(use.table_functions - TABLE_FUNCTIONS)
+            if name not in allowed
+        ),
+    ]
+
+
+def suspects(use: QueryUse, columns: Collection[str], allowed: Collection[str]) -> list[str]:
+    """Return the words of a query that are functions if its plan asks for the environment.
+
+    `columns` are those of its input. Where a function of that kind is opened, a word that is a
+    column is taken for one.
+    """
+    opened = any(name.removesuffix("()") in allowed for name in use.functions)
+    known = {column.lower() for column in columns} if opened else set[str]()
+    return sorted((use.words & WORDS) - set(allowed) - known)
+
+
+def told_function(name: str) -> str:
+    """Say why a function of the environment is refused."""
+    plain = name.removesuffix("()")
+    why = ENVIRONMENT.get(name) or ENVIRONMENT.get(plain)
+    if why is None:
+        return f"Spark brings along no function {plain}{_way_out(plain)} if the node has it"
+    return f"the function {plain} {why}{_way_out(plain)}"
+
+
+def _functions(use: QueryUse, builtin: Collection[str], allowed: Collection[str]) -> Iterator[str]:
+    for name in sorted(use.functions):
+        plain = name.removesuffix("()")
+        is_free = plain in builtin and not {name, plain} & ENVIRONMENT.keys()
+        if not is_free and plain not in allowed:
+            yield told_function(name)
+
+
+def _strange(use: QueryUse, allowed: Collection[str]) -> Iterator[str]:
+    other = sorted(use.other)
+    if _SCRIPT in use.other:
+        other = [name for name in other if not name.startswith("Script")]
+        if SCRIPT not in allowed:
+            yield f"TRANSFORM … USING runs a program{_way_out(SCRIPT)}"
+    if other:
+        yield f"only a query can be a transform: this holds {', '.join(other)}"
+
+
+def _is_open(relation: str, allowed: Collection[str]) -> bool:
+    """Tell whether a table, or the format or schema in front of its name, is opened."""
+    parts = relation.split(".")
+    return any(".".join(parts[:count]) in allowed for count in range(1, len(parts) + 1))
+
+
+def _told_table(name: str) -> str:
+    first = name.partition(".")[0]
+    return f"{name} is not its input: a transform sees the table input alone{_way_out(first)}"
+
+
+def _way_out(name: str) -> str:
+    return f"; the node's setting {SETTING}={name} opens it"

@@ -1,0 +1,112 @@
+"""Sources and sinks lie where the operator of a node lets them, and never in the node's folder."""
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.events.model import Resource
+from fairlead.runtime.connectors.config import ConfigInvalid
+from fairlead.runtime.connectors.reach import Reach
+from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.connectors.spi import Context
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    for name in ("data/run", "data/logs", "landing/in", "lake", "lake-2"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "landing" / "run").symlink_to(tmp_path / "data" / "run")
+    (tmp_path / "landing" / "away").symlink_to(tmp_path / "lake-2")
+    (tmp_path / "shortcut").symlink_to(tmp_path / "data")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "data",
+        "data/run",
+        "data/logs/new/folder",
+        "landing/../data/run",
+        "landing/run",
+        "landing/run/../logs",
+        "shortcut/run",
+        "data/./run/.",
+        "//data",
+        "",
+        "landing/..",
+    ],
+)
+@pytest.mark.parametrize("paths", [(), ("/",)])
+def test_no_connector_reaches_the_folder_of_its_node_whatever_the_setting(
+    node: Path, path: str, paths: tuple[str, ...]
+) -> None:
+    reach = Reach(str(node / "data"), paths)
+    flaw = reach.flaw_in_path(f"{node}/{path}")
+    assert flaw is not None
+    assert "the node's own folder" in flaw
+
+
+def test_a_node_whose_folder_is_reached_over_a_link_is_known_by_where_it_lies(node: Path) -> None:
+    reach = Reach(str(node / "shortcut"))
+    assert reach.flaw_in_path(str(node / "data" / "run"))
+    assert reach.flaw_in_path(str(node / "shortcut" / "x"))
+    assert reach.flaw_in_path(str(node / "lake")) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "is_allowed"),
+    [
+        ("landing", True),
+        ("landing/in/deep/and/new", True),
+        ("lake", True),
+        ("lake/../landing/in", True),
+        ("lake-2", False),
+        ("landing/away", False),
+        ("landing/../lake-2", False),
+        ("landing/in/../../lake-2/x", False),
+        ("lak", False),
+        ("", False),
+    ],
+)
+def test_folders_are_confined_to_those_of_the_setting_links_followed(
+    node: Path, path: str, is_allowed: bool
+) -> None:
+    allowed = (str(node / "landing"), f"{node}/lake/")
+    flaw = Reach(str(node / "data"), allowed).flaw_in_path(f"{node}/{path}")
+    assert (flaw is None) == is_allowed
+    if path == "landing/away":
+        assert flaw == (
+            f"{node}/landing/away (that is {node}/lake-2) is in none of the folders of"
+            f" paths.allow: {node}/landing, {node}/lake/"
+        )
+
+
+def test_without_the_setting_any_other_folder_is_in_reach(node: Path) -> None:
+    assert Reach(str(node / "data")).flaw_in_path("/anywhere/else") is None
+    assert Reach(str(node / "data")).flaw_in_path(f"{node}/data-2") is None
+
+
+def test_what_is_no_path_is_refused_in_words() -> None:
+    assert "is no path" in (Reach("/data").flaw_in_path("/a\0b") or "")
+
+
+@pytest.mark.parametrize("key", ["source.path", "sink.path"])
+def test_a_connector_and_its_tasks_refuse_to_start_where_they_may_not_be(
+    node: Path, key: str
+) -> None:
+    config = {
+        "name": "c",
+        "connector.class": "SparkPipeline",
+        "source.format": "csv",
+        "source.path": str(node / "landing" / "in"),
+        "source.schema": "a INT",
+        "sink.format": "csv",
+        "sink.path": str(node / "lake"),
+        key: str(node / "landing" / "run"),
+    }
+    context = Context(Resource("c"), print, reach=Reach(str(node / "data")))
+    with pytest.raises(ConfigInvalid, match=f"{key}: .* lies in the node's own folder"):
+        SparkPipeline().start(context, config)
+    with pytest.raises(ConfigInvalid, match=f"{key}: .* lies in the node's own folder"):
+        SparkPipeline().pipeline(context, {**config, "task.schema": "a INT"})
