@@ -10,6 +10,7 @@ from types import FrameType
 from ...actors.actor import Address, System, UnreachableError, connect
 from ...actors.ports import PortTakenError, check_free
 from ..config.keys import Config
+from ..spark.settings import SQL_MEANINGS
 from .launcher import HOST, Launcher, NodeFailedError, free_port
 from .run_folder import NodeRunsError, NoNodeError, RunFolder
 from .spec import (
@@ -130,6 +131,8 @@ def rest_command(config: Config, url: str) -> Sequence[str]:
     reach = config.reach()
     limits = [part for path in reach.paths for part in ("--path-allow", path)]
     limits += [part for name in sorted(reach.sql) for part in ("--sql-allow", name)]
+    for name, value in config.spark_conf.items():
+        limits += ["--spark-sql", f"{name}={value}"] if name.startswith(SQL_MEANINGS) else []
     limits += ["--engine", config.engine]
     return ("-m", "fairlead.runtime.rest", *options, *traits, *hosts, *limits)
 

@@ -99,6 +99,9 @@ def options_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sql-allow", action="append", default=[], help="a name that SQL may use beside its input"
     )
+    parser.add_argument(
+        "--spark-sql", action="append", default=[], help="a setting of Spark's SQL, NAME=VALUE"
+    )
     parser.add_argument("--engine", default="spark", help="what runs tasks: spark or noop")
     parser.add_argument(
         "--parent", type=int, default=os.getppid(), metavar="PID", help="process to die with"
@@ -133,7 +136,8 @@ def _outside(options: argparse.Namespace) -> OutsideChecks | None:
         return None
     paths, sql = tuple(options.path_allow), frozenset(options.sql_allow)
     reach = Reach(str(options.data_dir.absolute()), paths, sql)
-    return OutsideChecks(Outside(reach, QueryCheck()))
+    settings = dict(each.split("=", 1) for each in options.spark_sql)
+    return OutsideChecks(Outside(reach, QueryCheck(settings)))
 
 
 def _read_key(data_dir: Path) -> bytes:

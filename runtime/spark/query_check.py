@@ -68,9 +68,8 @@ class QueryCheck:
     """Parses and analyses; one question at a time, from any thread."""
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
-        """Start nothing; `settings` are Spark's, as for tasks: those of SQL count here, too."""
-        settings = settings or {}
-        self._settings = {key: settings[key] for key in settings if key.startswith("spark.sql.")}
+        """Start nothing; `settings` are those of `SQL_MEANINGS`."""
+        self._settings = settings or {}
         self._lock = threading.Lock()
         self._jvm: _Jvm | None = None
         self._idle: threading.Timer | None = None

@@ -30,6 +30,9 @@ REFUSED: Mapping[str, str] = {
 }
 """Settings that safety rests on, each with the reason why a user cannot have them."""
 
+SQL_MEANINGS = ("spark.sql.ansi.", "spark.sql.caseSensitive", "spark.sql.legacy.")
+"""What the names of settings begin with that change what a query means."""
+
 LOG4J = """\
 status = error
 rootLogger.level = warn

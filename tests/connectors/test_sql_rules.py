@@ -74,6 +74,7 @@ REFUSED = {
     "SELECT missing FROM input": "`missing` cannot be resolved",
     "SELECT a FROM input WHERE b > ": "Syntax error",
     "SELECT abs(a, b, 3) FROM input": "abs",
+    "SELECT a = true FROM input": "DATATYPE_MISMATCH",
 }
 
 ALLOWED = (
@@ -163,6 +164,15 @@ def test_what_spark_says_names_the_place_in_the_query_as_it_was_written(spark: Q
     told = complaint(spark, "SELECT a,\n  missing FROM input")
     assert told.endswith("line 2 pos 2")
     assert "Did you mean one of the following?" in told
+
+
+def test_settings_that_change_what_a_query_means_count_here_too() -> None:
+    lax = QueryCheck({"spark.sql.ansi.enabled": "false"})
+    try:
+        assert complaint(lax, "SELECT a + c FROM input")
+        assert complaint(lax, "SELECT a = true FROM input") == ""
+    finally:
+        lax.close()
 
 
 def last_words(reports: Reports) -> str:

@@ -1,0 +1,228 @@
+"""A new config is held against the node: what cannot work is an error before anything starts."""
+
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from fairlead.runtime.connectors.reach import Reach
+from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.connectors.spi import Findings, Outside
+from fairlead.runtime.spark.query_check import CheckFailed, QueryCheck
+
+Config = dict[str, str]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    (tmp_path / "in").mkdir()
+    return {
+        "name": "c",
+        "connector.class": "SparkPipeline",
+        "source.format": "csv",
+        "source.path": f"{tmp_path}/in",
+        "sink.format": "parquet",
+        "sink.path": f"{tmp_path}/out/deep",
+    }
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[QueryCheck]:
+    check = QueryCheck()
+    yield check
+    check.close()
+
+
+def found(config: Mapping[str, str], outside: Outside = Outside()) -> Findings:  # noqa: B008
+    """Return what is found; nothing of the looking is left behind."""
+    sink = Path(config["sink.path"]).parent
+    before = sorted(sink.rglob("*")) if sink.is_dir() else []
+    findings = SparkPipeline.check_outside(config, outside)
+    assert (sorted(sink.rglob("*")) if sink.is_dir() else []) == before
+    return findings
+
+
+def sql(query: str) -> Config:
+    return {"transforms": "t", "transforms.t.type": "sql", "transforms.t.query": query}
+
+
+def test_a_config_that_works_gives_rise_to_nothing(config: Config) -> None:
+    assert found(config) == Findings()
+
+
+def test_a_source_folder_that_is_still_to_come_is_a_warning(config: Config) -> None:
+    config["source.path"] += "/later"
+    told = f"source.path: {config['source.path']} does not exist: the connector waits for it"
+    assert found(config) == Findings(warnings=(told,))
+
+
+def test_a_file_as_a_source_is_an_error(config: Config, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").touch()
+    config["source.path"] = f"{tmp_path}/a.csv"
+    told = f"{tmp_path}/a.csv is a file: give the folder that it lies in"
+    assert found(config).errors == {"source.path": told}
+
+
+@pytest.mark.parametrize(
+    ("path", "there", "why"),
+    [
+        ("/proc/sub/out", "/proc", "no such file or directory"),
+        ("/dev/null/out", "/dev/null", "not a directory"),
+        ("/sys/kernel/out", "/sys/kernel", "(permission denied|operation not permitted|read-only)"),
+    ],
+)
+def test_a_sink_that_cannot_be_made_is_an_error_that_names_the_place(
+    config: Config, path: str, there: str, why: str
+) -> None:
+    config["sink.path"] = path
+    (told,) = found(config).errors.values()
+    told = told.removeprefix(f"{path} cannot be written to: {there}: ")
+    assert re.match(why, told)
+
+
+def test_a_sink_in_a_file_or_behind_a_link_to_nowhere_is_an_error(
+    config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("file", "link"):
+        config["sink.path"] = f"{tmp_path}/{name}/out"
+        assert f"cannot be written to: {tmp_path}/{name}: " in found(config).errors["sink.path"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_sink_without_the_right_to_write_is_an_error(config: Config, tmp_path: Path) -> None:
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        assert "permission denied" in found(config).errors["sink.path"]
+    finally:
+        tmp_path.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_a_sink_on_a_disk_that_is_read_only_or_full_is_an_error(
+    config: Config, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    options = ["-o", "size=64k,nr_inodes=3", "-t", "tmpfs", "none", str(disk)]
+    if subprocess.run(["mount", *options], check=False, capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount")
+    try:
+        config["sink.path"] = f"{disk}/out"
+        assert found(config).errors == {}
+        (disk / "1").touch()
+        (disk / "2").touch()
+        assert "no space left on device" in found(config).errors["sink.path"]
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        assert "read-only file system" in found(config).errors["sink.path"]
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_folders_out_of_reach_are_errors(config: Config, tmp_path: Path) -> None:
+    outside = Outside(Reach(str(tmp_path / "in"), ("/elsewhere",)))
+    errors = found(config, outside).errors
+    assert errors["source.path"] == f"{tmp_path}/in lies in the node's own folder {tmp_path}/in"
+    assert "is in none of the folders of paths.allow" in errors["sink.path"]
+
+
+def test_values_that_are_resolved_later_are_not_looked_at(config: Config) -> None:
+    config |= {"source.path": "/${env:NO_SUCH}", "sink.path": "/${file:/x:y}"}
+    assert found(config, Outside(Reach("/data", ("/a",)))) == Findings()
+
+
+class Away(QueryCheck):
+    """No Java is there."""
+
+    def _ask(self, question: object) -> object:  # type: ignore[override]
+        raise CheckFailed(f"no Java for {question}"[:7])
+
+
+def test_where_nobody_can_ask_spark_that_is_told(config: Config) -> None:
+    warnings = found(config | sql("SELECT 1"), Outside(queries=Away())).warnings
+    assert warnings == ("the SQL was not checked: no Java",)
+
+
+def rows(config: Config, text: str) -> None:
+    Path(config["source.path"], "1.csv").write_text(text)
+
+
+@pytest.mark.spark
+def test_what_spark_would_refuse_is_an_error_under_the_key_to_change(
+    config: Config, spark: QueryCheck
+) -> None:
+    rows(config, "carrier,delay\nUA,3\n")
+    outside = Outside(queries=spark)
+    query, columns = "transforms.t.query", "transforms.t.columns"
+
+    def errors(**more: str) -> Mapping[str, str]:
+        changes = {key.replace("_", "."): value for key, value in more.items()}
+        return found(config | changes, outside).errors
+
+    assert found(config | sql("SELECT *, delay > 2 AS late FROM input"), outside) == Findings()
+    assert "Syntax error" in found(config | sql("SELEC *"), outside).errors[query]
+    told = found(config | sql("SELECT carier FROM input"), outside).errors[query]
+    assert "`carier` cannot be resolved" in told
+    assert "`carrier`" in told
+    told = found(config | sql("SELECT java_method('a', 'b') FROM input"), outside).errors[query]
+    assert told.startswith("the function java_method calls any method of Java")
+    select = {"transforms": "t", "transforms.t.type": "select"}
+    assert errors(**select, **{columns: "carrier, delay / 60 AS h"}) == {}
+    assert "`dely`" in errors(**select, **{columns: "dely"})[columns]
+    assert errors(source_schema="a INTT").keys() == {"source.schema"}
+    assert errors(source_schema="a INT", sink_partition_by="b") == {
+        "sink.partition.by": "there is no column b; there are a"
+    }
+    assert errors(sink_partition_by="Carrier") == {}
+    assert errors(sink_partition_by="carrier,delay") == {
+        "sink.partition.by": "no column would be left for the files themselves"
+    }
+
+
+@pytest.mark.spark
+def test_each_transform_sees_what_the_one_before_it_makes(
+    config: Config, spark: QueryCheck
+) -> None:
+    config |= {
+        "source.schema": "carrier STRING, delay INT",
+        "transforms": "one,two",
+        "transforms.one.type": "select",
+        "transforms.one.columns": "carrier AS c, month(now()) AS m",
+        "transforms.two.type": "sql",
+        "transforms.two.query": "SELECT c, m, delay FROM input",
+        "sink.partition.by": "m",
+    }
+    outside = Outside(Reach(sql=frozenset({"now"})), spark)
+    assert "`delay` cannot be resolved" in found(config, outside).errors["transforms.two.query"]
+    config["transforms.two.query"] = "SELECT * FROM input"
+    assert found(config, outside) == Findings()
+    assert found(config, Outside(queries=spark)).errors.keys() == {"transforms.one.columns"}
+
+
+@pytest.mark.spark
+def test_without_any_file_yet_sql_is_held_against_its_grammar_alone(
+    config: Config, spark: QueryCheck
+) -> None:
+    outside = Outside(queries=spark)
+    assert found(config | sql("SELECT anything FROM input"), outside) == Findings()
+    assert found(config | sql("SELECT anything FRM input,"), outside).errors
+    assert found(config | sql("SELECT uuid() FROM input"), outside).errors
+
+
+@pytest.mark.spark
+def test_a_column_that_a_sample_of_json_lacks_is_a_warning_only(
+    config: Config, spark: QueryCheck
+) -> None:
+    for number in range(150):
+        Path(config["source.path"], f"{number}.json").write_text('{"a": 1}\n')
+    config |= {"source.format": "json", "sink.partition.by": "rare"} | sql("SELECT * FROM input")
+    findings = found(config, Outside(queries=spark))
+    assert findings.errors == {}
+    assert findings.warnings == (
+        "sink.partition.by: by a sample of the files, there is no column rare; there are a",
+    )

@@ -1,0 +1,103 @@
+"""What a new config leads to is looked at before it is taken, within a deadline."""
+
+import time
+from pathlib import Path
+from threading import Event
+
+import pytest
+from rest.client import Client
+from rest.conftest import House, service_over
+from rest.plugins import Locked
+
+from fairlead.runtime.connectors.plugins import Plugin
+from fairlead.runtime.connectors.reach import Reach
+from fairlead.runtime.connectors.spi import Findings, Outside
+from fairlead.runtime.rest.app import make_app
+from fairlead.runtime.rest.outside import MOST_AT_ONCE, OutsideChecks
+
+END = Event()
+
+
+class Slow(Locked):
+    """Looks at a mount that hangs."""
+
+    @classmethod
+    def check_outside(cls, *_: object) -> Findings:
+        END.wait(30)
+        return Findings()
+
+
+class Clumsy(Locked):
+    """Fails over what it looks at."""
+
+    @classmethod
+    def check_outside(cls, *_: object) -> Findings:
+        raise ValueError("hunter2")
+
+
+@pytest.fixture
+def client(house: House, tmp_path: Path) -> Client:
+    checks = OutsideChecks(Outside(Reach(str(tmp_path / "groups"))), seconds=5)
+    service = service_over(house.data_dir, house.clerk)
+    object.__setattr__(service, "outside", checks)
+    return Client(make_app(service))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> dict[str, str]:
+    return {
+        "connector.class": "SparkPipeline",
+        "source.format": "csv",
+        "source.path": f"{tmp_path}/in",
+        "sink.format": "csv",
+        "sink.path": f"{tmp_path}/out",
+    }
+
+
+def test_a_folder_that_is_still_to_come_is_told_at_creation(
+    client: Client, config: dict[str, str]
+) -> None:
+    told = f"source.path: {config['source.path']} does not exist: the connector waits for it"
+    created = client.post("/connectors", json={"name": "a", "config": config})
+    assert created.status_code == 201
+    assert created.json()["warnings"] == [told]
+    assert client.put("/connectors/a/config", json=config).json()["warnings"] == [told]
+    path = "/connector-plugins/SparkPipeline/config/validate"
+    assert client.put(path, json={"name": "a", **config}).json()["warnings"] == [told]
+
+
+def test_what_cannot_work_is_refused_by_validate_and_by_create_alike(
+    client: Client, config: dict[str, str], tmp_path: Path
+) -> None:
+    config |= {"sink.path": "/dev/null/out", "source.path": f"{tmp_path}/groups/connect"}
+    lines = [
+        f"source.path: {tmp_path}/groups/connect lies in the node's own folder {tmp_path}/groups",
+        "sink.path: /dev/null/out cannot be written to: /dev/null: not a directory",
+    ]
+    created = client.post("/connectors", json={"name": "a", "config": config})
+    assert created.status_code == 400
+    assert created.json()["message"].split("\n")[1:3] == lines
+    path = "/connector-plugins/SparkPipeline/config/validate"
+    validated = client.put(path, json={"name": "a", **config}).json()
+    assert validated["error_count"] == 2
+    assert client.get("/connectors").json() == []
+
+
+def test_a_look_that_takes_for_ever_is_left_behind_with_a_warning() -> None:
+    END.clear()
+    checks = OutsideChecks(Outside(), seconds=0.05)
+    began = time.monotonic()
+    for _ in range(MOST_AT_ONCE):
+        (told,) = checks.find(Plugin(Slow), {}).warnings
+        assert told.endswith("was not looked at: that takes longer than 0 s")
+    (told,) = checks.find(Plugin(Slow), {}).warnings
+    assert told.endswith("others are being looked at")
+    assert time.monotonic() - began < 5
+    END.set()
+
+
+def test_a_class_that_fails_over_it_tells_no_value(caplog: pytest.LogCaptureFixture) -> None:
+    findings = OutsideChecks(Outside()).find(Plugin(Clumsy), {})
+    (told,) = findings.warnings
+    assert told.endswith("was not looked at: the connector class fails (ValueError)")
+    assert "hunter2" not in caplog.text
