@@ -15,6 +15,7 @@ from .model import (
     Lag,
     Manifest,
     MemberState,
+    Part,
     Resource,
     Resources,
     RunState,
@@ -273,7 +274,7 @@ def _lower_committed(record: records.Committed) -> wire.CommittedWire:
         wire.AdvanceWire(dict(each.partition), _maybe(each.start), _maybe(each.end))
         for each in commit.advances
     ]
-    manifest = wire.ManifestWire(**_fields(commit.manifest))
+    manifest = _lower_manifest(commit.manifest)
     commit_id = _lower_commit_id(commit.commit_id)
     return wire.CommittedWire(
         commit_id, advances, manifest, commit.rows_in, record.time_ms, _lower_lag(commit.lag)
@@ -282,11 +283,23 @@ def _lower_committed(record: records.Committed) -> wire.CommittedWire:
 
 def _lift_committed(value: wire.CommittedWire) -> records.Committed:
     advances = tuple(Advance(each.partition, each.start, each.end) for each in value.advances)
-    manifest = Manifest(**msgspec.structs.asdict(value.manifest))
+    manifest = _lift_manifest(value.manifest)
     commit_id, lag = _lift_commit_id(value.commit_id), _lift_lag(value.lag)
     return records.Committed(
         Commit(commit_id, advances, manifest, value.rows_in, lag), value.time_ms
     )
+
+
+def _lower_manifest(manifest: Manifest) -> wire.ManifestWire:
+    fields = _fields(manifest)
+    fields["parts"] = [wire.PartWire(*each) for each in manifest.parts]
+    return wire.ManifestWire(**fields)
+
+
+def _lift_manifest(value: wire.ManifestWire) -> Manifest:
+    fields = msgspec.structs.asdict(value)
+    fields["parts"] = tuple(Part(each.path, each.bytes, each.rows) for each in value.parts)
+    return Manifest(**fields)
 
 
 def _lower_progress(record: records.TaskProgress) -> wire.TaskProgressWire:

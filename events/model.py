@@ -201,9 +201,20 @@ class CommitId(NamedTuple):
     batch: int
 
 
+class Part(NamedTuple):
+    """One file of a batch, by the path that it has once it is published."""
+
+    path: str
+    """Relative to the sink's root."""
+
+    bytes: int
+    rows: int = -1
+    """As the file itself says; -1: its format does not tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a batch staged: where it lies, and how much it is; not a list of files.
+    """What a batch staged: where it lies, how much it is, and every file of it.
 
     `staging` is relative to `root`, the sink's own root; a batch without rows has no files.
     """
@@ -213,6 +224,11 @@ class Manifest:
     rows: int
     bytes: int
     files: int
+    parts: tuple[Part, ...] = ()
+    """The files by name; empty in what was written before they were named."""
+
+    claim: str = ""
+    """The claim on the sink under which it was staged; "" if the sink knows none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,6 +284,14 @@ class AdvanceWire(msgspec.Struct):
     end: DocumentWire | None
 
 
+class PartWire(msgspec.Struct, array_like=True):
+    """One file of a batch."""
+
+    path: str
+    bytes: int
+    rows: int = -1
+
+
 class ManifestWire(msgspec.Struct):
     """What a batch staged."""
 
@@ -292,6 +300,8 @@ class ManifestWire(msgspec.Struct):
     rows: int
     bytes: int
     files: int
+    parts: list[PartWire] = []
+    claim: str = ""
 
 
 class LagWire(msgspec.Struct):

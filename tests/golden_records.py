@@ -16,6 +16,7 @@ from fairlead.events.model import (
     Lag,
     Manifest,
     MemberState,
+    Part,
     Resource,
     RunState,
     Scope,
@@ -214,7 +215,7 @@ WRITTEN: list[Golden] = [
             Commit(
                 COMMIT_ID,
                 (Advance({"path": "a"}, None, {"row": 8}),),
-                Manifest("/out", "s", 8, 80, 1),
+                Manifest("/out", "s", 8, 80, 1, (Part("m=1/part-0", 80, 8),), "ab12"),
                 10,
                 Lag(3, 300),
             ),
@@ -224,7 +225,15 @@ WRITTEN: list[Golden] = [
         {
             "commit_id": WIRE_ID,
             "advances": [{"partition": {"path": "a"}, "start": None, "end": {"row": 8}}],
-            "manifest": {"root": "/out", "staging": "s", "rows": 8, "bytes": 80, "files": 1},
+            "manifest": {
+                "root": "/out",
+                "staging": "s",
+                "rows": 8,
+                "bytes": 80,
+                "files": 1,
+                "parts": [["m=1/part-0", 80, 8]],
+                "claim": "ab12",
+            },
             "rows_in": 10,
             "time_ms": 9,
             "lag": {"ranges": 3, "bytes": 300},

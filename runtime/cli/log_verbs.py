@@ -113,7 +113,9 @@ def backup(
 ) -> None:
     """Copy both logs into a new folder, checked; they may be written to meanwhile.
 
-    To restore, stop the node and put the folder in the place of the group's.
+    To restore, stop the node and put the folder in the place of the group's. Sinks that were
+    written to since then refuse it: move the files that are newer than the backup out of them, or
+    their rows come twice, and set sink.adopt=true on their connectors.
     """
     folder = GroupFolder(place)
     done = folder.back_up(target)

@@ -8,7 +8,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 from ...events.model import CommitId, Manifest
-from .spi import Pipeline, Plan
+from .spi import Pipeline, Plan, SinkAway, SinkBroken
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +38,8 @@ class Batch:
         source = self.pipeline.source
         try:
             staged = self._stage(spark)
+        except (SinkAway, SinkBroken):
+            raise
         except Exception as error:
             blamed = source.blame(error)
             if blamed:
@@ -63,7 +65,7 @@ class Batch:
     def _without_files(self, staged: Staged) -> Staged:
         """Drop the empty file that Spark writes when there is no row."""
         self.pipeline.sink.discard(self.commit_id)
-        return replace(staged, manifest=replace(staged.manifest, bytes=0, files=0))
+        return replace(staged, manifest=replace(staged.manifest, bytes=0, files=0, parts=()))
 
 
 class _Count:

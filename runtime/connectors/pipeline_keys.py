@@ -28,9 +28,11 @@ SINK_FORMAT = "sink.format"
 SINK_PATH = "sink.path"
 SINK_PARTITION_BY = "sink.partition.by"
 SINK_MODE = "sink.mode"
+SINK_ADOPT = "sink.adopt"
 SINK_OPTION = "sink.option."
 TASK_SCHEMA = "task.schema"
 TASK_BUCKETS = "task.buckets"
+TASK_CLAIM = "task.sink.claim"
 
 _SEEN_BY_ALL = "It must be a folder that this path leads to on every worker and every executor."
 
@@ -189,8 +191,10 @@ _SINK = (
         SINK_PATH,
         Kind.STRING,
         Importance.HIGH,
-        "The folder that is written to; it is made if need be. Files appear whole, by renames; "
-        f"`_fairlead` in it is where they are staged. {_SEEN_BY_ALL}",
+        "The folder that is written to. The first start of a connector makes it if need be; once "
+        "it has, a task waits for a folder that is gone. Files appear whole, by renames; "
+        "`_fairlead` in it is where they are staged, and where it says whose the folder is: "
+        f"connectors of one cluster may share it. {_SEEN_BY_ALL}",
         required=True,
         validator=_local,
         width=Width.LONG,
@@ -211,6 +215,15 @@ _SINK = (
         validator=one_of("append"),
         recommended=("append",),
     ),
+    Definition(
+        SINK_ADOPT,
+        Kind.BOOLEAN,
+        Importance.LOW,
+        "Whether to take the folder as it is now, although it is gone, has lost its `_fairlead`, "
+        "belongs to another cluster, or was written to by a newer log than this one. It counts "
+        "once, when it comes into the config: set it to false and to true again to repeat it.",
+        default=False,
+    ),
 )
 
 _TASK = (
@@ -225,6 +238,12 @@ _TASK = (
         Kind.STRING,
         Importance.LOW,
         "Set by the connector: the task's share of the files.",
+    ),
+    Definition(
+        TASK_CLAIM,
+        Kind.STRING,
+        Importance.LOW,
+        "Set by the connector: by what right the task writes to the sink.",
     ),
 )
 

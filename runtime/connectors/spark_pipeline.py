@@ -15,6 +15,9 @@ from .inference import CsvStyle, infer
 from .listing import walk
 from .outside import check_outside
 from .shares import BUCKETS, Share, deal, read_share, spell
+from .sink_claim import claim_sink
+from .sink_marks import Claim
+from .sink_root import Place
 from .spi import (
     Connector,
     Context,
@@ -25,6 +28,7 @@ from .spi import (
     Outside,
     Pace,
     Pipeline,
+    SinkAway,
     Transform,
 )
 from .transforms import Sql, select
@@ -42,6 +46,7 @@ class SparkPipeline(Connector):
         self._config: Mapping[str, str] = {}
         self._settings = Settings({})
         self._split: Sequence[Mapping[str, str]] = ()
+        self._context: Context | None = None
 
     @classmethod
     def config(cls) -> ConfigDef:
@@ -75,6 +80,7 @@ class SparkPipeline(Connector):
         _refuse_paths(config, context)
         self._config = dict(config)
         self._split = context.split
+        self._context = context
         self._settings = _with_transforms(keys.KEYS, config).parse(config)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -89,9 +95,19 @@ class SparkPipeline(Connector):
         given = settings.text(keys.SOURCE_SCHEMA)
         schema = given or self._kept_schema() or self._inferred(root, paths)
         shares = self._kept_shares(max_tasks) or [spell(share) for share in deal(paths, max_tasks)]
-        return [
-            {**self._config, keys.TASK_SCHEMA: schema, keys.TASK_BUCKETS: share} for share in shares
-        ]
+        common = {**self._config, keys.TASK_SCHEMA: schema, keys.TASK_CLAIM: self._claim()}
+        return [{**common, keys.TASK_BUCKETS: share} for share in shares]
+
+    def _claim(self) -> str:
+        """Return by what right the tasks write to the sink."""
+        context, before = self._context, self._split[0] if self._split else None
+        if context is None:
+            raise RuntimeError("the connector was not started")
+        name = context.resource.connector
+        try:
+            return str(claim_sink(self._settings, context.cluster_id, name, before))
+        except SinkAway as away:
+            raise NotReady(str(away)) from None
 
     def _kept_shares(self, max_tasks: int) -> Sequence[str]:
         """Return the shares in force if they are of as many tasks, over the same files."""
@@ -120,12 +136,19 @@ class SparkPipeline(Connector):
             FileSource(_folder(settings), _read_format(settings, task_config), context),
             tuple(_transform(settings, alias, sql) for alias in settings.items(TRANSFORMS)),
             FileSink(
-                Path(settings.text(keys.SINK_PATH)),
+                Place(
+                    Path(settings.text(keys.SINK_PATH)),
+                    context.cluster_id,
+                    context.resource.connector,
+                    Claim.read(settings.text(keys.TASK_CLAIM)),
+                    settings.flag(keys.SINK_ADOPT),
+                ),
                 WriteFormat(
                     settings.text(keys.SINK_FORMAT),
                     settings.items(keys.SINK_PARTITION_BY),
                     _write_options(settings, task_config),
                 ),
+                context.warn,
             ),
             Pace(
                 Limit(

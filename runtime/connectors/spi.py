@@ -44,7 +44,18 @@ class BadInput(Exception):  # noqa: N818  # names who is to blame
 
 
 class SinkBroken(Exception):  # noqa: N818  # names who is to blame
-    """The sink's root cannot be used as it is; the text says what is wrong with it."""
+    """The sink cannot be used as it is; the text says what is wrong, and what to do about it.
+
+    The task is FAILED, and looks again every few seconds.
+    """
+
+
+class SinkAway(Exception):  # noqa: N818  # a state of the world, not a mistake
+    """The sink is out of reach; the text says why. The task waits until it is back."""
+
+
+class SinkFull(SinkAway):
+    """The sink has no room: worth another attempt, but not at once."""
 
 
 class Limit(NamedTuple):
@@ -78,12 +89,14 @@ class Context:
     `split` holds the task configs that are in force, wherever the connector ran when it made
     them: what still fits is best given back as it is, since each change restarts tasks. `reach`
     is what the node's operator lets connectors reach.
+    `cluster_id` is what the cluster is known by, for marks in what outlives it.
     """
 
     resource: Resource
     warn: Callable[[str], None]
     split: Sequence[Mapping[str, str]] = ()
     reach: Reach = NO_LIMITS
+    cluster_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +116,16 @@ class Findings:
 
     errors: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """A task that begins to work under a token, and what its log knows of its commits."""
+
+    task: Resource
+    token: Token
+    last: CommitId | None
+    """Its last commit, None if it never made one."""
 
 
 class Source(ABC, Generic[R]):
@@ -154,16 +177,22 @@ class Sink(ABC):
         """Whether `stage` fills in `Manifest.rows`; else the pipeline counts and fills it in."""
         return False
 
+    def acquire(self, tenure: Tenure) -> None:  # noqa: B027  # not every sink can tell
+        """Take the sink for a task, before anything is staged or published under its token.
+
+        Raises `SinkAway`, or `SinkBroken` if the sink is not this log's to write to.
+        """
+
     @abstractmethod
     def stage(self, frame: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write a batch, in one Spark job, where no reader looks; replaces an earlier attempt.
 
-        When it returns, what it wrote survives a crash of the machine.
+        When it returns, what it wrote survives a crash of the machine. Raises `SinkAway`.
         """
 
     @abstractmethod
     def publish(self, manifest: Manifest, commit_id: CommitId) -> None:
-        """Put a committed batch in place, durably.
+        """Put a committed batch in place, durably, all of it, or raise.
 
         Idempotent, finishes what another began and died over, and any number may do it at once.
         The manifest may be older than this sink's config: it alone says where things are.

@@ -1,12 +1,10 @@
-"""Staged files: written aside, and put in place by renames once their batch counts.
+"""Staged files: written aside, where no reader looks, until their batch counts.
 
-Staging lies in the sink's own root, so that a rename is all it takes: no reader ever sees part
-of a file. Names are a function of the commit id and the part's number, so that anybody can
-publish, again, or after somebody who died half-way, or at the same moment as another.
+Staging lies in the sink's own root, so that a rename publishes: no reader ever sees part of a
+file. Final names are a function of the commit id, the claim and the part's number, so that
+anybody can publish, again, or after somebody who died half-way, or beside another.
 
-What is durable when: staged files and their folders are fsynced before the commit, since the
-commit makes them real; the folders that took them in are fsynced before anybody says that the
-batch is published, since after that nobody looks at its staging again.
+Staged files and their folders are fsynced before the commit, since the commit makes them real.
 """
 
 import os
@@ -18,8 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
 
-from ...events.model import CommitId, Manifest, Resource, Token
-from .spi import SinkBroken
+from ...events.model import CommitId, Resource, Token
 
 STAGING = "_fairlead/staging"
 _PART = re.compile(r"part-(?P<number>\d+)-[0-9a-f-]{36}(?P<rest>.*)", re.DOTALL)
@@ -45,10 +42,10 @@ def make_durable(root: Path, folder: Path) -> None:
     for here, _, names in os.walk(folder):
         for name in names:
             if _PART.fullmatch(name):
-                _sync(Path(here, name))
-        _sync(Path(here))
+                sync(Path(here, name))
+        sync(Path(here))
     for above in folder.parents:
-        _sync(above)
+        sync(above)
         if above == root:
             return
 
@@ -59,48 +56,33 @@ def make_folder(folder: Path) -> None:
         return
     make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
-    _sync(folder.parent)
+    sync(folder.parent)
 
 
-def publish(manifest: Manifest, commit_id: CommitId) -> None:
-    """Put a committed batch in place, durably; idempotent, and safe beside other publishers.
-
-    Raises `SinkBroken` if a file of another content has the name of one of the batch's, or if
-    there is no such root any more: what lies in it may come back with it.
-    """
-    if not manifest.files:
-        return
-    root = Path(manifest.root)
-    if not root.is_dir():
-        raise SinkBroken(
-            f"{root} is gone, and rows that count with it: bring it back as it was, "
-            "or make it anew if they are not wanted"
-        )
-    staged = root / manifest.staging
-    while files := list(data_files(staged)):
-        touched: set[Path] = set()
-        for file in files:
-            home = root / file.parent
-            make_folder(home)
-            _move(staged / file, home / final_name(commit_id, file.name))
-            touched.add(home)
-        for home in touched:
-            _sync(home)
-    _remove_emptied(staged, root)
-
-
-def final_name(commit_id: CommitId, part: str) -> str:
-    """Return the name that a staged part gets: who wrote it, under which token, in which batch.
+def batch_prefix(commit_id: CommitId) -> str:
+    """Return what the final names of a batch's files begin with, and no other's.
 
     It begins with `part-`, since readers overlook names that begin with a dot or an underscore,
     as a connector's may.
     """
+    return f"part-{escaped(_resource(commit_id))}-{commit_id.token}-{commit_id.batch:06d}-"
+
+
+def final_name(commit_id: CommitId, part: str, claim: str = "") -> str:
+    """Return the name that a staged part gets: who wrote it, in which batch, by what claim.
+
+    Two logs that once were one may come to the same commit id, but not to the same claim.
+    """
     match = _PART.fullmatch(part)
     if not match:
         raise ValueError(f"not a part that Spark wrote: {part}")
-    who = _escaped(_resource(commit_id))
-    batch = f"{commit_id.token}-{commit_id.batch:06d}"
-    return f"part-{who}-{batch}-{match['number']}{match['rest']}"
+    by = f"{claim}-" if claim else ""
+    return f"{batch_prefix(commit_id)}{by}{match['number']}{match['rest']}"
+
+
+def final_path(commit_id: CommitId, part: Path, claim: str = "") -> Path:
+    """Return where a staged part belongs; both are relative, to the staging and to the root."""
+    return part.with_name(final_name(commit_id, part.name, claim))
 
 
 def discard(root: Path, commit_id: CommitId) -> None:
@@ -130,11 +112,11 @@ def _resource(commit_id: CommitId) -> Resource:
 
 
 def _task_folder(resource: Resource) -> str:
-    return f"{STAGING}/{_escaped(resource)}"
+    return f"{STAGING}/{escaped(resource)}"
 
 
-def _escaped(resource: Resource) -> str:
-    """Return a name for a resource that is fit for a folder, and that no other one has."""
+def escaped(resource: Resource) -> str:
+    """Return a file name for a resource that no other one has."""
     name = quote(resource.connector, safe=" ()+,;=@")
     if len(name) > _LONGEST_NAME:
         digest = blake2b(resource.connector.encode(), digest_size=8).hexdigest()
@@ -142,18 +124,7 @@ def _escaped(resource: Resource) -> str:
     return f"{name}-{resource.task}"
 
 
-def _move(staged: Path, final: Path) -> None:
-    # In this order: a file that was moved by another publisher is no longer staged.
-    if final.exists() and staged.exists():
-        raise SinkBroken(
-            f"{final} is there already, and is not what {staged} is: "
-            "both are kept; move one of them out of the sink's folder"
-        )
-    with suppress(FileNotFoundError):  # another publisher was faster
-        staged.rename(final)
-
-
-def _remove_emptied(staged: Path, root: Path) -> None:
+def remove_emptied(staged: Path, root: Path) -> None:
     """Remove a batch's staging but not a data file in it, whatever happens beside us."""
     for here, _, names in os.walk(staged, topdown=False):
         with suppress(OSError):
@@ -173,7 +144,8 @@ def _remove_empty_parents(folder: Path, root: Path) -> None:
             above.rmdir()
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Flush a file or a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -24,12 +24,14 @@ class ConnectorLoop:
         make: Callable[[], Connector],
         report: Callable[[Report], None],
         reach: Reach = NO_LIMITS,
+        cluster_id: str = "",
     ) -> None:
         self.halt = Halt()
         self._launch = launch
         self._make = make
         self._report = report
         self._reach = reach
+        self._cluster_id = cluster_id
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._told: tuple[RunState, str] | None = None
         self._configs: tuple[Mapping[str, str], ...] | None = None
@@ -46,7 +48,9 @@ class ConnectorLoop:
     def _attempt(self) -> None:
         config = self._launch.connector_config
         connector = self._make()
-        context = Context(self._launch.resource, self._warn, self._launch.split, self._reach)
+        split = self._configs or self._launch.split
+        resource = self._launch.resource
+        context = Context(resource, self._warn, split, self._reach, self._cluster_id)
         connector.start(context, config)
         try:
             max_tasks = keys.COMMON.parse(config).number(keys.TASKS_MAX)

@@ -27,10 +27,15 @@ class Unanswered(Exception):  # noqa: N818  # a state of the world, not a mistak
 class Ledger(Protocol):
     """The offset log, as one task sees it; every method may be called from any thread.
 
-    `offsets` and `unpublished` must know of every commit that was accepted before the caller's
-    token became current: a task sweeps what no commit names, so a view that lags would make it
-    sweep rows that count. Both raise `Unanswered` if they cannot promise that now.
+    `offsets`, `unpublished` and `last_commit` must know of every commit that was accepted before
+    the caller's token became current: a task sweeps what no commit names, so a view that lags
+    would make it sweep rows that count. They raise `Unanswered` if they cannot promise that now.
     """
+
+    @property
+    def cluster_id(self) -> str:
+        """What the cluster is known by whose log it is."""
+        ...
 
     def offsets(self, connector: str) -> Mapping[str, Document]:
         """Return the logged offset of each source partition, keyed by its identity."""
@@ -38,6 +43,10 @@ class Ledger(Protocol):
 
     def unpublished(self, connector: str, task: int) -> Sequence[Commit]:
         """Return what is committed but not yet known to be published, oldest first."""
+        ...
+
+    def last_commit(self, connector: str, task: int) -> CommitId | None:
+        """Return the last commit that a task ever made, published or not; None: it made none."""
         ...
 
     def commit(self, commit: Commit) -> None:

@@ -11,7 +11,7 @@ from ...events.model import RunState
 from ..connectors import common_keys as keys
 from ..connectors.config import ConfigInvalid
 from ..connectors.plugins import PluginUnknown
-from ..connectors.spi import BadInput, NotReady, SinkBroken
+from ..connectors.spi import BadInput, NotReady, SinkAway, SinkBroken
 from ..spark.engine import TaskError
 from .halt import Halt
 from .ledger import Fenced, Unanswered
@@ -19,12 +19,16 @@ from .ledger import Fenced, Unanswered
 Tell = Callable[[RunState, str, str], None]
 """Called with a state, a reason in one line, and a trace."""
 
+_LOOK_AGAIN_S = 5.0
+"""How long a sink that cannot be used as it is rests before it is looked at again."""
+
 _HOPELESS = (ConfigInvalid, PluginUnknown)
 _SPEAK_FOR_THEMSELVES = (
     *_HOPELESS,
     BadInput,
     NotReady,
     OSError,
+    SinkAway,
     SinkBroken,
     TaskError,
     Unanswered,
@@ -89,7 +93,8 @@ def persist(attempt: Callable[[], None], halt: Halt, restarts: Restarts, tell: T
     """Run an attempt, again if it fails, until somebody asks for an end.
 
     Once the budget is used up, or if another attempt could only fail the same way, it is left
-    FAILED until then. Only `Fenced` gets through.
+    FAILED until then. A broken sink costs no budget: it is FAILED for as long as that lasts.
+    Only `Fenced` gets through.
     """
     while not halt.draining:
         try:
@@ -111,6 +116,10 @@ def reason_of(error: Exception) -> str:
 def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> None:
     reason = reason_of(error)
     trace = str(error) if isinstance(error, _SPEAK_FOR_THEMSELVES) else _traceback(error)
+    if isinstance(error, SinkBroken):  # somebody has to mend it, and it costs little to look
+        tell(RunState.FAILED, reason, trace)
+        halt.wait(_LOOK_AGAIN_S)
+        return
     delay = None if isinstance(error, _HOPELESS) else restarts.failed(reason)
     if delay is not None:
         again = f"restarts in {delay:.1f} s ({restarts.count} of {restarts.policy.budget})"

@@ -129,7 +129,8 @@ class Runner:
         return slot
 
     def _connector(self, launch: Launch) -> ConnectorLoop:
-        return ConnectorLoop(launch, lambda: self._made(launch), self._report, self._reach)
+        made, cluster_id = (lambda: self._made(launch)), self._ledger.cluster_id
+        return ConnectorLoop(launch, made, self._report, self._reach, cluster_id)
 
     def _task(self, launch: Launch) -> Task:
         def pipeline(context: Context) -> Pipeline:

@@ -21,7 +21,17 @@ from urllib.parse import quote
 from ...events.model import Commit, CommitId, Document, Resource, RunState, Token, identity
 from ...projections.launches import Launch
 from ..connectors.batch import Batch, Staged
-from ..connectors.spi import Context, NotReady, Pipeline, Plan
+from ..connectors.publishing import describe
+from ..connectors.spi import (
+    Context,
+    NotReady,
+    Pipeline,
+    Plan,
+    SinkAway,
+    SinkBroken,
+    SinkFull,
+    Tenure,
+)
 from ..spark.engine import Cancelled, Engine, EngineDown
 from .batch_size import BatchSize
 from .halt import Halt
@@ -34,6 +44,8 @@ _FIRST_RETRY_S = 0.1
 _LONGEST_RETRY_S = 2.0
 _WARM_POLL_S = 0.2
 _LONGEST_PAUSE_S = 30.0
+_SINK_POLL_S = 1.0
+_LONGEST_FULL_S = 15.0
 _SWEEP_S = 60.0
 """How often a task removes what a former owner, or its JVM, has staged since it was cut off."""
 
@@ -93,6 +105,8 @@ class Task:
         self._told: tuple[RunState, str] | None = None
         self._ran = False
         self._sweep_at = 0.0
+        self._away = 0
+        """How many attempts in a row found the sink out of reach."""
 
     def run(self) -> Ending:
         """Work until somebody asks for an end, or the token is no longer current."""
@@ -115,12 +129,13 @@ class Task:
 
     def _attempt(self) -> None:
         """Work until the end, or until the engine or the log is out of reach for a while."""
-        context = Context(self._launch.resource, self._warn)
+        context = Context(self._launch.resource, self._warn, cluster_id=self._ledger.cluster_id)
         pipeline = self._make_pipeline(context)
         try:
             self._recover(pipeline)
             if self._wait_warm():
-                self._tell(RunState.RUNNING)
+                if not self._away:  # else it runs once a batch is staged
+                    self._tell(RunState.RUNNING)
                 self._loop(pipeline)
                 if not self.halt.cancelled:  # else a batch may be left to publish
                     self._sweep(pipeline)
@@ -130,13 +145,27 @@ class Task:
         except EngineDown as down:
             self._tell(RunState.RESTARTING, f"the engine is down: {down}")
             self.halt.wait(_WARM_POLL_S)
+        except SinkAway as away:
+            self._tell(self._waiting, f"waiting for the sink: {away}")
+            self._away += 1
+            is_full = isinstance(away, SinkFull)
+            self.halt.wait(min(_LONGEST_FULL_S, 2.0**self._away) if is_full else _SINK_POLL_S)
         finally:
             pipeline.source.close()
 
     def _recover(self, pipeline: Pipeline) -> None:
         """Finish what was committed before, and remove what was not."""
         self._settle(pipeline)
-        for commit in self._ledger.unpublished(*self._launch.resource):
+        resource, token = self._launch.resource, self._launch.token
+        tenure = Tenure(resource, token, self._ledger.last_commit(*resource))
+        unpublished = self._ledger.unpublished(*resource)
+        try:
+            pipeline.sink.acquire(tenure)
+        except SinkBroken as broken:
+            if unpublished:
+                raise SinkBroken(f"{broken}. Not published is {describe(unpublished)}") from None
+            raise
+        for commit in unpublished:
             pipeline.sink.publish(commit.manifest, commit.commit_id)
             self._ledger.published(commit.commit_id)
         self._sweep(pipeline)
@@ -194,7 +223,8 @@ class Task:
         except NotReady as waiting:
             self._tell(RunState.RUNNING, str(waiting))
             return Plan()
-        self._tell(RunState.RUNNING)
+        if not (self._away and plan.ranges):
+            self._tell(RunState.RUNNING)
         return plan
 
     def _batch(self, pipeline: Pipeline, plan: Plan[Any], clock: _Clock) -> Commit:
@@ -202,6 +232,8 @@ class Task:
         self._memory.next_batch += 1
         with clock.phase("run"):
             staged = self._stage(Batch(pipeline, plan, commit_id))
+        self._away = 0
+        self._tell(RunState.RUNNING)
         commit = Commit(commit_id, plan.advances, staged.manifest, staged.rows_in, plan.lag)
         with clock.phase("commit"):
             self._memory.unsettled = commit

@@ -33,6 +33,8 @@ from ...events.log.reader import LogReader
 from ...events.model import Resource, Resources
 from ...projections.follow import Follower
 from ..config.redaction import Redaction
+from ..node.identity import cluster_id
+from ..node.run_folder import RunFolder
 from ..node.spec import (
     AssignorAt,
     EngineRuns,
@@ -247,7 +249,9 @@ class WorkerActor(Actor):
         member_id = self._membership.identity.member_id
         folder = node.group_folder(node.group_id)
         self._follower = Follower(node.group_id, LogReader.open(folder / "control", node.group_id))
-        self._ledger = GroupLedger(node.group_id, member_id, folder / "offsets", self.post)
+        cluster = cluster_id(RunFolder(node.data_dir).key())
+        offsets = folder / "offsets"
+        self._ledger = GroupLedger(node.group_id, member_id, offsets, self.post, cluster)
         timeout_ms = node.timing.rebalance_timeout_ms
         self._computing = Computing(node.group_id, member_id, timeout_ms)
         names = node.assignors.names

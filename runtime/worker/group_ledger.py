@@ -33,8 +33,14 @@ class GroupLedger:
     """A `Ledger` behind which the group's actor stands; `carry` and `settle` are the actor's."""
 
     def __init__(
-        self, group_id: str, member_id: str, offsets: Path, wake: Callable[[CommitsWait], None]
+        self,
+        group_id: str,
+        member_id: str,
+        offsets: Path,
+        wake: Callable[[CommitsWait], None],
+        cluster_id: str = "",
     ) -> None:
+        self.cluster_id = cluster_id
         self._group_id = group_id
         self._member_id = member_id
         self._path = offsets
@@ -64,6 +70,13 @@ class GroupLedger:
         """Return what is committed but not yet known to be published, oldest first."""
         found = self._scan(records.Committed, (connector, task))
         return [record.commit for record in found if isinstance(record, records.Committed)]
+
+    def last_commit(self, connector: str, task: int) -> CommitId | None:
+        """Return the last commit that a task ever made, published or not; None: it made none."""
+        found = self._scan(records.TaskProgress, (connector, task))
+        return next(
+            (record.last for record in found if isinstance(record, records.TaskProgress)), None
+        )
 
     def tasks_with_unpublished(self) -> Resources:
         """Return the tasks of which any commit is not yet known to be published."""

@@ -64,7 +64,8 @@ def make_janitor(ledger: GroupLedger, node: NodeSpec, redaction: Redaction) -> J
         made_by = plugins.find(chore.connector_config.get(keys.CONNECTOR_CLASS, "")).made_by
         config, secrets = vault.open(chore.resource.connector, chore.config)
         redaction.learn(secrets)
-        context = Context(chore.resource, LOGGER.warning, reach=node.reach)
+        cluster = ledger.cluster_id
+        context = Context(chore.resource, LOGGER.warning, reach=node.reach, cluster_id=cluster)
         return made_by().pipeline(context, config)
 
     return Janitor(ledger, pipeline)

@@ -16,7 +16,9 @@ from tasks.numbers import Reports
 
 from fairlead.events.model import Document, Resource, RunState, Token
 from fairlead.projections.launches import Launch
+from fairlead.runtime.connectors import pipeline_keys as keys
 from fairlead.runtime.connectors.plugins import find_plugins
+from fairlead.runtime.connectors.sink_claim import claim_sink
 from fairlead.runtime.spark.embedded import Embedded
 from fairlead.runtime.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.tasks.runner import Runner
@@ -48,7 +50,7 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 
 def staging_is_empty(folder: Path) -> bool:
-    return not [each for each in (folder / "_fairlead").rglob("*") if each.is_file()]
+    return not [each for each in (folder / "_fairlead/staging").rglob("*") if each.is_file()]
 
 
 def active_jobs(spark: Any) -> list[int]:
@@ -255,6 +257,8 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
         ),
         "sink.format": "parquet",
     }
+    settings = keys.KEYS.plus(keys.transform_keys("t")).parse(config)
+    config[keys.TASK_CLAIM] = str(claim_sink(settings, book.cluster_id, "c", None))
     task, token = Resource("c", 0), Token(1, 0)
     reports = Reports()
     runner = Runner(spark_engine, book, find_plugins(), reports, grace_ms=1500, hung_ms=60_000)

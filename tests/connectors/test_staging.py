@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import CommitId, Manifest, Resource, Token
-from fairlead.runtime.connectors import staging
+from fairlead.runtime.connectors import publishing, staging
 from fairlead.runtime.connectors.spi import SinkBroken
 
 BATCH = CommitId("flights", 0, Token(12, 3), 7)
@@ -18,7 +18,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from fairlead.events.model import CommitId, Manifest, Token
-from fairlead.runtime.connectors import staging
+from fairlead.runtime.connectors import publishing, staging
 
 rename = Path.rename
 left = [3]
@@ -29,7 +29,8 @@ def dying(self, target):
     return rename(self, target)
 Path.rename = dying
 where = sys.argv[2]
-staging.publish(Manifest(sys.argv[1], where, 0, 0, 1), CommitId("flights", 0, Token(12, 3), 7))
+manifest = Manifest(sys.argv[1], where, 20, 80, 20)
+publishing.publish(Path(sys.argv[1]), manifest, CommitId("flights", 0, Token(12, 3), 7))
 """
 
 
@@ -55,7 +56,7 @@ def test_names_are_a_function_of_the_batch_and_nothing_else_is_left(tmp_path: Pa
     manifest = stage(tmp_path)
     staging.make_durable(tmp_path, tmp_path / manifest.staging)
     for _ in range(2):
-        staging.publish(manifest, BATCH)
+        publishing.publish(tmp_path, manifest, BATCH)
         assert seen(tmp_path) == EXPECTED
     assert [each.name for each in (tmp_path / "_fairlead").iterdir()] == ["staging"]
 
@@ -66,7 +67,7 @@ def test_a_publisher_killed_half_way_is_finished_by_the_next(tmp_path: Path) -> 
         [sys.executable, "-c", KILLED, str(tmp_path), manifest.staging], check=False
     )
     assert (done.returncode, len([each for each in seen(tmp_path) if each in EXPECTED])) == (-9, 3)
-    staging.publish(manifest, BATCH)
+    publishing.publish(tmp_path, manifest, BATCH)
     assert seen(tmp_path) == EXPECTED
 
 
@@ -78,7 +79,7 @@ def test_publishers_at_once_are_harmless(tmp_path: Path) -> None:
     def publish() -> None:
         together.wait()
         try:
-            staging.publish(manifest, BATCH)
+            publishing.publish(tmp_path, manifest, BATCH)
         except Exception as error:  # noqa: BLE001  # told by the assertion below
             faults.append(error)
 
@@ -96,16 +97,8 @@ def test_a_file_of_another_content_is_never_replaced(tmp_path: Path) -> None:
     other.parent.mkdir()
     other.write_text("other\n")
     with pytest.raises(SinkBroken, match="is there already"):
-        staging.publish(manifest, BATCH)
+        publishing.publish(tmp_path, manifest, BATCH)
     assert other.read_text() == "other\n"
-
-
-def test_a_batch_that_a_reader_took_away_does_not_come_back(tmp_path: Path) -> None:
-    manifest = stage(tmp_path)
-    staging.publish(manifest, BATCH)
-    (tmp_path / EXPECTED[0]).unlink()
-    staging.publish(manifest, BATCH)
-    assert seen(tmp_path) == EXPECTED[1:]
 
 
 def test_a_sweep_takes_what_is_older_and_leaves_the_rest(tmp_path: Path) -> None:
@@ -138,7 +131,7 @@ def test_a_connectors_name_never_leads_out_of_the_sink_nor_out_of_sight(
     root = tmp_path / "a" / "b" / "c"
     commit_id = CommitId(name, 0, Token(1, 0), 0)
     manifest = stage(root, commit_id)
-    staging.publish(manifest, commit_id)
+    publishing.publish(root, manifest, commit_id)
     found = [Path(file) for file in seen(tmp_path)]
     assert {file.parent for file in found} == {Path("a/b/c/m=0"), Path("a/b/c/m=1")}
     assert [file.name[:5] for file in found] == ["part-"] * FILES

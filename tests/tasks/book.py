@@ -15,6 +15,8 @@ class Book:
     its work and loses the answer. `away_for` is how many questions it will not answer.
     """
 
+    cluster_id = "a-cluster"
+
     def __init__(self) -> None:
         self.tokens: dict[Resource, Token] = {}
         self.logged: dict[str, dict[str, Document]] = {}
@@ -36,6 +38,11 @@ class Book:
                 raise Unanswered("the coordinator is away")
             mine = [self.accepted[each] for each in self.to_publish]
             return [each for each in mine if each.commit_id[:2] == (connector, task)]
+
+    def last_commit(self, connector: str, task: int) -> CommitId | None:
+        with self.lock:
+            mine = [each for each in self.accepted if each[:2] == (connector, task)]
+            return max(mine, default=None)
 
     def commit(self, commit: Commit) -> None:
         self.before_commit()

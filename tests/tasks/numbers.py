@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -18,10 +18,11 @@ from fairlead.events.model import (
     identity,
 )
 from fairlead.projections.launches import Launch
-from fairlead.runtime.connectors import staging
+from fairlead.runtime.connectors import publishing, staging
 from fairlead.runtime.connectors.common_keys import COMMON
 from fairlead.runtime.connectors.config import ConfigDef
 from fairlead.runtime.connectors.plugins import Plugin, Plugins
+from fairlead.runtime.connectors.sink_root import Place, opened
 from fairlead.runtime.connectors.spi import (
     Connector,
     Context,
@@ -109,11 +110,14 @@ class LineSink(Sink):
         part.write_text("".join(f"{number}\n" for number in frame))
         self._hooks.pass_by("stage")
         staging.make_durable(self._root, folder)
-        return Manifest(str(self._root), where, len(frame), part.stat().st_size, 1)
+        bare = Manifest(str(self._root), where, len(frame), part.stat().st_size, 1)
+        parts = publishing.parts_of(self._root, bare, commit_id, publishing.say_nothing_of_rows)
+        return replace(bare, parts=parts)
 
     def publish(self, manifest: Manifest, commit_id: CommitId) -> None:
         self._hooks.pass_by("publish")
-        staging.publish(manifest, commit_id)
+        with opened(Place(self._root, "", "", None)) as root:
+            publishing.publish(root.path, manifest, commit_id)
 
     def discard(self, commit_id: CommitId) -> None:
         staging.discard(self._root, commit_id)

@@ -204,7 +204,10 @@ def test_what_can_not_be_published_is_told_once_and_tried_again(
     with caplog.at_level(logging.WARNING, "fairlead.runtime.worker.janitor"):
         scene.work()
         scene.work()
-    told = [f"what is left over of {task} waits: {scene.root} is gone" for task in (FIRST, SECOND)]
+    told = [
+        f"what is left over of {task} waits: {scene.root}: not a directory"
+        for task in (FIRST, SECOND)
+    ]
     assert sorted(each.message.partition(",")[0] for each in caplog.records) == told
     scene.root.unlink()
     aside.rename(scene.root)

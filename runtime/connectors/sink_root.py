@@ -1,0 +1,183 @@
+"""The folder of a sink, held open while something is done in it.
+
+Everything that is done goes through the descriptor of a folder whose marks were looked at: if
+its mount goes away meanwhile, nothing is written beneath, and no missing folder is made anew,
+neither by us nor by Spark, which makes whatever leads to the file that it writes.
+"""
+
+import errno
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from . import sink_marks as marks
+from .sink_marks import Claim
+from .spi import SinkAway, SinkBroken, SinkFull
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_AWAY: Final = frozenset(
+    {
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.ESTALE,
+        errno.EIO,
+        errno.ENODEV,
+        errno.ENXIO,
+        errno.EROFS,
+        errno.ENOTCONN,
+        errno.EHOSTDOWN,
+        errno.ETIMEDOUT,
+    }
+)
+"""What a mount that went away, or lost its device, answers: it may come back by itself."""
+
+_FULL_WORDS: Final = ("No space left on device", "Disk quota exceeded")
+_AWAY_WORDS: Final = ("Read-only file system", "Stale file handle", "Input/output error")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a connector writes, and by what right; a claim of None is not looked at."""
+
+    root: Path
+    cluster: str
+    connector: str
+    claim: Claim | None
+    has_adopted: bool = False
+    """Whether the config says `sink.adopt=true`, which counts once."""
+
+    @property
+    def adopting(self) -> str:
+        """Say how the sink is adopted, as one would tell it to do so."""
+        return (
+            f"set {marks.ADOPT} to false and then to true again, since it counts once"
+            if self.has_adopted
+            else f"set {marks.ADOPT}=true"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRoot:
+    """A sink's root, open; `path` leads to it whatever happens to its name."""
+
+    place: Place
+    descriptor: int
+
+    @property
+    def path(self) -> Path:
+        """A path by which this process and its children reach the folder itself."""
+        return Path(f"/proc/{os.getpid()}/fd/{self.descriptor}")
+
+    def still_is(self) -> bool:
+        """Tell whether its name still leads here."""
+        try:
+            return os.path.samestat(self.place.root.stat(), os.fstat(self.descriptor))
+        except OSError:
+            return False
+
+
+@contextmanager
+def opened(place: Place) -> Generator[OpenRoot]:
+    """Hold a root while something is done in it; raises `SinkAway` or `SinkBroken`.
+
+    So does whatever goes wrong with its files meanwhile.
+    """
+    with translated(place.root):
+        descriptor = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    root = OpenRoot(place, descriptor)
+    try:
+        with translated(place.root, str(root.path)):
+            _check(root)
+            yield root
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def translated(root: Path, alias: str = "") -> Generator[None]:
+    """Tell errors of the file system by the root's own name, and by what can be done."""
+    try:
+        yield
+    except OSError as error:
+        raise _told(error, root, alias) from error
+
+
+def told_by_spark(root: Path, text: str) -> SinkAway | None:
+    """Return what an error of a Spark job says about the sink's disk, None if nothing."""
+    if any(each in text for each in _FULL_WORDS):
+        return _full(root)
+    found = next((each for each in _AWAY_WORDS if each in text), "")
+    return SinkAway(f"{root}: {found.lower()}") if found else None
+
+
+def _check(root: OpenRoot) -> None:
+    """Raise unless the marks in a root are those that its connector has left there."""
+    place = root.place
+    if place.claim is None:
+        return
+    owner = marks.read_owner(root.path)
+    claimed = marks.read_claim(root.path, place.connector)
+    if owner is None or claimed is None:
+        raise _unmarked(root, place.claim)
+    if owner != place.cluster:
+        raise foreign(place, owner)
+    if claimed != (place.cluster, place.claim.writer):
+        raise SinkBroken(
+            f"{place.root} was adopted for {place.connector} by another log than this one. "
+            "Nothing was written or removed here since. Go on where it was adopted, or, to go on "
+            f"here, {place.adopting}"
+        )
+
+
+def foreign(place: Place, owner: str) -> SinkBroken:
+    """Return the refusal of a sink that another cluster writes to."""
+    return SinkBroken(
+        f"{place.root} belongs to another cluster: {marks.OWNER} names {owner}, and this one is "
+        f"{place.cluster}. Nothing was written or removed. Choose another sink.path, or, once the "
+        f"other cluster writes there no more, {place.adopting}"
+    )
+
+
+def _unmarked(root: OpenRoot, claim: Claim) -> SinkAway | SinkBroken:
+    """Tell a folder that lies under an absent mount from one whose marks were removed."""
+    place = root.place
+    if os.fstat(root.descriptor).st_ino == claim.folder:
+        return SinkBroken(
+            f"{place.root} has lost {marks.OWNER} or {marks.MARKS}, which it had when "
+            f"{place.connector} began to write there. Nothing more is written. Bring _fairlead "
+            f"back as it was, or, to take the folder as it is, {place.adopting}"
+        )
+    return SinkAway(
+        f"{place.root} is not the folder that {place.connector} wrote to, since it has no "
+        f"{marks.OWNER}: is it not mounted? It goes on once that is back; to go on with what is "
+        f"there now, {place.adopting}"
+    )
+
+
+def _told(error: OSError, root: Path, alias: str) -> SinkAway | SinkBroken:
+    where = str(error.filename or root)
+    where = str(root) + where[len(alias) :] if alias and where.startswith(alias) else where
+    if error.errno in _FULL:
+        return _full(root)
+    if error.errno == errno.ENOENT and where == str(root):
+        return SinkAway(
+            f"{root} is gone: it was there before, so it is not made anew; it goes on once it is "
+            f"back, or mounted again, or with {marks.ADOPT}=true"
+        )
+    text = f"{where}: {(error.strerror or str(error)).lower()}"
+    return SinkAway(text) if error.errno in _AWAY else SinkBroken(text)
+
+
+def _full(root: Path) -> SinkFull:
+    try:
+        usage = shutil.disk_usage(root)
+        room = f" ({usage.free >> 20} of {usage.total >> 20} MiB are free now)"
+    except OSError:
+        room = ""
+    return SinkFull(
+        f"no space left on the disk of {root}{room}; the batch is written again once there is"
+    )

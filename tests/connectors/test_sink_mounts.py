@@ -1,0 +1,158 @@
+"""A task whose sink goes away, fills up or is tampered with says so, and loses nothing."""
+
+import os
+import random
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from connectors.sinks import Flow, Mount, claimed, published, staged
+from tasks.book import Book
+
+from fairlead.events.model import RunState
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+CLUSTER = Book.cluster_id
+LAST = 300
+
+
+def may_mount(place: Path) -> bool:
+    done = subprocess.run(["mount", "--bind", place, place], check=False, capture_output=True)
+    if done.returncode == 0:
+        subprocess.run(["umount", "-l", place], check=True)
+    return done.returncode == 0
+
+
+@pytest.fixture
+def mount(tmp_path: Path) -> Iterator[Mount]:
+    if os.geteuid() != 0 or not may_mount(tmp_path):
+        pytest.skip("mounts need root and the right to mount")
+    mount = Mount(tmp_path)
+    mount.attach()
+    yield mount
+    if mount.is_there:
+        mount.detach()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of one MiB."""
+    if os.geteuid() != 0 or not may_mount(tmp_path):
+        pytest.skip("mounts need root and the right to mount")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Leave no byte on a disk."""
+    ballast = disk / "ballast"
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    return ballast
+
+
+@pytest.mark.parametrize("under", ["mount point", "folder in it"])
+def test_a_mount_that_goes_and_comes_back_costs_no_row_and_nothing_is_written_beneath(
+    mount: Mount, under: str
+) -> None:
+    root = mount.point if under == "mount point" else mount.point / "a" / "b"
+    flow = Flow(claimed(root, CLUSTER, sink_format="parquet"), LAST)
+    dice, pause = random.Random(7), threading.Event()
+    with flow.running():
+        for _ in range(6):
+            pause.wait(dice.uniform(0, 0.3))
+            mount.detach()
+            pause.wait(dice.uniform(0, 0.8))
+            assert mount.beneath == []
+            mount.attach()
+        flow.finished()
+    assert published(root) == list(range(LAST))
+    assert staged(root) == []
+
+
+def test_a_task_whose_mount_is_away_waits_with_a_reason_and_goes_on_by_itself(
+    mount: Mount,
+) -> None:
+    flow = Flow(claimed(mount.point, CLUSTER, sink_format="parquet"), 30)
+    flow.hooks.at["plan"] = lambda: mount.detach() if mount.is_there else None
+    with flow.running():
+        told = flow.told(RunState.RESTARTING, "waiting for the sink", str(mount.point))
+        assert "is it not mounted" in told.reason
+        assert mount.beneath == []
+        flow.hooks.at.clear()
+        mount.attach()
+        flow.finished()
+    assert published(mount.point) == list(range(30))
+
+
+def test_a_full_disk_is_named_and_waited_for(small_disk: Path) -> None:
+    root = small_disk / "out"
+    flow = Flow(claimed(root, CLUSTER, sink_format="parquet"), 30)
+    with flow.running():
+        flow.reports.wait_batches(2)
+        ballast = fill(small_disk)
+        told = flow.told(RunState.RESTARTING, "no space left", str(root))
+        assert "MiB are free now" in told.reason
+        ballast.unlink()
+        flow.finished()
+    assert published(root) == list(range(30))
+    assert staged(root) == []
+
+
+def test_a_disk_that_becomes_read_only_is_waited_for(small_disk: Path) -> None:
+    root = small_disk / "out"
+    flow = Flow(claimed(root, CLUSTER, sink_format="parquet"), 30)
+    with flow.running():
+        flow.reports.wait_batches(1)
+        subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+        flow.told(RunState.RESTARTING, "waiting for the sink", str(root), "read-only")
+        subprocess.run(["mount", "-o", "remount,rw,size=1m", small_disk], check=True)
+        flow.finished()
+    assert published(root) == list(range(30))
+
+
+def test_staged_rows_that_were_removed_with_their_marks_fail_the_task_by_batch_and_file(
+    tmp_path: Path,
+) -> None:
+    """A foreign file is in the way, then what is staged is removed, then the foreign file."""
+    root, book = tmp_path / "out", Book()
+    config = claimed(root, CLUSTER, sink_format="parquet")
+    foreign: list[Path] = []
+
+    def get_in_the_way() -> None:
+        if foreign:
+            return
+        part = book.accepted[next(iter(book.accepted))].manifest.parts[0]
+        foreign.append(root / part.path)
+        foreign[0].parent.mkdir()
+        foreign[0].write_text("foreign")
+
+    flow = Flow(config, 9, book)
+    accept = book._accept
+
+    def accept_and_spoil(commit: object) -> None:
+        accept(commit)  # type: ignore[arg-type]
+        get_in_the_way()
+
+    book._accept = accept_and_spoil  # type: ignore[method-assign]
+    with flow.running():
+        told = flow.told(RunState.FAILED, "is there already")
+        assert str(foreign[0]) in told.reason
+        shutil.rmtree(root / "_fairlead")
+        told = flow.told(RunState.FAILED, "has lost _fairlead", "batch 0 of c-0", "sink.adopt=true")
+        assert str(foreign[0].relative_to(root)) in told.reason
+        foreign[0].unlink()
+    assert published(root) == []
+    assert [each.batch for each in book.to_publish] == [0]
+    again = Flow(claimed(root, CLUSTER, config, sink_adopt="true", sink_format="parquet"), 9, book)
+    with again.running():
+        again.finished()
+    assert published(root) == list(range(3, 9))

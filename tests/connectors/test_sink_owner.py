@@ -1,0 +1,226 @@
+"""A sink knows whose it is: who did not write it, or knows less than it, is refused."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from connectors.sinks import (
+    FIRST,
+    NAME,
+    SECOND,
+    Log,
+    begin,
+    claimed,
+    commit,
+    publish,
+    published,
+    sink_of,
+    staged,
+    write,
+)
+
+from fairlead.events.model import Token
+from fairlead.runtime.connectors import pipeline_keys as keys
+from fairlead.runtime.connectors import sink_marks as marks
+from fairlead.runtime.connectors.sink_claim import claim_sink
+from fairlead.runtime.connectors.spi import SinkAway, SinkBroken
+
+LATER = Token(3, 1)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def adopted(root: Path, before: dict[str, str], cluster: str = "a") -> dict[str, str]:
+    return claimed(root, cluster, before, sink_adopt="true")
+
+
+def test_another_clusters_sink_is_refused_before_anything_is_staged(root: Path) -> None:
+    sink, log = sink_of(claimed(root)), Log()
+    begin(sink, log)
+    write(sink, log, [1])
+    seen = sorted(root.rglob("*"))
+    with pytest.raises(SinkBroken) as refusal:
+        claimed(root, "b")
+    told = str(refusal.value)
+    assert [word in told for word in ("belongs to another cluster", "Nothing was", "sink.adopt")]
+    assert told.count(". ") == 2, "three sentences"
+    assert sorted(root.rglob("*")) == seen
+
+
+def test_connectors_of_one_cluster_share_a_root(root: Path) -> None:
+    sink, log = sink_of(claimed(root)), Log()
+    begin(sink, log)
+    other = keys.KEYS.parse(claimed(root))
+    assert claim_sink(other, "a", "another", None).writer
+    write(sink, log, [1])
+    assert published(root) == [1]
+
+
+def test_a_restored_backup_is_refused_and_goes_on_once_it_adopts_the_sink(root: Path) -> None:
+    config, log = claimed(root), Log()
+    sink = sink_of(config)
+    begin(sink, log)
+    write(sink, log, [1])
+    backup = log.copy()
+    write(sink, log, [2])
+    with pytest.raises(
+        SinkBroken, match=r"is newer than this log.*up to batch 1 .*none after batch 0"
+    ):
+        begin(sink_of(config), backup, SECOND)
+    assert (published(root), staged(root)) == ([1, 2], [])
+    anew = adopted(root, config)
+    again = sink_of(anew)
+    begin(again, backup, SECOND)
+    write(again, backup, [2], SECOND)
+    assert published(root) == [1, 2, 2], "what was not moved away is there twice, as was told"
+
+
+def test_the_log_that_was_left_behind_is_refused_after_an_adoption(root: Path) -> None:
+    config, log = claimed(root), Log()
+    sink = sink_of(config)
+    begin(sink, log)
+    write(sink, log, [1])
+    adopted(root, config)
+    for act in (lambda: commit(sink, log, [2]), lambda: begin(sink_of(config), log, SECOND)):
+        with pytest.raises(SinkBroken, match="was adopted for c by another log"):
+            act()
+    assert published(root) == [1]
+
+
+def test_the_word_to_adopt_counts_once(root: Path) -> None:
+    config = claimed(root)
+    first = adopted(root, config)
+    assert adopted(root, first) == first, "it stays in the config and does nothing more"
+    log = Log()
+    sink = sink_of(first)
+    begin(sink, log)
+    write(sink, log, [1])
+    backup = Log()
+    with pytest.raises(SinkBroken, match=r"set sink\.adopt to false and then to true again"):
+        begin(sink_of(adopted(root, first)), backup, SECOND)
+    shutil.rmtree(root)
+    assert adopted(root, first) == first
+    assert not root.exists(), "a root that is gone is not made by a word that was obeyed before"
+    without = claimed(root, before=first, sink_adopt="false")
+    assert without[keys.TASK_CLAIM] == first[keys.TASK_CLAIM]
+    assert adopted(root, without)[keys.TASK_CLAIM] != first[keys.TASK_CLAIM]
+    assert root.is_dir()
+
+
+def test_a_cluster_that_adopts_a_sink_ends_the_others_right_to_it(root: Path) -> None:
+    config, log = claimed(root), Log()
+    sink = sink_of(config)
+    begin(sink, log)
+    left = commit(sink, log, [1])
+    theirs = claimed(root, "b", None, sink_adopt="true")
+    for act in (lambda: publish(sink, log), lambda: commit(sink, log, [2])):
+        with pytest.raises(SinkBroken, match="belongs to another cluster"):
+            act()
+    other, their_log = sink_of(theirs, "b"), Log()
+    begin(other, their_log)
+    write(other, their_log, [10])
+    assert (published(root), log.unpublished) == ([10], [left])
+
+
+def test_a_fresh_data_folder_with_the_old_key_is_refused(root: Path) -> None:
+    sink, log = sink_of(claimed(root)), Log()
+    begin(sink, log)
+    write(sink, log, [1])
+    with pytest.raises(SinkBroken, match=r"is newer than this log.*knows of none of them"):
+        begin(sink_of(claimed(root)), Log(), SECOND)
+
+
+def test_a_connector_that_is_made_anew_in_the_same_log_goes_on(root: Path) -> None:
+    sink, log = sink_of(claimed(root)), Log()
+    begin(sink, log)
+    write(sink, log, [1])
+    again = sink_of(claimed(root))
+    begin(again, log, SECOND)
+    write(again, log, [2], SECOND)
+    assert published(root) == [1, 2]
+
+
+def test_of_a_log_and_its_living_copy_only_one_writes(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, log = claimed(root), Log()
+    sink = sink_of(config)
+    begin(sink, log)
+    write(sink, log, [1])
+    copy = log.copy()
+    monkeypatch.setattr(marks, "this_process", lambda: "another")
+    twin = sink_of(config)
+    begin(twin, copy, SECOND)
+    monkeypatch.undo()
+    with pytest.raises(SinkBroken, match="from another log as well: process another"):
+        commit(sink, log, [2])
+    monkeypatch.setattr(marks, "this_process", lambda: "another")
+    write(twin, copy, [2], SECOND)
+    monkeypatch.undo()
+    for token in (FIRST, SECOND, LATER):
+        with pytest.raises(SinkBroken):
+            begin(sink_of(config), log, token)
+    assert published(root) == [1, 2]
+
+
+def test_a_batch_that_was_committed_before_a_copy_took_over_is_not_published_as_well(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, log = claimed(root), Log()
+    sink = sink_of(config)
+    begin(sink, log)
+    copy = log.copy()
+    commit(sink, log, [1])
+    monkeypatch.setattr(marks, "this_process", lambda: "another")
+    twin = sink_of(config)
+    begin(twin, copy, SECOND)
+    write(twin, copy, [1], SECOND)
+    monkeypatch.undo()
+    with pytest.raises(SinkBroken, match="from another log as well"):
+        publish(sink, log)
+    assert (published(root), len(log.unpublished)) == ([1], 1)
+
+
+def test_rows_that_are_lost_for_good_are_given_up_by_adopting(root: Path) -> None:
+    config, log = claimed(root), Log()
+    sink = sink_of(config)
+    begin(sink, log)
+    commit(sink, log, [1, 2])
+    shutil.rmtree(root / "_fairlead")
+    with pytest.raises(SinkBroken):
+        publish(sink, log)
+    told: list[str] = []
+    again = sink_of(adopted(root, config), told=told)
+    begin(again, log, SECOND)
+    write(again, log, [3], SECOND)
+    assert published(root) == [3]
+    assert ["goes on without them" in each and "2 rows" in each for each in told] == [True]
+
+
+def test_a_sink_path_that_changed_is_claimed_anew_and_what_is_left_goes_to_the_old_one(
+    root: Path, tmp_path: Path
+) -> None:
+    config, log = claimed(root), Log()
+    sink = sink_of(config)
+    begin(sink, log)
+    commit(sink, log, [1])
+    moved = claimed(tmp_path / "other", before=config)
+    root.rename(tmp_path / "aside")
+    with pytest.raises(SinkAway, match=f"{root} is gone"):
+        begin(sink_of(moved), log, SECOND)
+    (tmp_path / "aside").rename(root)
+    again = sink_of(moved)
+    begin(again, log, SECOND)
+    write(again, log, [2], SECOND)
+    assert (published(root), published(tmp_path / "other")) == ([1], [2])
+
+
+def test_an_unreadable_mark_is_named(root: Path) -> None:
+    config = claimed(root)
+    (root / marks.OWNER).write_text("{")
+    with pytest.raises(SinkBroken, match=r"owner\.json is not readable"):
+        begin(sink_of(config), Log())
+    assert NAME in config.values()
