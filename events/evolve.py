@@ -5,12 +5,13 @@ metadata comes later, tombstones of what was never seen, a target with shares of
 departed. `settle` ends a replay.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from .group import NO_SCHEDULE, NO_TARGET, NOT_STARTED, Group, Member
-from .model import NOTHING, MemberState, Resource, Scope, Succession
+from .group import NO_SCHEDULE, NO_TARGET, NOT_STARTED, AssignorRange, Group, Member
+from .model import NOTHING, Assignor, MemberState, Resource, Scope, Succession
 from .records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -71,10 +72,18 @@ def _step(group: Group, record: CurrentAssignment, offset: int) -> None:
     _hold(group, member_id, old, record)
     stepped = group.members[member_id] = Member(metadata, record, offset)
     _count_stable(group, record, 1)
-    if stepped.is_away:
+    if stepped.is_away and member_id not in group.away:
         group.away.add(member_id)
-    else:
-        group.away.discard(member_id)
+        _list_runner(group, metadata, -1)
+    elif not stepped.is_away:
+        _come_back(group, metadata)
+
+
+def _come_back(group: Group, metadata: MemberMetadata) -> None:
+    """Take note that a member is there, if it was away."""
+    if metadata.member_id in group.away:
+        group.away.discard(metadata.member_id)
+        _list_runner(group, metadata, 1)
 
 
 def _hold(group: Group, member_id: str, old: CurrentAssignment, new: CurrentAssignment) -> None:
@@ -105,6 +114,10 @@ def _seat(group: Group, record: MemberMetadata) -> None:
         _index(group, member.metadata, -1)
         group.members[record.member_id] = replace(member, metadata=record)
     _index(group, record, 1)
+    known = member.metadata if member else MemberMetadata(record.member_id)
+    if record.assignors != known.assignors and record.member_id not in group.away:
+        _list_runner(group, known, -1)
+        _list_runner(group, record, 1)
     if record.joined_epoch > group.assignment_epoch:
         _drop_share(group, record.member_id)
     elif record.succession is not None:
@@ -114,8 +127,7 @@ def _seat(group: Group, record: MemberMetadata) -> None:
 def _index(group: Group, metadata: MemberMetadata, change: int) -> None:
     """Count what a member says of itself in, or out."""
     for each in metadata.assignors:
-        versions = (each.minimum_version, each.maximum_version, each.version)
-        _count(group.assignor_ranges, (each.name, *versions), change)
+        _count(group.assignor_ranges, _range_of(each), change)
     if metadata.assignors:
         _count(group.ballots, tuple(each.name for each in metadata.assignors), change)
     if metadata.server_assignor is not None:
@@ -125,6 +137,20 @@ def _index(group: Group, metadata: MemberMetadata, change: int) -> None:
             group.instances[metadata.instance_id] = metadata.member_id
         elif group.instances.get(metadata.instance_id) == metadata.member_id:
             del group.instances[metadata.instance_id]
+
+
+def _list_runner(group: Group, metadata: MemberMetadata, change: int) -> None:
+    """Put who can run assignors into their lists, or take it out of them."""
+    for each in metadata.assignors:
+        entry = (_range_of(each), metadata.member_id)
+        if change > 0:
+            insort(group.runners, entry)
+        else:
+            del group.runners[bisect_left(group.runners, entry)]
+
+
+def _range_of(assignor: Assignor) -> AssignorRange:
+    return assignor.name, assignor.minimum_version, assignor.maximum_version, assignor.version
 
 
 def _count(counts: dict[K, int], key: K, change: int) -> None:
@@ -200,7 +226,15 @@ def _report(group: Group, record: TaskStatus) -> None:
 
 
 def _lose(group: Group, record: Loss) -> None:
+    _make_good(group, record.member_id)
     group.losses[record.member_id] = record
+    insort(group.loss_deadlines, (record.deadline_ms, record.member_id))
+
+
+def _make_good(group: Group, member_id: str) -> None:
+    loss = group.losses.pop(member_id, None)
+    if loss is not None:
+        del group.loss_deadlines[bisect_left(group.loss_deadlines, (loss.deadline_ms, member_id))]
 
 
 def _set(group: Group, record: GroupConfiguration) -> None:
@@ -228,7 +262,7 @@ def _bury(group: Group, tombstone: Tombstone) -> None:
     elif kind is TaskStatus:
         group.statuses.pop(Resource(first, int(key[1])), None)
     elif kind is Loss:
-        group.losses.pop(first, None)
+        _make_good(group, first)
     elif kind is Operator:
         _countermand(group, *key)
     else:
@@ -259,10 +293,10 @@ def _bury_single(group: Group, kind: type) -> None:
 
 def _release(group: Group, member_id: str) -> None:
     member = group.members.get(member_id)
-    if member is not None:
+    if member is not None and member.offset >= 0:
         _count_stable(group, member.current, -1)
         _hold(group, member_id, member.current, NOT_STARTED)
-        group.away.discard(member_id)
+        _come_back(group, member.metadata)
         group.members[member_id] = Member(
             member.metadata, replace(NOT_STARTED, member_id=member_id)
         )
@@ -275,6 +309,7 @@ def _unseat(group: Group, member_id: str) -> None:
     if member is not None:
         _count_stable(group, NOT_STARTED, -1)
         _index(group, member.metadata, -1)
+        _list_runner(group, member.metadata, -1)
     _drop_share(group, member_id)
 
 

@@ -109,10 +109,16 @@ class Group:
     """How many members are STABLE at an epoch."""
     assignor_ranges: dict[AssignorRange, int] = field(default_factory=dict[AssignorRange, int])
     """How many members can run an assignor in these versions."""
+    runners: list[tuple[AssignorRange, str]] = field(
+        default_factory=list[tuple[AssignorRange, str]]
+    )
+    """Who is there and can run an assignor in these versions, sorted: by range, then by id."""
     ballots: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
     """How many members list their assignors in this order: their votes."""
     server_choices: dict[str, int] = field(default_factory=dict[str, int])
     """How many members name a server assignor."""
+    loss_deadlines: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    """The deadlines of the losses, wall clock, sorted, each with its member id."""
     next_deadline_ms: int | None = None
     """When the first parked work comes due that has not fired, wall clock."""
 

@@ -12,8 +12,10 @@ INDEXES = (
     "heirs",
     "stable_at",
     "assignor_ranges",
+    "runners",
     "ballots",
     "server_choices",
+    "loss_deadlines",
     "next_deadline_ms",
 )
 
@@ -48,6 +50,12 @@ def indexes_from_scratch(group: Group) -> dict[str, Any]:
             for metadata in spoken
             for each in metadata.assignors
         ),
+        "runners": sorted(
+            ((a.name, a.minimum_version, a.maximum_version, a.version), each.member_id)
+            for each in members
+            if not each.is_away
+            for a in each.metadata.assignors
+        ),
         "ballots": Counter(
             tuple(each.name for each in metadata.assignors)
             for metadata in spoken
@@ -55,6 +63,9 @@ def indexes_from_scratch(group: Group) -> dict[str, Any]:
         ),
         "server_choices": Counter(
             each.server_assignor for each in spoken if each.server_assignor is not None
+        ),
+        "loss_deadlines": sorted(
+            (each.deadline_ms, each.member_id) for each in group.losses.values()
         ),
         "next_deadline_ms": min(
             (due for each, due in schedule.parked.items() if each not in schedule.fired),

@@ -22,7 +22,7 @@ from ...assignors.server import BUILT_IN, SERVER_ASSIGNORS
 from ...messages.heartbeat import JOIN_EPOCH
 from ...messages.timers import EndRest, TimeOutAssignor
 from ..desk import Computation, Decision, Desk
-from .elect import can_run, elect, vote
+from .elect import Electorate, can_run, elect, vote
 from .failure import failed
 from .outlook import Outlook, foresee, look_ahead
 from .serve import serve
@@ -108,7 +108,7 @@ def awaits_who_can(outlook: Outlook) -> bool:
         return False
     fit = electorate.fit()
     name = vote(electorate.ballots, fit)
-    return bool(name) and not any(can_run(each, fit[name]) for each in outlook.crew())
+    return bool(name) and next(outlook.crew(fit[name]), None) is None
 
 
 def attended(group: Group, decision: Decision, now_ms: int) -> Decision:
@@ -121,7 +121,8 @@ def attended(group: Group, decision: Decision, now_ms: int) -> Decision:
 
 def choose(outlook: Outlook, desk: Desk) -> Desk | None:
     """Return the desk with a member chosen to compute; None if nobody can."""
-    found = elect(outlook.crew(), outlook.voters(), desk.last_chosen, desk.timed_out)
+    voters = outlook.voters()
+    found = elect(_finalists(outlook, voters, desk), voters, desk.last_chosen, desk.timed_out)
     if found is None:
         return None
     assignor, metadata = found
@@ -133,6 +134,20 @@ def choose(outlook: Outlook, desk: Desk) -> Desk | None:
         timeout_ms if timeout_ms > 0 else LONGEST_COMPUTATION_MS,
     )
     return replace(_begin(desk, computation), last_chosen=metadata.member_id)
+
+
+def _finalists(outlook: Outlook, voters: Electorate, desk: Desk) -> list[MemberMetadata]:
+    """Return those of the crew who can be elected: no others need to be looked at."""
+    fit = voters.fit()
+    found: list[MemberMetadata] = []
+    last = outlook.metadata(desk.last_chosen)
+    if last is not None and outlook.is_present(desk.last_chosen):
+        found.append(last)
+    for each in outlook.crew(fit.get(vote(voters.ballots, fit), ())):
+        found.append(each)
+        if each.member_id not in desk.timed_out:
+            break
+    return found
 
 
 def _begin(desk: Desk, computation: Computation | None) -> Desk:

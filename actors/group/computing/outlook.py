@@ -1,11 +1,13 @@
 """The group as the records of a command will leave it, before they are written."""
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, fields
+from heapq import merge
 
 from ....events.evolve import evolve
-from ....events.group import Group
+from ....events.group import AssignorRange, Group
 from ....events.records import (
     CurrentAssignment,
     GroupMetadata,
@@ -14,7 +16,7 @@ from ....events.records import (
     TargetAssignment,
     Tombstone,
 )
-from .elect import Electorate
+from .elect import Electorate, can_run
 
 
 @dataclass(slots=True)
@@ -45,7 +47,7 @@ class Outlook:
         """
         if self.electorate.fit():
             return self.electorate
-        known = {*self.group.instances.values(), *self.changed}
+        known = {*self.group.away, *self.changed, *self.epochs}
         away = (self.metadata(each) for each in known if not self.is_present(each))
         return self.electorate.without(each for each in away if each is not None)
 
@@ -65,12 +67,27 @@ class Outlook:
         member = self.group.members.get(member_id)
         return member is None or member.current.member_epoch >= 0
 
-    def crew(self) -> Iterator[MemberMetadata]:
-        """Yield all members that can be asked; costs what members there are."""
-        for member_id in self.group.members.keys() | self.changed.keys():
+    def crew(self, fit: Collection[AssignorRange]) -> Iterator[MemberMetadata]:
+        """Yield who can be asked and runs one of these ranges, by member id; costs what is taken.
+
+        A walk through all members, for each of many that leave, would cost their number squared.
+        """
+        changing = self.changed.keys() | self.epochs.keys()
+        others = (self._runners(each, changing) for each in fit)
+        for member_id in merge(*others, sorted(changing)):
             metadata = self.metadata(member_id)
-            if metadata is not None and self.is_present(member_id):
+            if metadata is not None and self.is_present(member_id) and can_run(metadata, fit):
                 yield metadata
+
+    def _runners(self, fit: AssignorRange, changing: Collection[str]) -> Iterator[str]:
+        """Yield who runs an assignor in this range and stays as it was, by member id."""
+        runners = self.group.runners
+        for index in range(bisect_left(runners, (fit, "")), len(runners)):
+            known, member_id = runners[index]
+            if known != fit:
+                return
+            if member_id not in changing:
+                yield member_id
 
 
 def look_ahead(group: Group, records: Iterable[Record]) -> Outlook:

@@ -1,5 +1,6 @@
 """A member goes: by itself, by a timer, or because somebody sends it (PROTOCOL §7, §8)."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -183,9 +184,12 @@ def _crash_deadline(group: Group, desk: Desk, now_ms: int) -> int:
 
     It waits for no longer than if it were alone: the clock may have been set back in between.
     """
-    running = [
-        loss.deadline_ms
-        for loss in group.losses.values()
-        if loss.deadline_ms > now_ms and shares_deadline(group, loss)
-    ]
-    return min([*running, now_ms + desk.settings.max_delay_ms])
+    alone_ms = now_ms + desk.settings.max_delay_ms
+    deadlines = group.loss_deadlines  # most of many losses share one, and it comes first
+    for index in range(bisect_left(deadlines, (now_ms + 1, "")), len(deadlines)):
+        deadline_ms, member_id = deadlines[index]
+        if deadline_ms >= alone_ms:
+            break
+        if shares_deadline(group, group.losses[member_id]):
+            return deadline_ms
+    return alone_ms
