@@ -58,7 +58,7 @@ def assign(snapshot: Snapshot) -> Assignment:
     if not snapshot.members:
         return without_members(snapshot, VERSION)
     crew = muster(snapshot.members)
-    parked, back = parked_and_returned(snapshot, crew.takers)
+    parked, back = parked_and_returned(snapshot, crew)
     placeable = snapshot.configured.difference(parked) if parked else snapshot.configured
     staying = kept(crew, placeable, partial(permitted, snapshot))
     rest = placeable.difference(*staying.values()) if staying else placeable

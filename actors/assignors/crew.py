@@ -30,6 +30,8 @@ class Crew:
     keepers: Sequence[MemberView]
     left: Sequence[tuple[str, MemberView]]
     """The dying seats whose worker runs anew already, each with the member that it is now."""
+    cold: Sequence[MemberView] = ()
+    """Those that would take work, were their engines warm as those of the takers are."""
 
 
 def muster(members: Mapping[str, MemberView]) -> Crew:
@@ -40,10 +42,12 @@ def muster(members: Mapping[str, MemberView]) -> Crew:
     takers = [member for member in staying if _is_open(member)]
     others = staying if len(takers) < len(staying) else ()
     warm = {said for said in {member.metadata for member in takers} if is_warm(said)}
+    ready = [member for member in takers if member.metadata in warm] or takers
     return Crew(
-        [member for member in takers if member.metadata in warm] or takers,
+        ready,
         [member for member in others if not _is_open(member) and not member.draining],
         [(heirs[ghost], members[ghost]) for ghost in sorted(heirs)],
+        [each for each in takers if each.metadata not in warm] if len(ready) < len(takers) else (),
     )
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from ...events.model import NOTHING, Resource, Resources
 from ..messages.computing import LossView, MemberView, Snapshot
-from .crew import Claim
+from .crew import Claim, Crew
+from .demands import Meeting, demand_of
 
 
 def waiting(snapshot: Snapshot) -> dict[Resource, int]:
@@ -29,13 +30,28 @@ def waiting(snapshot: Snapshot) -> dict[Resource, int]:
 
 
 def parked_and_returned(
-    snapshot: Snapshot, takers: Sequence[MemberView]
+    snapshot: Snapshot, crew: Crew
 ) -> tuple[dict[Resource, int], Sequence[Claim]]:
-    """Return what stays parked, each with its deadline, and what came back with whom."""
+    """Return what stays parked, each with its deadline, and what came back with whom.
+
+    What came back with a worker that is not warm yet waits no longer, if a warm one may run it:
+    its wait was for the worker, not for an engine.
+    """
     lost = waiting(snapshot)
-    back = returned(snapshot.losses, takers, frozenset(lost))
+    back = returned(snapshot.losses, crew.takers, frozenset(lost))
     came_back = NOTHING.union(*(resources for _, resources in back))
+    if crew.cold:
+        cold = returned(snapshot.losses, crew.cold, frozenset(lost) - came_back)
+        came_back |= _runnable(snapshot, crew.takers, NOTHING.union(*(each for _, each in cold)))
     return {resource: at for resource, at in lost.items() if resource not in came_back}, back
+
+
+def _runnable(snapshot: Snapshot, takers: Sequence[MemberView], lost: Resources) -> Resources:
+    """Return what of the lost work any of the takers may run."""
+    meeting = Meeting(takers)
+    demands = {each: demand_of(snapshot, each) for each in lost}
+    met = {demand for demand in set(demands.values()) if meeting.who(demand)}
+    return frozenset(each for each, demand in demands.items() if demand in met)
 
 
 def without_losses(snapshot: Snapshot) -> Snapshot:
@@ -48,7 +64,7 @@ def returned(
 ) -> Sequence[Claim]:
     """Return whose lost work came back with whom, the latest loss first.
 
-    A worker that returned but is not warm yet is no taker: its work goes on waiting for it.
+    `takers` are those whose return counts.
     """
     if not lost:
         return ()

@@ -30,7 +30,7 @@ def place(snapshot: Snapshot, deal: Dealing, version: int) -> Assignment:
     if not snapshot.members:
         return without_members(snapshot, version)
     crew = muster(snapshot.members)
-    parked, back = parked_and_returned(snapshot, crew.takers)
+    parked, back = parked_and_returned(snapshot, crew)
     placeable = snapshot.configured.difference(parked)
     shares, unplaceable = _place(snapshot, crew, placeable, claims(crew, back), deal)
     return Assignment(

@@ -98,13 +98,46 @@ def test_no_instance_id_and_no_url_match_nobody(assign: Assign) -> None:
 
 
 @each_assignor
-def test_work_waits_for_a_worker_that_returned_and_is_not_warm_yet(assign: Assign) -> None:
+def test_lost_work_does_not_wait_for_a_worker_that_returned_cold_while_another_is_warm(
+    assign: Assign,
+) -> None:
+    lost = (loss("W2", "B", url="http://two"), loss("W3", "C", url="http://three"))
+    back = member("W9", url="http://two", metadata=COLD)
+    cold = snapshot("A B C", member("W1", "A"), back, losses=lost)
+    assert assign(cold) == outcome({"W1": "A B", "W9": ""}, parked="C")
+    warm = replace(cold, members={**cold.members, "W9": replace(back, metadata=WARM)})
+    assert assign(warm) == outcome({"W1": "A", "W9": "B"}, parked="C")
+
+
+@each_assignor
+def test_lost_work_that_returned_cold_goes_on_waiting_where_no_warm_worker_may_run_it(
+    assign: Assign,
+) -> None:
+    lost = (loss("W2", "B C", url="http://two"),)
+    back = member("W9", url="http://two", metadata=COLD)
+    cold = snapshot("A B C", member("W1", "A"), back, losses=lost)
+    pinned = replace(cold, pins={one("B"): ("http://two",)})
+    assert assign(pinned) == outcome({"W1": "A C", "W9": ""}, parked="B")
+
+
+@each_assignor
+def test_where_nobody_is_warm_lost_work_waits_for_nobody_warm(assign: Assign) -> None:
     lost = (loss("W2", "B", url="http://two"),)
     back = member("W9", url="http://two", metadata=COLD)
-    cold = snapshot("A B", member("W1", "A"), back, losses=lost)
-    assert assign(cold) == outcome({"W1": "A", "W9": ""}, parked="B")
-    warm = replace(cold, members={**cold.members, "W9": replace(back, metadata=WARM)})
-    assert assign(warm) == outcome({"W1": "A", "W9": "B"})
+    cold = snapshot("A B", member("W1", "A", metadata=COLD), back, losses=lost)
+    assert assign(cold) == outcome({"W1": "A", "W9": "B"})
+
+
+@each_assignor
+def test_who_returned_cold_is_given_its_share_as_a_newcomer_once_it_is_warm(
+    assign: Assign,
+) -> None:
+    had = "A A-0 A-1 B B-0 B-1"
+    w1 = member("W1", had)
+    warm = snapshot(had, w1, member("W9", url="http://two", metadata=WARM))
+    shares = assign(warm).members
+    assert sorted(map(len, shares.values())) == [3, 3]
+    assert shares["W1"] < w1.target, "only what levels the two moves"
 
 
 @each_assignor

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fairlead.actors.assignors import balanced, deferred, eager, incremental, simple, uniform
 from fairlead.actors.assignors import range as ranges
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
+from fairlead.events.abilities import COLD, WARM
 from fairlead.events.model import Resources
 
 Assign = Callable[[Snapshot], Assignment]
@@ -179,3 +180,15 @@ def test_the_order_of_the_input_does_not_matter(
     losses = dice.sample(group.losses, len(group.losses))
     shuffled = replace(group, members=dict(members), losses=tuple(losses))
     assert assign(shuffled) == assign(group)
+
+
+@any_assignor
+def test_lost_work_goes_to_who_is_warm_and_not_to_its_worker_that_came_back_cold(
+    assign: Assign,
+) -> None:
+    lost = loss("W3", "B B-0", url="http://w3")
+    cold = member("W9", url="http://w3", metadata=COLD)
+    w1 = member("W1", "A A-0", metadata=WARM)
+    made = assign(snapshot("A A-0 B B-0", w1, cold, losses=(lost,)))
+    assert made.members == {"W1": work("A A-0 B B-0"), "W9": work("")}
+    assert made.parked == {}

@@ -22,6 +22,8 @@ from fairlead.runtime.demo.verdict import judge
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
 
 NAME = "numbers"
+WARM_IN_MS = 8_000
+"""Long before a new engine is warm beside one that works; a test may run on a busy machine."""
 
 
 class Line:
@@ -134,6 +136,34 @@ def test_a_zombie_that_wakes_after_the_takeover_commits_nothing(tmp_path: Path) 
         assert "ends itself" in node.said()
         node.eventually(lambda: node.is_running(NAME), "all tasks run")
         line.finish(node)
+    assert line.wrong() == []
+
+
+@pytest.mark.parametrize(
+    "delay_ms", [300_000, pytest.param(0, marks=pytest.mark.soak)], ids=["parked", "no delay"]
+)
+def test_lost_work_runs_at_a_warm_worker_before_the_engine_of_its_own_one_is_warm_again(
+    tmp_path: Path, delay_ms: int
+) -> None:
+    line = Line(tmp_path, tasks=2)
+    settings = {"scheduled.rebalance.max.delay.ms": str(delay_ms)}
+    with line.flows(tmp_path / "node", workers=2, settings=settings) as node:
+        node.eventually(lambda: _is_shared(node), "both are warm, and run a task each")
+        (lost,) = (each for each in node.held("w1") if each.is_task)
+        at_ms = time.time_ns() // 1_000_000
+        node.hit("worker w1")
+
+        def runs_at_the_other() -> bool:
+            status = node.look().statuses[lost]
+            is_there = status.worker.endswith("/w2") and status.reason == BATCHES_RUN
+            return is_there and status.time_ms > at_ms
+
+        node.eventually(runs_at_the_other, "the lost task runs batches at the warm worker")
+        took_ms = node.group.statuses[lost].time_ms - at_ms
+        node.eventually(lambda: _is_shared(node), "its worker is warm, and has a task again")
+        line.finish(node)
+    print(f"lost work ran again after {took_ms} ms")
+    assert took_ms < WARM_IN_MS
     assert line.wrong() == []
 
 
