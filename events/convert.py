@@ -17,7 +17,6 @@ from .model import (
     MemberState,
     Part,
     Resource,
-    Resources,
     RunState,
     Scope,
     Succession,
@@ -25,7 +24,16 @@ from .model import (
     Token,
     Why,
 )
-from .resource_lists import lift_grants, lift_resources, lower_grants, lower_resources
+from .resource_lists import (
+    by_connector,
+    from_connectors,
+    grants_by_connector,
+    grants_from_connectors,
+    lift_grants,
+    lift_resources,
+    lower_grants,
+    lower_resources,
+)
 
 STATES = {state.value: state for state in MemberState}
 CAUSES = {why.value: why for why in Why}
@@ -73,19 +81,16 @@ def _lift_current(value: wire.CurrentAssignmentWire) -> records.CurrentAssignmen
 
 
 def _lower_current_shard(record: records.CurrentShard) -> wire.CurrentShardWire:
-    assigned, assigned_epochs = lower_grants(record.assigned)
-    pending, pending_epochs = lower_grants(record.pending)
-    return wire.CurrentShardWire(
-        record.member_id, record.number, assigned, pending, assigned_epochs, pending_epochs
-    )
+    assigned, pending = grants_by_connector(record.assigned), grants_by_connector(record.pending)
+    return wire.CurrentShardWire(record.member_id, record.number, assigned, pending)
 
 
 def _lift_current_shard(value: wire.CurrentShardWire) -> records.CurrentShard:
     return records.CurrentShard(
         value.member_id,
         value.number,
-        lift_grants(value.assigned, value.assigned_epochs),
-        lift_grants(value.pending, value.pending_epochs),
+        grants_from_connectors(value.assigned),
+        grants_from_connectors(value.pending),
     )
 
 
@@ -135,39 +140,33 @@ def _lift_member(value: wire.MemberMetadataWire) -> records.MemberMetadata:
 
 def _lower_target(record: records.TargetAssignment) -> wire.TargetAssignmentWire:
     fields = _fields(record)
-    fields["members"] = _lower_shares(record.members)
+    fields["members"] = [
+        wire.ShareWire(member_id, lower_resources(share))
+        for member_id, share in sorted(record.members.items())
+    ]
     fields["unplaceable"] = _lower_reasons(record.unplaceable)
     return wire.TargetAssignmentWire(**fields)
 
 
 def _lift_target(value: wire.TargetAssignmentWire) -> records.TargetAssignment:
     fields = msgspec.structs.asdict(value)
-    fields["members"] = _lift_shares(value.members)
+    fields["members"] = {
+        share.member_id: frozenset(lift_resources(share.resources)) for share in value.members
+    }
     fields["unplaceable"] = _lift_reasons(value.unplaceable)
     return records.TargetAssignment(**fields)
 
 
 def _lower_target_shard(record: records.TargetShard) -> wire.TargetShardWire:
-    return wire.TargetShardWire(
-        record.number, _lower_shares(record.members), _lower_reasons(record.unplaceable)
-    )
+    members = {
+        member_id: by_connector(share) for member_id, share in sorted(record.members.items())
+    }
+    return wire.TargetShardWire(record.number, members, _lower_reasons(record.unplaceable))
 
 
 def _lift_target_shard(value: wire.TargetShardWire) -> records.TargetShard:
-    return records.TargetShard(
-        value.number, _lift_shares(value.members), _lift_reasons(value.unplaceable)
-    )
-
-
-def _lower_shares(shares: Mapping[str, Resources]) -> list[wire.ShareWire]:
-    return [
-        wire.ShareWire(member_id, lower_resources(share))
-        for member_id, share in sorted(shares.items())
-    ]
-
-
-def _lift_shares(values: Iterable[wire.ShareWire]) -> dict[str, Resources]:
-    return {each.member_id: frozenset(lift_resources(each.resources)) for each in values}
+    members = {member_id: from_connectors(share) for member_id, share in value.members.items()}
+    return records.TargetShard(value.number, members, _lift_reasons(value.unplaceable))
 
 
 def _lower_reasons(reasons: Mapping[Resource, str]) -> list[wire.ReasonWire]:
@@ -353,7 +352,7 @@ LOWER: dict[type, Callable[[Any], msgspec.Struct]] = {
     records.Committed: _lower_committed,
     records.TaskProgress: _lower_progress,
     records.ConfiguredShard: lambda record: wire.ConfiguredShardWire(
-        record.number, lower_resources(record.configured)
+        record.number, by_connector(record.configured)
     ),
     records.TargetShard: _lower_target_shard,
     records.CurrentShard: _lower_current_shard,
@@ -380,7 +379,7 @@ LIFT: dict[type, Callable[[Any], records.Record]] = {
     wire.CommittedWire: _lift_committed,
     wire.TaskProgressWire: _lift_progress,
     wire.ConfiguredShardWire: lambda value: records.ConfiguredShard(
-        value.number, frozenset(lift_resources(value.configured))
+        value.number, from_connectors(value.configured)
     ),
     wire.TargetShardWire: _lift_target_shard,
     wire.CurrentShardWire: _lift_current_shard,

@@ -36,7 +36,7 @@ K = TypeVar("K")
 def evolve(group: Group, record: Record, offset: int) -> None:
     """Change the group as the record at this log offset tells."""
     group.end = offset + 1
-    whole = group.shards.take(record)
+    whole = group.log_shards.take(record)
     if type(whole) is CurrentAssignment:
         _step(group, whole, offset)
     elif whole is not None:

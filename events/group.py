@@ -93,7 +93,7 @@ class Group:
     losses: dict[str, Loss] = field(default_factory=dict[str, Loss])
     schedule: ScheduledRebalance = NO_SCHEDULE
 
-    shards: Shards = field(default_factory=Shards)
+    log_shards: Shards = field(default_factory=Shards)
     """The parts in which the log holds the large ones of these facts."""
 
     # Indexes, all derived from the facts above.

@@ -1,7 +1,8 @@
 """Resources as the wire lists them: connectors, then each connector's tasks together."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 
 from . import wire
@@ -57,3 +58,33 @@ def lift_grants(value: wire.ResourceList, epochs: Sequence[int]) -> Grants:
     if len(found) != len(epochs):
         raise ValueError(f"{len(found)} resources with {len(epochs)} grant epochs")
     return dict(zip(found, epochs, strict=True))
+
+
+def by_connector(resources: Iterable[Resource]) -> wire.TasksByConnector:
+    """Return resources as shards list them: shorter, as a log has many of those."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for name, task in resources:
+        found[name].append(task)
+    return {name: sorted(found[name]) for name in sorted(found)}
+
+
+def from_connectors(value: wire.TasksByConnector) -> frozenset[Resource]:
+    """Return the resources that a shard lists."""
+    return frozenset([Resource(name, task) for name, tasks in value.items() for task in tasks])
+
+
+def grants_by_connector(grants: Grants) -> wire.GrantsByConnector:
+    """Return resources with their grant epochs as shards list them."""
+    found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for (name, task), epoch in grants.items():
+        found[name].append((task, epoch))
+    return {name: [*chain.from_iterable(sorted(found[name]))] for name in sorted(found)}
+
+
+def grants_from_connectors(value: wire.GrantsByConnector) -> Grants:
+    """Return what a shard grants; raises ValueError if a resource lacks its epoch."""
+    return {
+        Resource(name, task): epoch
+        for name, numbers in value.items()
+        for task, epoch in zip(numbers[::2], numbers[1::2], strict=True)
+    }

@@ -228,30 +228,34 @@ class GroupDeletionWire(msgspec.Struct):
     actor: str | None = None
 
 
+TasksByConnector = dict[str, list[int]]
+"""By connector: numbers of tasks, -1 for the connector itself."""
+GrantsByConnector = dict[str, list[int]]
+"""By connector: number of a task and grant epoch in turn, the number -1 for the connector."""
+
+
 class ConfiguredShardWire(msgspec.Struct):
     """Key type 27."""
 
     number: int
-    configured: ResourceList
+    configured: TasksByConnector
 
 
 class TargetShardWire(msgspec.Struct):
     """Key type 28."""
 
     number: int
-    members: list[ShareWire]
+    members: dict[str, TasksByConnector]
     unplaceable: list[ReasonWire] = []
 
 
-class CurrentShardWire(msgspec.Struct, gc=False):
-    """Key type 29; the epochs lie in the order of the flattened resources."""
+class CurrentShardWire(msgspec.Struct):
+    """Key type 29."""
 
     member_id: str
     number: int
-    assigned: ResourceList
-    pending: ResourceList
-    assigned_epochs: list[int] = []
-    pending_epochs: list[int] = []
+    assigned: GrantsByConnector
+    pending: GrantsByConnector = {}
 
 
 ScalarWire = str | int | float | bool | None

@@ -70,8 +70,8 @@ class Coordinator:
 
     def write(self, *records: Record, wrote: Assignment | None = None) -> None:
         """Write records, all or none."""
-        for _, parts in lay_out(self.group.shards, records):
-            for part in parts:
+        for whole, parts in lay_out(self.group.log_shards, records):
+            for part in (*parts[:-1], whole):
                 evolve(self.group, part, self.group.end)
         self.witness.see(self.group, records, wrote)
 

@@ -260,14 +260,14 @@ WRITTEN: list[Golden] = [
     Golden(
         records.ConfiguredShard(3, frozenset({A, A0, A1})),
         b"3\0",
-        {"number": 3, "configured": LISTED},
+        {"number": 3, "configured": {"A": [-1, 0, 1]}},
     ),
     Golden(
         records.TargetShard(3, {"W1": frozenset({A, A0, A1})}, {B0: "full"}),
         b"3\0",
         {
             "number": 3,
-            "members": [{"member_id": "W1", "resources": LISTED}],
+            "members": {"W1": {"A": [-1, 0, 1]}},
             "unplaceable": [{"connector": "B", "task": 0, "reason": "full"}],
         },
     ),
@@ -277,10 +277,8 @@ WRITTEN: list[Golden] = [
         {
             "member_id": "W1",
             "number": 3,
-            "assigned": LISTED,
-            "pending": JUST_B0,
-            "assigned_epochs": [5, 4, 3],
-            "pending_epochs": [2],
+            "assigned": {"A": [-1, 5, 0, 4, 1, 3]},
+            "pending": {"B": [0, 2]},
         },
     ),
 ]

@@ -56,7 +56,7 @@ class Witness:
             same(group, fold(group.group_id, tail, group.end))
 
     def _append(self, records: Iterable[Record]) -> None:
-        laid_out = lay_out(self._folded.shards, records)
+        laid_out = lay_out(self._folded.log_shards, records)
         for record in (part for _, parts in laid_out for part in parts):
             kind, version, key, value = encode(record)
             entry = Entry(len(self.entries), kind, version, key, 0, value)

@@ -20,7 +20,7 @@ from ...events.records import (
     Record,
     Tombstone,
 )
-from ...events.shards import lay_out
+from ...events.shards import Laid, lay_out
 from ..errors import SUCCESS, Error
 from ..messages.commands import Command, CommandReply, GroupCommand, Reply, Traffic
 from ..messages.computing import Install, InstallReply
@@ -261,8 +261,8 @@ class Coordinator:
     def _decide(self, command: Command, now: Now) -> Decision:
         """Decide, and change the group by it; raises `UnwritableRecordError`, nothing changed."""
         decision = decide(self.group, self._desk, command, now.wall_ms)
-        laid_out = lay_out(self.group.shards, decision.records)
-        entries = [encode(part) for _, parts in laid_out for part in parts]
+        laid_out = lay_out(self.group.log_shards, decision.records)
+        entries = [encode(part) for laid in laid_out for part in laid.parts]
         if decision.desk.settings is not self._desk.settings:
             self._untold = set(self.group.members)
         self._desk = decision.desk
@@ -309,12 +309,12 @@ class Coordinator:
         self._decide(replace(command, assignment=None, error=error), now)
         return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
 
-    def _write(self, laid_out: Sequence[tuple[Record, Sequence[Record]]], now: Now) -> None:
+    def _write(self, laid_out: Sequence[Laid], now: Now) -> None:
         if self._held:
-            self._stirred.update(affected(self.group, [record for record, _ in laid_out]))
+            self._stirred.update(affected(self.group, [laid.whole for laid in laid_out]))
         for record, parts in laid_out:
             self._history.admit(self.group, record)
-            for part in parts:
+            for part in (*parts[:-1], record):  # the whole one, which its head only names
                 evolve(self.group, part, self.group.end)
             kind = record.kind if isinstance(record, Tombstone) else type(record)
             self._has_new_orders = self._has_new_orders or kind is Operator

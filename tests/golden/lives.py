@@ -254,7 +254,7 @@ def orders(stage: Stage) -> None:
 
 def many(stage: Stage) -> None:
     """More connectors than one record is to name: added, split, deleted, lost, all deleted."""
-    names = [f"c{number}" for number in range(40)]
+    names = [f"c{number}" for number in range(90)]
     for name in names:
         stage.put(name)
     for member_id in ("W1", "W2"):
@@ -270,7 +270,7 @@ def many(stage: Stage) -> None:
     stage.pass_with(SESSION_MS + 5_000, "W2")
     stage.asks(replace(stage.joining("W9"), url="http://W2"))
     stage.settle()
-    for name in names[10:]:
+    for name in names[40:]:
         stage.send(DeleteConnector("connect", name))
     stage.settle()
     stage.passes(1_000)

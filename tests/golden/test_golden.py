@@ -83,7 +83,7 @@ def test_a_golden_log_is_a_legal_history_of_a_group_that_agrees_with_itself(path
     for entry in read_lines(path.with_suffix(".control")):
         record = decode(entry)
         assert record is not None
-        whole = group.shards.take(record)
+        whole = group.log_shards.take(record)
         if whole is not None:
             history.admit(group, whole)
         evolve(group, record, entry.offset)
