@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from ..config.load import Loaded
 
 HIDDEN: Final = "********"
-SECRET: Final = re.compile("password|secret|token|credential|key", re.IGNORECASE)
+SECRET: Final = re.compile(
+    "passw|passphrase|secret|token|credential|key|authoriz|bearer|cookie", re.IGNORECASE
+)
 """What names of settings that are passed on have in them if not every eye may see them."""
 
 
@@ -24,6 +26,7 @@ def config(place: ReadHere) -> None:
 def explain(loaded: "Loaded") -> list[dict[str, str]]:
     """Return one document for each setting, and for each that is passed on to others."""
     from ..config.keys import ASSIGNOR_CONF, KEYS, SPARK_CONF  # noqa: PLC0415
+    from ..config.secrets import passwords_in  # noqa: PLC0415
     from ..config.sources import ASSIGNORS, SPARK  # noqa: PLC0415
 
     apart = {SPARK_CONF, ASSIGNOR_CONF}
@@ -33,7 +36,8 @@ def explain(loaded: "Loaded") -> list[dict[str, str]]:
         (ASSIGNORS, loaded.config.assignor_conf, "Handed to assignors."),
     ):
         for name, value in sorted(given.items()):
-            shown = HIDDEN if SECRET.search(name) else value
+            hidden = SECRET.search(name) or passwords_in(value)
+            shown = HIDDEN if hidden else value
             source = loaded.sources[prefix + name]
             found.append(_passed_on(prefix + name, shown, meaning, source))
     return found

@@ -13,6 +13,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -25,8 +26,18 @@ PREFIX: Final = "${sealed:"
 _SUFFIX: Final = "}"
 _PURPOSE: Final = b"fairlead seal 1"
 _TELLING = re.compile(
-    r"passw|secret|token|credential|(api|access|private|account|encryption)[._-]?key", re.IGNORECASE
+    r"passw|passphrase|\bpwd|secret|token|credential|authoriz|bearer|cookie|\bauth\b|\bsas\b"
+    r"|(api|access|private|account|encryption|shared)[._-]?key",
+    re.IGNORECASE,
 )
+_USER_INFO = re.compile(
+    r"://[^\s:/?#@]*:([^\s/?#]+)@"  # scheme://user:password@host
+    r"|^jdbc:oracle:\w+:[^\s/]*/([^\s@]+)@"  # jdbc:oracle:thin:user/password@host
+)
+_IS_PLACE = re.compile(
+    r"jdbc:|\S+://|(host|hostaddr|dbname|user|service|server)\s*=", re.IGNORECASE
+)
+_PARAMETER = re.compile(r"(?:^|[?&;,\s])([\w.-]+)\s*=\s*([^&;,#\s]+)")
 
 
 class CannotUnseal(Exception):  # noqa: N818  # says what it is about
@@ -46,9 +57,21 @@ def sounds_secret(key: str) -> bool:
     return _TELLING.search(key) is not None
 
 
+def passwords_in(value: str) -> frozenset[str]:
+    """Return the passwords inside a URL or a connection string, but for those it refers to."""
+    if not _IS_PLACE.match(value.strip()):
+        return frozenset()
+    found = {part for pair in _USER_INFO.findall(value) for part in pair}
+    found |= {told for name, told in _PARAMETER.findall(value) if sounds_secret(name)}
+    return frozenset(part for part in found if part and not is_reference(part))
+
+
 def shown(config: Mapping[str, str]) -> dict[str, str]:
-    """Return a config as anybody may see it: without what is sealed in it."""
-    return {key: HIDDEN if is_sealed(value) else value for key, value in config.items()}
+    """Return a config as anybody may see it: without what is sealed in it, or should have been."""
+    return {
+        key: HIDDEN if is_sealed(value) or passwords_in(value) else value
+        for key, value in config.items()
+    }
 
 
 class Opened(NamedTuple):
@@ -109,7 +132,9 @@ class Vault:
         unsealed = {key: self.unseal(connector, value) for key, value in config.items()}
         secrets: dict[str, str] = {}
         resolved = resolve(unsealed, secrets)
-        secrets |= {resolved[key]: HIDDEN for key in config if is_sealed(config[key])}
+        sealed = [resolved[key] for key in config if is_sealed(config[key])]
+        inside = {part for value in sealed for part in passwords_in(value)}
+        secrets |= dict.fromkeys((*sealed, *inside, *map(unquote, inside)), HIDDEN)
         secrets.pop("", None)
         return Opened(resolved, secrets)
 

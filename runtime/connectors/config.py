@@ -109,15 +109,20 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One key of a config with what was given for it and what is wrong with that."""
+    """One key of a config with what was given for it and what is wrong with that.
+
+    `is_secret` hides a value that is not of a kind to be hidden: a URL with a password in it.
+    """
 
     definition: Definition
     value: str | None
     errors: tuple[str, ...] = ()
+    is_secret: bool = False
 
     def to_json(self) -> Mapping[str, Json]:
         """Return Connect's `ConfigInfo`; a password is never shown."""
-        secret = self.definition.kind is Kind.PASSWORD and self.value is not None
+        hidden = self.is_secret or self.definition.kind is Kind.PASSWORD
+        secret = hidden and self.value is not None
         return {
             "definition": self.definition.to_json(),
             "value": {
@@ -159,7 +164,7 @@ class Validation:
         return replace(
             self,
             checked=tuple(
-                Checked(each.definition, each.value, (*each.errors, errors[each.definition.name]))
+                replace(each, errors=(*each.errors, errors[each.definition.name]))
                 if each.definition.name in errors
                 else each
                 for each in self.checked

@@ -33,6 +33,9 @@ from .spi import (
 )
 from .transforms import Sql, select
 
+MOST_TRANSFORMS = 100
+"""How many transforms a pipeline may have: each has keys of its own."""
+
 _EVERYTHING: Share = frozenset(range(BUCKETS))
 
 
@@ -179,7 +182,8 @@ class SparkPipeline(Connector):
 
 
 def _with_transforms(base: ConfigDef, config: Mapping[str, str]) -> ConfigDef:
-    aliases = dict.fromkeys(each.strip() for each in config.get(TRANSFORMS, "").split(","))
+    given = config.get(TRANSFORMS, "").split(",", MOST_TRANSFORMS)[:MOST_TRANSFORMS]
+    aliases = dict.fromkeys(each.strip() for each in given)
     return base.plus(each for alias in aliases if alias for each in keys.transform_keys(alias))
 
 
@@ -192,6 +196,9 @@ def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     aliases = [each.strip() for each in config.get(TRANSFORMS, "").split(",") if each.strip()]
     if len(set(aliases)) < len(aliases):
         complaints[TRANSFORMS] = "a transform is named twice"
+    if len(aliases) > MOST_TRANSFORMS:
+        complaints[TRANSFORMS] = f"{len(aliases)} are given, and at most {MOST_TRANSFORMS} taken"
+        return complaints
     for alias in aliases:
         kind = config.get(keys.transform_key(alias, "type"))
         needed = {"sql": "query", "select": "columns"}.get(kind or "")

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from traceback import format_tb
 from typing import NamedTuple
 
-from ..config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, sounds_secret
+from ..config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
 from ..connectors.common_keys import CONNECTOR_CLASS, NAME
 from ..connectors.config import HIDDEN, Kind, Validation
 from ..connectors.placement_keys import with_placement
@@ -71,20 +71,27 @@ def examine(
         found = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
         raise ApiError(HTTPStatus.BAD_REQUEST, found)
     plain = _opened(vault, config, stored)
-    validation = with_placement(_validate(plugin, plain), plain).strict(plain)
+    validation = with_placement(_validate(plugin, plain), plain)
+    misspelt = validation.misspelt.keys()
+    validation = validation.strict(plain)
     defined = {each.definition.name: each.definition.kind for each in validation.checked}
     secret_keys = frozenset(
         key
         for key in plain
-        if defined.get(key) is Kind.PASSWORD or (key not in defined and sounds_secret(key))
+        if defined.get(key) is Kind.PASSWORD
+        or (key not in defined.keys() - misspelt and sounds_secret(key))
+        or passwords_in(plain[key])
     )
-    flaws = dict(_flaws(plain, secret_keys))
+    flaws = dict(_flaws(plain))
     if outside and not (validation.errors or flaws):
         findings = outside.find(plugin, plain)
         validation = replace(
             validation.plus(findings.errors), warnings=(*validation.warnings, *findings.warnings)
         )
-    validation = _hushed(validation, {plain[key] for key in secret_keys} - {"", HIDDEN})
+    secrets = {plain[key] for key in secret_keys}
+    secrets |= {part for value in secrets for part in passwords_in(value)}
+    validation = _hushed(validation, secrets - {"", HIDDEN})
+    validation = _masked(validation, secret_keys)
     undefined = tuple(f"{key}: {flaws[key]}" for key in flaws if key not in defined)
     return Examined(plain, secret_keys, validation.plus(flaws), undefined)
 
@@ -162,11 +169,11 @@ def _opened(vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]) 
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
 
 
-def _flaws(plain: Mapping[str, str], secret_keys: frozenset[str]) -> Iterator[tuple[str, str]]:
+def _flaws(plain: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for key, value in plain.items():
         if PREFIX in value:
             yield key, f"{PREFIX}...}} is how the cluster stores a secret: give the secret itself"
-        elif value == HIDDEN and key in secret_keys:
+        elif value == HIDDEN:
             yield key, f"{HIDDEN} stands for a value that is kept, and there is none"
 
 
@@ -181,6 +188,14 @@ def _hushed(validation: Validation, secrets: Collection[str]) -> Validation:
     checked = (replace(each, errors=tuple(map(hushed, each.errors))) for each in validation.checked)
     warnings = tuple(map(hushed, validation.warnings))
     return replace(validation, checked=tuple(checked), warnings=warnings)
+
+
+def _masked(validation: Validation, secret_keys: Collection[str]) -> Validation:
+    """Return a validation that shows the value of no secret key, whatever it is defined as."""
+    checked = (
+        replace(each, is_secret=each.definition.name in secret_keys) for each in validation.checked
+    )
+    return replace(validation, checked=tuple(checked))
 
 
 def _validate(plugin: Plugin, plain: Mapping[str, str]) -> Validation:

@@ -82,6 +82,11 @@ class Crew:
 
         self.eventually(answers, "the node is up")
 
+    @property
+    def rest(self) -> str:
+        """Where the REST interface answers."""
+        return self._rest
+
     def join(self, name: str) -> None:
         """Have one more worker run, for as long as its command lives."""
         self._start("worker", name=name)

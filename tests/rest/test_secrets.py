@@ -3,7 +3,7 @@ from rest.conftest import KEY, House
 
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.log.reader import LogReader
-from fairlead.runtime.config.secrets import CannotUnseal, Vault
+from fairlead.runtime.config.secrets import CannotUnseal, Vault, shown
 
 SECRET = "hunter2-hunter2"
 CONFIG = {"connector.class": "Locked", "password": SECRET, "extra.api_key": SECRET, "name": "a"}
@@ -119,3 +119,80 @@ def test_a_task_config_is_written_down_without_what_its_connector_was_shown(
     assert written == {**stored, "task": "0"}
     assert url.startswith("${sealed:")
     assert VAULT.reveal("a", {**written, "url": url}) == task
+
+
+URLS = {
+    "jdbc:postgresql://me:hunter2-x@db/orders": "hunter2-x",
+    "jdbc:postgresql://db/orders?user=me&password=hunter2-x&ssl=true": "hunter2-x",
+    "jdbc:sqlserver://db:1433;user=me;password=hunter2-x;encrypt=true": "hunter2-x",
+    "jdbc:oracle:thin:scott/hunter2-x@//db:1521/orders": "hunter2-x",
+    "https://me:hunter2%40x@host/path?x=1": "hunter2%40x",
+    "mongodb+srv://me:p@ss-hunter2@cluster/db": "p@ss-hunter2",
+    "https://host/path?access_token=hunter2-x#top": "hunter2-x",
+    "amqp://:hunter2-x@host": "hunter2-x",
+    "host=db user=me password=hunter2-x dbname=orders": "hunter2-x",
+}
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_a_password_inside_a_url_is_sealed_and_never_shown(house: House, url: str) -> None:
+    password = URLS[url]
+    client, path = house.client, "/connector-plugins/Locked/config/validate"
+    config = {"connector.class": "Locked", "extra.url": url, "urll": url, "name": "a"}
+    told = [client.put("/connectors/a/config", json=config).text]
+    told += [client.get(f"/connectors/a{each}").text for each in ("", "/config", "/status")]
+    told += [client.put(path, json=config).text, client.put(path, json=config | {"nam": url}).text]
+    assert not any(password in each for each in told)
+    command = house.clerk.sent[-1]
+    assert isinstance(command, PutConnector)
+    assert password not in repr(command)
+    opened, secrets = VAULT.open("a", command.config)
+    assert opened["extra.url"] == url
+    assert password in secrets
+    assert client.get("/connectors/a/config").json()["extra.url"] == "********"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "jdbc:postgresql://db:5432/orders?ssl=true",
+        "jdbc:postgresql://me@db/orders",
+        "jdbc:postgresql://me:${env:PASSWORD}@db/orders?password=${file:/f:k}",
+        "SELECT a FROM input WHERE password = 'x' AND token=3",
+        "/data/in:out@2",
+        "2013-01-01T05:00:00Z",
+        "a://b, c:d@e",
+    ],
+)
+def test_what_holds_no_password_is_shown(house: House, value: str) -> None:
+    config = {"connector.class": "Locked", "extra.url": value, "name": "a"}
+    assert house.client.put("/connectors/a/config", json=config).json()["config"] == config
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "source.option.authorization",
+        "source.option.header.Authorization",
+        "extra.oauth.bearer",
+        "spark.conf.spark.hadoop.fs.s3a.secret.key",
+        "spark.conf.spark.ssl.keyPassword",
+        "spark.conf.fs.azure.account.key.x",
+        "db.pwd",
+        "http.cookie",
+        "my.token",
+        "paswsord",
+        "pasword",
+    ],
+)
+def test_keys_that_sound_secret_are_masked_in_every_reply(house: House, key: str) -> None:
+    client = house.client
+    config = {"connector.class": "Locked", key: SECRET, "name": "a"}
+    replies = [client.put("/connectors/a/config", json=config)]
+    replies += [client.get(f"/connectors/a{each}") for each in ("", "/config", "/status", "/tasks")]
+    replies.append(client.put("/connector-plugins/Locked/config/validate", json=config))
+    assert not any(SECRET in each.text for each in replies)
+
+
+def test_what_was_logged_before_is_masked_too() -> None:
+    assert shown({"url": "jdbc:postgresql://me:hunter2@db/x"}) == {"url": "********"}
