@@ -13,7 +13,13 @@ from ...events.model import CommitId, Manifest, Resource, Token
 from ..spark.failures import failure_text
 from . import sink_marks as marks
 from . import staging
-from .publishing import PartsMissing, parts_of, publish, say_nothing_of_rows
+from .publishing import (
+    PartsMissing,
+    parts_of,
+    publish,
+    publish_what_is_left,
+    say_nothing_of_rows,
+)
 from .sink_marks import Claim, TaskMark
 from .sink_root import OpenRoot, Place, opened, told_by_spark
 from .spark_paths import target
@@ -134,6 +140,7 @@ class FileSink(Sink):
             claim = place.claim
             if claim and claim.is_adopted and claim.writer != manifest.claim:
                 self._warn(f"{missing}; the sink was adopted as it is, so it goes on without them")
+                publish_what_is_left(root.path, manifest, commit_id, rows_of)
                 return
             raise SinkBroken(
                 f"{missing}. Nothing was moved or removed. Bring them back, or, to go on without "

@@ -62,6 +62,19 @@ def publish(
     Raises `PartsMissing` if a file of it is nowhere, `SinkBroken` if one is not what it was, or
     if there is another in its place; then nothing was moved.
     """
+    _publish(root, manifest, commit_id, rows_of, gives_up=False)
+
+
+def publish_what_is_left(
+    root: Path, manifest: Manifest, commit_id: CommitId, rows_of: RowsOf = say_nothing_of_rows
+) -> None:
+    """Put in place what there is of a batch, once somebody has given up the rest."""
+    _publish(root, manifest, commit_id, rows_of, gives_up=True)
+
+
+def _publish(
+    root: Path, manifest: Manifest, commit_id: CommitId, rows_of: RowsOf, *, gives_up: bool
+) -> None:
     if not manifest.files:
         return
     staged = root / manifest.staging
@@ -70,15 +83,15 @@ def publish(
         for file in data_files(staged)
     }
     batch = _Batch(root, manifest, commit_id, rows_of)
-    parts = manifest.parts or batch.unnamed(found)
-    batch.refuse_missing([each for each in parts if each.path not in found])
-    for part in parts:
-        if part.path in found:
-            batch.check_staged(part, found[part.path])
-    for part in parts:
-        if part.path in found:
-            batch.move(part, found[part.path])
-    for home in {(root / each.path).parent for each in parts}:
+    parts = manifest.parts or batch.unnamed(found, gives_up=gives_up)
+    if not gives_up:
+        batch.refuse_missing([each for each in parts if each.path not in found])
+    present = [each for each in parts if each.path in found]
+    for part in present:
+        batch.check_staged(part, found[part.path])
+    for part in present:
+        batch.move(part, found[part.path])
+    for home in filter(Path.is_dir, {(root / each.path).parent for each in parts}):
         sync(home)
     remove_emptied(staged, root)
 
@@ -130,7 +143,7 @@ class _Batch:
         except FileNotFoundError:
             self.refuse_missing([part])
 
-    def unnamed(self, staged: dict[str, Path]) -> Sequence[Part]:
+    def unnamed(self, staged: dict[str, Path], *, gives_up: bool) -> Sequence[Part]:
         """Return the files of a batch that was committed before manifests named them."""
         prefix = batch_prefix(self._commit_id)
         sizes = {path: _size(file) for path, file in staged.items()}
@@ -139,11 +152,11 @@ class _Batch:
             if not path.is_relative_to(STAGING) and sizes.get(str(path), -1) < 0:
                 sizes[str(path)] = _size(file)
         parts = [Part(path, size) for path, size in sizes.items()]
-        manifest = self._manifest
-        if len(parts) != manifest.files or sum(each.bytes for each in parts) != manifest.bytes:
+        manifest, size = self._manifest, sum(each.bytes for each in parts)
+        if not gives_up and (len(parts), size) != (manifest.files, manifest.bytes):
             raise PartsMissing(
                 f"{self._told}: of its {manifest.files} files with {manifest.bytes} bytes there "
-                f"are {len(parts)} with {sum(each.bytes for each in parts)}, staged in "
+                f"are {len(parts)} with {size}, staged in "
                 f"{manifest.root}/{manifest.staging} or in place as {prefix}*"
             )
         return parts

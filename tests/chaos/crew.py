@@ -51,6 +51,7 @@ class Crew:
     folder: Path
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    patience_s: float = PATIENCE_S
     group: Group = field(default_factory=lambda: Group(GROUP))
     moves: Moves = field(default_factory=Moves)
     statuses: list[TaskStatus] = field(default_factory=list[TaskStatus])
@@ -102,6 +103,17 @@ class Crew:
         self._logs.clear()
         for name in [*reversed(self._commands)]:
             assert self._end(name) == 0, self.said()
+
+    def crash(self) -> None:
+        """End every command without any goodbye, and what it started with it."""
+        self.kill()
+        self._logs.clear()
+        self._commands.clear()
+
+    @property
+    def up_pid(self) -> int:
+        """The process of `up`."""
+        return self._commands["up"].pid
 
     def put(self, connector: str, config: Mapping[str, str]) -> None:
         """Create a connector, or change its config."""
@@ -254,8 +266,9 @@ class Crew:
         files = [*self.folder.glob("*.log"), *(self.data_dir / "logs").glob("actors.log*")]
         return "\n".join(f"== {path.name}\n{path.read_text()[-6000:]}" for path in sorted(files))
 
-    def eventually(self, holds: Callable[[], bool], what: str, seconds: float = PATIENCE_S) -> None:
+    def eventually(self, holds: Callable[[], bool], what: str, seconds: float = 0) -> None:
         """Wait until something holds; fails the test if it does not come to hold."""
+        seconds = seconds or self.patience_s
         deadline = time.monotonic() + seconds
         while not holds():
             if time.monotonic() > deadline:

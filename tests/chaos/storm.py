@@ -60,13 +60,15 @@ class Pipelines:
 class Storm:
     """One event after the other, each followed by a pause in which everything runs again."""
 
+    longest_s = LONGEST_S
+
     def __init__(self, crew: Crew, pipelines: Pipelines, dice: random.Random) -> None:
         self.crew = crew
         self.happened: Counter[str] = Counter()
         self.story: list[str] = []
         self._pipelines = pipelines
         self._dice = dice
-        self._guests: list[str] = []
+        self.guests: list[str] = []
         self._names = 0
         self.events: Mapping[str, Callable[[], str]] = {
             "join": self.join,
@@ -87,7 +89,7 @@ class Storm:
             return
         self.happened[name] += 1
         if patient := self._dice.random() < 0.7:
-            self.crew.eventually(self._runs, f"all runs again after {name} {what}", LONGEST_S)
+            self.crew.eventually(self._runs, f"all runs again after {name} {what}", self.longest_s)
         else:
             time.sleep(self._dice.uniform(0, 1))
         took = time.monotonic() - began
@@ -112,14 +114,14 @@ class Storm:
         name = f"guest{self._names}"
         self.crew.join(name)
         self.crew.pid(f"worker {name}")
-        self._guests.append(name)
+        self.guests.append(name)
         return name
 
     def leave(self) -> str:
         """A worker that joined leaves in good order."""
-        if not self._guests:
+        if not self.guests:
             self.join()
-        name = self._guests.pop(0)
+        name = self.guests.pop(0)
         self.crew.eventually(lambda: bool(self.crew.members(name)), f"{name} is a member")
         self.crew.leave(name)
         return name

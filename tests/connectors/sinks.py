@@ -254,7 +254,7 @@ class Mount:
 
     def __init__(self, place: Path) -> None:
         self.folder, self.point = place / "disk", place / "mnt"
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)
         self.point.mkdir()
         self.is_there = False
 

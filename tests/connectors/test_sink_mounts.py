@@ -10,12 +10,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from connectors.sinks import Flow, Mount, claimed, published, staged
+from connectors.sinks import TASK, Flow, Mount, claimed, published, staged
 from tasks.book import Book
+from tasks.numbers import Reports
 
-from fairlead.events.model import RunState
+from fairlead.events.model import Resource, RunState, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.connectors.plugins import find_plugins
+from fairlead.runtime.spark.embedded import Embedded
+from fairlead.runtime.tasks.reports import TaskConfigsChanged
+from fairlead.runtime.tasks.runner import Runner
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 CLUSTER = Book.cluster_id
 LAST = 300
 
@@ -105,6 +110,46 @@ def test_a_full_disk_is_named_and_waited_for(small_disk: Path) -> None:
         flow.finished()
     assert published(root) == list(range(30))
     assert staged(root) == []
+
+
+@pytest.mark.spark
+def test_spark_writes_nothing_beneath_an_absent_mount_and_waits_for_room_on_a_full_disk(
+    small_disk: Path,
+    tmp_path: Path,
+    folders: dict[str, str],
+    spark_engine: Embedded,
+    book: Book,
+) -> None:
+    mount = Mount(tmp_path)
+    mount.attach()
+    rows = "".join(f"{number},{random.Random(number).random()}\n" for number in range(2000))
+    config = folders | {
+        "source.format": "csv",
+        "source.schema": "n INT, x DOUBLE",
+        "sink.format": "parquet",
+        "sink.path": str(mount.point / "out"),
+    }
+    reports = Reports()
+    runner = Runner(spark_engine, book, find_plugins(), reports)
+    token = Token(1, 0)
+    runner.start(Launch(Resource("c"), token, config, config))
+    made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
+    assert isinstance(made, TaskConfigsChanged)
+    ballast = fill(small_disk)
+    (tmp_path / "in" / "a.csv").write_text(f"n,x\n{rows}")
+    runner.start(Launch(TASK, token, config, made.configs[0]))
+    try:
+        reports.wait(lambda each: "no space left on the disk of" in getattr(each, "reason", ""))
+        mount.detach()
+        reports.wait(lambda each: f"{mount.point / 'out'} is gone" in getattr(each, "reason", ""))
+        assert mount.beneath == []
+        mount.attach()
+        ballast.unlink()
+        assert reports.wait_batches(1)[0].rows_out == 2000
+    finally:
+        assert runner.close(60) == frozenset()
+        mount.detach()
+    assert len(published(small_disk / "out")) == 2000
 
 
 def test_a_disk_that_becomes_read_only_is_waited_for(small_disk: Path) -> None:

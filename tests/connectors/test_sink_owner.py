@@ -200,6 +200,18 @@ def test_rows_that_are_lost_for_good_are_given_up_by_adopting(root: Path) -> Non
     assert ["goes on without them" in each and "2 rows" in each for each in told] == [True]
 
 
+def test_of_a_batch_that_is_given_up_what_is_left_is_published(root: Path) -> None:
+    config, log = claimed(root), Log()
+    sink = sink_of(config)
+    begin(sink, log)
+    commit(sink, log, [1, 2, 3])
+    sorted(staged(root))[0].unlink()
+    with pytest.raises(SinkBroken):
+        publish(sink, log)
+    begin(sink_of(adopted(root, config)), log, SECOND)
+    assert (published(root), staged(root)) == ([2, 3], [])
+
+
 def test_a_sink_path_that_changed_is_claimed_anew_and_what_is_left_goes_to_the_old_one(
     root: Path, tmp_path: Path
 ) -> None:
