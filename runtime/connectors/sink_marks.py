@@ -132,10 +132,11 @@ def read_mark(root: Path, task: Resource) -> TaskMark | None:
 
 
 def write_mark(root: Path, task: Resource, mark: TaskMark) -> None:
-    """Write a task's mark, durably, or not at all."""
+    """Write a task's mark; a crash may leave the one before it, never half of one."""
     published = (*mark.published[0], mark.published[1]) if mark.published else None
     fields = {"claim": mark.claim, "token": mark.token, "process": mark.process}
-    _write(_path(root, task), {**fields, "published": published})
+    path = _path(root, task)
+    _prepared(path, {**fields, "published": published}).replace(path)
 
 
 def _path(root: Path, resource: Resource) -> Path:
