@@ -14,6 +14,8 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..events.epochs import epoch_warning
+from ..events.group import Group
 from ..events.log.errors import LogError
 from ..events.log.writer import GroupLog
 from ..events.restore import restore
@@ -80,6 +82,7 @@ class GroupActor(Actor):
         self._coordinator: Coordinator | None = None
         self._queue: list[tuple[Asking, Address]] = []
         self._offsets_low = 0
+        self._has_warned = False
 
     def receive(self, message: object, sender: Address) -> None:
         """Open the group, or queue what is asked of it."""
@@ -107,6 +110,7 @@ class GroupActor(Actor):
         if isinstance(payload, Tick):
             self.wake_after(TICK_SECONDS, Tick())
             self._coordinator.pass_time(now)
+            self._warn_of_epochs(self._coordinator.group)
         self._coordinator.settle(now)
         self._write(self._coordinator, now)
         self._speak(self._coordinator)
@@ -174,6 +178,12 @@ class GroupActor(Actor):
         if coordinator.entries:
             self._control.append(self._control.end, coordinator.entries, now.wall_ms)
             coordinator.entries.clear()
+
+    def _warn_of_epochs(self, group: Group) -> None:
+        """Say once in each process that the group has counted far."""
+        if not self._has_warned and (warning := epoch_warning(group.group_epoch)):
+            self._has_warned = True
+            LOGGER.warning("group %s is at %s", group.group_id, warning)
 
     def _trim(self) -> None:
         keep_from = self._offsets.end - OFFSETS_KEPT

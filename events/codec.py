@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from . import convert, records, wire
+from .epochs import ANOTHER_GROUP, LARGEST_EPOCH
 from .keys import Key, commit_key, offset_key, operator_key, pack_key, unpack_key
 from .log.frame import Entry, NewEntry
 from .records import Record, Tombstone
@@ -70,6 +71,11 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def encode(record: Record) -> NewEntry:
     """Return the record as an entry of the current version; raises `UnwritableRecordError`."""
+    if isinstance(record, records.GroupMetadata) and record.group_epoch > LARGEST_EPOCH:
+        raise UnwritableRecordError(
+            f"the group epoch is {LARGEST_EPOCH}, the last that a log holds: nothing was changed;"
+            f" {ANOTHER_GROUP}"
+        )
     try:
         return _encoded(record)
     except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError) as error:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..events.codec import decode
+from ..events.epochs import epoch_warning
 from ..events.keys import pack_key
 from ..events.log.frame import Entry
 from ..events.log.reader import LogReader
@@ -40,6 +41,11 @@ class Explanation:
         return phases_of(self.chapter, self.detection, self.handovers)
 
     @property
+    def warning(self) -> str:
+        """What people should know of a group that has counted as far as this epoch, or nothing."""
+        return epoch_warning(self.chapter.group_epoch)
+
+    @property
     def total_ms(self) -> int | None:
         """From its cause until everything ran again and every member was there.
 
@@ -65,6 +71,7 @@ class Explanation:
             "total_ms": self.total_ms,
             "phases": [each.to_json() for each in self.phases],
             "handovers": [each.to_json() for each in self.handovers],
+            **({"warning": self.warning} if self.warning else {}),
         }
 
 

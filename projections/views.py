@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..events.abilities import abilities, said_for
+from ..events.epochs import epoch_warning
 from ..events.group import Group, Member
 from ..events.model import Cause, Grants, Resource, Resources, RunState
 from ..events.records import GroupMetadata, Loss, Operator
@@ -153,7 +154,14 @@ def group_summary(group: Group) -> Document:
         "configured": len(group.configured),
         "assigned": len(assigned(group)),
         "assignor_error": group.target.error,
+        **_warning(group),
     }
+
+
+def _warning(group: Group) -> Document:
+    """Return what people should know of the group; a group of which there is nothing has no key."""
+    warning = epoch_warning(group.group_epoch)
+    return {"warning": warning} if warning else {}
 
 
 def group_view(group: Group) -> Document:
@@ -180,6 +188,7 @@ def group_view(group: Group) -> Document:
         "placements": [placement(each) for _, each in sorted(group.resource_orders.items())],
         "log_end": group.end,
         "unknown_records": group.unknown_records,
+        **_warning(group),
     }
 
 

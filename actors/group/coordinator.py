@@ -5,6 +5,7 @@ it led to; nothing of it may be said before the records are durable: `offset_ent
 `entries` are to be appended, then `outbox` may go out.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -57,6 +58,7 @@ from .work.commit import commit_offsets
 from .work.ledger import OffsetLedger
 
 Address = Any
+LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +207,13 @@ class Coordinator:
     def pass_time(self, now: Now) -> None:
         """Do what is due by now."""
         while self._to_free:
-            self._decide(FreeSeat(self._to_free.pop().member_id), now)
+            self._decide_due(FreeSeat(self._to_free.pop().member_id), now)
         for command in self._deadlines.due(self._gate, now.steady_ms):
-            self._decide(command, now)
+            self._decide_due(command, now)
         for removal in [*removed_by_now(self.group, now.wall_ms)]:
-            self._decide(removal, now)
+            self._decide_due(removal, now)
         for alarm in self._watch.due(now.steady_ms):
-            self._decide(alarm, now)
+            self._decide_due(alarm, now)
         self._pass_wall_time(now)
         for member_id in self._holds.due(now.steady_ms):
             if asked := self._held.pop(member_id, None):
@@ -222,17 +224,27 @@ class Coordinator:
         group = self.group
         deadline_ms = group.next_deadline_ms
         if deadline_ms is not None and deadline_ms <= now.wall_ms:
-            self._decide(ReleaseParked(), now)
+            self._decide_due(ReleaseParked(), now)
         if is_next_move_due(group.schedule, now.wall_ms):
-            self._decide(ContinueMoves(), now)
+            self._decide_due(ContinueMoves(), now)
         self._see_promises(now)
         for due in self._parking.due(now.steady_ms):
-            self._decide(due, now)
+            self._decide_due(due, now)
         if is_retry_due(group, self._desk.settings, now.wall_ms):
-            self._decide(RetryAssignor(), now)
+            self._decide_due(RetryAssignor(), now)
         for name in [each.connector for each in group.connectors.values() if each.deleting]:
             if not self._ledger.has_unpublished(name):
-                self._decide(FinishDeletion(name), now)
+                self._decide_due(FinishDeletion(name), now)
+
+    def _decide_due(self, command: Command, now: Now) -> None:
+        """Decide what nobody waits for; what the log could not hold is told in its process's log.
+
+        That is so for a bump once epochs are spent. Nothing is changed, so that the group goes on.
+        """
+        try:
+            self._decide(command, now)
+        except UnwritableRecordError as error:
+            LOGGER.critical("%s is not carried out: %s", type(command).__name__, error)
 
     def _see_promises(self, now: Now) -> None:
         self._parking.see(self.group, now.wall_ms, now.steady_ms)

@@ -101,6 +101,7 @@ def _facts(found: Document) -> Iterator[tuple[str, str]]:
     yield "Cause", _cause(found)
     yield "Changed", text(found, "changed")
     yield "Asked by", text(found, "actor")
+    yield "Warning", text(found, "warning")
     for each in documents(inner(found, "attempts")):
         failed = text(each, "error").strip().partition("\n")[0]
         yield "Failed", f"{moment(inner(each, 'time_ms'))}: {failed}"

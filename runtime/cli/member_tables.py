@@ -72,6 +72,7 @@ def group(found: object) -> list[Section]:
         ("More moves", moment(inner(found, "next_moves_at_ms"))),
         ("Log end", text(found, "log_end")),
         ("Unknown records", text(found, "unknown_records").removeprefix("0")),
+        ("Warning", text(found, "warning")),
     )
     settings = document(inner(found, "config"))
     sections: list[Section] = [Facts(facts)]

@@ -80,7 +80,13 @@ def groups(found: object) -> list[Section]:
         for each in listed(found, "groups")
     ]
     columns = ("GROUP", "STATE", "EPOCH", "ASSIGNMENT", "MEMBERS", "CONNECTORS", "ASSIGNED")
-    return [Table(columns, rows, "no groups")]
+    warned = [
+        (text(each, "group_id"), text(each, "warning"))
+        for each in listed(found, "groups")
+        if text(each, "warning")
+    ]
+    warnings = [Table(("GROUP", "WARNING"), warned, title="Warnings")] if warned else []
+    return [Table(columns, rows, "no groups"), *warnings]
 
 
 def plugins(found: object) -> list[Section]:

@@ -10,6 +10,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ...events.codec import CodecError
+from ...events.epochs import epoch_warning
+from ...events.log.errors import LogError
 from ...projections.metrics import Beats
 from .errors import Unanswered
 from .service import Served, Service
@@ -37,6 +40,8 @@ async def get_health(service: Served) -> JSONResponse:
     if where.address is None:
         return _unwell(f"group {service.group_id} is not served yet, or being restarted")
     message = f"group {service.group_id} takes commands"
+    if warning := await run_in_threadpool(_warning, service):
+        message = f"{message}; {warning}"
     return JSONResponse({"status": "healthy", "message": message})
 
 
@@ -54,6 +59,13 @@ def _measured(service: Service, accept: str, beats: Mapping[str, Beats]) -> Resp
     with service.logs.measuring() as groups:
         text, content_type = service.exposition.write(accept, groups, beats)
     return Response(text, media_type=content_type)
+
+
+def _warning(service: Service) -> str:
+    """Return what is to be known of the group though it is well, or nothing."""
+    with suppress(LogError, CodecError), service.logs.reading(service.group_id) as logs:
+        return epoch_warning(logs.group.group_epoch)
+    return ""
 
 
 def _unwell(message: str) -> JSONResponse:

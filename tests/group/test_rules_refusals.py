@@ -39,7 +39,7 @@ HEARTBEATS: dict[str, tuple[Heartbeat, Error, str]] = {
     "flawed": (
         replace(BEAT, member_epoch=-3),
         Error.INVALID_REQUEST,
-        "MemberEpoch is -3: it must be from -2 to 2147483647; nothing was changed",
+        "MemberEpoch is -3: it must be from -2 to 9223372036854775807; nothing was changed",
     ),
     "stranger": (
         replace(BEAT, member_id="W9"),

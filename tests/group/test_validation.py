@@ -61,7 +61,7 @@ INVALID = {
     "task-above-int32": replace(BEAT, member_epoch=1, owned=(A0._replace(task=1 << 31),)),
     "connector-without-name": replace(BEAT, member_epoch=1, owned=(A0._replace(connector=""),)),
     "owned-twice": replace(BEAT, member_epoch=1, owned=(A0, A0)),
-    "epoch-above-int32": replace(BEAT, member_epoch=1 << 31),
+    "epoch-above-int64": replace(BEAT, member_epoch=1 << 63),
     "timeout-0-of-a-member": replace(BEAT, member_epoch=1, rebalance_timeout_ms=0),
     "timeout-below-minus-1-of-a-member": replace(BEAT, member_epoch=1, rebalance_timeout_ms=-2),
     "timeout-0-in-a-repeated-join": replace(FIRST, rebalance_timeout_ms=0),

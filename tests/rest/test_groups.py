@@ -6,6 +6,7 @@ from rest.conftest import House, service_over
 from rest.scribe import scribe
 
 from fairlead.events.codec import encode
+from fairlead.events.epochs import MANY_EPOCHS, epoch_warning
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
@@ -189,6 +190,19 @@ def test_health_says_whether_commands_are_taken(house: House) -> None:
         "error_code": 503,
         "message": "group connect is not served yet, or being restarted",
     }
+
+
+def test_health_and_groups_warn_of_a_group_that_has_counted_far(house: House) -> None:
+    far = GroupMetadata(MANY_EPOCHS, Cause(Why.MEMBER_JOINED, "w1"), 0)
+    house.scribe.ask("append", encode(far))
+    warning = epoch_warning(MANY_EPOCHS)
+    health = house.client.get("/health").json()
+    assert health == {
+        "status": "healthy",
+        "message": f"group connect takes commands; {warning}",
+    }
+    (told,) = house.client.get("/groups").json()
+    assert told["warning"] == house.client.get("/groups/connect").json()["warning"] == warning
 
 
 def test_the_root_is_that_of_connect(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from ....events.epochs import LARGEST_EPOCH
 from ....events.model import CONNECTOR, Assignor, Resource
 from ....events.records import MemberMetadata
 from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
@@ -73,8 +74,8 @@ def _flaw_in_ids(request: Heartbeat) -> str:
     epoch, instance_id = request.member_epoch, request.instance_id
     if not request.group_id:
         return "GroupId is empty: name the group"
-    if not TEMPORARY_LEAVE_EPOCH <= epoch <= LARGEST_NUMBER:
-        return f"MemberEpoch is {shown(epoch)}: it must be from -2 to {LARGEST_NUMBER}"
+    if not TEMPORARY_LEAVE_EPOCH <= epoch <= LARGEST_EPOCH:
+        return f"MemberEpoch is {shown(epoch)}: it must be from -2 to {LARGEST_EPOCH}"
     if not request.member_id and epoch != JOIN_EPOCH:
         return "MemberId is empty: only a join (epoch 0) may leave it out"
     if instance_id == "" or request.rack == "":
