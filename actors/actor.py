@@ -290,6 +290,28 @@ class Line:
         self._context.exit_context()
 
 
+class Question:
+    """A message under way to an actor: whoever asked need not wait for the answer."""
+
+    def __init__(self, base: Outside, actor: Address, message: object) -> None:
+        self._context = base.external_clone()
+        self._sent = self._context.begin(actor, message)
+
+    def answer(self, seconds: float) -> object | None:
+        """Wait for the answer, for some seconds at most; None if there is none yet."""
+        answer: object | None = self._context.listen(timedelta(seconds=seconds))
+        return answer
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the message was given up: nobody is there, or nobody acknowledged it."""
+        return bool(self._sent.failed)
+
+    def close(self) -> None:
+        """Wait no more."""
+        self._context.exit_context()
+
+
 class System:
     """An actor system as seen from outside it; any thread may use it, one at a time."""
 
@@ -337,10 +359,28 @@ class System:
             line.close()
 
     def named(self, name: str) -> Address | None:
-        """Return the address of the actor created from outside under a name, or None."""
+        """Return the address of the actor created from outside under a name, or None.
+
+        Raises `UnreachableError` if the admin does not answer.
+        """
         with self.private() as line:
             answer = line.ask(self._base.adminAddr, WhoIs(name), ADMIN_SECONDS)
-        return answer.address if isinstance(answer, Named) else None
+        if not isinstance(answer, Named):
+            raise UnreachableError("the actor system does not answer at this moment: try again")
+        return answer.address
+
+    def begin(self, actor: Address, message: object) -> Question:
+        """Send a message, and return what will have the answer."""
+        return Question(self._base, actor, message)
+
+    def ping(self) -> Question:
+        """Ask the admin whether it is there."""
+        return Question(self._base, self._base.adminAddr, WhoIs(""))
+
+    @property
+    def admin_pid(self) -> int | None:
+        """The process id of the admin, where it is a child of this process."""
+        return None if self._admin is None else self._admin.pid
 
     def alive(self) -> bool:
         """Return whether the admin answers."""
@@ -363,12 +403,27 @@ class System:
             self._line.close()
         self._base.transport.close()
 
+    def kill(self) -> None:
+        """Kill the admin and all of its processes, hung or not, and close.
+
+        Only the process that started the system can; it returns when they are gone.
+        """
+        family = _family(self._admin)
+        self.close()
+        if self._admin is not None:
+            self._admin.kill()
+            self._admin.join()
+        _see_off(family)
+
     def shutdown(self) -> None:
         """Stop every actor and the admin, and close.
 
         In the process that started the system this returns when all of its processes are gone;
         those that do not end in time are killed.
         """
+        if self._admin is not None and not self.alive():
+            self.kill()
+            return
         family = _family(self._admin)
         self._base.shutdown()
         self.close()

@@ -58,6 +58,16 @@ class GroupOpened:
 
 
 @dataclass(frozen=True, slots=True)
+class Ping:
+    """To the group: say that you are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """From the group: its process takes what comes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Flush:
     """The queue is to be decided."""
 
@@ -88,6 +98,8 @@ class GroupActor(Actor):
         """Open the group, or queue what is asked of it."""
         if isinstance(message, OpenGroup):
             self._open(message, sender)
+        elif isinstance(message, Ping):
+            self.send(sender, Pong())
         elif self._coordinator is None:
             self.send(sender, Failure("the group is not open yet: ask again"))
         elif isinstance(message, DescribeTraffic):

@@ -386,6 +386,10 @@ class Manager(multiprocCommon.MultiProcManager):
 class Context(BaseContext):
     """One endpoint of a process that is no actor."""
 
+    def begin(self, to: Any, message: object) -> Any:
+        """Begin to send a message, and return what knows whether that failed."""
+        return self._tx_to_actor(to, message)
+
     def tell(self, to: Any, message: object) -> None:
         """Send a message and wait for its arrival; stock returns whether it arrives or not."""
         sent = self._tx_to_actor(to, message)

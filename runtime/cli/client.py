@@ -25,7 +25,11 @@ SNIPPET_CHARACTERS: Final = 120
 
 
 class Refused(Failed):
-    """The cluster answered with an error; the text is its own."""
+    """The cluster answered with an error; the text is its own, and `found` all that it said."""
+
+    def __init__(self, text: str, found: object = None) -> None:
+        super().__init__(text)
+        self.found = found
 
 
 class Expected(NamedTuple):
@@ -133,7 +137,7 @@ class Client:
         if answer.is_success:
             return found
         message = text(found, "message") or f"HTTP {answer.status_code}, without a message"
-        raise Refused(f"{message} (HTTP {answer.status_code})")
+        raise Refused(f"{message} (HTTP {answer.status_code})", found)
 
 
 def client_of(place: There) -> Client:

@@ -95,7 +95,7 @@ def _health(client: Client) -> object:
     try:
         return client.get("health")
     except Refused as unwell:  # it says so with an error's status
-        return {"status": "unhealthy", "message": str(unwell)}
+        return {"status": text(unwell.found, "status") or "unhealthy", "message": str(unwell)}
 
 
 def _condition(found: Document) -> Document:

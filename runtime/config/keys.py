@@ -57,6 +57,7 @@ from .kinds import (
     parse_listener,
 )
 
+SHORTEST_ANSWER_MS: Final = 1_000
 SPARK_CONF: Final = "spark.conf"
 ASSIGNOR_CONF: Final = "assignor.conf"
 ASSIGNOR: Final = "assignor."
@@ -221,6 +222,13 @@ class Config(BaseModel):
     worker_restart_backoff_max_ms: Annotated[
         Milliseconds,
         Field(description="What that pause doubles up to while the worker goes on dying."),
+    ] = 30_000
+    process_answer_timeout_ms: Annotated[
+        Milliseconds,
+        Field(
+            description="How long the processes that lead a node (actor system, supervisor, group)"
+            " may be silent before they are killed and started anew."
+        ),
     ] = 30_000
     actor_port: Annotated[
         Port, Field(description="The port, on loopback, of the actor system. 0: a free one.")
@@ -408,6 +416,13 @@ def _contradictions(config: Config) -> Iterator[Contradiction]:
             ("listeners", "actor.port"),
             f"listeners and actor.port name the same port, {config.actor_port}: the REST interface"
             " and the actors need one each",
+        )
+    if config.process_answer_timeout_ms < SHORTEST_ANSWER_MS:
+        yield Contradiction(
+            ("process.answer.timeout.ms",),
+            f"process.answer.timeout.ms = {config.process_answer_timeout_ms} is too short: a busy"
+            " machine would have all processes killed, so it must be at least"
+            f" {SHORTEST_ANSWER_MS}",
         )
     if config.worker_restart_backoff_max_ms < config.worker_restart_backoff_ms:
         yield Contradiction(

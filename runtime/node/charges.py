@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ...actors.actor import Address
 from .processes import NodeProcess
+from .silence import GroupCare
 from .spec import ProcessView, Traits
 
 HEALTHY_SECONDS = 60.0
@@ -34,6 +35,8 @@ class Charge:
     """Why this process of it is being ended, if it is: else it ends by itself."""
     kill_at: float | None = None
     """When it is to be killed, if it has not ended by then."""
+    care: GroupCare | None = None
+    """What is known of the silence of its process; a group has one."""
 
     def starts(self, address: Address, now: float) -> None:
         """Take note of its next process."""
@@ -64,6 +67,14 @@ class Charge:
     def view(self, url: str) -> ProcessView:
         """Return what others are told of it."""
         member_id = self.process.member_id if self.process else ""
+        silent_ms = 0 if self.care is None else round(self.care.silence.seconds * 1000)
         return ProcessView(
-            self.name, self.pid, url, self.state, self.restarts, self.detail, member_id
+            self.name,
+            self.pid,
+            url,
+            self.state,
+            self.restarts,
+            self.detail,
+            member_id,
+            silent_ms,
         )

@@ -5,13 +5,16 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 
 from ...actors.actor import Address, System, UnreachableError, connect
 from ...actors.ports import PortTakenError, check_free
+from ...events.log.owner import Owner, is_alive, kill
 from ..config.keys import Config
 from ..spark.settings import SQL_MEANINGS
 from .launcher import HOST, Launcher, NodeFailedError, free_port
+from .processes import ProcessFiles
 from .run_folder import NodeRunsError, NoNodeError, RunFolder
 from .spec import (
     AddWorker,
@@ -25,12 +28,12 @@ from .spec import (
     Traits,
     WorkerAdded,
 )
+from .supervisor import SUPERVISOR
 
 OK, FAILED, UNREACHABLE = 0, 1, 3
 DOWN_SECONDS = 60.0
 WATCH_SECONDS = 0.5
 ANSWER_SECONDS = 10.0
-SUPERVISOR = "supervisor"
 
 
 def node_spec(config: Config, rest_port: int) -> NodeSpec:
@@ -50,6 +53,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             config.task_shutdown_graceful_timeout_ms,
         ),
         backoff_ms=config.worker_restart_backoff_ms,
+        answer_timeout_ms=config.process_answer_timeout_ms,
         backoff_max_ms=config.worker_restart_backoff_max_ms,
         server_assignor=config.group_remote_assignor or None,
         instance=config.group_instance_id,
@@ -70,6 +74,7 @@ def up(config: Config) -> int:
         _say(f"not started: {error}")
         return FAILED
     try:
+        ProcessFiles(folder.path).end_all()
         _check_ports(config)
         return _run(config, folder)
     except PortTakenError as error:
@@ -139,19 +144,51 @@ def rest_command(config: Config, url: str) -> Sequence[str]:
 
 def down(config: Config) -> int:
     """End the node of this data folder in good order; return the exit code."""
+    folder = RunFolder(config.data_path)
     try:
-        node = RunFolder(config.data_path).node()
+        node = folder.node()
     except NoNodeError as error:
-        _say(str(error))
-        return UNREACHABLE
-    os.kill(node.pid, signal.SIGTERM)
-    deadline = time.monotonic() + DOWN_SECONDS
-    while node.is_alive():
-        if time.monotonic() > deadline:
-            _say(f"the node (pid {node.pid}) did not end within {DOWN_SECONDS:.0f} s")
-            return FAILED
-        time.sleep(0.05)
+        return _end_remains(folder, str(error))
+    has_ended = _end_node(node.process)
+    left = ProcessFiles(folder.path).end_all()
+    if not has_ended:
+        _say(f"the node (pid {node.pid}) did not end within {DOWN_SECONDS:.0f} s, and was killed")
+    if left:
+        _say(f"ended as well: {', '.join(map(str, left))}")
     _say("the node is down")
+    return OK
+
+
+def _end_node(process: Owner) -> bool:
+    """Have a node's first process end, stopped or not; return False if it had to be killed."""
+    for number in (signal.SIGTERM, signal.SIGCONT):
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, number)
+    deadline = time.monotonic() + DOWN_SECONDS
+    while is_alive(process):
+        if time.monotonic() > deadline:
+            kill(process)
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _end_remains(folder: RunFolder, why: str) -> int:
+    """End what a node left behind whose first process is gone; return the exit code."""
+    files = ProcessFiles(folder.path)
+    if not any(each.is_alive for each in files.read()):
+        _say(why)
+        return UNREACHABLE
+    try:
+        folder.claim()
+    except NodeRunsError:
+        _say(f"a node is just starting on {folder.path.parent}: try again")
+        return FAILED
+    try:
+        left = files.end_all()
+    finally:
+        folder.release()
+    _say(f"the node's first process was gone; ended what it left: {', '.join(map(str, left))}")
     return OK
 
 

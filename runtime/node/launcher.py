@@ -1,34 +1,48 @@
 """The first process of a node: it starts the others, watches over them, and ends them.
 
 It opens nothing before the actor system is there, since the actors are its forks. All that
-it starts dies with it, even if it is killed.
+it starts dies with it, even if it is killed. It waits for nobody for long, as signals have to
+be heard: whoever does not answer is asked again, and is killed and started anew once it has
+been silent for too long.
 """
 
 import logging
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Final
 from urllib.parse import urlsplit
 
-from ...actors.actor import Address, CannotStartError, Door, System, UnreachableError, start_system
+from ...actors.actor import (
+    Address,
+    CannotStartError,
+    Door,
+    Question,
+    System,
+    UnreachableError,
+    start_system,
+)
 from ...actors.ports import PortTakenError, check_free
+from ...events.log.owner import Owner, is_alive, kill, process_of
 from .assignor_file import write_assignors
+from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
 from .run_folder import RunFolder
+from .silence import Silence
+from .slow import SlowProcess, write_slow
 from .spec import AllLeft, Begin, Begun, DescribeNode, NodeSpec, NodeView, ShutDown
-from .supervisor import Supervisor
+from .supervisor import SUPERVISOR, Supervisor
+from .watching import Watch
 
 LOGGER = logging.getLogger(__name__)
-HOST = "127.0.0.1"
-SUPERVISOR = "supervisor"
-WATCH_SECONDS = 1.0
-BEGIN_SECONDS = 60.0
-LOOK_SECONDS = 5.0
-"""How long the supervisor may take to answer while signals have to wait."""
-LEAVE_SECONDS = 30.0
+HOST: Final = "127.0.0.1"
+WATCH_SECONDS: Final = 0.5
+LOOK_SECONDS: Final = 3.0
+"""How long the supervisor may take to answer before it is taken for unable to end in good order."""
+LEAVE_SECONDS: Final = 30.0
 
 
 class NodeFailedError(Exception):
@@ -53,8 +67,20 @@ class Launcher:
         self._node = replace(node, node_id=folder.node_id())
         self._folder = folder
         self._door = folder.door_at(HOST, port or free_port())
-        self._rest = RestProcess(rest, node.backoff_ms, node.backoff_max_ms) if rest else None
+        self._files = ProcessFiles(folder.path)
+        self._rest = RestProcess(rest, self._files, node) if rest else None
+        self._log_file = node.data_dir / "logs" / "actors.log"
         self._system: System | None = None
+        self._admin = Watch(node.answer_timeout_ms / 1000)
+        self._watch = Watch(node.answer_timeout_ms / 1000)
+        """How the supervisor answers."""
+        self._supervisor: Address | None = None
+        self._supervisor_process: Owner | None = None
+        self._beginning: Question | None = None
+        """The order to run the node, while the supervisor has not answered it."""
+        self._view: NodeView | None = None
+        """What the supervisor said last of the node's processes."""
+        self._is_up = False
         self._stop_signal = 0
 
     @property
@@ -63,44 +89,184 @@ class Launcher:
         return self._door
 
     def start(self, rest_url: str) -> None:
-        """Start everything; raises `NodeFailedError` if the group can not be opened."""
-        self._start_actors()
+        """Start everything; raises `NodeFailedError` if the group can not be opened.
+
+        A signal ends it early: `watch` returns at once then.
+        """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note_signal)
         self._folder.announce(self._door, rest_url, self._node.group_id)
         write_assignors(self._node.data_dir, self._node.assignors)
-        if self._rest is not None:
+        self._start_actors()
+        while not self._stop_signal and not self._has_begun:
+            self._look_after_actors()
+        if self._rest is not None and not self._stop_signal:
             self._start_rest(self._rest, rest_url)
+        self._is_up = True
 
     def watch(self) -> int:
         """Keep the node running until a signal says stop; return the signal's number."""
         while not self._stop_signal:
-            self._look_after()
+            self._look_after_actors()
+            if self._rest is not None:
+                self._rest.look_after()
             time.sleep(WATCH_SECONDS)
         return self._stop_signal
 
     def stop(self) -> None:
-        """Let the workers leave in good order, then end everything."""
-        with suppress(UnreachableError, CannotStartError):
-            self._ask_supervisor(ShutDown(), LEAVE_SECONDS, AllLeft)
+        """Let the workers leave in good order if that can be, then end everything."""
+        answers = False
+        with suppress(UnreachableError):
+            answers = self._let_leave()
         if self._rest is not None:
             self._rest.stop()
+        self._forget_supervisor()
+        self._admin.forget()
+        write_slow(self._folder.path, ())
         if self._system is not None:
-            self._system.shutdown()
+            if answers:
+                self._system.shutdown()
+            else:
+                self._system.kill()
             self._system = None
+        self._files.end_all()
 
     def _note_signal(self, number: int, _: object) -> None:
         self._stop_signal = number
 
+    def _let_leave(self) -> bool:
+        """Have all workers leave; return False if the supervisor does not answer."""
+        if self._system is None or self._supervisor is None:
+            return False
+        if self._system.ask(self._supervisor, DescribeNode(), LOOK_SECONDS) is None:
+            return False
+        left = self._system.ask(self._supervisor, ShutDown(), LEAVE_SECONDS)
+        if not isinstance(left, AllLeft):
+            LOGGER.warning("not all workers have left within %g s", LEAVE_SECONDS)
+        return True
+
+    # -- the actor system
+
     def _start_actors(self) -> None:
-        log_file = self._node.data_dir / "logs" / "actors.log"
+        self._forget_supervisor()
+        self._admin.forget()
         try:
-            self._system = start_system(self._door, log_file=log_file, name=self._node.group_id)
-            begun = self._ask_supervisor(Begin(self._node), BEGIN_SECONDS, Begun)
+            self._system = start_system(
+                self._door, log_file=self._log_file, name=self._node.group_id
+            )
+        except CannotStartError as error:
+            raise NodeFailedError(f"{error}; see {self._log_file}") from error
+        if (pid := self._system.admin_pid) is not None:
+            self._files.write(NodeProcess("admin", self._node.group_id, process_of(pid)))
+
+    def _look_after_actors(self) -> None:
+        """Start again what ended, or is silent for too long: the system, the supervisor."""
+        system = self._system
+        if system is None:
+            self._start_actors()
+        elif system.has_ended:
+            self._replace_system(system, "it has ended")
+        else:
+            self._admin.look(system.ping)
+            self._look_after_supervisor(system)
+            if self._admin.silence.is_over:
+                self._replace_system(system, _no_answer(self._admin))
+        write_slow(self._folder.path, list(self._slow()))
+
+    def _replace_system(self, system: System, why: str) -> None:
+        """End what is left of the actor system, and start another one in its place."""
+        LOGGER.error("the actor system is started again: %s", why)
+        self._system = None
+        system.kill()
+        self._start_actors()
+
+    # -- the supervisor
+
+    def _look_after_supervisor(self, system: System) -> None:
+        """Ask the supervisor what there is; a new one is told what to run."""
+        if self._supervisor is None:
+            self._find_supervisor(system)
+        supervisor = self._supervisor
+        if supervisor is None:
+            return
+        view = self._watch.look(lambda: system.begin(supervisor, DescribeNode()))
+        if isinstance(view, NodeView):
+            self._view, self._supervisor_process = view, process_of(view.pid)
+        if self._beginning is None and self._view is not None and not self._has_begun:
+            self._beginning = system.begin(supervisor, Begin(self._node))
+        self._hear_begun()
+        if self._watch.silence.is_over:
+            self._replace_supervisor(system)
+        elif self._watch.was_lost:
+            self._supervisor = None  # another one may have its name by now
+
+    def _find_supervisor(self, system: System) -> None:
+        if self._admin.silence.seconds:
+            return  # who asks the admin now waits for long
+        try:
+            found = system.named(SUPERVISOR)
+            self._supervisor = found or system.create(Supervisor, SUPERVISOR)
         except (CannotStartError, UnreachableError) as error:
-            raise NodeFailedError(f"{error}; see {log_file}") from error
+            LOGGER.warning("the supervisor is not there: %s", error)
+
+    def _hear_begun(self) -> None:
+        if self._beginning is None:
+            return
+        begun = self._beginning.answer(0.0 if self._has_begun else WATCH_SECONDS / 2)
+        if begun is None and not self._beginning.is_lost:
+            return
+        self._beginning.close()
+        self._beginning = None
         if isinstance(begun, Begun) and begun.error:
-            raise NodeFailedError(begun.error)
+            if not self._is_up:
+                raise NodeFailedError(begun.error)
+            LOGGER.error("not all of the node is up: %s", begun.error)
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether the group takes commands and assignors are loaded, by the supervisor's word."""
+        if self._view is None or not self._view.groups:
+            return False
+        needed = (*self._view.groups, *self._view.assignors)
+        return all(each.state == "running" for each in needed)
+
+    def _replace_supervisor(self, system: System) -> None:
+        """Kill a supervisor that does not answer, with all of its actors; another one follows."""
+        why, process = _no_answer(self._watch), self._supervisor_process
+        if not self._is_up:
+            raise NodeFailedError(f"the supervisor does not start: {why}; see {self._log_file}")
+        self._forget_supervisor()
+        if process is None or not is_alive(process):
+            self._replace_system(system, f"its supervisor is gone: {why}")
+            return
+        LOGGER.error("the supervisor (pid %s) is started again: %s", process.pid, why)
+        kill(process)
+
+    def _forget_supervisor(self) -> None:
+        self._watch.forget()
+        self._supervisor = self._supervisor_process = self._view = None
+        if self._beginning is not None:
+            self._beginning.close()
+            self._beginning = None
+
+    # -- others
+
+    def _slow(self) -> Iterator[SlowProcess]:
+        """Yield the processes that owe an answer for so long that users should know."""
+        system, now = self._system, time.monotonic()
+        limit = self._node.answer_timeout_ms / 1000
+        if system is not None and self._admin.silence.is_slow:
+            since = now - self._admin.silence.seconds
+            yield SlowProcess("actor system", "", system.admin_pid, since, limit)
+        if self._watch.silence.is_slow:
+            pid = self._supervisor_process and self._supervisor_process.pid
+            since = now - self._watch.silence.seconds
+            yield SlowProcess(SUPERVISOR, "", pid, since, limit)
+        elif self._view is not None:
+            for each in self._view.groups:
+                silence = Silence(limit, now, each.silent_ms / 1000)
+                if silence.is_slow:
+                    yield SlowProcess("group", each.name, each.pid, now - silence.seconds, limit)
 
     def _start_rest(self, rest: RestProcess, url: str) -> None:
         rest.start()
@@ -114,36 +280,6 @@ class Launcher:
             told = f"{told}: {error}"
         raise NodeFailedError(told)
 
-    def _look_after(self) -> None:
-        """Start again what ended: the actor system, the supervisor, the REST process."""
-        if self._system is None or not self._system.alive():
-            LOGGER.error("the actor system is gone: starting it again")
-            with suppress(Exception):  # what is gone can not be closed in good order
-                if self._system is not None:
-                    self._system.close()
-            self._system = None
-            self._start_actors()
-        else:
-            self._supervisor_is_there()
-        if self._rest is not None:
-            self._rest.look_after()
 
-    def _supervisor_is_there(self) -> None:
-        """Tell the supervisor what to run if it is a new one, in place of one that ended."""
-        with suppress(UnreachableError, CannotStartError):
-            view = self._ask_supervisor(DescribeNode(), LOOK_SECONDS, NodeView)
-            if isinstance(view, NodeView) and not view.groups:
-                self._ask_supervisor(Begin(self._node), LOOK_SECONDS, Begun)
-
-    def _supervisor(self) -> Address:
-        if self._system is None:
-            raise UnreachableError("the actor system is not running")
-        return self._system.create(Supervisor, SUPERVISOR)
-
-    def _ask_supervisor(self, message: object, seconds: float, answer: type) -> object:
-        if self._system is None:
-            raise UnreachableError("the actor system is not running")
-        found = self._system.ask(self._supervisor(), message, seconds)
-        if not isinstance(found, answer):
-            raise UnreachableError("the supervisor did not answer in time")
-        return found
+def _no_answer(watch: Watch) -> str:
+    return f"no answer for {watch.silence.limit_seconds:g} s"

@@ -7,18 +7,20 @@ process that was killed finds here what it left running, and which member has en
 import json
 import logging
 import os
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ...events.log.owner import Owner, is_alive
+from ...events.log.owner import Owner, is_alive, kill
 from .identity import folder_number
 
 LOGGER = logging.getLogger(__name__)
 FOLDER: Final = "processes"
 OWNER_ONLY: Final = 0o600
+END_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,22 @@ class ProcessFiles:
         number = folder_number(self._folder)
         found = [_read(path, number) for path in sorted(self._folder.glob("*.json"))]
         return [each for each in found if each is not None]
+
+    def end_all(self) -> list[NodeProcess]:
+        """Kill what still runs of all that is told of, and return which that was.
+
+        What tells of members stays: whoever comes next reports that they have ended. Returns when
+        all have ended, or after some seconds.
+        """
+        found = self.read()
+        left = [each for each in found if each.is_alive]
+        for owner in [owner for each in left for owner in each.owners]:
+            kill(owner)
+        deadline = time.monotonic() + END_SECONDS
+        while any(each.is_alive for each in left) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.remove(each.process for each in found if not each.member_id)
+        return left
 
     def _path(self, process: Owner) -> Path:
         return self._folder / f"{process.pid}.json"

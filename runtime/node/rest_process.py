@@ -9,7 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from ...events.log.owner import process_of
 from ..spark import tether
+from .processes import NodeProcess, ProcessFiles
+from .spec import NodeSpec
 
 LOGGER = logging.getLogger(__name__)
 STOP_SECONDS: Final = 5.0
@@ -20,11 +23,12 @@ LOOK_SECONDS: Final = 0.1
 class RestProcess:
     """The REST process, started again under back-off when it ends; it dies with this one."""
 
-    def __init__(self, command: Sequence[str], backoff_ms: int, backoff_max_ms: int) -> None:
-        """Take the command line that Python is to run, and how long to wait between starts."""
+    def __init__(self, command: Sequence[str], files: ProcessFiles, node: NodeSpec) -> None:
+        """Take the command line that Python is to run, and where its processes are told of."""
         tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
         self._command = [*tied, sys.executable, *command]
-        self._backoff_ms, self._backoff_max_ms = backoff_ms, backoff_max_ms
+        self._backoff_ms, self._backoff_max_ms = node.backoff_ms, node.backoff_max_ms
+        self._files = files
         self._process: subprocess.Popen[bytes] | None = None
         self._told = -1
         self._failures = 0
@@ -48,6 +52,7 @@ class RestProcess:
             )
         finally:
             os.close(tells)
+        self._files.write(NodeProcess("rest", "interface", process_of(self._process.pid)))
 
     def listens(self, is_enough: Callable[[], bool]) -> bool:
         """Wait until it listens and return True, or until it ended, which is False.

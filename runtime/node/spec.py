@@ -74,6 +74,8 @@ class NodeSpec:
     assignors: AssignorSpec = field(default_factory=AssignorSpec)
     reach: Reach = NO_LIMITS
     """What connectors may reach on this node."""
+    answer_timeout_ms: int = 30_000
+    """How long the supervisor or the group may be silent before its process is replaced."""
     node_id: str = ""
     """What tells this node's former workers from those of others."""
 
@@ -285,6 +287,8 @@ class ProcessView:
     detail: str = ""
     member_id: str = ""
     """Which member a worker's latest process is; empty before it said so."""
+    silent_ms: int = 0
+    """How long a group has owed its supervisor an answer."""
 
 
 @dataclass(frozen=True, slots=True)

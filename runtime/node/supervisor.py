@@ -14,7 +14,7 @@ from typing import Any
 
 from ...actors.actor import Actor, Address, Failure, address_key
 from ...actors.errors import Error
-from ...actors.group_actor import GroupActor, GroupOpened, OpenGroup
+from ...actors.group_actor import GroupActor, GroupOpened, OpenGroup, Ping, Pong
 from ...actors.messages.assignors import Forget
 from ...actors.messages.commands import CommandReply
 from ...actors.messages.orders import ReleaseSeats
@@ -26,6 +26,7 @@ from . import assignor_care
 from .charges import Charge
 from .deaths import Deaths
 from .processes import NodeProcess, ProcessFiles
+from .silence import GroupCare
 from .spec import (
     AddWorker,
     AllLeft,
@@ -60,6 +61,7 @@ TICK_SECONDS = 0.1
 LOOK_SECONDS = 0.01
 LOOK = "look"
 """What the timer brings that looks again whether an engine has ended."""
+SUPERVISOR = "supervisor"
 ASSIGNOR = "assignor"
 """The one assignor process: it runs all assignors of the node's workers."""
 
@@ -100,6 +102,7 @@ class Supervisor(Actor):
             ShutDown: self._shut_down,
             Failure: self._note_failure,
             CommandReply: self._note_reply,
+            Pong: self._group_answers,
         }
 
     def receive(self, message: object, sender: Address) -> None:
@@ -125,6 +128,15 @@ class Supervisor(Actor):
                 self._replace_assignor(charge, "it did not load the assignors in time")
             else:
                 assignor_care.kill_if_due(charge, now)
+                self._look_after_group(charge, now)
+
+    def undelivered(self, message: object, to: Address) -> None:
+        """Ask the group again whether it is there."""
+        charge = self._find(to)
+        if isinstance(message, Ping) and charge is not None and charge.care is not None:
+            charge.care.lost()
+        else:
+            super().undelivered(message, to)
 
     def child_exited(self, child: Address) -> None:
         """Have an actor that ended started again, if it is still wanted."""
@@ -159,6 +171,7 @@ class Supervisor(Actor):
             self._deaths = Deaths(node.group_id)
             self._take_over(self._files)
             self._start(self._charge("group", node.group_id))
+            self._know_myself()
             self._start(self._charge("assignor", ASSIGNOR))
             self.wake_after(TICK_SECONDS)
         self._waiting_for_begin.append(sender)
@@ -171,6 +184,8 @@ class Supervisor(Actor):
 
     def _start(self, charge: Charge) -> None:
         charge.starts(self.create(KINDS[charge.kind], charge.name), time.monotonic())
+        if charge.kind == "group" and self._node is not None:
+            charge.care = GroupCare(self._node.answer_timeout_ms / 1000, time.monotonic())
         if (pid := self.pid_of(charge.address)) is not None:
             self._know(charge, NodeProcess(charge.kind, charge.name, process_of(pid)))
         if charge.kind == "group" and self._node is not None:
@@ -239,6 +254,27 @@ class Supervisor(Actor):
         )
         if charge.back_off(time.monotonic(), backoff_ms, most_ms) and not self._is_ending:
             self._start(charge)
+
+    # -- a group that does not answer
+
+    def _look_after_group(self, charge: Charge, now: float) -> None:
+        """Ask a group's process whether it is there, and end one that has been silent too long."""
+        care, process = charge.care, charge.process
+        if care is None or process is None or charge.address is None:
+            return
+        is_starting = charge.state == "starting"
+        if care.look(now, process.process.pid, is_starting=is_starting):
+            self.send(charge.address, Ping())
+        if care.silence.is_over:
+            charge.detail = f"it was killed: no answer for {care.silence.limit_seconds:g} s"
+            LOGGER.error("%s is replaced: %s", process, charge.detail)
+            charge.care = None
+            kill(process.process)
+
+    def _group_answers(self, _: Pong, sender: Address) -> None:
+        charge = self._find(sender)
+        if charge is not None and charge.care is not None:
+            charge.care.heard()
 
     # -- the assignor process
 
@@ -309,12 +345,17 @@ class Supervisor(Actor):
     def _take_over(self, files: ProcessFiles) -> None:
         """End what an earlier supervisor left running, and report the members that end so."""
         for each in files.read():
-            if each.kind in KINDS:
-                for owner in each.owners:
-                    kill(owner)
-                self._deaths.add(each, 0)
+            if each.kind not in {*KINDS, SUPERVISOR}:
+                continue  # the node's first process answers for it
+            for owner in each.owners:
+                kill(owner)
+            self._deaths.add(each, 0)
             if not each.member_id:
                 files.remove([each.process])
+
+    def _know_myself(self) -> None:
+        if self._files is not None:
+            self._files.write(NodeProcess(SUPERVISOR, SUPERVISOR, process_of(os.getpid())))
 
     def _engine_runs(self, report: EngineRuns, _: Address) -> None:
         charge = self._charges.get(("worker", report.name))

@@ -127,6 +127,7 @@ def _service(data_dir: Path, group_id: str, gateway: Gateway, key: bytes) -> Ser
         exposition=Exposition(release, requests),
         assignors=read_assignors(data_dir),
         assignor_log=assignor_log(data_dir),
+        run_folder=data_dir / "run",
     )
 
 

@@ -190,7 +190,8 @@ class Connection:
             raise Unanswered(f"{error}; nothing was changed") from None
         self._open.callback(self._system.close)
         self._line = self._open.enter_context(self._system.private())
-        self._supervisor = self._system.named(SUPERVISOR)
+        with suppress(UnreachableError):
+            self._supervisor = self._system.named(SUPERVISOR)
         if self._supervisor is None:
             self.hang_up()
             raise Unanswered(_NO_SUPERVISOR)

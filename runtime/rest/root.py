@@ -1,6 +1,6 @@
 """Who is here, is it well, and what is measured."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 
@@ -14,10 +14,13 @@ from ...events.codec import CodecError
 from ...events.epochs import epoch_warning
 from ...events.log.errors import LogError
 from ...projections.metrics import Beats
+from ..node.slow import SlowProcess, read_slow
 from .errors import Unanswered
 from .service import Served, Service
 
 router = APIRouter(tags=["this process"])
+TAKERS = frozenset({"supervisor", "group"})
+"""The kinds of processes without which no command is taken."""
 COMMIT = "unknown"
 """The root document of Connect names the commit it was built from; wheels do not know theirs."""
 
@@ -32,13 +35,18 @@ def get_root(service: Served) -> JSONResponse:
 
 @router.get("/health")
 async def get_health(service: Served) -> JSONResponse:
-    """Tell whether commands would be taken now."""
+    """Tell whether commands would be taken now, and which processes are slow to answer."""
+    slow = read_slow(service.run_folder)
+    if any(each.kind in TAKERS for each in slow):
+        return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)
     try:
         where = await service.commands.locate(service.group_id)
     except Unanswered as error:
         return _unwell(str(error))
     if where.address is None:
         return _unwell(f"group {service.group_id} is not served yet, or being restarted")
+    if slow:
+        return _slow(slow, HTTPStatus.OK)
     message = f"group {service.group_id} takes commands"
     if warning := await run_in_threadpool(_warning, service):
         message = f"{message}; {warning}"
@@ -66,6 +74,12 @@ def _warning(service: Service) -> str:
     with suppress(LogError, CodecError), service.logs.reading(service.group_id) as logs:
         return epoch_warning(logs.group.group_epoch)
     return ""
+
+
+def _slow(slow: Sequence[SlowProcess], status: HTTPStatus) -> JSONResponse:
+    message = "; ".join(map(str, slow))
+    error = {} if status is HTTPStatus.OK else {"error_code": status}
+    return JSONResponse({"status": "slow", **error, "message": message}, status_code=status)
 
 
 def _unwell(message: str) -> JSONResponse:

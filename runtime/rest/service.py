@@ -41,6 +41,8 @@ class Service:
     """What this node's workers compute with: plans are made by the same."""
     assignor_log: Path = Path(os.devnull)
     """Where what assignors of others print goes."""
+    run_folder: Path = Path(os.devnull)
+    """Where the node's first process writes down which of the others are silent."""
     traits: Traits = field(default_factory=Traits)
     """What sets this node's workers apart from others, unless they are started otherwise."""
     outside: OutsideChecks | None = None

@@ -268,6 +268,13 @@ def test_a_cluster_that_is_not_well_is_still_told_about(run: Run, cluster: Clust
     )
 
 
+def test_status_tells_which_process_is_slow(run: Run, cluster: Cluster) -> None:
+    message = "group connect (pid 12) has not answered for 7 s"
+    cluster.answer("GET", "/health", {"status": "slow", "error_code": 503, "message": message}, 503)
+    ended = run("status", "--url", cluster.url)
+    assert ended.out.splitlines()[2:4] == ["Health:   slow", f"Detail:   {message} (HTTP 503)"]
+
+
 def with_tasks(cluster: Cluster, *tasks: dict[str, object]) -> None:
     status = {"connector": {"state": "RUNNING", "worker_id": answered.URL_1}, "tasks": list(tasks)}
     entry = {"status": {**status, "type": "source"}, "info": answered.INFO}

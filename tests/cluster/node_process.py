@@ -40,6 +40,7 @@ def spec(order: dict[str, Any]) -> NodeSpec:
         engine=EngineSpec("noop"),
         backoff_ms=order["backoff_ms"],
         backoff_max_ms=order["backoff_max_ms"],
+        answer_timeout_ms=order["answer_ms"],
         server_assignor=order["assignor"],
         instance=order["instance"],
         assignors=AssignorSpec(

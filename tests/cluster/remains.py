@@ -31,6 +31,7 @@ QUICK: dict[str, Any] = {
     "retry_ms": 5_000,
     "backoff_ms": 100,
     "backoff_max_ms": 1_000,
+    "answer_ms": 30_000,
     "assignor": None,
     "assignors": ["balanced"],
     "assignor_conf": {},

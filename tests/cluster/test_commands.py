@@ -100,6 +100,15 @@ def test_down_ends_the_node_of_its_data_folder(shell: Shell) -> None:
     assert kept == ["key", "lock", "node.id", "processes"]
 
 
+def test_down_ends_a_node_whose_first_process_is_stopped(shell: Shell) -> None:
+    node = shell.up()
+    node.processes()
+    node.launcher.send_signal(signal.SIGSTOP)
+    assert down(load_config(environ={}, overrides=shell.settings)) == OK
+    assert node.launcher.wait(10) == OK
+    assert node.group().members == {}, "all have left in good order"
+
+
 def test_rest_is_started_again_with_ever_longer_pauses(shell: Shell) -> None:
     node = shell.up()
     for times, pause in ((1, "0.1 s"), (2, "0.2 s")):

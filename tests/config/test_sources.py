@@ -68,6 +68,7 @@ def test_nothing_given_is_all_defaults() -> None:
         "log.level": "INFO",
         "connect.protocol": "sessioned",
         "group.protocol": "connect",
+        "process.answer.timeout.ms": 30_000,
         "offset.flush.interval.ms": 60_000,
         "offset.flush.timeout.ms": 5_000,
     }

@@ -4,12 +4,17 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fairlead.actors.actor import Door
-from fairlead.events.log.owner import process_of
+from fairlead.events.log.owner import Owner, process_of
+from fairlead.runtime.config.load import load_config
+from fairlead.runtime.node.cluster import OK, UNREACHABLE, down
 from fairlead.runtime.node.processes import NodeProcess, ProcessFiles
 from fairlead.runtime.node.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.worker.tie import Tie
@@ -47,6 +52,43 @@ def test_the_processes_of_a_copied_folder_are_not_its_own(data_dir: Path, tmp_pa
     assert ProcessFiles(data_dir / "run").read() == [mine]
     copy = shutil.copytree(data_dir, tmp_path / "copy")
     assert ProcessFiles(copy / "run").read() == []
+
+
+def test_down_ends_what_is_left_of_a_node_whose_first_process_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = load_config(None, {}, [f"data.dir={tmp_path / 'data'}"])
+    files = ProcessFiles(tmp_path / "data" / "run")
+    with sleeping() as orphan, sleeping() as engine, sleeping() as bystander:
+        member = NodeProcess("worker", "w1", process_of(orphan.pid), "m1", "i1")
+        files.write(replace(member, engine=process_of(engine.pid)))
+        files.write(NodeProcess("group", "g", Owner(bystander.pid, "another with its pid")))
+        assert down(config) == OK
+        assert (orphan.wait(), engine.wait(), bystander.poll()) == (-9, -9, None)
+    assert f"ended what it left: worker w1 (pid {orphan.pid})" in capsys.readouterr().err
+    assert [each.member_id for each in files.read()] == ["m1"], "its end is still to be reported"
+    assert down(config) == UNREACHABLE
+
+
+def test_down_ends_nothing_while_a_node_is_starting(
+    data_dir: Path,
+) -> None:
+    with sleeping() as process:
+        started = NodeProcess("group", "g", process_of(process.pid))
+        ProcessFiles(data_dir / "run").write(started)
+        (data_dir / "run" / "node.json").unlink()
+        command = [sys.executable, "-m", "fairlead.runtime", "down", "--data-dir", str(data_dir)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (ended.returncode, process.poll()) == (1, None)
+    assert "a node is just starting on " in ended.stderr
+
+
+@contextmanager
+def sleeping() -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process that does nothing."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
 
 
 def test_a_tie_is_cut_when_its_process_ends() -> None:

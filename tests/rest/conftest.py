@@ -45,6 +45,7 @@ def service_over(data_dir: Path, clerk: Clerk) -> Service:
         vault=Vault(KEY),
         requests=requests,
         exposition=Exposition("1.2.3", requests),
+        run_folder=data_dir / "run",
     )
 
 

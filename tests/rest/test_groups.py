@@ -1,5 +1,7 @@
+import time
 from pathlib import Path
 
+import pytest
 from rest.clerk import Clerk
 from rest.client import Client
 from rest.conftest import House, service_over
@@ -10,6 +12,7 @@ from fairlead.events.epochs import MANY_EPOCHS, epoch_warning
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
+from fairlead.runtime.node.slow import SlowProcess, write_slow
 from fairlead.runtime.node.spec import ProcessView
 from fairlead.runtime.rest.app import make_app
 
@@ -203,6 +206,22 @@ def test_health_and_groups_warn_of_a_group_that_has_counted_far(house: House) ->
     }
     (told,) = house.client.get("/groups").json()
     assert told["warning"] == house.client.get("/groups/connect").json()["warning"] == warning
+
+
+@pytest.mark.parametrize(("kind", "code"), [("group", 503), ("supervisor", 503), ("actor", 200)])
+def test_who_does_not_answer_is_told_before_it_is_replaced(
+    kind: str, code: int, house: House
+) -> None:
+    run_folder = house.data_dir / "run"
+    run_folder.mkdir()
+    write_slow(run_folder, [SlowProcess(kind, "x", 12, time.monotonic() - 7.2, 30.0)])
+    health = house.client.get("/health")
+    assert (health.status_code, health.json()["status"]) == (code, "slow")
+    assert health.json()["message"] == (
+        f"{kind} x (pid 12) has not answered for 7 s; after 30 s it is killed and started anew"
+    )
+    write_slow(run_folder, [])
+    assert house.client.get("/health").json()["status"] == "healthy"
 
 
 def test_the_root_is_that_of_connect(client: Client) -> None:

@@ -1,0 +1,89 @@
+"""How long a process owes an answer, counted by the clock of the one who waits for it.
+
+Only time in which the waiting process itself ran counts: it looks several times a second, and no
+look adds more than a second. After the machine was suspended, or the one who waits was stopped,
+nobody is taken for silent who had no time to answer.
+"""
+
+from typing import Final
+
+import psutil
+
+MOST_STEP_SECONDS: Final = 1.0
+SLOW_SECONDS: Final = 3.0
+PING_SECONDS: Final = 1.0
+
+
+class Silence:
+    """How long one process has been silent, and what that means."""
+
+    def __init__(self, limit_seconds: float, now: float, seconds: float = 0.0) -> None:
+        self.limit_seconds = limit_seconds
+        self.seconds = seconds
+        """How long it has owed an answer; 0 if it does not."""
+        self._looked_at = now
+
+    def look(self, now: float, *, is_silent: bool) -> None:
+        """Let time pass; `is_silent` while an answer is owed. Times are monotonic seconds."""
+        step = min(now - self._looked_at, MOST_STEP_SECONDS)
+        self._looked_at = now
+        self.seconds = self.seconds + step if is_silent else 0.0
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it has been silent for so long that its users should know."""
+        return self.seconds >= min(SLOW_SECONDS, self.limit_seconds / 2)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has been silent for too long to be waited for."""
+        return self.seconds >= self.limit_seconds
+
+
+class GroupCare:
+    """When the supervisor asks its group's process whether it is there, and when it gives it up.
+
+    A process that reads a long log at its start can not answer: what counts for an answer then is
+    that it uses the processor or the disk.
+    """
+
+    def __init__(self, limit_seconds: float, now: float) -> None:
+        self.silence = Silence(limit_seconds, now)
+        self._is_asked = False
+        """Whether a question is under way to it."""
+        self._is_owed = False
+        """Whether it has been asked and has not answered since."""
+        self._ask_at = now
+        self._signs = ""
+
+    def heard(self) -> None:
+        """Take note of its answer."""
+        self._is_asked = self._is_owed = False
+
+    def lost(self) -> None:
+        """Take note that the question was given up: it is to be asked again."""
+        self._is_asked = False
+
+    def look(self, now: float, pid: int, *, is_starting: bool) -> bool:
+        """Let time pass; return whether it is to be asked now."""
+        is_at_work = is_starting and self._is_owed and self._has_moved(pid)
+        self.silence.look(now, is_silent=self._is_owed and not is_at_work)
+        if self._is_asked or now < self._ask_at:
+            return False
+        self._is_asked = self._is_owed = True
+        self._ask_at = now + PING_SECONDS
+        return True
+
+    def _has_moved(self, pid: int) -> bool:
+        before, self._signs = self._signs, _signs_of(pid)
+        return self._signs != before
+
+
+def _signs_of(pid: int) -> str:
+    """Return what changes as long as a process does anything; "" if it has ended."""
+    try:
+        process = psutil.Process(pid)
+        with process.oneshot():
+            return f"{process.cpu_times()[:2]} {process.io_counters()[:4]}"
+    except psutil.Error:
+        return ""

@@ -1,0 +1,109 @@
+"""Processes that are stopped for a while, on a real node: taken back, or killed and replaced."""
+
+import os
+import signal
+import time
+
+import psutil
+import pytest
+from actor_system import runs
+from cluster.deeds import overlaps
+from cluster.node import Node, eventually
+from cluster.remains import Starts
+
+from fairlead.runtime.node.slow import read_slow
+
+pytestmark = pytest.mark.cluster
+
+ADMIN, SUPERVISOR, GROUP = "admin connect", "supervisor supervisor", "group connect"
+LEADERS = (ADMIN, SUPERVISOR, GROUP)
+SHORT_MS = 2_000
+END_SECONDS = 20
+
+
+def begin(start_node: Starts, **order: int) -> Node:
+    """Start a node with something to do."""
+    node = start_node(delay_ms=60_000, **order)
+    node.settles("w1", "w2")
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    return node
+
+
+def slow(node: Node) -> set[str]:
+    """Which kinds of processes are told to be silent."""
+    return {each.kind for each in read_slow(node.data_dir / "run")}
+
+
+def goes_on(node: Node) -> None:
+    """See that commands are taken, that work goes on, and that the node ends when told to."""
+    node.put("letters", 2)
+    node.runs_tasks("letters", 2, "w1", "w2")
+    eventually(lambda: not slow(node), "all are heard")
+    began = time.monotonic()
+    assert node.end() == 0
+    assert time.monotonic() - began < END_SECONDS
+
+
+def test_who_leads_a_node_and_was_asleep_for_a_while_is_taken_back(start_node: Starts) -> None:
+    node = begin(start_node)
+    before = {each.pid for each in node.processes()}
+    for title in LEADERS:
+        pid = node.hit(title, signal.SIGSTOP)
+        eventually(lambda: bool(slow(node)), f"{title} is told to be slow")
+        os.kill(pid, signal.SIGCONT)
+        eventually(lambda: not slow(node), f"{title} is heard again")
+    assert {each.pid for each in node.processes()} == before
+    assert overlaps(node.spans()) == []
+    goes_on(node)
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        (ADMIN,),
+        (SUPERVISOR,),
+        (GROUP,),
+        (SUPERVISOR, GROUP),
+        pytest.param(LEADERS, marks=pytest.mark.soak),
+    ],
+    ids=" and ".join,
+)
+def test_who_leads_a_node_and_does_not_answer_is_killed_and_replaced(
+    titles: tuple[str, ...], start_node: Starts
+) -> None:
+    node = begin(start_node, answer_ms=SHORT_MS)
+    stopped = [psutil.Process(node.hit(title, signal.SIGSTOP)) for title in titles]
+    eventually(lambda: not any(map(runs, stopped)), "what was stopped is gone")
+    assert {node.pid(title) for title in titles}.isdisjoint(each.pid for each in stopped)
+    node.settles("w1", "w2")
+    goes_on(node)
+
+
+def test_after_a_sleep_of_the_whole_machine_nobody_is_taken_for_hung(start_node: Starts) -> None:
+    node = begin(start_node, answer_ms=SHORT_MS)
+    before = node.processes()
+    leaders = [node.launcher.pid, *map(node.pid, LEADERS)]
+    for pid in leaders:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(2 * SHORT_MS / 1000)
+    for pid in leaders:
+        os.kill(pid, signal.SIGCONT)
+    time.sleep(SHORT_MS / 1000)
+    assert node.processes() == before
+    goes_on(node)
+
+
+def test_a_node_whose_supervisor_hangs_ends_when_it_is_told_to(start_node: Starts) -> None:
+    node = begin(start_node)
+    node.hit(SUPERVISOR, signal.SIGSTOP)
+    began = time.monotonic()
+    assert node.end() == 0
+    assert time.monotonic() - began < END_SECONDS
+
+
+def test_a_node_whose_admin_is_asleep_ends_in_good_order(start_node: Starts) -> None:
+    node = begin(start_node)
+    node.hit(ADMIN, signal.SIGSTOP)
+    assert node.end(signal.SIGINT) == 0
+    assert node.group().members == {}, "all have left"

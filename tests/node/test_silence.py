@@ -1,0 +1,102 @@
+"""When a process is taken for slow, and when for hung."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.runtime.node.silence import GroupCare, Silence
+from fairlead.runtime.node.slow import SlowProcess, read_slow, write_slow
+
+LIMIT = 30.0
+
+
+def test_silence_is_told_before_it_is_too_long() -> None:
+    silence = Silence(LIMIT, 0.0)
+    told = list[tuple[int, str]]()
+    for second in range(1, 32):
+        silence.look(second, is_silent=True)
+        word = "over" if silence.is_over else "slow" if silence.is_slow else "well"
+        if not told or told[-1][1] != word:
+            told.append((second, word))
+    assert told == [(1, "well"), (3, "slow"), (30, "over")]
+    silence.look(32, is_silent=False)
+    assert (silence.seconds, silence.is_slow, silence.is_over) == (0.0, False, False)
+
+
+def test_a_short_limit_is_told_of_at_its_half() -> None:
+    silence = Silence(2.0, 0.0)
+    silence.look(1.0, is_silent=True)
+    assert (silence.is_slow, silence.is_over) == (True, False)
+
+
+def test_time_in_which_nobody_waited_is_no_silence() -> None:
+    silence = Silence(LIMIT, 0.0)
+    for second in range(1, 10):
+        silence.look(second, is_silent=True)
+    silence.look(1_000_000, is_silent=True)  # the machine was suspended
+    assert (silence.seconds, silence.is_over) == (10.0, False)
+
+
+def test_a_group_is_asked_once_at_a_time_and_again_when_a_question_is_lost() -> None:
+    care, me = GroupCare(LIMIT, 0.0), os.getpid()
+    asked = [care.look(number / 10, me, is_starting=False) for number in range(31)]
+    assert (asked.index(True), sum(asked)) == (0, 1)
+    care.lost()
+    assert care.look(3.1, me, is_starting=False)
+    assert care.silence.seconds > 3.0
+    care.heard()
+    assert care.look(4.2, me, is_starting=False)
+    assert care.silence.seconds == 0.0
+
+
+@pytest.fixture
+def busy() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that works without a pause."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        yield process
+        process.kill()
+
+
+def test_a_group_that_reads_its_log_is_not_hung_and_one_that_is_stopped_is(
+    busy: subprocess.Popen[bytes],
+) -> None:
+    care = GroupCare(LIMIT, 0.0)
+    for second in range(40):
+        care.look(float(second), busy.pid, is_starting=True)
+        time.sleep(0.03)  # a process that works uses the processor in any such while
+    assert not care.silence.is_over
+    os.kill(busy.pid, signal.SIGSTOP)
+    time.sleep(0.1)
+    for second in range(40, 80):
+        care.look(float(second), busy.pid, is_starting=True)
+    assert care.silence.is_over
+
+
+def test_a_group_that_is_open_and_does_not_answer_is_hung_whatever_it_does(
+    busy: subprocess.Popen[bytes],
+) -> None:
+    care = GroupCare(LIMIT, 0.0)
+    for second in range(40):
+        care.look(float(second), busy.pid, is_starting=False)
+    assert care.silence.is_over
+
+
+def test_who_is_silent_is_written_down_while_it_is(tmp_path: Path) -> None:
+    found = SlowProcess("group", "connect", 4711, time.monotonic() - 7.2, 30.0)
+    write_slow(tmp_path, [found])
+    assert read_slow(tmp_path) == (found,)
+    assert str(found) == (
+        "group connect (pid 4711) has not answered for 7 s; after 30 s it is killed and started"
+        " anew"
+    )
+    assert (tmp_path / "slow.json").stat().st_mode & 0o777 == 0o600
+    write_slow(tmp_path, [])
+    assert (read_slow(tmp_path), list(tmp_path.iterdir())) == ((), [])
+    (tmp_path / "slow.json").write_text("[{}]")
+    assert read_slow(tmp_path) == ()
