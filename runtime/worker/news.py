@@ -35,6 +35,8 @@ class News:
         self._group_id = group_id
         self.member_id = member_id
         self._statuses: dict[Resource, StatusUpdate] = {}
+        self._latest_ms: dict[Resource, int] = {}
+        """When each resource's status changed last, as the group was told."""
         self._splits: dict[str, Split] = {}
         self._said_at_ms = -AGAIN_MS
         self._is_fresh = False
@@ -77,10 +79,16 @@ class News:
             yield ReportStatus(self._group_id, self.member_id, tuple(self._statuses.values()))
 
     def _take(self, update: StatusUpdate) -> None:
-        """Keep a status, its reason made fit for the log: it may quote any bytes."""
+        """Keep a status, its reason made fit for the log: it may quote any bytes.
+
+        Its time is later than that of the one before, whatever the clock says: the group tells by
+        it which of the two came last.
+        """
         reason = update.reason.encode(errors="backslashreplace").decode()
-        update = replace(update, reason=reason)
+        at_ms = max(update.at_ms, self._latest_ms.get(update.resource, -1) + 1)
+        update = replace(update, reason=reason, at_ms=at_ms)
         self._statuses[update.resource] = update
+        self._latest_ms[update.resource] = at_ms
         self._is_fresh = True
 
     def _drop_said(self, group: Group) -> None:

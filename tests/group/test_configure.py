@@ -133,8 +133,8 @@ def test_a_connector_is_not_buried_while_an_old_target_still_grants_it(
 # Statuses.
 
 
-def report(coordinator: Coordinator, token: Token, state: RunState) -> int:
-    update = StatusUpdate(resource("A-0"), token, state, at_ms=7)
+def report(coordinator: Coordinator, token: Token, state: RunState, at_ms: int = 7) -> int:
+    update = StatusUpdate(resource("A-0"), token, state, at_ms)
     return len(coordinator.carry_out(ReportStatus("connect", "W1", (update,))).records)
 
 
@@ -145,6 +145,13 @@ def test_an_older_token_never_overwrites_a_newer_status(coordinator: Coordinator
     assert coordinator.group.statuses == {
         resource("A-0"): TaskStatus(resource("A-0"), RunState.RUNNING, "http://w1", Token(2, 1), 7)
     }
+
+
+def test_words_that_were_overtaken_on_their_way_do_not_count(coordinator: Coordinator) -> None:
+    token = Token(2, 1)
+    assert report(coordinator, token, RunState.RUNNING, 9) == 1
+    assert report(coordinator, token, RunState.UNASSIGNED, 8) == 0
+    assert coordinator.group.statuses[resource("A-0")].state is RunState.RUNNING
 
 
 def test_a_stranger_can_not_report(coordinator: Coordinator) -> None:

@@ -4,7 +4,11 @@ import logging
 
 import pytest
 
+from fairlead.actors.messages.work import ReportStatus
+from fairlead.events.evolve import evolve
+from fairlead.events.group import Group
 from fairlead.events.model import Resource, RunState, Token
+from fairlead.events.records import ConnectorConfig
 from fairlead.runtime.tasks.reports import StatusChanged
 from fairlead.runtime.worker.news import News
 
@@ -26,3 +30,16 @@ def test_each_failure_and_each_restart_of_a_task_is_a_line_in_the_log_of_its_wor
     with caplog.at_level(logging.INFO):
         news.changed(report, 5)
     assert [record.getMessage() for record in caplog.records] == lines
+
+
+def test_what_is_said_later_has_a_later_time_whatever_the_clock_says() -> None:
+    news, a0, token = News("connect", "W1"), Resource("a", 0), Token(2, 1)
+    group = Group("connect")
+    evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
+    times = list[int]()
+    for state, at_ms in ((RunState.RUNNING, 100), (RunState.FAILED, 100), (RunState.RUNNING, 5)):
+        news.changed(StatusChanged(a0, token, state), at_ms)
+        (report,) = news.unsaid(group, at_ms)
+        assert isinstance(report, ReportStatus)
+        times += [each.at_ms for each in report.updates]
+    assert times == [100, 101, 102]

@@ -158,7 +158,11 @@ def _split(old: TaskConfigs | None, command: PutTaskConfigs) -> TaskConfigs:
 
 
 def report_status(group: Group, desk: Desk, command: ReportStatus, _: int) -> Decision:
-    """Take what a worker says of its resources; an older token never beats a newer one."""
+    """Take what a worker says of its resources; older words never beat newer ones.
+
+    Of two words under one token the later one counts, by the worker's clock: a message that was
+    repeated or overtaken on its way may arrive when the worker has said something else since.
+    """
     member = group.members.get(command.member_id)
     if member is None:
         message = f"{command.member_id} is no member: its report is not kept; join, and report then"
@@ -176,7 +180,8 @@ def _news(group: Group, updates: tuple[StatusUpdate, ...]) -> Iterator[StatusUpd
     for update in latest.values():
         known = group.statuses.get(update.resource)
         gone = update.resource.connector not in group.connectors
-        if gone or (known is not None and update.token < known.token):
+        when = (update.token, update.at_ms)
+        if gone or (known is not None and when < (known.token, known.time_ms)):
             continue
         if known is None or (known.state, known.reason, known.token) != (
             update.state,
