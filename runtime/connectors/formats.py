@@ -7,40 +7,63 @@ where they are dropped.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as papq
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
+from .spark_paths import literal
 from .spi import BadInput
+from .text_files import Copies, CsvStyle, Surveyed, survey, transcoded
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+BAD_VALUE: Final = "fairlead bad value"
+"""Begins the message of a job that met a value that does not fit; its file and reason follow."""
+_QUOTED: Final = 100
+"""How many letters of such a value are told."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadFormat:
-    """A format that Spark reads, with the schema as DDL."""
+    """A format that Spark reads, with the schema as DDL.
+
+    `options` are the user's own, for Spark's reader; they go over all that is set here.
+    """
 
     name: str
     schema: str
-    nulls: tuple[str, ...] = ()
+    style: CsvStyle = field(default_factory=CsvStyle)
     tolerant: bool = False
     options: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def load(self, spark: "SparkSession", paths: Sequence[str]) -> "DataFrame":
-        """Describe the rows of some files; none is opened before the job runs."""
-        reader = spark.read.options(**self._options())
-        if self.name != "csv" or len(self.nulls) <= 1:
-            return reader.schema(self.schema).format(self.name).load(list(paths))
-        # Spark's CSV reader knows one spelling of null only, so the others are undone here.
-        typed = cast(StructType, StructType.fromDDL(self.schema))
-        texts = StructType([StructField(each.name, StringType()) for each in typed.fields])
-        frame = reader.schema(texts).format("csv").load(list(paths))
-        return frame.select(*(_undone(frame, each, self.nulls) for each in typed.fields))
+    def load(self, spark: "SparkSession", files: Sequence[Path], copies: Copies) -> "DataFrame":
+        """Describe the rows of some files; raises `BadInput` for one that is no text of its kind.
+
+        Parquet files are not opened before the job runs.
+        """
+        if self.name == "csv":
+            return self._csv(spark, files, copies)
+        within = spark.conf.get("spark.local.dir", None)
+        if self.name == "json":
+            files = [transcoded(each, self.style.encoding, copies, within) for each in files]
+        paths = [literal(each) for each in files]
+        reader = spark.read.options(**self._options()).schema(self.schema)
+        return reader.format(self.name).load(paths)
 
     def count(self, files: Sequence[Path]) -> int:
         """Return how many rows files hold, or -1 if only reading them can tell."""
@@ -48,17 +71,108 @@ class ReadFormat:
             return -1
         return sum(map(_rows_of, files))
 
-    def _options(self) -> Mapping[str, str]:
+    def _csv(self, spark: "SparkSession", files: Sequence[Path], copies: Copies) -> "DataFrame":
+        schema = cast(StructType, StructType.fromDDL(self.schema))
+        within = spark.conf.get("spark.local.dir", None)
+        surveyed: list[tuple[str, bool, Path]] = []
+        for file in files:
+            found = survey(file, self.style, copies, within)
+            if self.style.header and found.header:
+                _check_header(file, found.header, schema.fieldNames())
+            surveyed.append((found.line_end, self._as_text(found, schema), found.path))
+        frames = [
+            self._alike(spark, schema, line_end, [each[2] for each in group], as_text=as_text)
+            for (line_end, as_text), group in groupby(sorted(surveyed), lambda each: each[:2])
+        ]
+        return reduce(lambda one, other: one.unionAll(other), frames)
+
+    def _as_text(self, found: Surveyed, schema: StructType) -> bool:
+        """Tell whether a file must be read as text, and typed afterwards: that costs a third.
+
+        Spark's reader knows one spelling of null only, and takes `""` for a number that is none.
+        """
+        typed = any(not isinstance(each.dataType, StringType) for each in schema.fields)
+        return len(self.style.nulls) > 1 or (found.quotes_nothing and typed)
+
+    def _alike(
+        self,
+        spark: "SparkSession",
+        schema: StructType,
+        line_end: str,
+        files: Sequence[Path],
+        *,
+        as_text: bool,
+    ) -> "DataFrame":
+        """Describe the rows of files with the same line ends."""
+        nulls = self.style.nulls
+        # What is not there is null, and an empty text in quotes is none: so null needs a spelling
+        # that no file has.
+        null = nulls[0] if len(nulls) == 1 and not as_text else f"\ufdd0{uuid4().hex}"
+        reader = spark.read.options(**{"nullValue": null, "lineSep": line_end, **self._options()})
+        paths = [literal(each) for each in files]
+        if not as_text:
+            return reader.schema(schema).csv(paths)
+        texts = StructType([StructField(each.name, StringType()) for each in schema.fields])
+        return self._typed(reader.schema(texts).csv(paths), schema)
+
+    def _typed(self, frame: "DataFrame", schema: StructType) -> "DataFrame":
+        """Give columns of text their types, as the reader would have."""
+        mode = self._options()["mode"].upper()
+        fits: Column = sf.expr("true")
+        columns: list[Column] = []
+        for each in schema.fields:
+            text = _present(frame[_quoted(each.name)], each, self.style.nulls)
+            value = self._value(text, each.dataType)
+            columns.append(value.alias(each.name))
+            if isinstance(each.dataType, StringType) or mode == "PERMISSIVE":
+                continue
+            is_bad = text.isNotNull() & (value.isNull() | (text != sf.trim(text)))
+            otherwise = sf.expr("false") if mode == "DROPMALFORMED" else _raise(text, each)
+            fits = sf.when(is_bad, otherwise).otherwise(fits)
+        return frame.where(fits).select(*columns)
+
+    def _value(self, text: "Column", kind: DataType) -> "Column":
+        pattern = self.options.get(
+            "dateFormat" if isinstance(kind, DateType) else "timestampFormat"
+        )
+        if pattern and isinstance(kind, DateType):
+            return sf.try_to_date(text, pattern)
+        if pattern and isinstance(kind, TimestampType):
+            return sf.try_to_timestamp(text, sf.lit(pattern))
+        return text if isinstance(kind, StringType) else text.try_cast(kind)
+
+    def _options(self) -> dict[str, str]:
         if self.name == "parquet":
-            return self.options
+            return {**self.options}
         base = {"mode": "DROPMALFORMED" if self.tolerant else "FAILFAST"}
         if self.name == "csv":
-            # A header in another order must not fill the wrong columns, and a bad value is
-            # bad even where no transform looks at its column.
-            base |= {"enforceSchema": "false", "columnPruning": "false"}
-            if len(self.nulls) == 1:
-                base["nullValue"] = self.nulls[0]
+            style = self.style
+            trim = str(style.trim).lower()
+            base |= {
+                "header": str(style.header).lower(),
+                "sep": style.separator,
+                "quote": style.quote,
+                "escape": style.escape or style.quote,
+                # By itself Spark drops a NUL before a quote.
+                "charToEscapeQuoteEscaping": style.escape or style.quote,
+                "multiLine": "true",
+                "ignoreLeadingWhiteSpace": trim,
+                "ignoreTrailingWhiteSpace": trim,
+                # The header was checked before. A bad value is bad even where no transform
+                # looks at its column.
+                "enforceSchema": "true",
+                "columnPruning": "false",
+            }
         return {**base, **self.options}
+
+
+def _check_header(file: Path, found: Sequence[str], expected: Sequence[str]) -> None:
+    """Raise `BadInput` if a header would fill the wrong columns."""
+    if [name.lower() for name in found] != [name.lower() for name in expected]:
+        raise BadInput(
+            f"{file}: CSV header does not conform to the schema. Header: {', '.join(found)} "
+            f"Schema: {', '.join(expected)}; give `source.schema`, or move the file away"
+        )
 
 
 def _rows_of(file: Path) -> int:
@@ -68,9 +182,23 @@ def _rows_of(file: Path) -> int:
         raise BadInput(f"{file}: {error}") from error
 
 
-def _undone(frame: "DataFrame", column: StructField, nulls: tuple[str, ...]) -> "Column":
-    text = frame[_quoted(column.name)]
-    return sf.when(~text.isin(*nulls), text).cast(column.dataType).alias(column.name)
+def _present(text: "Column", column: StructField, nulls: tuple[str, ...]) -> "Column":
+    """Return a text, or null where it stands for no value."""
+    absent = nulls if isinstance(column.dataType, StringType) else ("", *nulls)
+    return sf.when(~text.isin(*absent), text) if absent else text
+
+
+def _raise(text: "Column", column: StructField) -> "Column":
+    kind = column.dataType.simpleString().upper()
+    why = sf.lit(f' column {_quoted(column.name)} ({kind}): For input string: "')
+    told = sf.concat(
+        sf.lit(f"{BAD_VALUE} "),
+        sf.input_file_name(),
+        why,
+        sf.left(text, sf.lit(_QUOTED)),
+        sf.lit('"'),
+    )
+    return sf.raise_error(told).cast("boolean")
 
 
 def _quoted(name: str) -> str:

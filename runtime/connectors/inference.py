@@ -6,28 +6,36 @@ at, because the one that has `NA` in a column of numbers may be any of them.
 """
 
 import io
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 import pyarrow.parquet as papq
 
 from .spi import BadInput
+from .text_files import CsvStyle, decoded, header_of
 
 _LEAST_SAMPLE = 64 * 1024
+_LONG_NUMBER = 16
+"""From how many characters on a fraction may have more digits than a DOUBLE keeps."""
+
+# A number is one only if it is written as numbers are: `01234`, `+1`, `1e5` and `0x1F` are names
+# of things, and reading them as numbers would lose what they say.
+_INTEGER = r"^(0|-?[1-9][0-9]*)$"
+_FRACTION = (
+    r"^-?(0|[1-9][0-9]*)?(\.[0-9]+|(\.[0-9]+)?[eE][+-][0-9]+|\.[0-9]+[eE][0-9]+)$"
+    r"|^(0|-?[1-9][0-9]*)$|^(NaN|nan|-?[Ii]nf|-?[Ii]nfinity)$"
+)
+_TOO_FINE = r"\.[0-9]{7}"
 
 
-@dataclass(frozen=True, slots=True)
-class CsvStyle:
-    """How a CSV is written, as far as its types hang on it."""
-
-    header: bool
-    separator: str
-    quote: str
-    nulls: tuple[str, ...]
+class TwinColumns(BadInput):
+    """Columns have names that Spark does not tell apart; no further file mends that."""
 
 
 def infer(fmt: str, files: Sequence[Path], style: CsvStyle, sample_bytes: int) -> str:
@@ -45,6 +53,7 @@ def infer(fmt: str, files: Sequence[Path], style: CsvStyle, sample_bytes: int) -
         merged = found if merged is None else _merge(merged, found, file, positional=fmt == "csv")
     if merged is None or not merged.names:
         raise BadInput(f"no row to infer a schema from in {len(files)} file(s)")
+    refuse_twins(merged.names)
     return ddl(merged)
 
 
@@ -95,39 +104,122 @@ def _schema(fmt: str, file: Path, style: CsvStyle, limit: int) -> pa.Schema | No
     try:
         if fmt == "parquet":
             return _parquet_schema(file)
-        sample = _head(file, limit)
+        sample = _head(file, limit, style, fmt)
         if not sample.strip():
             return None
-        return _csv_schema(sample, style) if fmt == "csv" else _json_schema(sample, limit)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file}: no {fmt} that a schema can be inferred from: {error}") from error
+        return _csv_schema(sample, style, file) if fmt == "csv" else _json_schema(sample, limit)
+    except (pa.ArrowException, BadInput, OSError) as error:
+        why = str(error).removeprefix(f"{file}: ")
+        kind = TwinColumns if isinstance(error, TwinColumns) else BadInput
+        raise kind(f"{file}: no {fmt} that a schema can be inferred from: {why}") from error
 
 
-def _head(file: Path, limit: int) -> bytes:
-    """Return the file's first whole lines, decompressed if its name says so."""
-    with pa.input_stream(str(file), compression="detect") as stream:
-        data: bytes = stream.read(limit)
-        more = bool(stream.read(1))
-    return data[: data.rfind(b"\n") + 1] if more and b"\n" in data else data
+def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
+    """Return the file's first whole records in UTF-8, decompressed if its name says so."""
+    while True:
+        data = b"".join(decoded(file, style.encoding, limit + 1))
+        # Of other encodings a letter may take up to four times as much in the file.
+        if len(data) * (4 if style.needs_copy else 1) <= limit:
+            return data
+        whole = _whole_records(data, style, fmt)
+        if 2 * len(whole) > len(data):  # else a record is as large as the sample: take more
+            return whole
+        limit *= 4
 
 
-def _csv_schema(sample: bytes, style: CsvStyle) -> pa.Schema:
-    table = pacsv.read_csv(
+def _whole_records(data: bytes, style: CsvStyle, fmt: str) -> bytes:
+    """Return the records of a sample that are not cut off; none if it is within its first."""
+    quote, escape = style.quote.encode(), style.escape.encode()
+    seen = data.replace(2 * escape, b"  ").replace(escape + quote, b"  ") if escape else data
+    inside = seen.count(quote) % 2 if quote and fmt == "csv" else 0
+    end = len(data)
+    while end:
+        at = max(seen.rfind(b"\n", 0, end), seen.rfind(b"\r", 0, end - 1))
+        if quote and fmt == "csv":
+            inside ^= seen.count(quote, max(at, 0), end) % 2
+        if not inside:
+            return data[: at + 1]
+        end = max(at, 0)
+    return b""
+
+
+def _csv_schema(sample: bytes, style: CsvStyle, file: Path) -> pa.Schema:
+    table = _parsed(sample, style, {})
+    names = [f"_c{i}" for i in range(table.num_columns)]
+    if style.header:
+        names = list(header_of(sample, style))
+        refuse_twins(names, f"{file}: ")
+    kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
+    # Looked at once more as text: what a type would change stays a text.
+    typed = {name: pa.string() for name, kind in kinds.items() if kind not in (_TEXT, _NOTHING)}
+    texts = _parsed(sample, style, typed) if typed else table
+    for name in typed:
+        if not _keeps(kinds[name], _trimmed(texts.column(name), style)):
+            kinds[name] = _TEXT
+    # A time without a zone is an instant in the session's zone, as Spark's own inference has it.
+    return pa.schema(list(zip(names, map(_zoned, kinds.values()), strict=True)))
+
+
+def _parsed(sample: bytes, style: CsvStyle, types: dict[str, pa.DataType]) -> pa.Table:
+    return pacsv.read_csv(
         io.BytesIO(sample),
         read_options=pacsv.ReadOptions(
             autogenerate_column_names=not style.header, block_size=len(sample) + 1
         ),
         parse_options=pacsv.ParseOptions(
-            delimiter=style.separator, quote_char=style.quote, newlines_in_values=True
+            delimiter=style.separator,
+            quote_char=style.quote or False,
+            double_quote=not style.escape,
+            escape_char=style.escape or False,
+            newlines_in_values=True,
         ),
         convert_options=pacsv.ConvertOptions(
-            null_values=["", *style.nulls], strings_can_be_null=True
+            column_types=types,
+            null_values=["", *style.nulls],
+            true_values=["true", "True", "TRUE"],
+            false_values=["false", "False", "FALSE"],
+            strings_can_be_null=True,
         ),
     )
-    names = table.schema.names if style.header else [f"_c{i}" for i in range(table.num_columns)]
-    # A time without a zone is an instant in the session's zone, as Spark's own inference has it.
-    kinds = (_zoned(field.type) for field in table.schema)
-    return pa.schema(list(zip(names, kinds, strict=True)))
+
+
+_TEXT, _NOTHING = pa.string(), pa.null()
+
+
+def _keeps(kind: pa.DataType, texts: pa.ChunkedArray) -> bool:
+    """Tell whether values of a type say all that the texts say which they are read from."""
+    if pa.types.is_timestamp(kind):
+        return not _any(pc.match_substring_regex(texts, _TOO_FINE))
+    if pa.types.is_integer(kind):
+        return not _any(pc.invert(pc.match_substring_regex(texts, _INTEGER)))
+    if not pa.types.is_floating(kind):
+        return True
+    if _any(pc.invert(pc.match_substring_regex(texts, _FRACTION))):
+        return False
+    long = texts.filter(pc.greater_equal(pc.binary_length(texts), _LONG_NUMBER))
+    return all(Decimal(text) == Decimal(repr(float(text))) for text in long.to_pylist())
+
+
+def _trimmed(texts: pa.ChunkedArray, style: CsvStyle) -> pa.ChunkedArray:
+    if not style.trim:
+        return texts
+    trimmed = pc.utf8_trim_whitespace(texts)
+    return trimmed.filter(pc.not_equal(trimmed, ""))
+
+
+def _any(found: pa.ChunkedArray) -> bool:
+    return pc.any(found).as_py() is True
+
+
+def refuse_twins(names: Sequence[str], where: str = "") -> None:
+    """Raise `TwinColumns` for names that Spark does not tell apart."""
+    twins = Counter(name.lower() for name in names)
+    alike = [name for name in names if twins[name.lower()] > 1]
+    if alike:
+        raise TwinColumns(
+            f"{where}columns {_listed(alike)} differ in nothing but upper and lower case, if in "
+            "anything: rename all of them but one"
+        )
 
 
 def _json_schema(sample: bytes, limit: int) -> pa.Schema:

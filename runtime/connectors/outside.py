@@ -16,6 +16,7 @@ from ..spark.query_check import CheckFailed, Columns, QueryRefused
 from . import pipeline_keys as keys
 from .common_keys import TRANSFORMS
 from .config import ConfigInvalid
+from .inference import TwinColumns, refuse_twins
 from .listing import walk
 from .spi import BadInput, Findings, NotReady, Outside
 from .sql_rules import LONGEST_QUERY, flaws, suspects, told_function
@@ -49,6 +50,8 @@ class _Check:
     warnings: list[str] = field(default_factory=list[str])
     is_sample: bool = False
     """Whether there is more in the source than the schema was made of."""
+    schema: str = ""
+    """The columns of the source as DDL, empty if nobody can tell yet."""
 
     def source(self) -> None:
         """Look at the folder that is read."""
@@ -63,6 +66,8 @@ class _Check:
             self.errors[keys.SOURCE_PATH] = f"{path} is a file: give the folder that it lies in"
         elif not os.access(path, os.R_OK | os.X_OK):
             self.errors[keys.SOURCE_PATH] = f"{path} cannot be read by this node's user"
+        else:
+            self.schema = self.config.get(keys.SOURCE_SCHEMA, "") or self._inferred()
 
     def sink(self) -> None:
         """Look whether the folder that is written to can be made and written to."""
@@ -109,16 +114,16 @@ class _Check:
 
     def _columns(self) -> Columns | None:
         """Return the columns of the source, None if nobody can tell yet."""
-        schema = self.config.get(keys.SOURCE_SCHEMA, "")
-        if not schema:
-            schema = self._inferred()
+        schema = self.config.get(keys.SOURCE_SCHEMA, "") or self.schema
         if not schema or _DEFERRED in schema or self.outside.queries is None:
             return None
         try:
-            return self.outside.queries.columns_of(schema)
-        except QueryRefused as refused:
+            columns = self.outside.queries.columns_of(schema)
+            refuse_twins(list(columns.types))
+        except (QueryRefused, TwinColumns) as refused:
             self.errors[keys.SOURCE_SCHEMA] = str(refused)
             return None
+        return columns
 
     def _inferred(self) -> str:
         source = (value for key, value in self.config.items() if key.startswith("source."))
@@ -132,6 +137,9 @@ class _Check:
             self.is_sample = len(files) > MOST_FILES or size > MOST_BYTES
             return self.infer(config, sorted(each.path for each in files[:MOST_FILES]))
         except NotReady:
+            return ""
+        except TwinColumns as error:
+            self.errors[keys.SOURCE_PATH] = str(error)
             return ""
         except (BadInput, ConfigInvalid, OSError) as error:
             self.warnings.append(f"{keys.SOURCE_PATH}: {error}")

@@ -17,6 +17,9 @@ SOURCE_SAMPLE_BYTES = "source.schema.sample.bytes"
 SOURCE_HEADER = "source.header"
 SOURCE_SEPARATOR = "source.separator"
 SOURCE_QUOTE = "source.quote"
+SOURCE_ESCAPE = "source.escape"
+SOURCE_TRIM = "source.trim"
+SOURCE_ENCODING = "source.encoding"
 SOURCE_NULLS = "source.null.values"
 SOURCE_MIN_AGE_MS = "source.min.age.ms"
 SOURCE_MAX_FILES = "source.max.files.per.batch"
@@ -33,6 +36,7 @@ SINK_OPTION = "sink.option."
 TASK_SCHEMA = "task.schema"
 TASK_BUCKETS = "task.buckets"
 TASK_CLAIM = "task.sink.claim"
+TASK_ROOTLESS = "task.rootless.offsets"
 
 _SEEN_BY_ALL = "It must be a folder that this path leads to on every worker and every executor."
 
@@ -40,6 +44,18 @@ _SEEN_BY_ALL = "It must be a folder that this path leads to on every worker and 
 def _one_letter(value: Value) -> str | None:
     fits = isinstance(value, str) and (len(value) == 1 or value == "\\t")
     return None if fits else "must be one letter, or \\t"
+
+
+def _one_letter_or_none(value: Value) -> str | None:
+    return None if value in ("", None) else _one_letter(value)
+
+
+def _encoding(value: Value) -> str | None:
+    try:
+        "".encode(str(value))
+    except (LookupError, ValueError):
+        return "is no encoding that is known here; some are UTF-8, UTF-16, ISO-8859-1, windows-1252"
+    return None
 
 
 def _local(value: Value) -> str | None:
@@ -57,15 +73,23 @@ _SOURCE = (
         required=True,
         validator=one_of(*READABLE),
         recommended=READABLE,
-        dependents=(SOURCE_HEADER, SOURCE_SEPARATOR, SOURCE_QUOTE, SOURCE_NULLS),
+        dependents=(
+            SOURCE_HEADER,
+            SOURCE_SEPARATOR,
+            SOURCE_QUOTE,
+            SOURCE_ESCAPE,
+            SOURCE_TRIM,
+            SOURCE_ENCODING,
+            SOURCE_NULLS,
+        ),
     ),
     Definition(
         SOURCE_PATH,
         Kind.STRING,
         Importance.HIGH,
         "The folder that is read, with all folders in it; names that begin with a dot or an "
-        f"underscore are left out. {_SEEN_BY_ALL} Each file is read once, as a whole: move it in "
-        "when it is complete.",
+        f"underscore are left out, and symbolic links are not followed. {_SEEN_BY_ALL} Each file "
+        "is read once, as a whole; one that changes later is told in status, and not read again.",
         required=True,
         validator=_local,
         width=Width.LONG,
@@ -117,9 +141,37 @@ _SOURCE = (
         SOURCE_QUOTE,
         Kind.STRING,
         Importance.LOW,
-        "What encloses values of csv files that hold separators: one letter.",
+        "What encloses values of csv files that hold separators or line breaks: one letter.",
         default='"',
         validator=_one_letter,
+        width=Width.SHORT,
+    ),
+    Definition(
+        SOURCE_ESCAPE,
+        Kind.STRING,
+        Importance.LOW,
+        "The letter before a quote that is part of a quoted value of csv files, such as `\\`. "
+        "Without it such a quote is doubled, as RFC 4180 has it.",
+        default="",
+        validator=_one_letter_or_none,
+        width=Width.SHORT,
+    ),
+    Definition(
+        SOURCE_TRIM,
+        Kind.BOOLEAN,
+        Importance.LOW,
+        "Whether blanks around the values and names of csv files that are not quoted are dropped.",
+        default=False,
+    ),
+    Definition(
+        SOURCE_ENCODING,
+        Kind.STRING,
+        Importance.MEDIUM,
+        "The encoding of csv and json files. Bytes that are not of it end the task with an error "
+        "that names the file and the position.",
+        default="UTF-8",
+        validator=_encoding,
+        recommended=("UTF-8", "UTF-16", "ISO-8859-1", "windows-1252"),
         width=Width.SHORT,
     ),
     Definition(
@@ -127,7 +179,7 @@ _SOURCE = (
         Kind.LIST,
         Importance.MEDIUM,
         "What stands for no value in csv files, beside nothing at all: `NA`. "
-        "More than one costs some speed.",
+        "More than one costs some speed. An empty text in quotes is an empty text.",
         default=(),
         recommended=("NA", "NULL", "\\N"),
     ),
@@ -135,9 +187,10 @@ _SOURCE = (
         SOURCE_MIN_AGE_MS,
         Kind.LONG,
         Importance.LOW,
-        "How long a file must have been left unchanged before it is read. For folders in which "
-        "files are written rather than moved.",
-        default=0,
+        "How long a file's size and time of change must have been seen to stay as they are before "
+        "it is read. With 0 files must be moved in, whole: one that is written to may be read in "
+        "part.",
+        default=1_000,
         validator=at_least(0),
     ),
     Definition(
@@ -244,6 +297,12 @@ _TASK = (
         Kind.STRING,
         Importance.LOW,
         "Set by the connector: by what right the task writes to the sink.",
+    ),
+    Definition(
+        TASK_ROOTLESS,
+        Kind.STRING,
+        Importance.LOW,
+        "Set by the connector: the folder that offsets written without a folder belong to.",
     ),
 )
 

@@ -11,7 +11,7 @@ from .config import ConfigDef, ConfigInvalid, Settings, Validation, refuse
 from .file_sink import FileSink, WriteFormat
 from .file_source import FileSource, Folder
 from .formats import ReadFormat
-from .inference import CsvStyle, infer
+from .inference import infer
 from .listing import walk
 from .outside import check_outside
 from .shares import BUCKETS, Share, deal, read_share, spell
@@ -31,6 +31,7 @@ from .spi import (
     SinkAway,
     Transform,
 )
+from .text_files import CsvStyle
 from .transforms import Sql, select
 
 MOST_TRANSFORMS = 100
@@ -98,7 +99,12 @@ class SparkPipeline(Connector):
         given = settings.text(keys.SOURCE_SCHEMA)
         schema = given or self._kept_schema() or self._inferred(root, paths)
         shares = self._kept_shares(max_tasks) or [spell(share) for share in deal(paths, max_tasks)]
-        common = {**self._config, keys.TASK_SCHEMA: schema, keys.TASK_CLAIM: self._claim()}
+        common = {
+            **self._config,
+            keys.TASK_SCHEMA: schema,
+            keys.TASK_CLAIM: self._claim(),
+            keys.TASK_ROOTLESS: self._rootless(),
+        }
         return [{**common, keys.TASK_BUCKETS: share} for share in shares]
 
     def _claim(self) -> str:
@@ -111,6 +117,16 @@ class SparkPipeline(Connector):
             return str(claim_sink(self._settings, context.cluster_id, name, before))
         except SinkAway as away:
             raise NotReady(str(away)) from None
+
+    def _rootless(self) -> str:
+        """Return the folder that offsets without a folder belong to, empty if nobody knows.
+
+        Task configs of a release that wrote such offsets do not say it: it is their own.
+        """
+        if not self._split:
+            return ""
+        before = self._split[0]
+        return before.get(keys.TASK_ROOTLESS, before.get(keys.SOURCE_PATH, ""))
 
     def _kept_shares(self, max_tasks: int) -> Sequence[str]:
         """Return the shares in force if they are of as many tasks, over the same files."""
@@ -136,7 +152,9 @@ class SparkPipeline(Connector):
         _refuse_paths(task_config, context)
         sql = context.reach.sql
         return Pipeline(
-            FileSource(_folder(settings), _read_format(settings, task_config), context),
+            FileSource(
+                _folder(settings, task_config), _read_format(settings, task_config), context
+            ),
             tuple(_transform(settings, alias, sql) for alias in settings.items(TRANSFORMS)),
             FileSink(
                 Place(
@@ -171,12 +189,7 @@ class SparkPipeline(Connector):
         return infer(
             settings.text(keys.SOURCE_FORMAT),
             [root / path for path in paths],
-            CsvStyle(
-                settings.flag(keys.SOURCE_HEADER),
-                _letter(settings, keys.SOURCE_SEPARATOR),
-                _letter(settings, keys.SOURCE_QUOTE),
-                settings.items(keys.SOURCE_NULLS),
-            ),
+            _style(settings, self._config),
             settings.number(keys.SOURCE_SAMPLE_BYTES),
         )
 
@@ -211,17 +224,19 @@ def _normal(path: str) -> PurePath:
     return PurePath(normpath(path))
 
 
-def _folder(settings: Settings) -> Folder:
+def _folder(settings: Settings, config: Mapping[str, str]) -> Folder:
     share = settings.text(keys.TASK_BUCKETS)
     try:
         buckets = read_share(share) if share else _EVERYTHING
     except ValueError as error:
         raise ConfigInvalid(f"{keys.TASK_BUCKETS}: {error}") from None
+    rootless = config.get(keys.TASK_ROOTLESS, settings.text(keys.SOURCE_PATH))
     return Folder(
         Path(settings.text(keys.SOURCE_PATH)),
         settings.text(keys.SOURCE_GLOB),
         buckets,
         settings.number(keys.SOURCE_MIN_AGE_MS),
+        Path(rootless) if rootless else None,
     )
 
 
@@ -229,22 +244,64 @@ def _read_format(settings: Settings, config: Mapping[str, str]) -> ReadFormat:
     schema = settings.text(keys.TASK_SCHEMA) or settings.text(keys.SOURCE_SCHEMA)
     if not schema:
         raise ConfigInvalid(f"{keys.TASK_SCHEMA}: the connector gave this task no schema")
-    name = settings.text(keys.SOURCE_FORMAT)
     options = _under(keys.SOURCE_OPTION, config)
-    if name == "csv":
-        options = {
-            "header": str(settings.flag(keys.SOURCE_HEADER)).lower(),
-            "sep": _letter(settings, keys.SOURCE_SEPARATOR),
-            "quote": _letter(settings, keys.SOURCE_QUOTE),
-            **options,
-        }
-    tolerant = settings.text(keys.TOLERANCE) == "all"
-    return ReadFormat(name, schema, settings.items(keys.SOURCE_NULLS), tolerant, options)
+    for encoding in [each for each in options if each.lower() in _ENCODING]:
+        options.pop(encoding)  # Spark is given nothing but UTF-8
+    return ReadFormat(
+        settings.text(keys.SOURCE_FORMAT),
+        schema,
+        _style(settings, config),
+        settings.text(keys.TOLERANCE) == "all",
+        options,
+    )
+
+
+_ENCODING = ("encoding", "charset")
+
+
+def _style(settings: Settings, config: Mapping[str, str]) -> CsvStyle:
+    """Return how text is written, as the keys or the options of Spark's reader say."""
+    options = {key.lower(): value for key, value in _under(keys.SOURCE_OPTION, config).items()}
+
+    def option(key: str, *names: str) -> str:
+        given = (options[name] for name in names if name in options)
+        return next(given, settings.text(key)).replace("\\t", "\t")
+
+    quote = option(keys.SOURCE_QUOTE, "quote")
+    escape = option(keys.SOURCE_ESCAPE, "escape")
+    return CsvStyle(
+        header=option(keys.SOURCE_HEADER, "header").lower() == "true",
+        separator=option(keys.SOURCE_SEPARATOR, "sep", "delimiter"),
+        quote=quote,
+        nulls=settings.items(keys.SOURCE_NULLS),
+        escape="" if escape == quote else escape,
+        trim=settings.flag(keys.SOURCE_TRIM),
+        encoding=option(keys.SOURCE_ENCODING, *_ENCODING),
+    )
 
 
 def _write_options(settings: Settings, config: Mapping[str, str]) -> Mapping[str, str]:
-    base = {"header": "true"} if settings.text(keys.SINK_FORMAT) == "csv" else {}
-    return {**base, **_under(keys.SINK_OPTION, config)}
+    """Return the options of Spark's writer; the user's own go over ours.
+
+    CSV is RFC 4180, and times have all their digits: Spark writes neither by itself.
+    """
+    options = _under(keys.SINK_OPTION, config)
+    form = settings.text(keys.SINK_FORMAT)
+    base = {} if form == "parquet" else _TIMES
+    if form == "csv":
+        base = base | _RFC_4180 | {"escape": options.get("quote", '"')}
+    return {**base, **options}
+
+
+_RFC_4180 = {
+    "header": "true",
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+_TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 
 
 def _transform(settings: Settings, alias: str, allowed: Collection[str]) -> Transform:
@@ -258,10 +315,6 @@ def _refuse_paths(config: Mapping[str, str], context: Context) -> None:
     for key in (keys.SOURCE_PATH, keys.SINK_PATH):
         if flaw := context.reach.flaw_in_path(config[key]):
             raise ConfigInvalid(f"{key}: {flaw}")
-
-
-def _letter(settings: Settings, key: str) -> str:
-    return settings.text(key).replace("\\t", "\t")
 
 
 def _under(prefix: str, config: Mapping[str, str]) -> dict[str, str]:

@@ -71,7 +71,8 @@ class Plan(Generic[R]):
 
     `backlog` tells whether there is more where this came from, `lag` how much, None if the
     source cannot tell. `rows` may be -1, not known; the pipeline then counts them as they are
-    read.
+    read. `remark` is what is strange about the source although the task goes on: its status
+    tells it for as long as plans do, those without ranges included.
     """
 
     ranges: tuple[R, ...] = ()
@@ -80,6 +81,7 @@ class Plan(Generic[R]):
     rows: int = -1
     backlog: bool = False
     lag: Lag | None = None
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

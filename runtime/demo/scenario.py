@@ -44,6 +44,7 @@ def connector(source: Path, sink: Path) -> dict[str, str]:
         "tasks.max": str(TASKS),
         "source.format": "csv",
         "source.path": str(source),
+        "source.min.age.ms": "0",  # the feeder moves files in
         "source.schema": SCHEMA,
         "source.null.values": "NA",
         "transforms": "late",

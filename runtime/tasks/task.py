@@ -212,6 +212,8 @@ class Task:
             _advance(offsets, commit)
             size.learn(clock.total, backlog=plan.backlog)
             self._report(_done(commit, plan, clock, began_ms, first=first))
+            if first:  # its status now tells that it runs batches, and no longer any remark
+                self._told = (RunState.RUNNING, "")
             first = False
             if not plan.backlog:
                 # What comes in a trickle is let pile up: a batch costs much, however small.
@@ -224,7 +226,7 @@ class Task:
             self._tell(RunState.RUNNING, str(waiting))
             return Plan()
         if not (self._away and plan.ranges):
-            self._tell(RunState.RUNNING)
+            self._tell(RunState.RUNNING, plan.remark)
         return plan
 
     def _batch(self, pipeline: Pipeline, plan: Plan[Any], clock: _Clock) -> Commit:

@@ -37,6 +37,8 @@ class News:
         self._statuses: dict[Resource, StatusUpdate] = {}
         self._latest_ms: dict[Resource, int] = {}
         """When each resource's status changed last, as the group was told."""
+        self._remarks: dict[Resource, StatusUpdate] = {}
+        """What is to be said of a task once it is said that it runs batches."""
         self._splits: dict[str, Split] = {}
         self._said_at_ms = -AGAIN_MS
         self._is_fresh = False
@@ -47,7 +49,12 @@ class News:
             LOGGER.warning("%s is %s: %s", report.resource, report.state.value, report.reason)
         reason = f"{report.reason}\n{report.trace}" if report.trace else report.reason
         update = StatusUpdate(report.resource, report.token, report.state, at_ms, reason)
-        self._take(update)
+        pending = self._statuses.get(report.resource)
+        is_first = pending and (pending.token, pending.reason) == (report.token, BATCHES_RUN)
+        if is_first and report.state is RunState.RUNNING:
+            self._remarks[report.resource] = update
+        else:
+            self._take(update)
 
     def stopped(self, report: Stopped, at_ms: int) -> None:
         """Take that a resource came to its end."""
@@ -87,6 +94,7 @@ class News:
         reason = update.reason.encode(errors="backslashreplace").decode()
         at_ms = max(update.at_ms, self._latest_ms.get(update.resource, -1) + 1)
         update = replace(update, reason=reason, at_ms=at_ms)
+        self._remarks.pop(update.resource, None)
         self._statuses[update.resource] = update
         self._latest_ms[update.resource] = at_ms
         self._is_fresh = True
@@ -95,6 +103,8 @@ class News:
         said = [each for each, update in self._statuses.items() if _is_said(group, update)]
         for resource in said:
             del self._statuses[resource]
+            if remark := self._remarks.pop(resource, None):
+                self._take(remark)
         known = [name for name, split in self._splits.items() if self._is_known(group, name, split)]
         for name in known:
             del self._splits[name]

@@ -36,6 +36,7 @@ class Pipelines:
             "tasks.max": "3",
             "source.format": "csv",
             "source.path": str(self.feeds[CSV].folder),
+            "source.min.age.ms": "0",
             "source.schema": "id BIGINT, amount BIGINT",
             "transforms": "twice",
             "transforms.twice.type": "sql",
@@ -48,6 +49,7 @@ class Pipelines:
             "tasks.max": "2",
             "source.format": "json",
             "source.path": str(self.feeds[JSON].folder),
+            "source.min.age.ms": "0",
             "sink.format": "csv",
             "sink.path": str(self.output(JSON)),
         }

@@ -37,6 +37,7 @@ class Line:
             "tasks.max": str(tasks),
             "source.format": "csv",
             "source.path": str(self.feed.folder),
+            "source.min.age.ms": "0",
             "source.schema": "id BIGINT, amount BIGINT",
             "task.restart.budget": "1000",
             "task.restart.backoff.max.ms": "1000",

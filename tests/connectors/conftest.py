@@ -38,6 +38,7 @@ def folders(tmp_path: Path) -> dict[str, str]:
         "connector.class": "SparkPipeline",
         "source.path": str(tmp_path / "in"),
         "sink.path": str(tmp_path / "out"),
+        "source.min.age.ms": "0",
         "task.restart.budget": "0",
     }
 

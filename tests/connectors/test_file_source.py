@@ -1,14 +1,16 @@
 """Which files a task reads, when, and what it says about those that it does not."""
 
 import os
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from fairlead.events.model import Advance, Lag, Resource, identity
+from fairlead.events.model import Advance, Document, Lag, Resource, identity
 from fairlead.runtime.connectors.file_source import FileSource, Folder
 from fairlead.runtime.connectors.formats import ReadFormat
-from fairlead.runtime.connectors.listing import Found, walk
+from fairlead.runtime.connectors.listing import Found, Skip, walk
 from fairlead.runtime.connectors.shares import BUCKETS, bucket_of, deal, read_share, spell
 from fairlead.runtime.connectors.spi import BadInput, Context, Limit, NotReady
 
@@ -31,15 +33,64 @@ def source(root: Path, glob: str = "*", warnings: list[str] | None = None) -> Fi
     return FileSource(Folder(root, glob, ALL), ReadFormat("csv", "a INT"), context)
 
 
-def test_hidden_files_empty_files_and_links_to_folders_are_left_out(tmp_path: Path) -> None:
-    seen = [put(tmp_path, "a.csv"), put(tmp_path, "b/c.csv")]
+def test_hidden_and_empty_files_are_left_out_and_what_is_skipped_is_told(tmp_path: Path) -> None:
+    root = tmp_path / "in"
+    seen = [put(root, "a.csv"), put(root, "b/c.csv")]
     for path in (".a.csv", "_a.csv", "_tmp/a.csv", ".git/a.csv", "b/_x/y/a.csv"):
-        put(tmp_path, path)
-    put(tmp_path, "empty.csv", "")
-    (tmp_path / "round").symlink_to(tmp_path)
-    (tmp_path / "nowhere.csv").symlink_to(tmp_path / "gone")
-    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv")).write_text("x")
-    assert sorted(walk(tmp_path, "*")) == seen
+        put(root, path)
+    put(root, "empty.csv", "")
+    (root / "round").symlink_to(root)
+    (root / "b" / "nowhere.csv").symlink_to(tmp_path / "gone")
+    (root / "shadow.csv").symlink_to(put_outside(tmp_path))
+    (root / "other.txt").symlink_to(root / "a.csv")
+    os.mkfifo(root / "pipe.csv")
+    Path(os.fsdecode(os.fsencode(root) + b"/\xff.csv")).write_text("x")
+    Path(os.fsdecode(os.fsencode(root) + b"/\xfe")).mkdir()
+    skipped: dict[str, Skip] = {}
+    assert sorted(walk(root, "*.csv", skipped.__setitem__)) == seen
+    assert skipped == {
+        "round": Skip.LINK,
+        "b/nowhere.csv": Skip.LINK,
+        "shadow.csv": Skip.LINK,
+        "pipe.csv": Skip.SPECIAL,
+        "\\xff.csv": Skip.NAME,
+        "\\xfe": Skip.NAME,
+    }
+
+
+def put_outside(folder: Path) -> Path:
+    put(folder, "shadow", "secret")
+    return folder / "shadow"
+
+
+def test_what_is_skipped_is_told_by_the_task_in_status_and_once_in_the_log(tmp_path: Path) -> None:
+    put(tmp_path, "in/a.csv")
+    for name in ("1.csv", "2.csv", "3.csv", "4.csv"):
+        (tmp_path / "in" / name).symlink_to(put_outside(tmp_path))
+    warnings: list[str] = []
+    files = source(tmp_path / "in", warnings=warnings)
+    plans = [files.plan({}, PLENTY) for _ in range(2)]
+    told = (
+        "skipped 4, since symbolic links are not followed: move or copy what they lead to here "
+        "(1.csv, 2.csv, 3.csv and 1 more)"
+    )
+    assert ([plan.remark for plan in plans], warnings) == ([told] * 2, [f"{tmp_path}/in: {told}"])
+    assert [[each.path for each in plan.ranges] for plan in plans] == [["a.csv"]] * 2
+
+
+@pytest.mark.parametrize("link", ["b/c.csv", "b"])
+def test_a_link_that_takes_a_place_after_the_listing_is_not_followed(
+    tmp_path: Path, link: str
+) -> None:
+    planned = put(tmp_path, "in/b/c.csv")._replace(path="b/c.csv")
+    put(tmp_path, "away/c.csv")
+    files = source(tmp_path / "in")
+    assert files.plan({}, PLENTY).ranges == (planned,)
+    (tmp_path / "in" / link).rename(tmp_path / "was")
+    (tmp_path / "in" / link).symlink_to(tmp_path / "away" / ("c.csv" if "." in link else ""))
+    assert files.plan({}, PLENTY).ranges == ()
+    with pytest.raises(BadInput, match=f"{tmp_path}/in/b/c.csv: gone, or behind a link, since"):
+        files.verify([planned])
 
 
 def test_a_glob_is_held_against_the_name_or_with_a_slash_against_the_path(tmp_path: Path) -> None:
@@ -64,7 +115,7 @@ def test_files_come_oldest_first_within_the_limit_and_a_large_one_alone(tmp_path
     assert [(plan.bytes, plan.backlog) for plan in plans] == [(100, True), (8, True), (4, False)]
     assert [plan.lag for plan in plans] == [Lag(3, 12), Lag(1, 4), Lag(0, 0)]
     assert plans[0].advances == (
-        Advance({"path": "big"}, None, {"size": 100, "modified_ms": 1000}),
+        Advance({"root": str(tmp_path), "path": "big"}, None, {"size": 100, "modified_ms": 1000}),
     )
 
 
@@ -72,15 +123,68 @@ def test_what_was_read_is_not_read_again_and_a_change_is_told_once(tmp_path: Pat
     put(tmp_path, "a", "x")
     warnings: list[str] = []
     files = source(tmp_path, warnings=warnings)
-    (advance,) = files.plan({}, PLENTY).advances
-    assert advance.end is not None
-    offsets = {identity(advance.partition): advance.end}
+    offsets = offsets_of(files.plan({}, PLENTY).advances)
     put(tmp_path, "a", "xyz", at=2000)
     assert [files.plan(offsets, PLENTY).ranges for _ in range(3)] == [()] * 3
     assert warnings == [
         f"{tmp_path}/a changed after it was read (1 bytes then, 3 now): it is not read again; "
-        "to read it anew, stop the connector and remove the file's offset"
+        "put what is missing there under another name, which is read as a file of its own"
     ]
+
+
+def test_a_task_says_what_it_may_miss_as_long_as_files_differ_from_what_was_read(
+    tmp_path: Path,
+) -> None:
+    for name in "abcde":
+        put(tmp_path, name, "x")
+    offsets = offsets_of(source(tmp_path).plan({}, PLENTY).advances)
+    for name in "abcd":
+        put(tmp_path, name, "xyz", at=2000)
+    told = (
+        "4 of its files changed after they were read, and are not read again (a, b, c and 1 more): "
+        "they have 8 bytes more than then; put what is missing there under another name, which is "
+        "read as a file of its own"
+    )
+    another = source(tmp_path)  # another process, another worker
+    assert another.plan(offsets, PLENTY).remark == told
+    for name in "abcd":
+        put(tmp_path, name, "x")
+    assert another.plan(offsets, PLENTY).remark == ""
+
+
+def offsets_of(advances: Iterable[Advance]) -> dict[str, Document]:
+    """Return what the log says once a batch counts."""
+    return {identity(each.partition): each.end for each in advances if each.end is not None}
+
+
+def test_offsets_belong_to_a_folder_and_a_path_in_it(tmp_path: Path) -> None:
+    one, two = (put(tmp_path, f"{folder}/a")._replace(path="a") for folder in ("one", "two"))
+    offsets = offsets_of(source(tmp_path / "one").plan({}, PLENTY).advances)
+    assert source(tmp_path / "two").plan(offsets, PLENTY).ranges == (two,)
+    assert source(tmp_path / "one").plan(offsets, PLENTY).ranges == ()
+    respelled = Path(f"{tmp_path}/two/../one/")
+    assert (source(respelled).plan(offsets, PLENTY).ranges, one) == ((), two)
+
+
+def test_offsets_of_older_releases_count_for_the_folder_that_they_were_written_for(
+    tmp_path: Path,
+) -> None:
+    for path in ("one/a", "two/a"):
+        put(tmp_path, path, "xyz", at=2000)
+    offsets: dict[str, Document] = {identity({"path": "a"}): {"size": 1, "modified_ms": 1_000_000}}
+
+    def read_in(folder: str, rootless: Path | None) -> list[str]:
+        context = Context(Resource("c", 0), lambda _: None)
+        where = Folder(tmp_path / folder, "*", ALL, rootless=rootless)
+        plan = FileSource(where, ReadFormat("csv", "a INT"), context).plan(offsets, PLENTY)
+        return [each.path for each in plan.ranges]
+
+    assert read_in("one", tmp_path / "one") == []  # although it changed
+    assert read_in("two", tmp_path / "one") == ["a"]
+    # Where nobody knows the folder they count for the very file that they tell of.
+    assert read_in("one", None) == ["a"]
+    put(tmp_path, "one/a", "x")
+    assert read_in("one", None) == []
 
 
 def test_a_file_that_vanishes_or_changes_after_it_was_planned_is_named(tmp_path: Path) -> None:
@@ -91,17 +195,46 @@ def test_a_file_that_vanishes_or_changes_after_it_was_planned_is_named(tmp_path:
     with pytest.raises(BadInput, match=rf"{tmp_path}/a: changed while it was read \(1 bytes"):
         files.verify(plan.ranges)
     (tmp_path / "a").unlink()
-    with pytest.raises(BadInput, match=f"{tmp_path}/a: gone since the batch was planned"):
+    with pytest.raises(
+        BadInput, match=f"{tmp_path}/a: gone, or behind a link, since the batch was planned"
+    ):
         files.verify(plan.ranges)
 
 
-def test_a_file_that_is_written_to_is_left_until_it_has_aged(tmp_path: Path) -> None:
-    old = put(tmp_path, "old")
-    (tmp_path / "new").write_text("x")
+@pytest.mark.parametrize("time_of_change_s", [0, 1_000, 4_000_000_000])
+def test_a_file_is_read_once_its_size_and_time_have_not_changed_for_long_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time_of_change_s: int
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
     context = Context(Resource("c", 0), lambda _: None)
-    folder = Folder(tmp_path, "*", ALL, min_age_ms=3_600_000)
+    folder = Folder(tmp_path, "*", ALL, min_age_ms=1_000)
     files = FileSource(folder, ReadFormat("csv", "a INT"), context)
-    assert files.plan({}, PLENTY).ranges == (old,)
+
+    def read_at(second: float) -> list[str]:
+        clock[0] = second
+        return [each.path for each in files.plan({}, PLENTY).ranges]
+
+    # Whatever its time is: clocks differ, and coarse ones stand still while a file grows.
+    put(tmp_path, "a", "x", at=time_of_change_s)
+    assert [read_at(100.0), read_at(100.9)] == [[], []]
+    put(tmp_path, "a", "xy", at=time_of_change_s)
+    assert [read_at(101.0), read_at(101.9)] == [[], []]
+    put(tmp_path, "a", "yx", at=time_of_change_s + 2)
+    put(tmp_path, "b", "x", at=time_of_change_s)
+    assert [read_at(102.0), read_at(102.9), read_at(103.0)] == [[], [], ["b", "a"]]
+
+
+def test_a_file_that_changes_between_the_listing_and_its_batch_waits_anew(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "*", ALL, min_age_ms=1)
+    files = FileSource(folder, ReadFormat("csv", "a INT"), Context(Resource("c", 0), print))
+    for name in "ab":
+        put(tmp_path, name)
+    files.plan({}, PLENTY)
+    time.sleep(0.01)
+    assert [each.path for each in files.plan({}, Limit(1, 100)).ranges] == ["a"]
+    put(tmp_path, "b", "xyz", at=1000)
+    assert files.plan({}, Limit(1, 100)).ranges == ()
 
 
 def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from fairlead.runtime.connectors.inference import CsvStyle, infer
+from fairlead.runtime.connectors.inference import infer
 from fairlead.runtime.connectors.spi import BadInput
+from fairlead.runtime.connectors.text_files import CsvStyle
 
 PLAIN = CsvStyle(header=True, separator=",", quote='"', nulls=("NA",))
 MUCH = 1 << 20
@@ -88,3 +89,79 @@ def test_hostile_bytes_are_named(tmp_path: Path, fmt: str) -> None:
 def test_files_without_a_row_give_no_schema(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no row to infer a schema from in 1 file\(s\)"):
         infer("csv", files(tmp_path, "\n"), PLAIN, MUCH)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1", "0", "-7"], "BIGINT"),
+        (["1234", "01234"], "STRING"),
+        (["1", "+1"], "STRING"),
+        (["10", "1e5"], "STRING"),
+        (["10", " 5"], "STRING"),
+        (["10", "0x1F"], "STRING"),
+        (["12345678901234567890"], "STRING"),
+        (["0.5", "-1.50", "1e-05", "1.0E10", ".5", "NaN"], "DOUBLE"),
+        (["0.5", "00.5"], "STRING"),
+        (["0.5", "0.12345678901234567890"], "STRING"),
+        (["0.1", "0.30000000000000004"], "DOUBLE"),
+        (["true", "False"], "BOOLEAN"),
+        (["true", "1"], "STRING"),
+        (["2013-01-01"], "DATE"),
+        (["2013-01-01 05:00:00.123456"], "TIMESTAMP"),
+        (["2013-01-01 05:00:00.1234567"], "STRING"),
+        (["05:00"], "STRING"),
+    ],
+)
+def test_a_column_is_a_text_where_a_type_would_change_any_of_its_values(
+    tmp_path: Path, values: list[str], kind: str
+) -> None:
+    found = files(tmp_path, *(f"id,v\na,{value}\n" for value in ["", *values]))
+    assert infer("csv", found, PLAIN, MUCH) == f"`id` STRING, `v` {kind}"
+
+
+def test_line_breaks_and_quotes_in_values_do_not_end_a_sample(tmp_path: Path) -> None:
+    (file,) = files(tmp_path, "n,s\n" + '1,"x\n""y"\n' * 10_000 + '2,"' + "\n" * 200_000 + '"\n')
+    assert infer("csv", [file], PLAIN, 1) == "`n` BIGINT, `s` STRING"
+    (file,) = files(tmp_path, 'n,s\n1,"' + "\n,3" * 200_000 + '"\n2,x\n')
+    assert infer("csv", [file], PLAIN, 1) == "`n` BIGINT, `s` STRING"
+
+
+def test_a_column_without_a_name_has_sparks_and_blanks_are_part_of_a_name(tmp_path: Path) -> None:
+    found = files(tmp_path, "\ufeff, a\n1,2\n", '"", a\n3,4\n')
+    assert infer("csv", found, PLAIN, MUCH) == "`_c0` BIGINT, ` a` BIGINT"
+
+
+@pytest.mark.parametrize("header", ["name,id,Name", "a,id,a"])
+def test_columns_that_differ_only_in_case_are_refused(tmp_path: Path, header: str) -> None:
+    found = files(tmp_path, f"{header}\nx,1,y\n")
+    alike = ", ".join(header.split(",")[::2])
+    with pytest.raises(BadInput, match=rf"{found[0]}: .*columns \({alike}\) differ in nothing but"):
+        infer("csv", found, PLAIN, MUCH)
+
+
+def test_columns_of_several_files_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
+    found = files(tmp_path, '{"a": 1}\n', '{"A": 1}\n')
+    with pytest.raises(BadInput, match=r"^columns \(a, A\) differ in nothing but upper"):
+        infer("json", found, PLAIN, MUCH)
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16", "utf-16-le", "windows-1252"])
+@pytest.mark.parametrize("fmt", ["csv", "json"])
+def test_texts_of_another_encoding_are_texts(tmp_path: Path, encoding: str, fmt: str) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(("n,ä\n1,ö\n" if fmt == "csv" else '{"n": 1, "ä": "ö"}\n').encode(encoding))
+    style = CsvStyle(encoding=encoding)
+    assert infer(fmt, [file], style, MUCH) == "`n` BIGINT, `ä` STRING"
+
+
+@pytest.mark.parametrize("fmt", ["csv", "json"])
+def test_a_byte_that_is_not_of_the_encoding_is_named_with_its_place(
+    tmp_path: Path, fmt: str
+) -> None:
+    file = tmp_path / "a.gz"
+    text = "n,ää,\n" if fmt == "csv" else '{"ä": "'
+    file.write_bytes(gzip.compress(text.encode() + b"\xe4x"))
+    told = rf"^{file}: no {fmt} .*: byte 8 \(0xe4\) is not UTF-8: .* give `source.encoding`"
+    with pytest.raises(BadInput, match=told):
+        infer(fmt, [file], PLAIN, MUCH)

@@ -67,6 +67,12 @@ def test_a_file_as_a_source_is_an_error(config: Config, tmp_path: Path) -> None:
     assert found(config).errors == {"source.path": told}
 
 
+def test_columns_that_differ_only_in_case_are_an_error(config: Config, tmp_path: Path) -> None:
+    (tmp_path / "in" / "a.csv").write_text("name,Name\nx,y\n")
+    (told,) = found(config).errors.values()
+    assert "columns (name, Name) differ in nothing but upper and lower case" in told
+
+
 @pytest.mark.parametrize(
     ("path", "there", "why"),
     [

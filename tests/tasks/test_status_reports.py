@@ -8,7 +8,8 @@ from fairlead.actors.messages.work import ReportStatus
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import Resource, RunState, Token
-from fairlead.events.records import ConnectorConfig
+from fairlead.events.records import ConnectorConfig, TaskStatus
+from fairlead.projections.moves import BATCHES_RUN
 from fairlead.runtime.tasks.reports import StatusChanged
 from fairlead.runtime.worker.news import News
 
@@ -43,3 +44,25 @@ def test_what_is_said_later_has_a_later_time_whatever_the_clock_says() -> None:
         assert isinstance(report, ReportStatus)
         times += [each.at_ms for each in report.updates]
     assert times == [100, 101, 102]
+
+
+def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:
+    news, a0, token = News("connect", "W1"), Resource("a", 0), Token(2, 1)
+    group = Group("connect")
+    evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
+    news.began(a0, token, 50)
+    news.changed(StatusChanged(a0, token, RunState.RUNNING, "1 link is skipped"), 60)
+
+    def told() -> list[str]:
+        (report,) = news.unsaid(group, 100)
+        assert isinstance(report, ReportStatus)
+        (update,) = report.updates
+        status = TaskStatus(a0, update.state, "w1", token, update.at_ms, update.reason)
+        evolve(group, status, 1)
+        return [update.reason]
+
+    assert [told(), told(), list(news.unsaid(group, 200))] == [
+        [BATCHES_RUN],
+        ["1 link is skipped"],
+        [],
+    ]

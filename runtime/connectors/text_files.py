@@ -1,0 +1,323 @@
+"""Text files as they are: which encoding, which line ends, and what their header says.
+
+Spark's CSV reader is exact for one line end at a time, and for UTF-8. So each file is looked
+through before Spark reads it, at some hundred megabytes a second: bytes that are no text are an
+error here (Spark puts U+FFFD in their place), and a file of another encoding, or of several
+line ends, is read from a copy that has neither.
+"""
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import os
+import re
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import rmtree
+from typing import IO, Final, cast
+
+from .spi import BadInput
+
+_CHUNK: Final = 4 << 20
+_OPAQUE: Final = frozenset({".deflate", ".lz4", ".lzo", ".snappy", ".zst"})
+"""What Hadoop compresses in ways of its own: Spark reads it, and nobody looks at it before."""
+_AS_IT_IS: Final = frozenset({"utf-8", "ascii"})
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_CONTEXT: Final = 4
+"""The most bytes that one letter takes in UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvStyle:
+    """How text is written; the default is RFC 4180 in UTF-8, with a header.
+
+    `escape` is the letter before a quote that is part of a value; empty: such a quote is
+    doubled. `nulls` are what stands for no value beside nothing at all.
+    """
+
+    header: bool = True
+    separator: str = ","
+    quote: str = '"'
+    nulls: tuple[str, ...] = ()
+    escape: str = ""
+    trim: bool = False
+    encoding: str = "UTF-8"
+
+    @property
+    def needs_copy(self) -> bool:
+        """Whether files are of an encoding that Spark does not read."""
+        return codecs.lookup(self.encoding).name not in _AS_IT_IS
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """A file that Spark can read: where it lies, what ends its lines, what its header says.
+
+    `quotes_nothing`: it may hold `""`, which is an empty text, but no number. `header` is empty
+    where the first lines do not tell.
+    """
+
+    path: Path
+    line_end: str = "\n"
+    quotes_nothing: bool = False
+    header: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Copies:
+    """The copies of one batch's files, in a folder of their own, by the paths that Spark knows."""
+
+    originals: dict[str, Path] = field(default_factory=dict[str, Path])
+    _folder: str = ""
+
+    def new(self, original: Path, within: str | None) -> Path:
+        """Return where to copy a file to; `within` is where folders of copies are made."""
+        self._folder = self._folder or tempfile.mkdtemp(prefix="copies-", dir=within)
+        copy = Path(self._folder, f"{len(self.originals)}.txt")
+        self.originals[str(copy)] = original
+        return copy
+
+    def clear(self) -> None:
+        """Remove all copies."""
+        if self._folder:
+            rmtree(self._folder, ignore_errors=True)
+        self.originals.clear()
+        self._folder = ""
+
+
+def is_opaque(file: Path) -> bool:
+    """Tell whether only Spark can look into a file."""
+    return file.suffix.lower() in _OPAQUE
+
+
+def decoded(file: Path, encoding: str, at_most: int | None = None) -> Iterator[bytes]:
+    """Yield a file's text as UTF-8 without a byte order mark, decompressed, in whole letters.
+
+    `at_most` is how many bytes are read. Raises `BadInput` with the position of a byte that is
+    not of the encoding, counted from 0 in the decompressed file.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    done = 0
+    is_first = True
+    with _opened(file) as stream:
+        while True:
+            wanted = _CHUNK if at_most is None else min(_CHUNK, at_most - done)
+            data = stream.read(wanted)
+            held = len(decoder.getstate()[0])
+            try:
+                text = decoder.decode(data, not data and at_most is None)
+            except UnicodeDecodeError as error:
+                raise BadInput(_undecodable(file, encoding, done - held, error)) from None
+            done += len(data)
+            yield (text.removeprefix(_BYTE_ORDER_MARK) if is_first else text).encode()
+            is_first = is_first and not text
+            if not data:
+                return
+
+
+def header_of(head: bytes, style: CsvStyle) -> tuple[str, ...]:
+    """Return the names in the first line of a csv; a nameless column has Spark's name, `_c0`."""
+    text = head.decode(errors="ignore")
+    rows = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=style.separator,
+        quotechar=style.quote or None,
+        quoting=csv.QUOTE_MINIMAL if style.quote else csv.QUOTE_NONE,
+        doublequote=not style.escape,
+        escapechar=style.escape or None,
+    )
+    try:
+        names = next((row for row in rows if row), [])
+    except csv.Error:
+        return ()
+    stripped = (name.strip() if style.trim else name for name in names)
+    return tuple(name or f"_c{number}" for number, name in enumerate(stripped))
+
+
+def survey(file: Path, style: CsvStyle, copies: Copies, within: str | None) -> Surveyed:
+    """Look through a csv file, and copy it where Spark would not read it as it is."""
+    if is_opaque(file):
+        return Surveyed(file)
+    scan = _Scan(style)
+    head = b""
+    for chunk in decoded(file, style.encoding):
+        head = head or chunk
+        scan.feed(chunk)
+    scan.feed(b"", is_last=True)
+    path, line_end = file, scan.line_end
+    if style.needs_copy or not line_end:
+        path, line_end = copies.new(file, within), "\n"
+        _write(path, _unified(decoded(file, style.encoding), style))
+    header = header_of(head, style) if style.header else ()
+    return Surveyed(path, line_end, scan.quotes_nothing, header)
+
+
+def transcoded(file: Path, encoding: str, copies: Copies, within: str | None) -> Path:
+    """Look through a text file, and return it, or a copy in UTF-8."""
+    if is_opaque(file):
+        return file
+    chunks = decoded(file, encoding)
+    if not CsvStyle(encoding=encoding).needs_copy:
+        for _ in chunks:
+            pass
+        return file
+    copy = copies.new(file, within)
+    _write(copy, chunks)
+    return copy
+
+
+def _write(path: Path, chunks: Iterator[bytes]) -> None:
+    with path.open("wb") as stream:
+        stream.writelines(chunks)
+
+
+def _unified(chunks: Iterator[bytes], style: CsvStyle) -> Iterator[bytes]:
+    unify = _LineEnds(style)
+    for chunk in chunks:
+        yield unify.feed(chunk)
+    yield unify.feed(b"", is_last=True)
+
+
+class _Scan:
+    """Counts the line ends that are outside of quotes, chunk by chunk."""
+
+    def __init__(self, style: CsvStyle) -> None:
+        self._quote = style.quote.encode()
+        self._escape = style.escape.encode()
+        self._held = b""
+        self._tail = b"\n"
+        self._inside = 0
+        self._outside_ends = Counter[str]()
+        self._all_ends = Counter[str]()
+        quote, separator = re.escape(self._quote), re.escape(style.separator.encode())
+        edge = b"(?:%s|\r|\n)" % separator
+        self._empty = re.compile(b"%s%s%s(?=%s|\\Z)" % (edge, quote, quote, edge))
+        self._letter = re.compile(
+            b"(?<!%s)(?<!%s)(?<![\r\n])%s(?!%s|%s|[\r\n])"
+            % (separator, quote, quote, separator, quote)
+        )
+        self._has_letters = False
+        self.quotes_nothing = False
+
+    @property
+    def line_end(self) -> str:
+        """What ends lines, or nothing if several things do, or may do."""
+        # A quote that is a letter makes inside look like outside from there on.
+        ends = [*(self._all_ends if self._has_letters else self._outside_ends)]
+        return "\n" if not ends else ends[0] if len(ends) == 1 else ""
+
+    def feed(self, chunk: bytes, *, is_last: bool = False) -> None:
+        """Count what is in a chunk; what may go on in the next is held back."""
+        data, self._held = _held_back(self._held + chunk, self._escape, is_last=is_last)
+        if self._quote and not self.quotes_nothing:
+            self.quotes_nothing = bool(self._empty.search(self._tail + data))
+        self._tail = (self._tail + data)[-3 * _CONTEXT :]
+        if self._escape:
+            data = data.replace(2 * self._escape, b"").replace(self._escape + self._quote, b"")
+        if self._quote and not self._has_letters:
+            self._has_letters = bool(self._letter.search(data))
+        self._all_ends += _ends(data)
+        self._outside_ends += _ends(self._outside(data))
+
+    def _outside(self, data: bytes) -> bytes:
+        if not self._quote or (self._quote not in data and not self._inside):
+            return data
+        pieces = data.split(self._quote)
+        outside = self._quote.join(pieces[self._inside :: 2])
+        self._inside ^= (len(pieces) - 1) & 1
+        return outside
+
+
+class _LineEnds:
+    """Makes each line end outside of quotes a line feed, chunk by chunk."""
+
+    def __init__(self, style: CsvStyle) -> None:
+        self._quote = style.quote.encode()
+        self._escape = style.escape.encode()
+        self._openers = (style.separator.encode(), b"\r", b"\n")
+        pair = [re.escape(self._escape) + b"."] if self._escape else []
+        quote = [re.escape(self._quote)] if self._quote else []
+        self._token = re.compile(b"|".join([*pair, *quote, b"\r\n?"]), re.S)
+        self._held = b""
+        self._before = b"\n"
+        self._inside = False
+        self._closed_at = -1
+
+    def feed(self, chunk: bytes, *, is_last: bool = False) -> bytes:
+        """Return a chunk with its line ends made one; the last letter may be held back."""
+        data, self._held = _held_back(self._held + chunk, self._escape, is_last=is_last)
+        unified = self._token.sub(self._replace, data)
+        if data:
+            self._before = (self._before + data)[-_CONTEXT:]
+            self._closed_at = 0 if self._closed_at == len(data) else -1
+        return unified
+
+    def _replace(self, match: "re.Match[bytes]") -> bytes:
+        token = match[0]
+        if token == self._quote:
+            self._pass_quote(match)
+        elif token.startswith(b"\r") and not self._inside:
+            return b"\n"
+        return token
+
+    def _pass_quote(self, match: "re.Match[bytes]") -> None:
+        """Open or close; a quote in the middle of a value that is not quoted is a letter."""
+        if self._inside:
+            self._inside = False
+            self._closed_at = match.end()
+            return
+        start = match.start()
+        before = match.string[max(0, start - _CONTEXT) : start] or self._before
+        self._inside = self._closed_at == start or before.endswith(self._openers)
+
+
+def _held_back(data: bytes, escape: bytes, *, is_last: bool) -> tuple[bytes, bytes]:
+    """Split off a last letter whose meaning hangs on the next one: half a line end, an escape."""
+    escapes = len(data) - len(data.rstrip(escape)) if escape else 0
+    if not is_last and (data.endswith(b"\r") or escapes % 2):
+        return data[:-1], data[-1:]
+    return data, b""
+
+
+def _ends(data: bytes) -> Counter[str]:
+    """Count the line ends of each kind."""
+    both = data.count(b"\r\n")
+    return +Counter({"\r\n": both, "\r": data.count(b"\r") - both, "\n": data.count(b"\n") - both})
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    """Open a file to read what it unpacks to; a link that took its place is refused."""
+    try:
+        plain = os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+        with plain, _unpacked(file, plain) as stream:
+            yield stream
+    except (OSError, EOFError, zlib.error) as error:
+        why = (isinstance(error, OSError) and error.strerror) or error
+        raise BadInput(f"{file}: {why}") from error
+
+
+def _unpacked(file: Path, stream: IO[bytes]) -> IO[bytes]:
+    match file.suffix.lower():
+        case ".gz":
+            return cast(IO[bytes], gzip.GzipFile(fileobj=stream))
+        case ".bz2":
+            return bz2.BZ2File(stream)
+        case _:
+            return stream
+
+
+def _undecodable(file: Path, encoding: str, before: int, error: UnicodeDecodeError) -> str:
+    found: Sequence[int] = error.object[error.start : error.start + 1]
+    what = f"0x{found[0]:02x}" if found else "the end of the file"
+    return (
+        f"{file}: byte {before + error.start} ({what}) is not {encoding}: {error.reason}; "
+        "give `source.encoding`, or move the file away"
+    )

@@ -1,0 +1,117 @@
+"""A text file is looked through before Spark reads it: its encoding, line ends and header."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.runtime.connectors import text_files
+from fairlead.runtime.connectors.spi import BadInput
+from fairlead.runtime.connectors.text_files import Copies, CsvStyle, survey
+
+PLAIN = CsvStyle(header=False)
+BACKSLASH = CsvStyle(header=False, escape="\\")
+VALUES = st.text(st.sampled_from('a,"\n\r\\ '), max_size=4)
+TABLES = st.lists(st.lists(VALUES, min_size=2, max_size=2), max_size=6)
+
+
+def looked_at(folder: Path, text: bytes, style: CsvStyle = PLAIN) -> tuple[bytes, str]:
+    """Return what Spark is given of a file, and the line end that it is told."""
+    file = folder / "a.csv"
+    file.write_bytes(text)
+    found = survey(file, style, copies := Copies(), str(folder))
+    given = found.path.read_bytes()
+    assert (found.path == file) is not bool(copies.originals)
+    copies.clear()
+    return given, found.line_end
+
+
+def records(text: bytes, style: CsvStyle) -> list[list[str]]:
+    stream = io.StringIO(text.decode(), newline="")
+    escape = style.escape or None
+    return list(csv.reader(stream, doublequote=not escape, escapechar=escape))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_file_of_one_line_end_is_read_as_it_is(tmp_path: Path, end: str) -> None:
+    text = f'a,"x\ny"{end}b,"x\r\ny\r"{end}'.encode()
+    assert looked_at(tmp_path, text) == (text, end)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1 << 20])
+@pytest.mark.parametrize("style", [PLAIN, BACKSLASH], ids=["doubled", "escaped"])
+@given(tables=st.lists(st.tuples(TABLES, st.sampled_from(["\n", "\r\n", "\r"])), max_size=3))
+def test_line_ends_become_one_and_values_stay(
+    tmp_path_factory: pytest.TempPathFactory,
+    chunk: int,
+    style: CsvStyle,
+    tables: list[tuple[list[list[str]], str]],
+) -> None:
+    text = io.StringIO(newline="")
+    escape = style.escape or None
+    for rows, end in tables:
+        csv.writer(
+            text,
+            lineterminator=end,
+            doublequote=not escape,
+            escapechar=escape,
+            quoting=csv.QUOTE_ALL,
+        ).writerows(rows)
+    written = text.getvalue().encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_files, "_CHUNK", chunk)
+        seen, end = looked_at(tmp_path_factory.mktemp("text"), written, style)
+    assert records(seen, style) == [row for rows, _ in tables for row in rows]
+    rest = seen.decode().replace("\\\\", "").replace('\\"', "") if escape else seen.decode()
+    outside = rest.split('"')[::2]
+    assert {each for each in outside if each.strip(",")} <= {end}
+
+
+def test_a_quote_in_the_middle_of_a_value_opens_nothing(tmp_path: Path) -> None:
+    text = b'5" pipe,x\r\n6"" pipe,"y\r\nz"\n7,"u""\r\n""v"\r\n'
+    seen, end = looked_at(tmp_path, text)
+    assert (seen, end) == (b'5" pipe,x\n6"" pipe,"y\r\nz"\n7,"u""\r\n""v"\n', "\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "may"), [('a,""\n', True), ('"",b', True), ('a,b""c\n', False), ('"a""b"\n', False)]
+)
+def test_a_file_with_an_empty_text_in_quotes_is_told(tmp_path: Path, text: str, may: bool) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(text)
+    assert survey(file, PLAIN, Copies(), None).quotes_nothing is may
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16", "utf-8-sig"])
+def test_a_file_of_another_encoding_is_read_from_a_copy(tmp_path: Path, encoding: str) -> None:
+    style = CsvStyle(header=False, encoding=encoding)
+    assert looked_at(tmp_path, "ä\r\n".encode(encoding), style) == ("ä\n".encode(), "\n")
+
+
+def test_copies_are_removed_together(tmp_path: Path) -> None:
+    copies = Copies()
+    paths = [copies.new(tmp_path / name, str(tmp_path)) for name in "ab"]
+    for path in paths:
+        path.write_text("x")
+    copies.clear()
+    assert (list(tmp_path.iterdir()), copies.originals) == ([], {})
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 1 << 20])
+def test_a_byte_that_is_not_of_the_encoding_is_named_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(text_files, "_CHUNK", chunk)
+    for text, place in ((b"abc\xc3\xa4\xe4x", r"5 \(0xe4\)"), (b"ab\xc3", r"2 \(0xc3\)")):
+        with pytest.raises(BadInput, match=rf"^{tmp_path}/a.csv: byte {place} is not UTF-8"):
+            looked_at(tmp_path, text)
+
+
+def test_a_link_that_took_the_place_of_a_file_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "a.csv").symlink_to(tmp_path / "secret")
+    with pytest.raises(BadInput, match=rf"^{tmp_path}/a.csv: "):
+        survey(tmp_path / "a.csv", PLAIN, Copies(), None)
