@@ -14,6 +14,7 @@ from ...events.log.owner import Owner, is_alive, kill
 from ..config.keys import Config
 from ..spark.settings import SQL_MEANINGS
 from .launcher import HOST, Launcher, NodeFailedError, free_port
+from .open_files import TooFewOpenFilesError, raise_open_files
 from .processes import ProcessFiles
 from .run_folder import NodeRunsError, NoNodeError, RunFolder
 from .spec import (
@@ -69,8 +70,9 @@ def up(config: Config) -> int:
     """Run this node in the foreground until a signal ends it; return the exit code."""
     folder = RunFolder(config.data_path)
     try:
+        raise_open_files(for_spark=config.engine == "spark")
         folder.claim()
-    except (NodeRunsError, OSError) as error:
+    except (NodeRunsError, TooFewOpenFilesError, OSError) as error:
         _say(f"not started: {error}")
         return FAILED
     try:

@@ -39,13 +39,28 @@ def failure_text(error: Exception, hide: Callable[[str], str] = str) -> str | No
 
 
 def _innermost(error: Py4JJavaError) -> str:
-    thrown = error.java_exception
+    """Return the message of the first cause, as the exceptions around it complete it."""
+    thrown, messages = error.java_exception, list[str]()
     try:
-        while thrown.getCause() is not None:
+        while thrown is not None:
+            messages.append(str(thrown.getMessage() or thrown.toString()))
             thrown = thrown.getCause()
-        return str(thrown.getMessage() or thrown.toString())
     except Py4JError:
         return str(error.errmsg)
+    return _completed(messages)
+
+
+def _completed(messages: list[str]) -> str:
+    """Return the last message, or an earlier one that ends with it and says more.
+
+    `Exec failed, error: 2` is the cause of `Cannot run program "x": Exec failed, error: 2`.
+    """
+    told = messages[-1]
+    for outer in reversed(messages[:-1]):
+        before = outer.removesuffix(told)
+        if before != outer and "\n" not in before and not _JAVA_CLASS.fullmatch(before):
+            told = outer
+    return told
 
 
 def _with_cause(error: PySparkException) -> str:

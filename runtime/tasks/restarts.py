@@ -6,6 +6,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from ...events.model import RunState
 from ..connectors import common_keys as keys
@@ -108,14 +109,36 @@ def persist(attempt: Callable[[], None], halt: Halt, restarts: Restarts, tell: T
 
 def reason_of(error: Exception) -> str:
     """Return what an error says, in one line; bugs are told by their type as well."""
-    text = str(error).strip().partition("\n")[0]
+    text = _first_sentence(_words_of(error))
     told = isinstance(error, _SPEAK_FOR_THEMSELVES) and text
     return text if told else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
+def _words_of(error: Exception) -> str:
+    """Return the words of an error; those of the system begin with the file that they are about."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        names = [str(each) for each in (error.filename, error.filename2) if each is not None]
+        return f"{' -> '.join(names)}: {error.strerror.lower()}"
+    if isinstance(error, OSError) and error.strerror and error.__traceback__:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{error.strerror.lower()}, in {last.name} ({PurePath(last.filename).name})"
+    return str(error)
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first line, and of those that follow what it breaks off before."""
+    told, *more = (line.strip() for line in text.strip().splitlines()) if text.strip() else ("",)
+    for line in more:
+        if not told.endswith((":", ",", "(", "[", "=")):
+            break
+        told = f"{told} {line}".rstrip()
+    return told
+
+
 def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> None:
     reason = reason_of(error)
-    trace = str(error) if isinstance(error, _SPEAK_FOR_THEMSELVES) else _traceback(error)
+    is_told = isinstance(error, _SPEAK_FOR_THEMSELVES) and not isinstance(error, OSError)
+    trace = str(error) if is_told else _traceback(error)
     if isinstance(error, SinkBroken):  # somebody has to mend it, and it costs little to look
         tell(RunState.FAILED, reason, trace)
         halt.wait(_LOOK_AGAIN_S)

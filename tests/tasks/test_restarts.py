@@ -1,10 +1,15 @@
 """A failure is answered by a restart, later each time, until the budget is used up."""
 
-import pytest
+import os
+from pathlib import Path
 
-from fairlead.runtime.connectors.spi import Limit
+import pytest
+from py4j.protocol import Py4JJavaError
+
+from fairlead.runtime.connectors.spi import BadInput, Limit
+from fairlead.runtime.spark.failures import failure_text
 from fairlead.runtime.tasks.batch_size import BatchSize
-from fairlead.runtime.tasks.restarts import RestartPolicy, Restarts
+from fairlead.runtime.tasks.restarts import RestartPolicy, Restarts, reason_of
 
 MB = 1 << 20
 
@@ -76,3 +81,72 @@ def test_a_batch_keeps_to_its_ceiling_and_never_shrinks_to_nothing() -> None:
     size = BatchSize(Limit(1, 1))
     size.learn(60, backlog=True)
     assert size.limit == Limit(1, 1)
+
+
+def raised(act: object, *arguments: object) -> OSError:
+    with pytest.raises(OSError, match=r".") as caught:
+        act(*arguments)  # type: ignore[operator]
+    return caught.value
+
+
+def test_an_error_of_the_system_names_its_file(tmp_path: Path) -> None:
+    (tmp_path / "f").touch()
+    inside = tmp_path / "f" / "x"
+    assert reason_of(raised(inside.read_text)) == f"{inside}: not a directory"
+    moved = raised(os.rename, inside, tmp_path / "y")
+    assert reason_of(moved) == f"{inside} -> {tmp_path}/y: not a directory"
+
+
+def test_an_error_of_the_system_without_a_file_names_the_place_in_the_code() -> None:
+    def flush() -> None:
+        os.fsync(1_000_000)
+
+    assert reason_of(raised(flush)) == "bad file descriptor, in flush (test_restarts.py)"
+
+
+def test_a_reason_does_not_break_off_before_what_it_announces() -> None:
+    text = """Number of column in CSV header is not equal to number of fields in the schema:
+     Header length: 2, schema size: 3
+    CSV file: file:///in/a.csv"""
+    assert reason_of(BadInput(text)) == (
+        "Number of column in CSV header is not equal to number of fields in the schema:"
+        " Header length: 2, schema size: 3"
+    )
+    assert reason_of(BadInput("it is bad\nand worse")) == "it is bad"
+    assert reason_of(BadInput("")) == "BadInput"
+
+
+class Thrown:
+    """A Java exception, the outer one first."""
+
+    _target_id = "o1"
+
+    def __init__(self, *messages: str) -> None:
+        self._messages = messages
+
+    def getMessage(self) -> str:  # noqa: N802
+        return self._messages[0]
+
+    def getCause(self) -> "Thrown | None":  # noqa: N802
+        return Thrown(*self._messages[1:]) if len(self._messages) > 1 else None
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (
+            ('Cannot run program "x": Exec failed, error: 2', "Exec failed, error: 2"),
+            'Cannot run program "x": Exec failed, error: 2',
+        ),
+        (("java.io.IOException: disk is gone", "disk is gone"), "disk is gone"),
+        (("Job aborted", "it cannot be read"), "it cannot be read"),
+        (
+            ("/out/x: No space left", "java.io.IOException: No space left", "No space left"),
+            "/out/x: No space left",
+        ),
+    ],
+)
+def test_a_cause_in_java_is_told_with_what_it_is_about(
+    messages: tuple[str, ...], told: str
+) -> None:
+    assert failure_text(Py4JJavaError("an error", Thrown(*messages))) == told
