@@ -7,6 +7,7 @@ record that raised the epoch says, unless it is an old one, or the group was res
 
 from dataclasses import dataclass
 
+from ..events.group import AWAY_EPOCH
 from ..events.log.frame import Entry
 from ..events.model import Why
 from ..events.records import (
@@ -29,6 +30,8 @@ class Detection:
 
     since_ms: int | None = None
     last_word_ms: int | None = None
+    was_away: bool = False
+    """Whether it had left for a while, so that its silence was no surprise."""
 
 
 class Detecting:
@@ -41,6 +44,7 @@ class Detecting:
         self._urls: dict[str, str] = {}
         self._last_word_ms: int | None = None
         self._last_step_ms: int | None = None
+        self._is_away = False
         self._schedule = ScheduledRebalance()
         self._due_ms: int | None = None
         self._again_at_ms: int | None = None
@@ -79,12 +83,15 @@ class Detecting:
                 self._last_word_ms = now_ms
         elif subject in (record.member_id, self._urls.get(record.member_id)):
             self._last_word_ms = self._last_step_ms = now_ms
+            self._is_away = record.member_epoch == AWAY_EPOCH
 
     @property
     def found(self) -> Detection:
         """What is known of the cause."""
         told = {
-            Why.SESSION_EXPIRED: Detection(self._bump.since_ms or None, self._last_word_ms),
+            Why.SESSION_EXPIRED: Detection(
+                self._bump.since_ms or None, self._last_word_ms, self._is_away
+            ),
             Why.REBALANCE_EXPIRED: Detection(self._last_step_ms, self._last_word_ms),
             Why.DELAY_EXPIRED: Detection(self._due_ms),
             Why.MOVES_DUE: Detection(self._again_at_ms),

@@ -19,6 +19,7 @@ from .detection import Detecting, Detection
 from .handovers import Handover, Handovers
 from .phases import Phase, phases_of
 from .story import STATUS, story_of, written, written_since
+from .waits import Wait, Waits
 
 
 class NotToldError(LookupError):
@@ -34,6 +35,8 @@ class Explanation:
     handovers: tuple[Handover, ...]
     changed: str = ""
     """What the change was that raised the epoch, where its cause does not say it already."""
+    waits: tuple[Wait, ...] = ()
+    """What was kept, while the answer held, for members that were away."""
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -70,7 +73,8 @@ class Explanation:
             "changed": self.changed,
             "total_ms": self.total_ms,
             "phases": [each.to_json() for each in self.phases],
-            "handovers": [each.to_json() for each in self.handovers],
+            "handovers": [each.to_json(self.chapter.group_epoch) for each in self.handovers],
+            "waits": [each.to_json() for each in self.waits],
             **({"warning": self.warning} if self.warning else {}),
         }
 
@@ -84,6 +88,7 @@ class Explaining:
     def __init__(self, chapter: Chapter) -> None:
         self._detecting, self._changed = Detecting(chapter.bump), Changed(chapter.bump)
         self._handovers = Handovers(chapter.answer) if chapter.answer else None
+        self._waits = Waits(chapter.answer) if chapter.answer else None
         begun = self._handovers.found if self._handovers else ()
         self._subject = chapter.bump.cause.subject.encode()
         self._followed = {pack_key(tuple(each.resource)) for each in begun}
@@ -108,8 +113,9 @@ class Explaining:
         if record is not None:
             self._detecting.fold(record, entry)
             self._changed.fold(record)
-            if self._handovers is not None:
+            if self._handovers is not None and self._waits is not None:
                 self._handovers.fold(record, entry)
+                self._waits.fold(record, entry)
 
     def _has_to_know(self, entry: Entry) -> bool:
         """Tell whether an entry may matter: a status does by its resource, or by its worker."""
@@ -120,7 +126,8 @@ class Explaining:
     def explained(self, chapter: Chapter) -> Explanation:
         """Return what is known of the chapter so far."""
         moved = self._handovers.found if self._handovers else ()
-        return Explanation(chapter, self._detecting.found, moved, self._changed.found)
+        waits = self._waits.found if self._waits else ()
+        return Explanation(chapter, self._detecting.found, moved, self._changed.found, waits)
 
 
 def _identity(chapter: Chapter) -> tuple[int, int | None]:

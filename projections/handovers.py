@@ -7,7 +7,7 @@ and when the group gave it up: it stopped between the two.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..events.log.frame import Entry
 from ..events.model import Resource, Resources, RunState, Why
@@ -50,6 +50,11 @@ class Handover:
     superseded_by: int | None = None
     """The assignment epoch that gave it to somebody else before it ran."""
     grant_epoch: int | None = None
+    freed_by: int | None = field(default=None, compare=False)
+    """The epoch by which the giver lost its seat, if that is one that the same target answers.
+
+    For how long nobody ran the resource is that epoch's to tell, and no other's.
+    """
 
     @property
     def up_ms(self) -> int | None:
@@ -74,8 +79,12 @@ class Handover:
         """From the last word of a giver that fell silent; where the stop is unknown."""
         return None if self.stopped_ms is not None else _between(self.silent_ms, self.up_ms)
 
-    def to_json(self) -> Document:
-        """Return the handover in plain data."""
+    def to_json(self, group_epoch: int | None = None) -> Document:
+        """Return the handover in plain data, as one of the epochs that it answers tells it.
+
+        An epoch that did not free the resource does not tell for how long nobody ran it.
+        """
+        is_told = group_epoch is None or self.freed_by in {None, group_epoch}
         return {
             "id": str(self.resource),
             "reason": self.reason.kind.value,
@@ -89,10 +98,11 @@ class Handover:
             "granted_ms": self.granted_ms,
             "running_ms": self.running_ms,
             "first_batch_ms": self.first_batch_ms,
-            "downtime_ms": self.downtime_ms,
-            "downtime_at_least_ms": self.downtime_at_least_ms,
-            "downtime_at_most_ms": self.downtime_at_most_ms,
+            "downtime_ms": self.downtime_ms if is_told else None,
+            "downtime_at_least_ms": self.downtime_at_least_ms if is_told else None,
+            "downtime_at_most_ms": self.downtime_at_most_ms if is_told else None,
             "superseded_by": self.superseded_by,
+            **({} if is_told else {"freed_by": self.freed_by}),
         }
 
 
@@ -120,6 +130,8 @@ class Handovers:
         self._names: dict[str, str] = {}
         """The member ids by which the answer knows those who came back to their seats since."""
         self._steps: dict[str, CurrentAssignment] = {}
+        self._departing: set[Resource] = set()
+        """What members had whose seats have ended by the records since the last epoch."""
 
     @property
     def found(self) -> tuple[Handover, ...]:
@@ -137,8 +149,9 @@ class Handovers:
             self._sit(record, now_ms)
         elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
             self._depart(str(record.key[0]), now_ms)
-        elif isinstance(record, GroupMetadata) and record.since_ms:
+        elif isinstance(record, GroupMetadata):
             self._learn_end(record, now_ms)
+            self._learn_who_freed(record)
         elif isinstance(record, TargetAssignment) and not record.error:
             self._aim(record)
 
@@ -166,7 +179,9 @@ class Handovers:
         name = self._names[member_id] = self._name_of(came_back.target_id)
         for resource in self._given[name]:
             if self._found[resource].gone_ms == now_ms:
-                self._found[resource] = replace(self._found[resource], gone_ms=None, silent_ms=None)
+                self._found[resource] = replace(
+                    self._found[resource], gone_ms=None, silent_ms=None, freed_by=None
+                )
 
     def _name_of(self, member_id: str) -> str:
         return self._names.get(member_id, member_id)
@@ -214,7 +229,9 @@ class Handovers:
         """Forget how a giver lost its seat before an earlier target gave it the same again."""
         for resource, each in self._found.items():
             if each.giver and resource in record.members.get(each.giver.member_id, ()):
-                self._found[resource] = replace(each, gone_ms=None, silent_ms=None)
+                self._found[resource] = replace(each, gone_ms=None, silent_ms=None, freed_by=None)
+            elif each.freed_by is not None:  # by an epoch that this earlier target answers
+                self._found[resource] = replace(each, freed_by=None)
 
     def _start_anew(self, granted: Iterable[Resource], before: CurrentAssignment | None) -> None:
         """Forget when a giver stopped what it is granted again before the target."""
@@ -238,19 +255,28 @@ class Handovers:
                 continue
             if each.gone_ms is None:  # if it joined anew, without this, that is another seat
                 self._found[resource] = replace(each, gone_ms=now_ms)
+                self._departing.add(resource)
             if self._is_aimed and _holds(step, resource):
                 self._revoke(resource, now_ms)
 
     def _learn_end(self, bump: GroupMetadata, now_ms: int) -> None:
         """Learn since when a giver runs nothing, or is silent, that lost its seat with this."""
+        if not bump.since_ms:
+            return
         for resource, each in self._found.items():
             is_its = each.giver is not None and each.giver.worker == bump.cause.subject
             if not is_its or each.gone_ms != now_ms or each.stopped_ms is not None:
                 continue
-            if bump.cause.why is Why.PROCESS_ENDED:
+            if bump.cause.why in (Why.PROCESS_ENDED, Why.MEMBER_REMOVED):
                 self._found[resource] = replace(each, stopped_ms=bump.since_ms)
             elif bump.cause.why is Why.SESSION_EXPIRED:
                 self._found[resource] = replace(each, silent_ms=bump.since_ms)
+
+    def _learn_who_freed(self, bump: GroupMetadata) -> None:
+        """Learn which epoch's giver lost its seat, of those that this target answers."""
+        for resource in self._departing if not self._is_aimed else ():
+            self._found[resource] = replace(self._found[resource], freed_by=bump.group_epoch)
+        self._departing.clear()
 
     def _is_awaited(self, each: Handover) -> bool:
         """Tell whether the giver still has to give it up because of this target."""

@@ -68,7 +68,9 @@ def _up(each: Handover) -> int | None:
 
 def _detect(chapter: Chapter, detection: Detection) -> Phase:
     bump, note = chapter.bump, ""
-    if bump.cause.why is Why.SESSION_EXPIRED and detection.since_ms is not None:
+    if detection.was_away:
+        note = "its place was kept for its return"
+    elif bump.cause.why is Why.SESSION_EXPIRED and detection.since_ms is not None:
         note = "since the member was last heard of"
     elif bump.cause.why is Why.SESSION_EXPIRED:
         note = "when the member was last heard of is not in the log"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...events.model import Cause, Why
-from .documents import Document, document, documents, inner, text
+from .documents import Document, document, documents, inner, text, texts
 from .log_words import cause_in_words, member_name
 from .moments import moment
 from .printing import Facts, Section, Table
@@ -91,7 +91,24 @@ def explained(found: object) -> list[Section]:
     rows = [_handover(each) for each in documents(inner(found, "handovers"))]
     columns = ("RESOURCE", "REASON", "FROM", "TO", "DOWN")
     sections.append(Table(columns, rows, "nothing moved", rigid=True))
+    if waits := [_wait(each) for each in documents(inner(found, "waits"))]:
+        sections.append(Table(("AWAY", "SINCE", "UNTIL", "KEPT FOR IT"), waits, title="Waits"))
     return sections
+
+
+def _wait(each: Document) -> tuple[str, ...]:
+    """Return for whose return something waited, and what came of it."""
+    until, later = moment(inner(each, "until_ms")), text(each, "superseded_by")
+    came = "it was back" if inner(each, "is_back") else "others were given it"
+    came = f"goes on in {later}" if later else came
+    kept = texts(inner(each, "resources"))
+    more = f" and {len(kept) - NAMES_MAX} more" if len(kept) > NAMES_MAX else ""
+    return (
+        _who(inner(each, "seat")),
+        moment(inner(each, "since_ms")),
+        f"{until}, {came}" if until else "it waits still",
+        " ".join(kept[:NAMES_MAX]) + more,
+    )
 
 
 def _facts(found: Document) -> Iterator[tuple[str, str]]:
@@ -157,6 +174,8 @@ def _handover(each: Document) -> tuple[str, ...]:
 
 def _down(each: Document) -> str:
     """Return for how long nobody ran a resource, as far as the log tells."""
+    if freed_by := text(each, "freed_by"):
+        return f"see {freed_by}"
     exactly = _seconds(inner(each, "downtime_ms"))
     at_least = _seconds(inner(each, "downtime_at_least_ms"))
     at_most = _seconds(inner(each, "downtime_at_most_ms"))

@@ -312,3 +312,23 @@ def test_without_files_and_without_a_node_both_ways_out_are_named(run: Run) -> N
     files = run("history", "--data-dir", "nowhere")
     assert files.code == 1
     assert files.err.startswith("fairlead: there is no log at ")
+
+
+def test_what_waits_for_who_is_away_is_told_and_an_outage_once(run: Run, cluster: Cluster) -> None:
+    kept = {"seat": W2, "resources": ["a-1"], "since_ms": 1_357_000_000_000}
+    still = {**kept, "until_ms": None, "is_back": False, "superseded_by": None}
+    until = {"until_ms": 1_357_000_060_000}
+    waits = [
+        still,
+        {**still, **until, "is_back": True},
+        {**still, **until},
+        {**still, **until, "superseded_by": 9},
+    ]
+    moved = {"id": "a-1", "reason": "return", "detail": "", "giver": W2, "taker": W1}
+    told = {**MOVED, "handovers": [{**moved, "freed_by": 6}], "waits": waits}
+    cluster.answer("GET", "/groups/connect/explain/7", told)
+    out = run("explain", "7", "--url", cluster.url).out
+    assert "see 6" in out
+    ends = [line for line in out.splitlines() if "2013-01-01T00:26:40" in line and "a-1" in line]
+    assert ["waits still" in ends[0], "it was back" in ends[1]] == [True, True]
+    assert ["others were given it" in ends[2], "goes on in 9" in ends[3]] == [True, True]

@@ -137,5 +137,5 @@ def test_a_member_that_is_removed_by_force_and_ends_was_removed() -> None:
     records = coordinator.carry_out(W2_ENDED).records
     cause = Cause(Why.MEMBER_REMOVED, "http://w2")
     assert records[:2] == GONE
-    assert records[-1] == GroupMetadata(3, cause, SEEN_MS, "someone")
+    assert records[-1] == GroupMetadata(3, cause, SEEN_MS, "someone", since_ms=ENDED_MS)
     assert not any(isinstance(each, Loss) for each in records)

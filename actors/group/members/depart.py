@@ -82,8 +82,9 @@ def end_member(group: Group, desk: Desk, command: EndMember, now_ms: int) -> Dec
     if member is None or member.metadata.incarnation != command.incarnation or member.is_away:
         return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
     departure = sent_away(group, member) or Departure(
-        member, Why.PROCESS_ENDED, command.acknowledged, since_ms=command.ended_ms
+        member, Why.PROCESS_ENDED, command.acknowledged
     )
+    departure = replace(departure, since_ms=command.ended_ms)
     decision = depart(group, desk, departure, now_ms)
     log_offset = group.end + len(decision.records)
     return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))

@@ -1,0 +1,127 @@
+"""Whose return work waited for: members that left for a while, and what was kept for them.
+
+A seat that is away holds a place, not work: nobody runs what the target gives it until it is
+back, or its place is given up. Neither raises an epoch, so the waits are told with the epoch whose
+target they fall under.
+"""
+
+from dataclasses import dataclass, replace
+
+from ..events.group import AWAY_EPOCH
+from ..events.log.frame import Entry
+from ..events.model import NOTHING, Resources
+from ..events.records import (
+    CurrentAssignment,
+    MemberMetadata,
+    Record,
+    TargetAssignment,
+    Tombstone,
+)
+from .chapters import Answer, Document, Seat
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What waited for a member that was away; times are wall clock in milliseconds.
+
+    `until_ms` is None while it is away still; `is_back` tells whether it returned, and
+    `superseded_by` is the assignment epoch of a later target under which it went on, if one did.
+    """
+
+    seat: Seat
+    resources: Resources
+    since_ms: int
+    until_ms: int | None = None
+    is_back: bool = False
+    superseded_by: int | None = None
+
+    def to_json(self) -> Document:
+        """Return the wait in plain data."""
+        return {
+            "seat": dict(self.seat._asdict()),
+            "resources": [str(each) for each in sorted(self.resources)],
+            "since_ms": self.since_ms,
+            "until_ms": self.until_ms,
+            "is_back": self.is_back,
+            "superseded_by": self.superseded_by,
+        }
+
+
+class Waits:
+    """A fold of the whole log that follows who was away while one target held."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._epoch = answer.assignment_epoch
+        self._is_over = False
+        self._shares: dict[str, Resources] = {}
+        """What the target gives each member, by the member id that it has now."""
+        self._urls: dict[str, str] = {}
+        self._away_since_ms: dict[str, int] = {}
+        self._found: list[Wait] = []
+
+    @property
+    def found(self) -> tuple[Wait, ...]:
+        """The waits so far, as they began."""
+        return tuple(self._found)
+
+    def fold(self, record: Record, entry: Entry) -> None:
+        """Take the next record of the log."""
+        if self._is_over:
+            return
+        if isinstance(record, MemberMetadata):
+            self._sit(record, entry.timestamp_ms)
+        elif isinstance(record, CurrentAssignment):
+            self._step(record, entry.timestamp_ms)
+        elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
+            self._away_since_ms.pop(str(record.key[0]), None)
+            self._end(str(record.key[0]), entry.timestamp_ms)
+        elif isinstance(record, TargetAssignment) and not record.error:
+            self._aim(record, entry.timestamp_ms)
+
+    def _aim(self, record: TargetAssignment, now_ms: int) -> None:
+        if record.assignment_epoch == self._epoch:
+            self._shares = dict(record.members)
+            for member_id, since_ms in sorted(self._away_since_ms.items()):
+                self._begin(member_id, since_ms)
+        elif record.assignment_epoch > self._epoch:
+            self._is_over = True
+            self._go_on(record, now_ms)
+
+    def _go_on(self, target: TargetAssignment, now_ms: int) -> None:
+        """End the waits that fall under a later target from now on."""
+        for number, each in enumerate(self._found):
+            if each.until_ms is None:
+                has_share = bool(target.members.get(each.seat.member_id))
+                epoch = target.assignment_epoch if has_share else None
+                self._found[number] = replace(each, until_ms=now_ms, superseded_by=epoch)
+
+    def _sit(self, record: MemberMetadata, now_ms: int) -> None:
+        """Learn who sits where; who took over a seat that was kept is back."""
+        member_id, came_back = record.member_id, record.succession
+        self._urls[member_id] = record.url or member_id
+        if came_back is None or came_back.assignment_epoch != self._epoch:
+            return
+        if came_back.target_id in self._shares:
+            self._shares[member_id] = self._shares[came_back.target_id]
+        gone = [n for n, each in enumerate(self._found) if each.until_ms == now_ms]
+        for number in gone:  # its old member id was buried just before, in the same step
+            if self._found[number].seat.worker == self._urls[member_id]:
+                self._found[number] = replace(self._found[number], is_back=True)
+
+    def _step(self, step: CurrentAssignment, now_ms: int) -> None:
+        if step.member_epoch == AWAY_EPOCH:
+            if self._away_since_ms.setdefault(step.member_id, now_ms) == now_ms:
+                self._begin(step.member_id, now_ms)
+        elif self._away_since_ms.pop(step.member_id, None) is not None:
+            self._end(step.member_id, now_ms, is_back=True)
+
+    def _begin(self, member_id: str, since_ms: int) -> None:
+        share = self._shares.get(member_id, NOTHING)
+        if share:
+            seat = Seat(self._urls.get(member_id, member_id), member_id)
+            self._found.append(Wait(seat, share, since_ms))
+
+    def _end(self, member_id: str, now_ms: int, *, is_back: bool = False) -> None:
+        for number, each in enumerate(self._found):
+            if each.seat.member_id == member_id and each.until_ms is None:
+                self._found[number] = replace(each, until_ms=now_ms, is_back=is_back)

@@ -1,0 +1,142 @@
+"""What waits for a member that is away is told, and its outage by the epoch that ended the wait."""
+
+from dataclasses import replace
+
+import pytest
+from coordinator import JOIN, resources
+from group.static_seat import STATIC
+from projecting.annals import Scribe
+
+from fairlead.actors.messages.commands import Command
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.orders import Cordon, Expect, Rebalance, ReleaseSeats, RemoveMember
+from fairlead.actors.messages.timers import ExpireSession
+from fairlead.events.model import Cause, RunState, Why
+from fairlead.projections.chapters import Seat
+from fairlead.projections.explanation import Explanation
+from fairlead.projections.moves import BATCHES_RUN
+from fairlead.projections.waits import Wait
+
+LEFT_MS, GIVEN_UP_MS, RUNS_MS = 10_000, 424_000, 424_900
+AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")
+S1 = Seat("http://s", "S1")
+KEPT = resources("C D")
+
+
+@pytest.fixture
+def scribe() -> Scribe:
+    """W1 with A and B; S1 had C and D until it left for a while."""
+    scribe = Scribe(ahead_ms=0)
+    scribe.configure("A B C D")
+    scribe.at(1_000).join("W1")
+    scribe.at(1_500).compute()
+    scribe.settle()
+    scribe.at(5_000).join("S1", replace(STATIC, node="n"))
+    scribe.at(5_200).settle()
+    for each in sorted(scribe.group.holders):
+        scribe.at(6_000).says(each, RunState.RUNNING, BATCHES_RUN)
+    for each in sorted(KEPT):
+        scribe.at(LEFT_MS).says(each, RunState.UNASSIGNED)
+    scribe.heartbeat(AWAY)
+    return scribe
+
+
+def run(scribe: Scribe, at_ms: int = RUNS_MS) -> None:
+    """Let the group settle, and what was kept run."""
+    scribe.settle()
+    for each in sorted(KEPT & scribe.group.holders.keys()):
+        scribe.at(at_ms).says(each, RunState.RUNNING, BATCHES_RUN)
+
+
+def downtimes(told: Explanation) -> dict[str, object]:
+    """For how long nobody ran what moved, as that epoch tells it."""
+    told_in_full = told.to_json()["handovers"]
+    assert isinstance(told_in_full, list)
+    return {str(each["id"]): each["downtime_ms"] for each in told_in_full if isinstance(each, dict)}
+
+
+OUTAGE = dict.fromkeys(("C", "D"), RUNS_MS - LEFT_MS)
+
+
+def test_the_wait_for_a_member_that_is_away_is_told_while_it_lasts(scribe: Scribe) -> None:
+    assert scribe.explained(2).waits == (Wait(S1, KEPT, LEFT_MS),)
+    assert scribe.explained(1).waits == ()
+
+
+def test_a_wait_that_ends_with_the_return_was_as_long_as_that(scribe: Scribe) -> None:
+    back = replace(STATIC, incarnation="2")
+    scribe.at(30_000).join("S1", back)
+    assert scribe.explained(2).waits == (Wait(S1, KEPT, LEFT_MS, 30_000, is_back=True),)
+
+
+def test_a_return_under_another_member_id_is_a_return(scribe: Scribe) -> None:
+    scribe.at(30_000).join("S2", replace(STATIC, incarnation="2"))
+    scribe.settle()
+    assert scribe.explained(2).waits == (Wait(S1, KEPT, LEFT_MS, 30_000, is_back=True),)
+    scribe.at(40_000).heartbeat(replace(AWAY, member_id="S2", incarnation="2"))
+    again = Wait(S1._replace(member_id="S2"), KEPT, 40_000)
+    assert scribe.explained(2).waits[1:] == (again,)
+
+
+def test_a_joiner_claims_nothing_of_what_is_kept_for_another(scribe: Scribe) -> None:
+    scribe.at(20_000).join("W3")
+    scribe.at(20_100)
+    run(scribe)
+    told = scribe.explained(3)
+    assert downtimes(told) == {"B": None}
+    assert told.waits == (Wait(S1, KEPT, LEFT_MS),)
+    (before,) = scribe.explained(2).waits
+    assert before == Wait(S1, KEPT, LEFT_MS, 20_100, superseded_by=3)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (ExpireSession("S1", silent_ms=GIVEN_UP_MS - LEFT_MS), Why.SESSION_EXPIRED),
+        (Rebalance("connect"), Why.REBALANCE_REQUESTED),
+        (Expect("connect", "i", 0), Why.WORKER_EXPECTED),
+        (RemoveMember("connect", "i"), Why.MEMBER_REMOVED),
+        (Cordon("connect", "i", drain=True), Why.WORKER_DRAINED),
+        (ReleaseSeats("connect", "n", frozenset()), Why.MEMBER_LEFT),
+    ],
+    ids=lambda each: each.value if isinstance(each, Why) else "",
+)
+def test_the_epoch_that_ends_the_wait_tells_the_true_outage(
+    scribe: Scribe, command: Command, why: Why
+) -> None:
+    scribe.at(20_000).join("W3")
+    scribe.settle()
+    scribe.at(GIVEN_UP_MS).carry_out(command)
+    run(scribe)
+    told = scribe.explained(4)
+    assert told.chapter.bump.cause.why is why
+    assert {each: took for each, took in downtimes(told).items() if each in OUTAGE} == OUTAGE
+    assert not OUTAGE.keys() & downtimes(scribe.explained(3)).keys()
+    (wait,) = scribe.explained(3).waits
+    assert (wait.until_ms, wait.is_back, wait.superseded_by) == (GIVEN_UP_MS, False, None)
+
+
+def test_a_joiner_that_is_given_what_another_epoch_freed_does_not_claim_the_outage(
+    scribe: Scribe,
+) -> None:
+    scribe.at(GIVEN_UP_MS).carry_out(ReleaseSeats("connect", "n", frozenset()))
+    scribe.at(GIVEN_UP_MS + 100).join("W9", replace(JOIN, url="http://s"))
+    run(scribe)
+    freed, joined = scribe.explained(3), scribe.explained(4)
+    assert joined.chapter.bump.cause == Cause(Why.MEMBER_JOINED, "http://s")
+    assert downtimes(freed) == OUTAGE
+    assert downtimes(joined) == dict.fromkeys(OUTAGE)
+    assert {each.freed_by for each in joined.handovers} == {3}
+
+
+def test_a_join_that_ends_the_wait_itself_tells_the_outage(scribe: Scribe) -> None:
+    scribe.at(GIVEN_UP_MS).join("W9", replace(JOIN, url="http://s"))
+    run(scribe)
+    assert downtimes(scribe.explained(3)) == OUTAGE
+
+
+def test_an_epoch_that_ends_a_wait_says_that_it_was_one(scribe: Scribe) -> None:
+    scribe.at(GIVEN_UP_MS).carry_out(ExpireSession("S1", silent_ms=GIVEN_UP_MS - LEFT_MS))
+    run(scribe)
+    detect = scribe.explained(3).phases[0]
+    assert (detect.from_ms, detect.note) == (LEFT_MS, "its place was kept for its return")
