@@ -72,6 +72,7 @@ class SparkPipeline(Connector):
     def _sampled(cls, config: Mapping[str, str], paths: Sequence[str]) -> str:
         """Return the schema that some files have."""
         connector = cls()
+        connector._config = config
         connector._settings = _with_transforms(keys.KEYS, config).parse(config)
         return connector._inferred(Path(config[keys.SOURCE_PATH]), paths)
 
@@ -206,6 +207,9 @@ def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     source, sink = config.get(keys.SOURCE_PATH, ""), config.get(keys.SINK_PATH, "")
     if source and sink and _normal(sink).is_relative_to(_normal(source)):
         complaints[keys.SINK_PATH] = f"lies in {keys.SOURCE_PATH}: its output would be its input"
+    for prefix, key in ((keys.SOURCE_OPTION, keys.SOURCE_PATH), (keys.SINK_OPTION, keys.SINK_PATH)):
+        if given := [each for each in _under(prefix, config) if each.lower() in _PLACES]:
+            complaints[key] = f"it alone says where: leave out {prefix}{given[0]}"
     aliases = [each.strip() for each in config.get(TRANSFORMS, "").split(",") if each.strip()]
     if len(set(aliases)) < len(aliases):
         complaints[TRANSFORMS] = "a transform is named twice"
@@ -218,6 +222,10 @@ def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
         if needed and not config.get(keys.transform_key(alias, needed), "").strip():
             complaints[keys.transform_key(alias, needed)] = f"a {kind} transform needs it"
     return complaints
+
+
+_PLACES = ("path", "paths", "__paths__", "basepath")
+"""Options of Spark's readers and writers that would lead elsewhere."""
 
 
 def _normal(path: str) -> PurePath:

@@ -191,6 +191,23 @@ def test_what_spark_would_refuse_is_an_error_under_the_key_to_change(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("schema", ["a INT DEFAULT java_method('x', 'y')", '{"type": "struct"}'])
+def test_a_schema_holds_columns_and_types_alone(
+    config: Config, spark: QueryCheck, schema: str
+) -> None:
+    findings = found(config | {"source.schema": schema}, Outside(queries=spark))
+    assert findings.errors.keys() == {"source.schema"}
+
+
+@pytest.mark.spark
+def test_files_are_sampled_as_they_will_be_read(config: Config, spark: QueryCheck) -> None:
+    rows(config, "carrier;delay\nUA;3\n")
+    config |= {"source.separator": ";"} | sql("SELECT carrier, delay FROM input")
+    assert found(config, Outside(queries=spark)) == Findings()
+    assert found(config | {"source.separator": ","}, Outside(queries=spark)).errors
+
+
+@pytest.mark.spark
 def test_each_transform_sees_what_the_one_before_it_makes(
     config: Config, spark: QueryCheck
 ) -> None:

@@ -110,3 +110,19 @@ def test_a_connector_and_its_tasks_refuse_to_start_where_they_may_not_be(
         SparkPipeline().start(context, config)
     with pytest.raises(ConfigInvalid, match=f"{key}: .* lies in the node's own folder"):
         SparkPipeline().pipeline(context, {**config, "task.schema": "a INT"})
+
+
+@pytest.mark.parametrize(
+    ("option", "key"),
+    [
+        ("source.option.path", "source.path"),
+        ("source.option.Paths", "source.path"),
+        ("source.option.basePath", "source.path"),
+        ("sink.option.path", "sink.path"),
+    ],
+)
+def test_no_option_of_spark_leads_elsewhere(option: str, key: str) -> None:
+    errors = SparkPipeline.validate(
+        {option: "/etc", "source.path": "/in", "sink.path": "/out"}
+    ).errors
+    assert errors[key] == (f"it alone says where: leave out {option}",)
