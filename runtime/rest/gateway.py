@@ -167,6 +167,14 @@ class Connection:
         return address
 
     def _ask_supervisor(self, question: object, deadline: float) -> object:
+        """Ask the supervisor, and who has its place by now if that one is gone."""
+        is_known = self._supervisor is not None
+        answer = self._ask_once(question, deadline)
+        if answer is None and is_known and time.monotonic() < deadline - _PAUSE_SECONDS:
+            answer = self._ask_once(question, deadline)
+        return answer
+
+    def _ask_once(self, question: object, deadline: float) -> object:
         if self._supervisor is None:
             self._dial()
         left = max(_PAUSE_SECONDS, min(QUESTION_SECONDS, deadline - time.monotonic()))

@@ -42,6 +42,8 @@ async def get_health(service: Served) -> JSONResponse:
     try:
         where = await service.commands.locate(service.group_id)
     except Unanswered as error:
+        if slow:
+            return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)
         return _unwell(str(error))
     if where.address is None:
         return _unwell(f"group {service.group_id} is not served yet, or being restarted")
