@@ -72,7 +72,8 @@ class FileSink(Sink):
             if before is not None and before.claim == claim.writer:
                 _refuse_others(self._place, tenure, before)
                 published = before.published
-            mark = TaskMark(claim.writer, tenure.token, marks.this_process(), published)
+            process = marks.this_process()
+            mark = TaskMark(claim.writer, tenure.token, process, tenure.log, published)
             if mark != before:
                 marks.write_mark(root.path, tenure.task, mark)
         self._token = tenure.token
@@ -180,7 +181,8 @@ def _refuse_others(place: Place, tenure: Tenure, mark: TaskMark) -> None:
     """Raise if a task's mark was left by a log that is not this one, or newer than it."""
     if marks.is_ahead(mark, tenure.last):
         raise _newer(place, tenure, mark)
-    if marks.intruder(mark, tenure.token):
+    is_copy = mark.log != tenure.log and marks.is_alive(mark.process)
+    if is_copy or marks.intruder(mark, tenure.token):
         raise _intruded(place, tenure.task, tenure.token, mark)
 
 

@@ -62,6 +62,9 @@ class TaskMark:
     claim: str
     token: Token
     process: str
+    log: str
+    """The place of the log that the token is from, which tells it from its copies."""
+
     published: Batch | None = None
 
     def is_of(self, token: Token) -> bool:
@@ -77,8 +80,20 @@ class TaskMark:
 @cache
 def this_process() -> str:
     """Return what no other process is known by: a token is of one process alone."""
-    started = psutil.Process().create_time()
-    return f"{os.getpid()} on {platform.node()} since {started:.2f}"
+    return _named(psutil.Process())
+
+
+def is_alive(process: str) -> bool:
+    """Tell whether a process runs on this machine, as `this_process` names it."""
+    pid = process.partition(" ")[0]
+    try:
+        return _named(psutil.Process(int(pid))) == process
+    except (ValueError, psutil.Error):
+        return False
+
+
+def _named(process: psutil.Process) -> str:
+    return f"{process.pid} on {platform.node()} since {process.create_time():.2f}"
 
 
 def intruder(mark: TaskMark, token: Token) -> bool:
@@ -126,7 +141,8 @@ def read_mark(root: Path, task: Resource) -> TaskMark | None:
         epoch, generation, batch = fields["published"] or (0, 0, -1)
         published = (Token(epoch, generation), batch) if batch >= 0 else None
         token = Token(*fields["token"])
-        return TaskMark(str(fields["claim"]), token, str(fields["process"]), published)
+        claim, process, log = fields["claim"], fields["process"], fields.get("log", "")
+        return TaskMark(str(claim), token, str(process), str(log), published)
     except (KeyError, TypeError, ValueError):
         raise _unreadable(_path(root, task)) from None
 
@@ -134,9 +150,9 @@ def read_mark(root: Path, task: Resource) -> TaskMark | None:
 def write_mark(root: Path, task: Resource, mark: TaskMark) -> None:
     """Write a task's mark; a crash may leave the one before it, never half of one."""
     published = (*mark.published[0], mark.published[1]) if mark.published else None
-    fields = {"claim": mark.claim, "token": mark.token, "process": mark.process}
+    whose = {"claim": mark.claim, "token": mark.token, "process": mark.process, "log": mark.log}
     path = _path(root, task)
-    _prepared(path, {**fields, "published": published}).replace(path)
+    _prepared(path, {**whose, "published": published}).replace(path)
 
 
 def _path(root: Path, resource: Resource) -> Path:

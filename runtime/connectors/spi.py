@@ -129,6 +129,9 @@ class Tenure:
     last: CommitId | None
     """Its last commit, None if it never made one."""
 
+    log: str = ""
+    """What tells the log from its copies: its place."""
+
 
 class Source(ABC, Generic[R]):
     """Where the rows of a task come from."""

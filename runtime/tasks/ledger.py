@@ -37,6 +37,11 @@ class Ledger(Protocol):
         """What the cluster is known by whose log it is."""
         ...
 
+    @property
+    def place(self) -> str:
+        """What tells the log from its copies."""
+        ...
+
     def offsets(self, connector: str) -> Mapping[str, Document]:
         """Return the logged offset of each source partition, keyed by its identity."""
         ...

@@ -140,7 +140,7 @@ def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> Non
     is_told = isinstance(error, _SPEAK_FOR_THEMSELVES) and not isinstance(error, OSError)
     trace = str(error) if is_told else _traceback(error)
     if isinstance(error, SinkBroken):  # somebody has to mend it, and it costs little to look
-        tell(RunState.FAILED, reason, trace)
+        tell(RunState.FAILED, reason, "" if trace == reason else trace)
         halt.wait(_LOOK_AGAIN_S)
         return
     delay = None if isinstance(error, _HOPELESS) else restarts.failed(reason)

@@ -157,7 +157,8 @@ class Task:
         """Finish what was committed before, and remove what was not."""
         self._settle(pipeline)
         resource, token = self._launch.resource, self._launch.token
-        tenure = Tenure(resource, token, self._ledger.last_commit(*resource))
+        last = self._ledger.last_commit(*resource)
+        tenure = Tenure(resource, token, last, self._ledger.place)
         unpublished = self._ledger.unpublished(*resource)
         try:
             pipeline.sink.acquire(tenure)

@@ -57,6 +57,15 @@ class GroupLedger:
 
     # -- for tasks, from any thread
 
+    @property
+    def place(self) -> str:
+        """What tells the log from its copies: no two folders have the same number at once."""
+        try:
+            found = self._path.stat()
+            return f"{found.st_dev}:{found.st_ino}"
+        except OSError as error:
+            raise Unanswered(f"the offset log is not there: {error}") from None
+
     def offsets(self, connector: str) -> Mapping[str, Document]:
         """Return the logged offset of each source partition, keyed by its identity."""
         found = self._scan(records.Offset, (connector,))

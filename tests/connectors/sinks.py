@@ -84,6 +84,8 @@ class Rows:
 class Log:
     """What the log knows of one task: its last commit, and what waits to be published."""
 
+    place = "here"
+
     def __init__(self) -> None:
         self.last: CommitId | None = None
         self.unpublished: list[Commit] = []
@@ -132,7 +134,7 @@ def sink_of(
 
 def begin(sink: FileSink, log: Log, token: Token = FIRST) -> None:
     """Begin as a task does: acquire, publish what is left over, sweep."""
-    sink.acquire(Tenure(TASK, token, log.last))
+    sink.acquire(Tenure(TASK, token, log.last, log.place))
     publish(sink, log)
     sink.sweep(TASK, token)
 

@@ -166,6 +166,35 @@ def test_of_a_log_and_its_living_copy_only_one_writes(
     assert published(root) == [1, 2]
 
 
+def test_a_copy_is_refused_while_the_log_that_it_was_made_of_is_at_work(root: Path) -> None:
+    config, log = claimed(root), Log()
+    sink = sink_of(config)
+    begin(sink, log)
+    write(sink, log, [1])
+    copy = log.copy()
+    copy.place = "there"
+    with pytest.raises(SinkBroken, match="from another log as well"):
+        begin(sink_of(config), copy, SECOND)
+    write(sink, log, [2])
+    assert published(root) == [1, 2]
+
+
+def test_a_log_that_was_moved_goes_on_once_nobody_writes_from_its_old_place(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, log = claimed(root), Log()
+    monkeypatch.setattr(marks, "this_process", lambda: "1 on nowhere since 1.00")
+    sink = sink_of(config)
+    begin(sink, log)
+    write(sink, log, [1])
+    monkeypatch.undo()
+    log.place = "there"
+    again = sink_of(config)
+    begin(again, log, SECOND)
+    write(again, log, [2], SECOND)
+    assert published(root) == [1, 2]
+
+
 def test_a_batch_that_was_committed_before_a_copy_took_over_is_not_published_as_well(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ class Book:
     """
 
     cluster_id = "a-cluster"
+    place = "a-place"
 
     def __init__(self) -> None:
         self.tokens: dict[Resource, Token] = {}
