@@ -304,6 +304,7 @@ def _lift_manifest(value: wire.ManifestWire) -> Manifest:
 def _lower_progress(record: records.TaskProgress) -> wire.TaskProgressWire:
     fields = _fields(record)
     fields["last"] = _lower_commit_id(record.last)
+    fields["filled"] = None if record.filled is None else _lower_commit_id(record.filled)
     fields["lag"] = _lower_lag(record.lag)
     return wire.TaskProgressWire(**fields)
 
@@ -312,6 +313,7 @@ def _lift_progress(value: wire.TaskProgressWire) -> records.TaskProgress:
     fields = msgspec.structs.asdict(value)
     fields["last"] = _lift_commit_id(value.last)
     fields["lag"] = _lift_lag(value.lag)
+    fields["filled"] = None if value.filled is None else _lift_commit_id(value.filled)
     return records.TaskProgress(**fields)
 
 

@@ -247,6 +247,9 @@ class TaskProgress:
     lag: Lag | None = None
     """What was left to read when the last batch was planned; None: not known."""
 
+    filled: CommitId | None = None
+    """The last commit that staged files; None: there was none, or it is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupDeletion:

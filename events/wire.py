@@ -336,3 +336,4 @@ class TaskProgressWire(msgspec.Struct):
     bytes_out: int
     time_ms: int = 0
     lag: LagWire | None = None
+    filled: CommitIdWire | None = None

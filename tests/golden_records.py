@@ -240,7 +240,7 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
-        records.TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100)),
+        records.TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100), COMMIT_ID),
         b"A\x001\0",
         {
             "last": WIRE_ID,
@@ -250,6 +250,7 @@ WRITTEN: list[Golden] = [
             "bytes_out": 320,
             "time_ms": 9,
             "lag": {"ranges": 1, "bytes": 100},
+            "filled": WIRE_ID,
         },
     ),
     Golden(

@@ -20,7 +20,7 @@ from .publishing import (
     publish_what_is_left,
     say_nothing_of_rows,
 )
-from .sink_marks import Claim, TaskMark
+from .sink_marks import Batch, Claim, TaskMark
 from .sink_root import OpenRoot, Place, opened, told_by_spark
 from .spark_paths import target
 from .spi import Sink, SinkAway, SinkBroken, Tenure
@@ -53,8 +53,8 @@ class FileSink(Sink):
         self._place = place
         self._form = form
         self._warn = warn
-        self._token: Token | None = None
-        """The token that it was acquired under; None: only to publish what another staged."""
+        self._mark: TaskMark | None = None
+        """The mark as it was last left; None: not acquired, only to publish what another staged."""
 
     @property
     def counts_rows(self) -> bool:
@@ -76,7 +76,7 @@ class FileSink(Sink):
             mark = TaskMark(claim.writer, tenure.token, process, tenure.log, published)
             if mark != before:
                 marks.write_mark(root.path, tenure.task, mark)
-        self._token = tenure.token
+        self._mark = mark
 
     def stage(self, frame: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write a batch to its staging folder, in few files, and flush it to the disk."""
@@ -110,6 +110,8 @@ class FileSink(Sink):
             self._put_in_place(root, manifest, commit_id)
             if mark and place.claim and mark.claim == place.claim.writer:
                 marks.write_mark(root.path, task, mark.after(commit_id))
+                if self._mark is not None and place is self._place:
+                    self._mark = self._mark.after(commit_id)
 
     def discard(self, commit_id: CommitId) -> None:
         """Remove the batch's staging folder."""
@@ -151,12 +153,16 @@ class FileSink(Sink):
     def _refuse_intruders(self, root: OpenRoot, commit_id: CommitId) -> None:
         """Raise if another log, or another process under a later token, has acquired the sink."""
         claim = root.place.claim
-        if self._token is None or claim is None:
+        if self._mark is None or claim is None or root.place is not self._place:
             return
-        task = Resource(commit_id.connector, commit_id.task)
+        task, own = Resource(commit_id.connector, commit_id.task), self._mark
         mark = marks.read_mark(root.path, task)
-        if mark and mark.claim == claim.writer and marks.intruder(mark, self._token):
-            raise _intruded(root.place, task, self._token, mark)
+        if mark is None or mark.claim != own.claim:
+            raise SinkAway(f"{root.place.root} has another mark of {task} than was left there")
+        if marks.intruder(mark, own.token):
+            raise _intruded(root.place, task, own.token, mark)
+        if own.published and marks.is_behind(mark, own.published):
+            raise _older(root.place, task, mark, own.published)
 
     def _manifest(self, root: Path, where: str, commit_id: CommitId) -> Manifest:
         claim = self._place.claim.writer if self._place.claim else ""
@@ -177,10 +183,26 @@ def _is_done(mark: TaskMark, commit_id: CommitId) -> bool:
     return mark.published is not None and mark.published >= (commit_id.token, commit_id.batch)
 
 
+def _older(place: Place, task: Resource, mark: TaskMark, known: Batch) -> SinkBroken:
+    return SinkBroken(
+        f"{place.root} is older than this log: batch {known[1]} of token {known[0]} of {task} was "
+        f"published there, and it knows of none after {_spelled(mark.published)}. Nothing more is "
+        f"written to it. Bring the newer folder back, or, to go on without what is missing, "
+        f"{place.adopting}"
+    )
+
+
+def _spelled(batch: Batch | None) -> str:
+    return f"batch {batch[1]} of token {batch[0]}" if batch else "its beginning"
+
+
 def _refuse_others(place: Place, tenure: Tenure, mark: TaskMark) -> None:
     """Raise if a task's mark was left by a log that is not this one, or newer than it."""
     if marks.is_ahead(mark, tenure.last):
         raise _newer(place, tenure, mark)
+    known = (tenure.published.token, tenure.published.batch) if tenure.published else None
+    if known and marks.is_behind(mark, known):
+        raise _older(place, tenure.task, mark, known)
     is_copy = mark.log != tenure.log and marks.is_alive(mark.process)
     if is_copy or marks.intruder(mark, tenure.token):
         raise _intruded(place, tenure.task, tenure.token, mark)

@@ -108,6 +108,11 @@ def is_ahead(mark: TaskMark, last: CommitId | None) -> bool:
     return last is None or mark.published > (last.token, last.batch)
 
 
+def is_behind(mark: TaskMark, published: Batch) -> bool:
+    """Tell whether a sink has lost what was published to it; a new mark knows of nothing yet."""
+    return mark.published is not None and mark.published < published
+
+
 def read_owner(root: Path) -> str | None:
     """Return the cluster whose sink it is, None if nothing says so."""
     fields = _read(root / OWNER)
@@ -148,11 +153,11 @@ def read_mark(root: Path, task: Resource) -> TaskMark | None:
 
 
 def write_mark(root: Path, task: Resource, mark: TaskMark) -> None:
-    """Write a task's mark; a crash may leave the one before it, never half of one."""
+    """Write a task's mark, durably: an older one would say that the sink has lost batches."""
     published = (*mark.published[0], mark.published[1]) if mark.published else None
     whose = {"claim": mark.claim, "token": mark.token, "process": mark.process, "log": mark.log}
     path = _path(root, task)
-    _prepared(path, {**whose, "published": published}).replace(path)
+    _write(path, {**whose, "published": published})
 
 
 def _path(root: Path, resource: Resource) -> Path:

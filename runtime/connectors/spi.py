@@ -129,6 +129,9 @@ class Tenure:
     last: CommitId | None
     """Its last commit, None if it never made one."""
 
+    published: CommitId | None = None
+    """The last commit that left something in the sink, if that is known to be published."""
+
     log: str = ""
     """What tells the log from its copies: its place."""
 

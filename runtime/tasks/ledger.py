@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ...events.model import Commit, CommitId, Document
+from ...events.records import TaskProgress
 
 
 class Fenced(Exception):  # noqa: N818  # a verdict, not a mistake
@@ -27,7 +28,7 @@ class Unanswered(Exception):  # noqa: N818  # a state of the world, not a mistak
 class Ledger(Protocol):
     """The offset log, as one task sees it; every method may be called from any thread.
 
-    `offsets`, `unpublished` and `last_commit` must know of every commit that was accepted before
+    `offsets`, `unpublished` and `progress` must know of every commit that was accepted before
     the caller's token became current: a task sweeps what no commit names, so a view that lags
     would make it sweep rows that count. They raise `Unanswered` if they cannot promise that now.
     """
@@ -50,8 +51,8 @@ class Ledger(Protocol):
         """Return what is committed but not yet known to be published, oldest first."""
         ...
 
-    def last_commit(self, connector: str, task: int) -> CommitId | None:
-        """Return the last commit that a task ever made, published or not; None: it made none."""
+    def progress(self, connector: str, task: int) -> TaskProgress | None:
+        """Return what a task ever committed, published or not; None: nothing."""
         ...
 
     def commit(self, commit: Commit) -> None:

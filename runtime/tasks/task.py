@@ -12,7 +12,7 @@ then nothing else happens until it is known.
 """
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -156,10 +156,9 @@ class Task:
     def _recover(self, pipeline: Pipeline) -> None:
         """Finish what was committed before, and remove what was not."""
         self._settle(pipeline)
-        resource, token = self._launch.resource, self._launch.token
-        last = self._ledger.last_commit(*resource)
-        tenure = Tenure(resource, token, last, self._ledger.place)
+        resource = self._launch.resource
         unpublished = self._ledger.unpublished(*resource)
+        tenure = self._tenure(unpublished)
         try:
             pipeline.sink.acquire(tenure)
         except SinkBroken as broken:
@@ -170,6 +169,13 @@ class Task:
             pipeline.sink.publish(commit.manifest, commit.commit_id)
             self._ledger.published(commit.commit_id)
         self._sweep(pipeline)
+
+    def _tenure(self, unpublished: Sequence[Commit]) -> Tenure:
+        resource, token = self._launch.resource, self._launch.token
+        progress = self._ledger.progress(*resource)
+        last, filled = (progress.last, progress.filled) if progress else (None, None)
+        waits = any(each.commit_id == filled for each in unpublished)
+        return Tenure(resource, token, last, None if waits else filled, self._ledger.place)
 
     def _sweep(self, pipeline: Pipeline) -> None:
         """Remove what never counted; between batches nothing else is staged."""

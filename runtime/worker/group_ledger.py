@@ -62,9 +62,9 @@ class GroupLedger:
         """What tells the log from its copies: no two folders have the same number at once."""
         try:
             found = self._path.stat()
-            return f"{found.st_dev}:{found.st_ino}"
         except OSError as error:
             raise Unanswered(f"the offset log is not there: {error}") from None
+        return f"{found.st_dev}:{found.st_ino}"
 
     def offsets(self, connector: str) -> Mapping[str, Document]:
         """Return the logged offset of each source partition, keyed by its identity."""
@@ -80,12 +80,10 @@ class GroupLedger:
         found = self._scan(records.Committed, (connector, task))
         return [record.commit for record in found if isinstance(record, records.Committed)]
 
-    def last_commit(self, connector: str, task: int) -> CommitId | None:
-        """Return the last commit that a task ever made, published or not; None: it made none."""
+    def progress(self, connector: str, task: int) -> records.TaskProgress | None:
+        """Return what a task ever committed, published or not; None: nothing."""
         found = self._scan(records.TaskProgress, (connector, task))
-        return next(
-            (record.last for record in found if isinstance(record, records.TaskProgress)), None
-        )
+        return next((each for each in found if isinstance(each, records.TaskProgress)), None)
 
     def tasks_with_unpublished(self) -> Resources:
         """Return the tasks of which any commit is not yet known to be published."""

@@ -134,7 +134,8 @@ def sink_of(
 
 def begin(sink: FileSink, log: Log, token: Token = FIRST) -> None:
     """Begin as a task does: acquire, publish what is left over, sweep."""
-    sink.acquire(Tenure(TASK, token, log.last, log.place))
+    known = None if log.unpublished else log.last
+    sink.acquire(Tenure(TASK, token, log.last, known, log.place))
     publish(sink, log)
     sink.sweep(TASK, token)
 

@@ -166,6 +166,33 @@ def test_of_a_log_and_its_living_copy_only_one_writes(
     assert published(root) == [1, 2]
 
 
+def test_a_sink_that_came_back_with_older_content_is_refused_until_the_newer_is_back(
+    root: Path, tmp_path: Path
+) -> None:
+    config, log = claimed(root), Log()
+    sink = sink_of(config)
+    begin(sink, log)
+    write(sink, log, [1])
+    shutil.copytree(root, tmp_path / "older")
+    write(sink, log, [2])
+    root.rename(tmp_path / "newer")
+    (tmp_path / "older").rename(root)
+    for act in (lambda: commit(sink, log, [3]), lambda: begin(sink_of(config), log, SECOND)):
+        with pytest.raises(SinkBroken, match=r"is older than this log: batch 1 of token 1-1"):
+            act()
+    root.rename(tmp_path / "older")
+    (tmp_path / "newer").rename(root)
+    begin(sink, log, SECOND)
+    write(sink, log, [3], SECOND)
+    assert published(root) == [1, 2, 3]
+    root.rename(tmp_path / "newer")
+    (tmp_path / "older").rename(root)
+    anew = sink_of(adopted(root, config))
+    begin(anew, log, LATER)
+    write(anew, log, [4], LATER)
+    assert published(root) == [1, 4]
+
+
 def test_a_copy_is_refused_while_the_log_that_it_was_made_of_is_at_work(root: Path) -> None:
     config, log = claimed(root), Log()
     sink = sink_of(config)

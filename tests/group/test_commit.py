@@ -89,7 +89,7 @@ def test_a_commit_writes_offset_manifest_and_progress(scene: Scene) -> None:
         (
             Offset("A", FILE, {"row": 10}),
             Committed(first, 5),
-            TaskProgress(first.commit_id, 1, 10, 8, 80, 5, Lag(2, 20)),
+            TaskProgress(first.commit_id, 1, 10, 8, 80, 5, Lag(2, 20), first.commit_id),
         ),
         CommitReply((CommitVerdict(first.commit_id, Error.NONE),)),
     )
@@ -98,13 +98,17 @@ def test_a_commit_writes_offset_manifest_and_progress(scene: Scene) -> None:
 def test_progress_adds_up(scene: Scene) -> None:
     scene.commit(batch(0, None, 10))
     scene.commit(batch(1, 10, 20))
-    assert scene.log.progress("A", 0) == TaskProgress(batch(1, 0, 0).commit_id, 2, 20, 16, 160, 5)
+    last = batch(1, 0, 0).commit_id
+    assert scene.log.progress("A", 0) == TaskProgress(last, 2, 20, 16, 160, 5, filled=last)
 
 
 def test_a_batch_without_rows_leaves_nothing_to_publish(scene: Scene) -> None:
     empty = replace(batch(0, None, 10), manifest=replace(MANIFEST, rows=0, files=0))
     scene.commit(empty)
     assert not scene.log.is_unpublished(empty.commit_id)
+    progress = scene.log.progress("A", 0)
+    assert progress is not None
+    assert (progress.last, progress.filled) == (empty.commit_id, None)
 
 
 def test_the_same_commit_again_is_accepted_and_changes_nothing(scene: Scene) -> None:
@@ -174,7 +178,8 @@ def test_one_message_can_carry_one_batch_after_the_other(scene: Scene) -> None:
 
 def test_one_message_with_one_batch_twice_counts_it_once(scene: Scene) -> None:
     assert scene.commit(batch(0, None, 10), batch(0, None, 10)) == (Error.NONE, Error.NONE)
-    assert scene.log.progress("A", 0) == TaskProgress(batch(0, 0, 0).commit_id, 1, 10, 8, 80, 5)
+    only = batch(0, 0, 0).commit_id
+    assert scene.log.progress("A", 0) == TaskProgress(only, 1, 10, 8, 80, 5, filled=only)
 
 
 REFUSED: dict[str, tuple[str, Commit, str]] = {

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from fairlead.events.model import Commit, CommitId, Document, Resource, Token, identity
+from fairlead.events.records import TaskProgress
 from fairlead.runtime.tasks.ledger import Fenced, Unanswered
 
 
@@ -40,10 +41,12 @@ class Book:
             mine = [self.accepted[each] for each in self.to_publish]
             return [each for each in mine if each.commit_id[:2] == (connector, task)]
 
-    def last_commit(self, connector: str, task: int) -> CommitId | None:
+    def progress(self, connector: str, task: int) -> TaskProgress | None:
         with self.lock:
             mine = [each for each in self.accepted if each[:2] == (connector, task)]
-            return max(mine, default=None)
+            filled = [each for each in mine if self.accepted[each].manifest.files]
+            last = max(filled, default=None)
+            return TaskProgress(max(mine), len(mine), 0, 0, 0, 0, None, last) if mine else None
 
     def commit(self, commit: Commit) -> None:
         self.before_commit()

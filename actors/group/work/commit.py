@@ -129,6 +129,7 @@ def _accept(commit: Commit, known: TaskProgress | None, now_ms: int) -> list[Rec
             (known.bytes_out if known else 0) + manifest.bytes,
             now_ms,
             commit.lag,
+            commit.commit_id if manifest.files else known.filled if known else None,
         )
     )
     return records
