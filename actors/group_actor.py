@@ -17,6 +17,7 @@ from pathlib import Path
 from ..events.epochs import epoch_warning
 from ..events.group import Group
 from ..events.log.errors import LogError
+from ..events.log.frame import NewEntry
 from ..events.log.writer import GroupLog
 from ..events.restore import restore
 from .actor import Actor, Address, Failure
@@ -116,6 +117,7 @@ class GroupActor(Actor):
         if self._coordinator is None:
             return
         now = _now()
+        self._coordinator.see_room(self._control.room, now)
         queue, self._queue = self._queue, []
         for message, sender in queue:
             self._take(self._coordinator, message, sender, now)
@@ -183,13 +185,17 @@ class GroupActor(Actor):
     def _write(self, coordinator: Coordinator, now: Now) -> None:
         """Make durable what was decided: first the commits, then what could end their token."""
         if coordinator.offset_entries:
-            self._offsets.append(self._offsets.end, coordinator.offset_entries, now.wall_ms)
+            self._append(self._offsets, coordinator.offset_entries, now)
             coordinator.offset_entries.clear()
             self._ledger.clear()
             self._trim()
         if coordinator.entries:
-            self._control.append(self._control.end, coordinator.entries, now.wall_ms)
+            self._append(self._control, coordinator.entries, now)
             coordinator.entries.clear()
+
+    def _append(self, log: GroupLog, entries: list[NewEntry], now: Now) -> None:
+        """Append what was decided; where room is low, that is only what may not wait for more."""
+        log.append(log.end, entries, now.wall_ms, into_reserve=True)
 
     def _warn_of_epochs(self, group: Group) -> None:
         """Say once in each process that the group has counted far."""

@@ -6,7 +6,7 @@ in as they may be shown: what is secret in them is not known here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from ..events.abilities import abilities, said_for
@@ -93,19 +93,27 @@ def connector_info(group: Group, name: str, kind: str, config: Mapping[str, str]
     return {"name": name, "config": dict(config), "tasks": tasks, "type": kind}
 
 
-def connector_status(group: Group, name: str, kind: str) -> Document:
-    """Return Connect's `ConnectorStateInfo`, the tasks in order."""
+def connector_status(group: Group, name: str, kind: str, held_up: str = "") -> Document:
+    """Return Connect's `ConnectorStateInfo`, the tasks in order.
+
+    `held_up` is why no task of the group can commit; nothing if each can.
+    """
     return {
         "name": name,
         "connector": doing(group, Resource(name)).to_json(),
-        "tasks": [task_status(group, name, number) for number in task_numbers(group, name)],
+        "tasks": [
+            task_status(group, name, number, held_up) for number in task_numbers(group, name)
+        ],
         "type": kind,
     }
 
 
-def task_status(group: Group, name: str, number: int) -> Document:
-    """Return Connect's `TaskState` of one task."""
-    return {"id": number, **doing(group, Resource(name, number)).to_json()}
+def task_status(group: Group, name: str, number: int, held_up: str = "") -> Document:
+    """Return Connect's `TaskState` of one task; see `connector_status`."""
+    found = doing(group, Resource(name, number))
+    if found.state is RunState.RUNNING and not found.why:
+        found = replace(found, why=held_up)
+    return {"id": number, **found.to_json()}
 
 
 def connector_progress(group: Group, name: str, found: Mapping[int, Progress]) -> Document:

@@ -7,6 +7,7 @@ it led to; nothing of it may be said before the records are durable: `offset_ent
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from ...events.codec import UnwritableRecordError, encode
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import NewEntry
+from ...events.log.space import Room
 from ...events.records import (
     CurrentAssignment,
     MemberMetadata,
@@ -31,9 +33,15 @@ from ..messages.heartbeat import (
     Heartbeat,
     HeartbeatReply,
 )
-from ..messages.orders import DeleteGroup, EndMember
+from ..messages.orders import ConfigureGroup, DeleteGroup, EndMember, OperatorCommand
 from ..messages.timers import ContinueMoves, FinishDeletion, FreeSeat, ReleaseParked, RetryAssignor
-from ..messages.work import CommitOffsets, CommitReply, CommitVerdict
+from ..messages.work import (
+    CommitOffsets,
+    CommitReply,
+    CommitVerdict,
+    DeleteConnector,
+    PutConnector,
+)
 from .affected import affected
 from .computing.compute import is_news
 from .computing.failure import is_retry_due
@@ -59,6 +67,13 @@ from .work.ledger import OffsetLedger
 
 Address = Any
 LOGGER = logging.getLogger(__name__)
+
+FROM_PEOPLE = PutConnector | DeleteConnector | ConfigureGroup | DeleteGroup | OperatorCommand
+"""What is refused while room is low: it can be asked for again, and nothing depends on it."""
+
+
+class OutOfRoomError(Exception):
+    """A decision would have to be written down, and there is no room: nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +121,8 @@ class Coordinator:
         No other process of the group may ever have had the same `coordinator_epoch`.
         """
         self.group = group
+        self.room: Room | None = None
+        """How much may be written, as of the last look at the disk; None: as much as comes."""
         self.entries: list[NewEntry] = []
         self.offset_entries: list[NewEntry] = []
         self.outbox: list[Answer] = []
@@ -131,10 +148,20 @@ class Coordinator:
 
     # -- what comes in
 
+    def see_room(self, room: Room, now: Now) -> None:
+        """Learn how much may be written; who could not be heard meanwhile has its time anew."""
+        was_out = self.room is not None and self.room.is_out
+        self.room = room
+        if was_out and not room.is_out:
+            self._deadlines = Deadlines(self.group, self._desk.settings, now.steady_ms)
+
     def take(self, command: GroupCommand, sender: Address, now: Now) -> None:
         """Decide a command that somebody waits for."""
         if isinstance(command, Heartbeat):
             self.beat(Asked(command, sender), now)
+            return
+        if self.room and self.room.is_low and isinstance(command, FROM_PEOPLE):
+            self.outbox.append(Answer(sender, _unwritten(self.room)))
             return
         if isinstance(command, EndMember):
             acknowledged = self._gate.acknowledged(command.member_id)
@@ -162,7 +189,8 @@ class Coordinator:
             self.outbox.append(Answer(asked.sender, stale(self._desk, request), asked.by_host))
         elif self._gate.admits(request):
             self._desk = self._desk.numbered(self._gate.coordinator_epoch)
-            self._carry_out(asked, now)
+            with suppress(OutOfRoomError):  # unanswered, the member asks again
+                self._carry_out(asked, now)
 
     def _carry_out(self, asked: Asked, now: Now) -> None:
         """Decide a heartbeat that is new, and answer it if there is anything to say."""
@@ -189,7 +217,11 @@ class Coordinator:
             self.outbox.append(Answer(asked.sender, reply, asked.by_host))
 
     def commit(self, command: CommitOffsets, sender: Address, now: Now) -> None:
-        """Decide which batches count."""
+        """Decide which batches count; none does while room is low, and each is asked again."""
+        if self.room and self.room.is_low:
+            error, why = Error.COORDINATOR_NOT_AVAILABLE, self.room.why
+            self.outbox.append(Answer(sender, CommitReply((), command.number, error, why)))
+            return
         decision = commit_offsets(self.group, self._ledger, command, now.wall_ms)
         reply = decision.reply
         try:
@@ -205,7 +237,16 @@ class Coordinator:
         self.outbox.append(Answer(sender, reply))
 
     def pass_time(self, now: Now) -> None:
-        """Do what is due by now."""
+        """Do what is due by now; what would have to be written waits until there is room."""
+        if self.room is None or not self.room.is_out:
+            self._pass_written_time(now)
+        for member_id in self._holds.due(now.steady_ms):
+            if asked := self._held.pop(member_id, None):
+                with suppress(OutOfRoomError):  # unanswered, the member asks again
+                    reply = self._decide_heartbeat(asked.request, asked.arrived_ms, now).reply
+                    self.outbox.append(Answer(asked.sender, reply, asked.by_host))
+
+    def _pass_written_time(self, now: Now) -> None:
         while self._to_free:
             self._decide_due(FreeSeat(self._to_free.pop().member_id), now)
         for command in self._deadlines.due(self._gate, now.steady_ms):
@@ -215,10 +256,6 @@ class Coordinator:
         for alarm in self._watch.due(now.steady_ms):
             self._decide_due(alarm, now)
         self._pass_wall_time(now)
-        for member_id in self._holds.due(now.steady_ms):
-            if asked := self._held.pop(member_id, None):
-                reply = self._decide_heartbeat(asked.request, asked.arrived_ms, now).reply
-                self.outbox.append(Answer(asked.sender, reply, asked.by_host))
 
     def _pass_wall_time(self, now: Now) -> None:
         group = self.group
@@ -262,7 +299,10 @@ class Coordinator:
                     self._reconsider(member_id, asked, now)
 
     def _reconsider(self, member_id: str, asked: Asked, now: Now) -> None:
-        decision = self._decide_heartbeat(asked.request, asked.arrived_ms, now)
+        try:
+            decision = self._decide_heartbeat(asked.request, asked.arrived_ms, now)
+        except OutOfRoomError:
+            return
         if decision.news:
             self._held.pop(member_id, None)
             self.outbox.append(Answer(asked.sender, decision.reply, asked.by_host))
@@ -275,6 +315,8 @@ class Coordinator:
         decision = decide(self.group, self._desk, command, now.wall_ms)
         laid_out = lay_out(self.group.log_shards, decision.records)
         entries = [encode(part) for laid in laid_out for part in laid.parts]
+        if entries and self.room and self.room.is_out:
+            raise OutOfRoomError
         if decision.desk.settings is not self._desk.settings:
             self._untold = set(self.group.members)
         self._desk = decision.desk
@@ -311,6 +353,10 @@ class Coordinator:
                 return CommandReply(Error.NON_EMPTY_GROUP, found)
         try:
             return self._decide(command, now).reply
+        except OutOfRoomError:
+            refused = _unwritten(self.room)
+            is_install = isinstance(command, Install)
+            return InstallReply(refused.error, refused.message) if is_install else refused
         except UnwritableRecordError as error:
             if isinstance(command, Install):
                 return self._fail(command, str(error), now)
@@ -362,3 +408,8 @@ def _resting_on(reply: Reply, begin: int, end: int) -> Reply:
     if isinstance(reply, HeartbeatReply | CommandReply) and reply.log_offset > begin:
         return replace(reply, log_offset=end)
     return reply
+
+
+def _unwritten(room: Room | None) -> CommandReply:
+    why = room.refusal() if room else ""
+    return CommandReply(Error.COORDINATOR_NOT_AVAILABLE, why)

@@ -2,21 +2,25 @@
 
 LMDB answers a full disk with an error while it writes the data file, but with SIGBUS while it
 touches a page of its lock file that has no block yet. So the lock file gets all its blocks before
-LMDB sees it, and appends are refused while the reserve is still there for trimming.
+LMDB sees it, and the free space is looked at before every append, which takes microseconds.
+
+Of the reserve that is kept the first three quarters are for what keeps a group alive. The last
+one is for trimming, and for a batch that was weighed before the disk was as full as it is.
 """
 
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from .errors import LowSpaceError
 
 LMDB_LOCK_NAME: Final = "lock.mdb"
 LMDB_LOCK_BYTES: Final = 40 << 10  # a slot per reader of 64 bytes, 510 of them, and the header
 RESERVE_BYTES: Final = 16 << 20
-COMMITS_PER_LOOK: Final = 32
-BYTES_PER_LOOK: Final = 1 << 20
+PAGE_BYTES: Final = 4 << 10
+PAGES_PER_APPEND: Final = 16
+"""What one append may take beside its entries: the pages on the way to them are written anew."""
 
 
 def free_bytes(path: Path) -> int:
@@ -49,26 +53,52 @@ def allocate_lock_file(path: Path) -> None:
         os.close(descriptor)
 
 
-class SpaceWatch:
-    """Looks at the free space now and then, and at every append once it is low."""
+class Room(NamedTuple):
+    """How much may still be written where a log lies, and what is kept in reserve of it."""
 
-    def __init__(self, path: Path, reserve_bytes: int) -> None:
-        self._path = path
-        self._reserve_bytes = reserve_bytes
-        self._commits_left = 0
-        self._bytes_left = 0
+    path: Path
+    free_bytes: int
+    reserve_bytes: int = RESERVE_BYTES
 
-    def require(self, size: int) -> None:
-        """Raise `LowSpaceError` if `size` more bytes would eat into the reserve."""
-        self._commits_left -= 1
-        self._bytes_left -= size
-        if self._commits_left >= 0 and self._bytes_left >= 0:
-            return
-        free = free_bytes(self._path)
-        if free < self._reserve_bytes + size:
-            raise LowSpaceError(
-                f"{free} bytes are free at {self._path}, {self._reserve_bytes} are kept in"
-                " reserve: nothing was written, all entries are intact; free space or trim the"
-                " log, then append again"
-            )
-        self._commits_left, self._bytes_left = COMMITS_PER_LOOK, BYTES_PER_LOOK
+    @property
+    def is_low(self) -> bool:
+        """Whether only what keeps a group alive may be written."""
+        return self.free_bytes < self.reserve_bytes
+
+    @property
+    def is_out(self) -> bool:
+        """Whether nothing may be written at all."""
+        return self.free_bytes < self.reserve_bytes // 4
+
+    @property
+    def why(self) -> str:
+        """What is full, and what helps; the same however much is left."""
+        least = self.reserve_bytes >> 20
+        return (
+            f"the disk of {self.path} is full but for its reserve of {least} MiB: free space"
+            " there, and all goes on by itself"
+        )
+
+    def refusal(self) -> str:
+        """Return why a command is refused, with how much is free at this moment."""
+        return f"nothing was changed: {self.why} ({self.free_bytes} bytes are free)"
+
+
+def room_at(path: Path, reserve_bytes: int = RESERVE_BYTES) -> Room:
+    """Look at the disk that a path is on."""
+    return Room(path, free_bytes(path), reserve_bytes)
+
+
+def require_room(room: Room, entries: int, frames: int, *, into_reserve: bool) -> None:
+    """Raise `LowSpaceError` unless an append of so many entries, in bytes, leaves the reserve.
+
+    With `into_reserve` it may take of that, down to the last quarter.
+    """
+    size = frames + (entries + PAGES_PER_APPEND) * PAGE_BYTES
+    least = room.reserve_bytes // 4 if into_reserve else room.reserve_bytes
+    if room.reserve_bytes and room.free_bytes < least + size:
+        raise LowSpaceError(
+            f"{room.free_bytes} bytes are free at {room.path}, {least} are kept in reserve, and"
+            f" {entries} entries take {size}: nothing was written, all entries are intact; free"
+            " space or trim the log, then append again"
+        )

@@ -22,7 +22,7 @@ from .frame import CHECKSUM_BYTES, OFFSET, Commit, NewEntry, chained, pack_commi
 from .mark import MarkWriter
 from .naming import named, naming_errors
 from .owner import OwnerLock
-from .space import RESERVE_BYTES, SpaceWatch
+from .space import RESERVE_BYTES, Room, require_room, room_at
 from .store import LogFile
 from .tables import EPOCH_KEY, Transaction, end_of, number, view_key
 from .trim import trim_entries
@@ -52,7 +52,7 @@ class GroupLog(LogFile):
         self.epoch = claim.epoch
         self._lock = lock
         self._packed_epoch = OFFSET.pack(claim.epoch)
-        self._space = SpaceWatch(path, reserve_bytes)
+        self._reserve_bytes = reserve_bytes
         self._mark = MarkWriter(path)
         self._failed = False
         self._commits = 0
@@ -89,12 +89,24 @@ class GroupLog(LogFile):
         """The offset that the next entry gets."""
         return self._end
 
-    def append(self, expected_offset: int, entries: Sequence[NewEntry], timestamp_ms: int) -> int:
+    @property
+    def room(self) -> Room:
+        """How much may still be written; looks at the disk, which takes microseconds."""
+        return room_at(self.path, self._reserve_bytes)
+
+    def append(
+        self,
+        expected_offset: int,
+        entries: Sequence[NewEntry],
+        timestamp_ms: int,
+        *,
+        into_reserve: bool = False,
+    ) -> int:
         """Write the entries as one atomic, durable commit and return the next offset.
 
-        No entries, no write. Raises, with nothing written, `OffsetConflictError`, `FencedError`,
-        `InvalidEntryError`, `LowSpaceError`; and `LogFailedError` when the outcome is unknown:
-        exit and reload.
+        No entries, no write. What may not wait for space goes `into_reserve`. Raises, with nothing
+        written, `OffsetConflictError`, `FencedError`, `InvalidEntryError`, `LowSpaceError`; and
+        `LogFailedError` when the outcome is unknown: exit and reload.
         """
         self._check_writable()
         if expected_offset != self._end:
@@ -102,7 +114,8 @@ class GroupLog(LogFile):
         if not entries:
             return expected_offset
         batch = self._sealed(entries, timestamp_ms)
-        self._space.require(batch.size)
+        count = len(batch.events)
+        require_room(self.room, count, batch.size, into_reserve=into_reserve)
 
         def put(txn: Transaction) -> None:
             self._put(txn, batch)

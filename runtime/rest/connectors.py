@@ -81,7 +81,7 @@ def get_task_status(service: Served, connector: str, task: int) -> JSONResponse:
         existing(logs.group, connector)
         if task not in views.task_numbers(logs.group, connector):
             raise not_found(f"there is no task {Resource(connector, task)}")
-        return JSONResponse(views.task_status(logs.group, connector, task))
+        return JSONResponse(views.task_status(logs.group, connector, task, _held_up(service)))
 
 
 def existing(group: Group, name: str) -> ConnectorConfig:
@@ -107,8 +107,14 @@ def info(service: Service, group: Group, name: str, found: Iterable[str] = ()) -
 def status(service: Service, group: Group, name: str) -> views.Document:
     """Return Connect's `ConnectorStateInfo` of an existing connector."""
     config = group.connectors[name].config
-    told = views.connector_status(group, name, service.kind_of(config))
+    told = views.connector_status(group, name, service.kind_of(config), _held_up(service))
     return _with_warnings(service, config, told)
+
+
+def _held_up(service: Service) -> str:
+    """Return why no task can commit, also where there is no room left to write that down."""
+    room = service.logs.room()
+    return f"waiting for space: {room.why}" if room.is_low else ""
 
 
 def _with_warnings(

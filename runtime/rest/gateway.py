@@ -30,6 +30,7 @@ from ...actors.messages.orders import (
     Uncordon,
 )
 from ...actors.messages.work import DeleteConnector, PutConnector
+from ...events.log.space import room_at
 from ..node.run_folder import NoNodeError, RunFolder
 from ..node.spec import (
     DescribeNode,
@@ -97,6 +98,7 @@ class Connection:
     """One thread's talk with the supervisor and the groups of a node."""
 
     def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
         self._folder = RunFolder(data_dir)
         self._system: System | None = None
         self._line: Line | None = None
@@ -159,10 +161,7 @@ class Connection:
         """Return the group's address, as soon as it has one: it changes with each restart."""
         while (address := self.locate(group_id, deadline).address) is None:
             if time.monotonic() > deadline:
-                raise Unanswered(
-                    f"group {group_id} is not served at this moment, it is being restarted:"
-                    " nothing was changed, try again"
-                )
+                raise Unanswered(not_served(group_id, self._data_dir))
             time.sleep(_PAUSE_SECONDS)
         return address
 
@@ -203,6 +202,17 @@ class Connection:
         if self._supervisor is None:
             self.hang_up()
             raise Unanswered(_NO_SUPERVISOR)
+
+
+def not_served(group_id: str, data_dir: Path) -> str:
+    """Return why a group takes no commands, as far as that is known: its disk may be full."""
+    room = room_at(data_dir)
+    if room.is_low:
+        return f"group {group_id} is not served at this moment: {room.refusal()}"
+    return (
+        f"group {group_id} is not served at this moment, it is being restarted: nothing was"
+        " changed, try again"
+    )
 
 
 _NO_SUPERVISOR = (

@@ -16,6 +16,7 @@ from ...events.codec import CodecError
 from ...events.group import Group
 from ...events.log.errors import LogError, NoLogError
 from ...events.log.reader import LogReader
+from ...events.log.space import Room, room_at
 from ...projections.chronicle import Chronicle
 from ...projections.downtimes import Downtimes, Measured
 from ...projections.follow import Follower
@@ -103,10 +104,15 @@ class Logs:
     """The groups of a node by their logs; they are opened when they are first asked for."""
 
     def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
         self._folder = data_dir / "groups"
         self._lock = Lock()
         self._counting = Lock()
         self._groups: dict[str, GroupLogs] = {}
+
+    def room(self) -> Room:
+        """Return how much may still be written to the logs."""
+        return room_at(self._data_dir)
 
     def group_ids(self) -> list[str]:
         """Return the groups that have a control log."""

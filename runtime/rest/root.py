@@ -46,7 +46,10 @@ async def get_health(service: Served) -> JSONResponse:
             return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)
         return _unwell(str(error))
     if where.address is None:
-        return _unwell(f"group {service.group_id} is not served yet, or being restarted")
+        short = _no_room(service)
+        return _unwell(short or f"group {service.group_id} is not served yet, or being restarted")
+    if short := _no_room(service):
+        return _unwell(short)
     if slow:
         return _slow(slow, HTTPStatus.OK)
     message = f"group {service.group_id} takes commands"
@@ -69,6 +72,12 @@ def _measured(service: Service, accept: str, beats: Mapping[str, Beats]) -> Resp
     with service.logs.measuring() as groups:
         text, content_type = service.exposition.write(accept, groups, beats)
     return Response(text, media_type=content_type)
+
+
+def _no_room(service: Service) -> str:
+    """Return why no command is taken for want of space; nothing if there is enough."""
+    room = service.logs.room()
+    return f"group {service.group_id} takes no commands: {room.why}" if room.is_low else ""
 
 
 def _warning(service: Service) -> str:

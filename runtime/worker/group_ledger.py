@@ -4,6 +4,7 @@ Task threads wait here; the worker's actor carries what waits to the group, all 
 message, with one message on its way at a time.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -22,6 +23,8 @@ from ...events.model import Commit, CommitId, Document, Resource, Resources, ide
 from ..tasks.ledger import Fenced, Unanswered
 
 ANSWER_SECONDS = 5.0
+REFUSED_SECONDS = 1.0
+"""How long nothing is carried to a group that cannot write it down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class GroupLedger:
         self._carried_published: tuple[CommitId, ...] = ()
         self._is_carrying = False
         self._number = 0
+        self._pause_until = 0.0
+        """When something may be carried again, on the monotonic clock."""
 
     # -- for tasks, from any thread
 
@@ -120,6 +125,8 @@ class GroupLedger:
         with self._lock:
             if self._is_carrying or not (self._waiting or self._published):
                 return None
+            if time.monotonic() < self._pause_until:
+                return None
             self._is_carrying = True
             self._carried, self._waiting = self._waiting, {}
             self._carried_published, self._published = tuple(self._published), []
@@ -134,6 +141,11 @@ class GroupLedger:
         with self._lock:
             if reply.number != self._number or not self._is_carrying:
                 return
+        if reply.error is not Error.NONE:
+            self._pause_until = time.monotonic() + REFUSED_SECONDS
+            self._give_up(reply.message)
+            return
+        with self._lock:
             self._is_carrying = False
             carried, self._carried = self._carried, {}
             self._carried_published = ()
@@ -144,13 +156,16 @@ class GroupLedger:
 
     def lose(self) -> None:
         """Give up what is on its way: the tasks ask again, and are told the same again."""
+        self._give_up("the group's actor went away")
+
+    def _give_up(self, why: str) -> None:
         with self._lock:
             self._is_carrying = False
             carried, self._carried = self._carried, {}
             self._published = [*self._carried_published, *self._published]
             self._carried_published = ()
         for _, answer in carried.values():
-            answer.set_exception(Unanswered("the group's actor went away"))
+            answer.set_exception(Unanswered(why))
 
     def close(self) -> None:
         """Let go of the log."""

@@ -21,14 +21,19 @@ ENTRY = member("W1", "x" * 500)
 
 
 def fill(path: Path) -> None:
-    with suppress(OSError), path.open("wb", buffering=0) as file:
+    with suppress(OSError), path.open("ab", buffering=0) as file:
         while True:
             file.write(bytes(4096))
 
 
-def outcome(log: GroupLog) -> str:
+def leave(path: Path, left_bytes: int) -> None:
+    space = os.statvfs(path.parent)
+    path.write_bytes(bytes(space.f_bavail * space.f_frsize - left_bytes))
+
+
+def outcome(log: GroupLog, *, into_reserve: bool = False) -> str:
     try:
-        log.append(log.end, [ENTRY], TIME_MS)
+        log.append(log.end, [ENTRY], TIME_MS, into_reserve=into_reserve)
     except LogError as error:
         return type(error).__name__
     return "appended"
@@ -81,6 +86,26 @@ def refuses_in_time(disk: Path) -> dict[str, object]:
     return found
 
 
+def is_filled_by_another(disk: Path) -> dict[str, object]:
+    """Whoever fills the disk, and whenever: the very next append is refused, a new owner's too."""
+    path, filler = disk / "log", disk / "filler"
+    found: dict[str, object] = {}
+    with GroupLog.open_writer(path, "flights", reserve_bytes=1 << 20) as log:
+        found["at first"] = [outcome(log) for _ in range(3)]
+        leave(filler, 600 << 10)
+        found["low"] = [outcome(log), outcome(log, into_reserve=True)]
+        found["room"] = [log.room.is_low, log.room.is_out]
+    with GroupLog.open_writer(path, "flights", reserve_bytes=1 << 20) as log:
+        found["opened anew"] = [outcome(log), outcome(log, into_reserve=True)]
+        fill(filler)
+        found["full"] = [outcome(log), outcome(log, into_reserve=True)]
+        found["out"] = [log.room.is_low, log.room.is_out]
+        filler.unlink()
+        found["with space"] = outcome(log)
+        found["kept"] = log.verify().entries == log.end
+    return found
+
+
 def has_no_room_to_begin(disk: Path) -> dict[str, object]:
     """LMDB's lock file would be a sparse file on a full disk: touching it would kill."""
     with GroupLog.open_writer(disk / "log", "flights") as log:
@@ -101,6 +126,7 @@ def main(disk: Path, scenario: str) -> None:
     subprocess.run(mount, check=True)
     scenarios = {play.__name__: play for play in (hits_the_wall, refuses_in_time)}
     scenarios["has_no_room_to_begin"] = has_no_room_to_begin
+    scenarios["is_filled_by_another"] = is_filled_by_another
     sys.stdout.write(json.dumps(scenarios[scenario](disk)))
 
 

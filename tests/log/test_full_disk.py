@@ -65,3 +65,17 @@ def test_a_log_does_not_begin_where_there_is_no_room(tmp_path: Path) -> None:
         "read": "LowSpaceError",
         "with space": ["opened", "opened"],
     }
+
+
+@pytest.mark.usefixtures("_own_mounts")
+def test_the_disk_is_looked_at_before_every_append_however_it_was_filled(tmp_path: Path) -> None:
+    assert play("is_filled_by_another", tmp_path) == {
+        "at first": ["appended"] * 3,
+        "low": ["LowSpaceError", "appended"],
+        "room": [True, False],
+        "opened anew": ["LowSpaceError", "appended"],
+        "full": ["LowSpaceError", "LowSpaceError"],
+        "out": [True, True],
+        "with space": "appended",
+        "kept": True,
+    }

@@ -1,10 +1,14 @@
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
+import pytest
 from rest.client import Client
 from rest.conftest import House
 
+from fairlead.events.log.space import Room
 from fairlead.events.model import Resource, RunState
+from fairlead.runtime.rest import logs
 
 LOCKED = {"connector.class": "Locked"}
 STORED = {**LOCKED, "name": "a"}
@@ -248,3 +252,21 @@ def test_a_method_that_a_path_does_not_take_is_told_with_all_that_it_takes(clien
     assert (refused.status_code, refused.headers["allow"]) == (405, "GET, PUT")
     assert client.request("PATCH", "/connectors").headers["allow"] == "GET, POST"
     assert client.get("/connectors/a/tasks/x/y").status_code == HTTPStatus.NOT_FOUND
+
+
+def test_where_the_disk_is_full_health_and_each_task_that_cannot_commit_say_so(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(house.client)
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("split", "a", {"n": "0"})
+    house.scribe.ask("report", Resource("a", 0), RunState.RUNNING)
+    room = Room(Path("/disk"), 5)
+    monkeypatch.setattr(logs, "room_at", lambda _: room)
+    waits = f"waiting for space: {room.why}"
+    told = house.client.get("/connectors/a/status").json()
+    assert [each["reason"] for each in told["tasks"]] == [waits]
+    assert house.client.get("/connectors/a/tasks/0/status").json()["reason"] == waits
+    health = house.client.get("/health")
+    assert health.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    assert room.why in health.json()["message"]

@@ -1,6 +1,7 @@
 """The tasks' way to the group: an answer counts only for the message that it answers."""
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from queue import Queue
@@ -59,6 +60,25 @@ def verdict(message: CommitOffsets, error: Error) -> CommitReply:
 def desk(tmp_path: Path) -> Desk:
     """A ledger that nothing was asked of yet."""
     return Desk(tmp_path)
+
+
+def test_a_group_that_cannot_write_is_asked_again_after_a_while_and_the_task_told_why(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, thread = desk.commits()
+    desk.ledger.published(PUBLISHED)
+    message = desk.carried()
+    assert message.published == (PUBLISHED,)
+    no_room = CommitReply((), message.number, Error.COORDINATOR_NOT_AVAILABLE, "no room")
+    desk.ledger.settle(no_room)
+    told = ended.get(timeout=PATIENCE_S)
+    assert isinstance(told, Unanswered)
+    assert str(told) == "no room"
+    assert desk.ledger.carry() is None, "not at once, or the two would ask for ever"
+    later = time.monotonic() + 2
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert desk.carried().published == (PUBLISHED,), "nothing is forgotten meanwhile"
+    thread.join()
 
 
 def test_an_answer_to_a_message_that_was_given_up_is_ignored(desk: Desk) -> None:
