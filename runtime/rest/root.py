@@ -45,11 +45,9 @@ async def get_health(service: Served) -> JSONResponse:
         if slow:
             return _slow(slow, HTTPStatus.SERVICE_UNAVAILABLE)
         return _unwell(str(error))
-    if where.address is None:
-        short = _no_room(service)
-        return _unwell(short or f"group {service.group_id} is not served yet, or being restarted")
-    if short := _no_room(service):
-        return _unwell(short)
+    unserved = f"group {service.group_id} is not served yet, or being restarted"
+    if found := _no_room(service) or (unserved if where.address is None else ""):
+        return _unwell(found)
     if slow:
         return _slow(slow, HTTPStatus.OK)
     message = f"group {service.group_id} takes commands"
