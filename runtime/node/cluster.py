@@ -108,11 +108,11 @@ def _run(config: Config, folder: RunFolder) -> int:
     rest = rest_command(config, url)
     launcher = Launcher(node_spec(config, port), folder, config.actor_port, rest)
     try:
-        launcher.start(url)
-        _say(
-            f"group {config.group_id} is up with {config.workers} workers; REST on {url}, "
-            f"data in {config.data_path}; Ctrl-C ends it"
-        )
+        if launcher.start(url):
+            _say(
+                f"group {config.group_id} is up with {config.workers} workers; REST on {url}, "
+                f"data in {config.data_path}; Ctrl-C ends it"
+            )
         number = launcher.watch()
     except NodeFailedError as error:
         _say(f"the node ends: {error}")

@@ -66,7 +66,10 @@ class Launcher:
         """Take what to run; `rest` is the command line of the REST process, if there is one."""
         self._node = replace(node, node_id=folder.node_id())
         self._folder = folder
+        self._is_port_free = port == 0
+        """Whether the actors may have any port."""
         self._door = folder.door_at(HOST, port or free_port())
+        self._rest_url = ""
         self._files = ProcessFiles(folder.path)
         self._rest = RestProcess(rest, self._files, node) if rest else None
         self._log_file = node.data_dir / "logs" / "actors.log"
@@ -88,14 +91,15 @@ class Launcher:
         """Where the node's actors are reached."""
         return self._door
 
-    def start(self, rest_url: str) -> None:
+    def start(self, rest_url: str) -> bool:
         """Start everything; raises `NodeFailedError` if the group can not be opened.
 
-        A signal ends it early: `watch` returns at once then.
+        Returns False if a signal ended it early: `watch` returns at once then.
         """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note_signal)
-        self._folder.announce(self._door, rest_url, self._node.group_id)
+        self._rest_url = rest_url
+        self._announce()
         write_assignors(self._node.data_dir, self._node.assignors)
         self._start_actors()
         while not self._stop_signal and not self._has_begun:
@@ -103,6 +107,7 @@ class Launcher:
         if self._rest is not None and not self._stop_signal:
             self._start_rest(self._rest, rest_url)
         self._is_up = True
+        return not self._stop_signal
 
     def watch(self) -> int:
         """Keep the node running until a signal says stop; return the signal's number."""
@@ -178,7 +183,17 @@ class Launcher:
         LOGGER.error("the actor system is started again: %s", why)
         self._system = None
         system.kill()
+        if self._is_port_free:
+            try:
+                check_free(self._door.host, self._door.port)
+            except PortTakenError as error:
+                LOGGER.warning("the actors move to another port: %s", error)
+                self._door = self._folder.door_at(HOST, free_port())
+                self._announce()
         self._start_actors()
+
+    def _announce(self) -> None:
+        self._folder.announce(self._door, self._rest_url, self._node.group_id)
 
     # -- the supervisor
 
