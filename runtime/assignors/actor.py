@@ -1,24 +1,35 @@
-"""The assignor process of a node: the only one that runs code of assignors.
+"""The assignor process of a node: it answers its workers' questions off the heartbeat path.
 
-It computes off the heartbeat path. It opens in two steps, so that the supervisor knows its
-process before any code of others runs; one that does not answer is killed, and replaced.
+It opens in two steps, so that the supervisor knows its process before any code of others runs;
+one that does not answer is killed, and replaced. Assignors of others run in a `Sandbox` of this
+process; where all are fairlead's own they run right here.
 """
 
 import logging
 import os
+import signal
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...actors.actor import Actor, Address
-from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce, Noted
-from ..node.spec import AssignorsOpen, AssignorUp, OpenAssignors
+from ...actors.assignors.built_in import BUILT_IN
+from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
+from ..node.spec import AssignorsOpen, AssignorSpec, AssignorUp, OpenAssignors
 from .apart import doing, set_apart
 from .finding import AssignorRefusedError
-from .limits import has_room, limit
+from .guard import adopt_orphans, end_descendants
+from .limits import limit
 from .mishaps import USERS_ERRORS, log_story, told
 from .panel import Panel
+from .sandbox import Sandbox, SandboxEndedError
+from .sandboxed import Question
+from .telling import Answer
 
 LOGGER = logging.getLogger(__name__)
 FULL = "assignors kept all memory that they may take (assignor.memory.max): another process begins"
+LOOK_SECONDS = 0.5
+"""How often this process looks whether its sandbox is still there."""
+EXIT_SANDBOX = 1
 
 
 class AssignorActor(Actor):
@@ -26,53 +37,94 @@ class AssignorActor(Actor):
 
     _order: OpenAssignors
     _supervisor: Address
-    _panel: Panel
+    _panel: Panel | None = None
+    _sandbox: Sandbox | None = None
+    """Set instead of the panel where assignors of others are asked."""
 
     def receive(self, message: object, sender: Address) -> None:
         """Take the order to open, or a worker's question."""
-        self._take(message, sender)
-        if not isinstance(message, OpenAssignors) and self._panel.has_starved:
-            self._end_if_full()
-
-    def _take(self, message: object, sender: Address) -> None:
         match message:
             case OpenAssignors():
                 self._order, self._supervisor = message, sender
-                set_apart(message.log_file)
+                if not needs_sandbox(message.names):
+                    set_apart(message.log_file, os.getpid())
                 self.send(sender, AssignorUp(os.getpid()))
                 self.wake_after(0)
-            case Introduce(member_id, worker, number):
-                self.send(sender, self._panel.introduce(member_id, worker, number))
-            case Assign(snapshot, member_id):
-                self.send(sender, self._panel.assign(member_id, snapshot))
-            case Given(name, assignment, number):
-                self._panel.given(name, assignment)
-                self.send(sender, Noted(number))
-            case Forget(worker):
-                self._panel.forget(worker)
+            case Introduce() | Assign() | Given() | Forget():
+                answer = self._answer(message)
+                if answer is not None and not isinstance(message, Forget):
+                    self.send(sender, answer)
+                self._end_if_full()
             case _:
                 raise TypeError(f"an assignor does not understand {type(message).__name__}")
 
+    def _answer(self, question: Question) -> Answer | None:
+        if self._sandbox is None:
+            return None if self._panel is None else self._panel.answer(question)
+        try:
+            return self._sandbox.ask(question)
+        except SandboxEndedError as error:
+            self._end_with_sandbox(str(error))
+            return None
+
     def _end_if_full(self) -> None:
         """Have another process take over from one that is full: it would fail at everything."""
-        self._panel.has_starved = False
-        if not has_room(self._order.memory_bytes):
+        if self._sandbox is not None:
+            is_full = self._sandbox.is_full
+        else:
+            is_full = self._panel is not None and self._panel.is_full(self._order.memory_bytes)
+        if is_full:
             self.send(self._supervisor, AssignorsOpen(os.getpid(), FULL))
 
     def woken(self, payload: object) -> None:
-        """Load the assignors."""
+        """Load the assignors, or look whether their sandbox is still there."""
         del payload
-        why = ""
+        if self._sandbox is not None:
+            if self._sandbox.why_ended():
+                self._end_with_sandbox(self._sandbox.why_ended())
+            self.wake_after(LOOK_SECONDS)
+            return
+        why = self._open_sandbox() if needs_sandbox(self._order.names) else self._open_panel()
+        self.send(self._supervisor, AssignorsOpen(os.getpid(), why))
+
+    def stopping(self) -> None:
+        """End the sandbox."""
+        if self._sandbox is not None:
+            self._sandbox.end()
+            end_descendants()
+
+    def _open_sandbox(self) -> str:
+        adopt_orphans()  # what a sandbox leaves behind whose guard was killed
+        order = self._order
+        spec = AssignorSpec(order.names, order.conf, order.memory_bytes)
+        self._sandbox = sandbox = Sandbox(spec, order.log_file)
+        signal.signal(signal.SIGABRT, lambda *_: sandbox.abort())
+        self.wake_after(LOOK_SECONDS)
+        try:
+            return sandbox.open()
+        except SandboxEndedError as error:
+            return self._end_with_sandbox(str(error))
+
+    def _open_panel(self) -> str:
         try:
             limit(self._order.memory_bytes)
             self._panel = Panel(self._order.names, self._order.conf, doing)
         except AssignorRefusedError as error:
-            why = str(error)
             log_story(LOGGER, "an assignor is refused", error)
+            return str(error)
         except USERS_ERRORS as error:
-            why = f"the assignors can not be loaded: {told(error)}"
             log_story(LOGGER, "the assignors can not be loaded", error)
+            return f"the assignors can not be loaded: {told(error)}"
+        return ""
+
+    def _end_with_sandbox(self, why: str) -> str:
+        """Go with the sandbox: another process begins, unless this says what is to be told."""
+        LOGGER.error("the sandbox of assignors is gone: %s", why)
+        end_descendants()
+        if self._sandbox is not None and self._sandbox.ended_by_itself:
+            self.die(EXIT_SANDBOX)
         self.send(self._supervisor, AssignorsOpen(os.getpid(), why))
+        return why
 
     def undelivered(self, message: object, to: Address) -> None:
         """Say so to who waits for an assignment that is too large to be sent."""
@@ -80,3 +132,8 @@ class AssignorActor(Actor):
         if isinstance(message, Assigned) and message.assignment is not None:
             error = "the assignment was computed, and could not be sent"
             self.send(to, replace(message, assignment=None, error=error))
+
+
+def needs_sandbox(names: Sequence[str]) -> bool:
+    """Tell whether any of these assignors is not fairlead's own."""
+    return not all(name in BUILT_IN for name in names)

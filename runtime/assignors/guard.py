@@ -1,35 +1,177 @@
-"""Stand by the assignor process: keep its log small, and end what it started once it is gone.
+"""Stand between fairlead and a process that runs code of others: limit it, and end all of it.
 
-Run as a script: `python -I -S guard.py LEADER LOG`, by the leader of a process group and as
-one of that group. So it ends with the group if somebody ends that; it is there for when
-nobody is left to do so, and while it is there the group's number is nobody else's.
+Run as a script: `python -I -S guard.py PARENT LOG BYTES PROGRAM ARGUMENT...`. It starts the
+program, keeps its log small, and ends with whoever started this. What the program has started
+ends with it, wherever it went: a process that leaves its group or its session, or whose parent
+is gone, comes to this one (`PR_SET_CHILD_SUBREAPER`).
+
+The limit is on what all of these keep resident: memory of their own, memory that they share, of
+which each page counts once, and files that lie in memory.
 """
 
 import ctypes
 import os
 import signal
 import sys
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 LARGEST = 16 << 20
 """Bytes of a log, and of the older one beside it."""
-PACE_SECONDS = 0.5
+PACE_SECONDS = 0.1
+END_SECONDS = 10.0
+SLACK_BYTES = 32 << 20
+"""What may be taken beyond the limit, which `RLIMIT_DATA` holds more gently as long as it can."""
+TOO_MUCH = 77
+"""The exit code that tells of memory; otherwise it is that of the program."""
 MOST_FILES = 4_096
 _OWNER_ONLY = 0o600
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_SIGNALS = {signal.SIGUSR1, signal.SIGTERM, signal.SIGABRT, signal.SIGCHLD}
+_IN_MEMORY = ("/memfd:", "/dev/shm/", "/run/shm/", "/SYSV", "/dev/zero")  # noqa: S108
+_BLOCK_BYTES = 512
 
 
-def guard(leader: int, log: Path) -> None:
-    """Stand by until the process that leads this group is gone; ends with the group."""
+def guard(parent: int, log: Path, most_bytes: int, program: list[str]) -> int:
+    """Run a program until it ends, the parent is gone, or SIGTERM; return an exit code.
+
+    SIGABRT is passed on: the program writes down where it is.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    adopt_orphans()
+    _set(_PR_SET_PDEATHSIG, signal.SIGUSR1)
+    child = _start(program)
     os.closerange(3, MOST_FILES)  # who waits for the end of what was inherited is not to wait
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
-    while os.getppid() == leader:
+    try:
+        return _watch(parent, child, log, most_bytes + SLACK_BYTES)
+    finally:
+        end_descendants()
         keep_small(log)
-        signal.sigtimedwait({signal.SIGUSR1}, PACE_SECONDS)
-    os.killpg(leader, signal.SIGKILL)
+
+
+def _watch(parent: int, child: int, log: Path, most_bytes: int) -> int:
+    while os.getppid() == parent:
+        status = _reap(child)
+        if status is not None:
+            return status
+        if keep_more(descendants(os.getpid()), most_bytes):
+            return TOO_MUCH
+        keep_small(log)
+        told = signal.sigtimedwait(_SIGNALS, PACE_SECONDS)
+        if told is not None and told.si_signo == signal.SIGTERM:
+            break
+        if told is not None and told.si_signo == signal.SIGABRT:
+            os.kill(child, signal.SIGABRT)
+    return 0
+
+
+def _start(program: list[str]) -> int:
+    me, child = os.getpid(), os.fork()
+    if child:
+        return child
+    try:
+        _set(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        if os.getppid() == me:
+            os.execv(program[0], program)  # noqa: S606  # no shell is wanted
+    finally:
+        os._exit(1)
+
+
+def _reap(child: int) -> int | None:
+    """Bury whoever has ended; return the exit code of the child if it is among them."""
+    status: int | None = None
+    with suppress(ChildProcessError):
+        while True:
+            pid, how = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                break
+            if pid == child:
+                status = os.waitstatus_to_exitcode(how) & 0xFF
+    return status
+
+
+def adopt_orphans() -> None:
+    """Have all that descends from this process come to it when its parent ends."""
+    _set(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_descendants() -> None:
+    """Kill all that descends from this process, and what that starts meanwhile."""
+    deadline = time.monotonic() + END_SECONDS
+    while (found := descendants(os.getpid())) and time.monotonic() < deadline:
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # who is stopped starts nothing more
+            for each in found:
+                with suppress(OSError):
+                    os.kill(each, number)
+        _reap(0)
+        time.sleep(0.002)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return all processes below one, also those that have ended and are not buried yet."""
+    found, waiting = list[int](), [pid]
+    while waiting:
+        children = _children(waiting.pop())
+        found += children
+        waiting += children
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    found = list[int]()
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208  # quick: it runs often
+            content = Path(f"/proc/{pid}/task/{thread}/children").read_bytes()
+            found += map(int, content.split())
+    return found
+
+
+def keep_more(pids: Sequence[int], most_bytes: int) -> bool:
+    """Tell whether processes keep more than so many bytes in memory.
+
+    Code and other files' pages do not count: the system can drop them.
+    """
+    files = _files_in_memory(pids)
+    own, shared = (_sum(pids, "status", name) for name in (b"RssAnon:", b"RssShmem:"))
+    if own + max(shared, files) <= most_bytes:
+        return False
+    # It costs more to count pages once that several processes have.
+    own, shared = (
+        _sum(pids, "smaps_rollup", exact) or rough
+        for exact, rough in ((b"Pss_Anon:", own), (b"Pss_Shmem:", shared))
+    )
+    return own + max(shared, files) > most_bytes
+
+
+def _sum(pids: Sequence[int], file: str, name: bytes) -> int:
+    return sum(_kib(f"/proc/{pid}/{file}", name) for pid in pids) << 10
+
+
+def _kib(path: str, name: bytes) -> int:
+    with suppress(OSError):
+        for line in Path(path).read_bytes().splitlines():
+            if line.startswith(name):
+                return int(line.split()[1])
+    return 0
+
+
+def _files_in_memory(pids: Iterable[int]) -> int:
+    """Return how many bytes lie in files that are nowhere but in memory, and are open."""
+    sizes = dict[tuple[int, int], int]()
+    for pid in pids:
+        with suppress(OSError):
+            for number in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
+                path = f"/proc/{pid}/fd/{number}"
+                with suppress(OSError):
+                    if os.readlink(path).startswith(_IN_MEMORY):  # noqa: PTH115
+                        found = os.stat(path)  # noqa: PTH116
+                        sizes[found.st_dev, found.st_ino] = found.st_blocks * _BLOCK_BYTES
+    return sum(sizes.values())
 
 
 def keep_small(log: Path, largest: int = LARGEST) -> None:
@@ -55,5 +197,10 @@ def _put_aside(log: Path, start: int, length: int) -> None:
         older.write_bytes(whole.read(length))
 
 
+def _set(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
 if __name__ == "__main__":
-    guard(int(sys.argv[1]), Path(sys.argv[2]))
+    sys.exit(guard(int(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]))

@@ -14,10 +14,19 @@ from ...actors.assignors.interface import (
     Worker,
 )
 from ...actors.group.computing.target import flaw_in
-from ...actors.messages.assignors import Assigned, Introduced
+from ...actors.messages.assignors import (
+    Assign,
+    Assigned,
+    Forget,
+    Given,
+    Introduce,
+    Introduced,
+    Noted,
+)
 from ...actors.messages.computing import Assignment, Snapshot
 from ...events.model import Assignor
 from .finding import AssignorRefusedError, find_assignor, make_assignor
+from .limits import has_room
 from .mishaps import USERS_ERRORS, line, log_story, told
 from .results import introduced, plain_assignment
 
@@ -49,10 +58,26 @@ class Panel:
         self._crews: dict[str, Crew] = {}
         self._members: dict[str, str] = {}
         self._logged: dict[str, str] = {}
-        self.has_starved = False
-        """Whether one of them has ever wanted more memory than there is."""
+        self._has_starved = False
+        """Whether one of them has wanted more memory than there is, since `is_full` was asked."""
         # what can not be made at all is to be told before anybody needs it
         self._spare: Crew | None = self._make()
+
+    def answer(
+        self, question: Introduce | Assign | Given | Forget
+    ) -> Introduced | Assigned | Noted | None:
+        """Return the answer to a question; None where nobody waits for one."""
+        match question:
+            case Introduce(member_id, worker, number):
+                return self.introduce(member_id, worker, number)
+            case Assign(snapshot, member_id):
+                return self.assign(member_id, snapshot)
+            case Given(name, assignment, number):
+                self.given(name, assignment)
+                return Noted(number)
+            case Forget(worker):
+                self.forget(worker)
+                return None
 
     def introduce(self, member_id: str, worker: Worker, number: int) -> Introduced:
         """Return what a member is to say of its assignors, and what is wrong with others."""
@@ -108,6 +133,11 @@ class Panel:
         except USERS_ERRORS as error:
             self._log(f"assignor {name} failed on an assignment", error)
 
+    def is_full(self, memory_bytes: int) -> bool:
+        """Tell whether this process keeps nearly all of its memory: it would fail at everything."""
+        has_starved, self._has_starved = self._has_starved, False
+        return has_starved and not has_room(memory_bytes)
+
     def forget(self, worker: str) -> None:
         """Let go of the assignors of a worker, and of all that no known worker has."""
         self._members.pop(worker, None)
@@ -116,7 +146,7 @@ class Panel:
 
     def _log(self, what: str, error: BaseException) -> None:
         """Log what went wrong, unless it is just what went wrong the last time."""
-        self.has_starved |= issubclass(type(error), MemoryError)
+        self._has_starved |= issubclass(type(error), MemoryError)
         said = told(error)
         if self._logged.get(what) != said:
             self._logged[what] = said

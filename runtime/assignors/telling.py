@@ -7,14 +7,15 @@ and read by the types of the answer. The group checks what they say, as it does 
 from msgspec import MsgspecError
 from msgspec.msgpack import Decoder, Encoder
 
-from ...actors.messages.assignors import Assigned, Introduced
+from ...actors.messages.assignors import Assigned, Introduced, Noted
 from .results import WrongResultError
 
-Answer = Assigned | Introduced
+Answer = Assigned | Introduced | Noted
 UNREADABLE = (MsgspecError, UnicodeDecodeError, RecursionError)
 
 _encode = Encoder().encode
 _assigned, _introduced = Decoder(Assigned).decode, Decoder(Introduced).decode
+_noted = Decoder(Noted).decode
 
 
 def written(answer: Answer) -> bytes:
@@ -34,5 +35,13 @@ def read_introduced(data: bytes) -> Introduced:
     """Return what assignors say for a worker; raises `WrongResultError` for other bytes."""
     try:
         return _introduced(data)
+    except UNREADABLE as error:
+        raise WrongResultError(f"its answer can not be understood: {error}") from None
+
+
+def read_noted(data: bytes) -> Noted:
+    """Return that assignors have come through what they were told; raises `WrongResultError`."""
+    try:
+        return _noted(data)
     except UNREADABLE as error:
         raise WrongResultError(f"its answer can not be understood: {error}") from None

@@ -35,8 +35,12 @@ def kill_rest(pid: int) -> None:
 
 
 def deed_of(pid: int) -> str:
-    """Return what a process says in its title that it does, if it says so."""
-    try:
-        return " ".join(psutil.Process(pid).cmdline()).partition(DOING)[2].strip()
-    except psutil.Error:
-        return ""
+    """Return what a process says in its title that it does, or one below it, if any says so."""
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):
+                title, _, deed = " ".join(each.cmdline()).partition(DOING)
+                if deed.strip() and title.startswith("fairlead: "):
+                    return deed.strip()
+    return ""

@@ -4,34 +4,27 @@ It is started by the first question, and ended with all that it has started when
 made, or when it takes too long. What it answers is read as plain data.
 """
 
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Self
 
 from ...actors.assignors.built_in import BUILT_IN
 from ...actors.assignors.interface import Metadata, Worker
 from ...actors.errors import Error
+from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.planning.rehearsal import CannotPlan
-from ..assignors import understudy
-from ..assignors.results import WrongResultError
-from ..assignors.telling import read_assigned, read_introduced
-from ..node.ending import deed_of, kill_group
+from ..assignors.sandbox import Sandbox, SandboxEndedError
+from ..assignors.sandboxed import Question
+from ..assignors.telling import Answer
+from ..node.ending import deed_of
 from ..node.spec import AssignorSpec
-from ..spark import tether
 
-ANSWER_BYTES = 64 << 20
-"""How long an answer may be."""
-END_SECONDS = 10.0
+MEMBER = "plan"
+"""For whom all are asked: one set of assignors speaks and computes for all members of a plan."""
 
 
 class Understudies:
@@ -40,10 +33,10 @@ class Understudies:
     def __init__(self, spec: AssignorSpec, log_file: Path, late_at: float) -> None:
         """They answer until `late_at`, on the monotonic clock; `log_file` gets what they print."""
         names = tuple(name for name in spec.names if name not in BUILT_IN)
-        self._order = understudy.Order(replace(spec, names=names), log_file)
+        self._spec = replace(spec, names=names)
+        self._log_file = log_file
         self._late_at = late_at
-        self._process: subprocess.Popen[bytes] | None = None
-        self._pipe: Connection | None = None
+        self._sandbox: Sandbox | None = None
         self._alarm: threading.Timer | None = None
         self._why = ""
 
@@ -54,59 +47,37 @@ class Understudies:
         """End their process, if there is one."""
         if self._alarm is not None:
             self._alarm.cancel()
-        if self._pipe is not None:
-            self._pipe.close()
-        if self._process is not None:
-            self._kill()
-            self._process.wait(END_SECONDS)
+        if self._sandbox is not None:
+            self._sandbox.end()
 
     def cast(self) -> Mapping[str, "Apart"]:
         """Return each of them, by name."""
-        return {name: Apart(self, name) for name in self._order.assignors.names}
+        return {name: Apart(self, name) for name in self._spec.names}
 
-    def ask(self, name: str, question: understudy.Question) -> bytes:
+    def ask(self, name: str, question: Question) -> Answer:
         """Return what is answered; raises `CannotPlan`."""
         try:
-            pipe = self._pipe or self._start(name)
-            pipe.send(question)
-            return pipe.recv_bytes(ANSWER_BYTES)
-        except (EOFError, OSError) as error:
-            ended = f"its process ended ({str(error) or 'without an answer'})"
-            raise _refusal(name, self._why or ended) from None
+            sandbox = self._sandbox or self._start(name)
+            return sandbox.ask(question)
+        except SandboxEndedError as error:
+            raise _refusal(name, self._why or str(error)) from None
 
-    def _start(self, name: str) -> Connection:
+    def _start(self, name: str) -> Sandbox:
         """Start the process, and see that the assignors can be used at all."""
-        self._pipe, theirs = Pipe()
-        with theirs:
-            self._process = subprocess.Popen(  # noqa: S603  # no shell, and nothing of a request
-                _command(theirs.fileno()),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                process_group=0,
-            )
+        self._sandbox = Sandbox(self._spec, self._log_file)
         self._alarm = threading.Timer(max(0.0, self._late_at - time.monotonic()), self._too_late)
         self._alarm.daemon = True
         self._alarm.start()
-        self._pipe.send(self._order)
-        opened = read_introduced(self._pipe.recv_bytes(ANSWER_BYTES))
-        if opened.errors:
-            raise _refusal(name, opened.errors[0])
-        return self._pipe
+        if why := self._sandbox.open():
+            raise _refusal(name, why)
+        return self._sandbox
 
     def _too_late(self) -> None:
-        if self._process is None:
+        if self._sandbox is None:
             return
-        deed = deed_of(self._process.pid)
+        deed = deed_of(self._sandbox.pid)
         self._why = f"it did not answer in time{f' ({deed})' if deed else ''}, and was ended"
-        self._kill()
-
-    def _kill(self) -> None:
-        if self._process is not None and self._process.returncode is None:
-            kill_group(self._process.pid)
-            with suppress(OSError):
-                self._process.kill()
+        self._sandbox.stop()
 
 
 class Apart:
@@ -118,10 +89,9 @@ class Apart:
 
     def metadata(self, worker: Worker) -> Metadata:
         """Return what it says for a worker that joins; raises `CannotPlan`."""
-        try:
-            reply = read_introduced(self._others.ask(self._name, worker))
-        except WrongResultError as error:
-            raise _refusal(self._name, str(error)) from None
+        reply = self._others.ask(self._name, Introduce(MEMBER, worker, 0))
+        if not isinstance(reply, Introduced):
+            raise _refusal(self._name, "it says nothing of a new worker")
         for each in reply.assignors:
             if each.name == self._name:
                 return Metadata(each.version, each.reason, each.metadata)
@@ -129,20 +99,12 @@ class Apart:
 
     def assign(self, group: Snapshot) -> Assignment:
         """Return what it makes of a group; raises `CannotPlan`."""
-        try:
-            reply = read_assigned(self._others.ask(self._name, group))
-        except WrongResultError as error:
-            raise _refusal(self._name, str(error)) from None
-        if reply.assignment is None:
-            raise _refusal(self._name, reply.error)
+        reply = self._others.ask(self._name, Assign(group, MEMBER))
+        if not isinstance(reply, Assigned) or reply.assignment is None:
+            raise _refusal(self._name, reply.error if isinstance(reply, Assigned) else "no answer")
         return reply.assignment
 
 
 def _refusal(name: str, why: str) -> CannotPlan:
     text = f"no plan can be made with assignor {name}: {why}; the group was not touched"
     return CannotPlan(Error.INVALID_ASSIGNMENT, text)
-
-
-def _command(descriptor: int) -> list[str]:
-    tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
-    return [*tied, sys.executable, "-m", understudy.__name__, str(descriptor)]

@@ -8,7 +8,7 @@ APART = """
 import logging, os, sys
 from pathlib import Path
 from fairlead.runtime.assignors.apart import doing, set_apart
-set_apart(Path(sys.argv[1]))
+set_apart(Path(sys.argv[1]), 17)
 print("printed")
 logging.getLogger("shop").warning("logged")
 os.system("echo told by a child")
@@ -30,5 +30,7 @@ def test_what_is_printed_and_logged_goes_to_the_log_and_a_fork_goes_no_further(
     )
     assert (done.stdout, done.stderr) == ("", "")
     first, *rest = log.read_text().splitlines()
-    assert first.startswith("-- process ")
-    assert rest == ["printed", "logged", "told by a child", "True True"]
+    assert first == "-- process 17"
+    assert rest[0] == "printed"
+    assert rest[1].endswith(" shop: logged")
+    assert rest[2:] == ["told by a child", "True True"]

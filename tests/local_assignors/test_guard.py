@@ -1,23 +1,16 @@
-"""The guard of an assignor process keeps its log small, and ends with it what it has started."""
+"""The guard of a sandbox limits it, keeps its log small, and ends all that it has started."""
 
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
+import pytest
 from actor_system import eventually, runs
 
 from fairlead.runtime.assignors import guard
-
-LEADER = """
-import os, subprocess, sys, time
-os.setpgid(0, 0)
-for command in ([sys.executable, "-I", "-S", sys.argv[1], str(os.getpid()), sys.argv[2]],
-                ["sleep", "600"]):
-    print(subprocess.Popen(command, stdin=subprocess.DEVNULL).pid, flush=True)
-time.sleep(600)
-"""
 
 
 def test_the_end_of_a_log_that_is_too_large_is_put_aside_and_writers_begin_anew(
@@ -49,11 +42,162 @@ def test_a_log_that_is_not_there_is_no_trouble(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_when_its_leader_is_killed_a_group_ends(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", LEADER, str(guard.__file__), str(tmp_path / "assignor.log")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as leader:
-        assert leader.stdout is not None
-        others = [psutil.Process(int(leader.stdout.readline())) for _ in range(2)]
-        assert {os.getpgid(each.pid) for each in others} == {leader.pid}
-        leader.kill()
-        eventually(lambda: not any(map(runs, others)), "guard and child are gone")
+def guarded(tmp_path: Path, code: str, most_mib: int = 64) -> subprocess.Popen[bytes]:
+    """A guard of a Python program, which can say `told` what it wants to be known."""
+    program = f"import os, subprocess, sys, time\nfrom pathlib import Path\n{TOLD}\n{code}"
+    watch = [str(guard.__file__), str(os.getpid()), str(tmp_path / "log"), str(most_mib << 20)]
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", *watch, sys.executable, "-c", program, str(tmp_path / "told")],
+        stdin=subprocess.DEVNULL,
+    )
+
+
+TOLD = """
+def told(*numbers):
+    made = Path(sys.argv[1] + ".new")
+    made.write_text(" ".join(map(str, numbers)))
+    made.rename(sys.argv[1])
+"""
+
+
+def started(tmp_path: Path) -> list[psutil.Process]:
+    """The processes that a guarded program has named."""
+    file = tmp_path / "told"
+    eventually(file.exists, "it has told")
+    return [psutil.Process(int(each)) for each in file.read_text().split()]
+
+
+ESCAPES = {
+    "setsid": "told(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)",
+    "double fork": """
+if not os.fork():
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    told(os.getpid())
+    time.sleep(600)
+""",
+    "double fork without environment": """
+if not os.fork():
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    told(os.getpid())
+    os.execve("/bin/sleep", ["sleep", "600"], {})
+""",
+    "deaf to signals": """
+import ctypes, signal
+if not os.fork():
+    os.setpgid(0, 0)
+    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)
+    for each in range(1, 65):
+        try: signal.signal(each, signal.SIG_IGN)
+        except (OSError, ValueError): pass
+    told(os.getpid())
+    time.sleep(600)
+""",
+}
+
+
+@pytest.mark.parametrize("escape", ESCAPES.values(), ids=ESCAPES)
+@pytest.mark.parametrize("how", ["told to end", "program ended"])
+def test_what_a_program_has_started_ends_with_it_wherever_it_went(
+    tmp_path: Path, escape: str, how: str
+) -> None:
+    wait = "time.sleep(600)" if how == "told to end" else "time.sleep(0.5); sys.exit(3)"
+    with guarded(tmp_path, f"{escape}\n{wait}") as process:
+        left = started(tmp_path)
+        if how == "told to end":
+            process.terminate()
+        assert process.wait(20) == (0 if how == "told to end" else 3)
+        assert not any(map(runs, left))
+
+
+def test_what_forks_without_end_is_ended(tmp_path: Path) -> None:
+    bomb = """
+told(os.getpid())
+while True:
+    time.sleep(0.01)
+    if not os.fork():
+        os.setsid()
+"""
+    with guarded(tmp_path, f"import resource\n{LIMITED}\n{bomb}", 4_000) as process:
+        started(tmp_path)
+        time.sleep(0.2)
+        below = psutil.Process(process.pid).children(recursive=True)
+        process.terminate()
+        assert process.wait(30) == 0
+        assert not any(map(runs, below))
+
+
+LIMITED = """
+end = time.monotonic() + 5  # should it get away
+real = os.fork
+def fork():
+    if time.monotonic() > end: os._exit(0)
+    return real()
+os.fork = fork
+"""
+
+
+def test_all_ends_with_who_started_the_guard(tmp_path: Path) -> None:
+    code = ESCAPES["setsid"] + "\ntime.sleep(600)"
+    parent = f"""
+import subprocess, sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from pathlib import Path
+from local_assignors.test_guard import guarded
+guarded(Path({str(tmp_path)!r}), {code!r}).wait()
+"""
+    with subprocess.Popen([sys.executable, "-c", parent]) as starter:
+        left = started(tmp_path)
+        below = psutil.Process(starter.pid).children(recursive=True)
+        starter.kill()
+        eventually(lambda: not any(map(runs, [*left, *below])), "all are gone")
+
+
+HOARDS = {
+    "own": "kept = bytearray(b'x' * (200 << 20))",
+    "shared": "import mmap\nkept = mmap.mmap(-1, 200 << 20)\nkept.write(b'x' * (200 << 20))",
+    "a file in memory, written and not mapped": """
+file = os.memfd_create("kept")
+for _ in range(200): os.write(file, b"x" * (1 << 20))
+""",
+    "of a child that went away": """
+if not os.fork():
+    os.setsid()
+    kept = bytearray(b"x" * (200 << 20))
+    time.sleep(600)
+""",
+    "of many, each a little": """
+for _ in range(8):
+    if not os.fork():
+        kept = bytearray(os.urandom(25 << 20))
+        time.sleep(600)
+""",
+}
+
+
+@pytest.mark.parametrize("hoard", HOARDS.values(), ids=HOARDS)
+def test_what_is_kept_in_memory_counts_however_it_was_come_by(tmp_path: Path, hoard: str) -> None:
+    with guarded(tmp_path, f"{hoard}\ntime.sleep(600)") as process:
+        assert process.wait(30) == guard.TOO_MUCH
+
+
+def test_pages_that_several_processes_have_count_once(tmp_path: Path) -> None:
+    shared = """
+import mmap
+kept = mmap.mmap(-1, 40 << 20)
+kept.write(b"x" * (40 << 20))
+for _ in range(4):
+    if not os.fork():
+        sum(kept[::4096])
+        time.sleep(600)
+told(os.getpid())
+time.sleep(600)
+"""
+    with guarded(tmp_path, shared) as process:
+        started(tmp_path)
+        time.sleep(1)
+        assert process.poll() is None
+        process.terminate()

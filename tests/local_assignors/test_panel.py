@@ -195,12 +195,16 @@ def test_what_fails_the_same_way_each_time_is_logged_once_and_never_at_length(
     assert len(logged) < 10_000
 
 
+TOO_MUCH = 1 << 62
+
+
 def test_who_wanted_more_memory_than_there_is_is_remembered(installed: Installs) -> None:
     found = panel(installed, body(assign="raise MemoryError", metadata="1 / 0"))
     found.introduce("m", W1, 1)
-    assert not found.has_starved
+    assert not found.is_full(TOO_MUCH)
     found.assign("m", snapshot())
-    assert found.has_starved
+    assert found.is_full(TOO_MUCH)
+    assert not found.is_full(TOO_MUCH), "it has let go of something since, or it wants more again"
 
 
 def test_workers_get_plain_values_whatever_classes_an_assignor_has(installed: Installs) -> None:

@@ -49,7 +49,7 @@ def opened(site: Path, source: str, seconds: float = PATIENCE_S) -> Understudies
 
 def _is_of_a_plan(process: psutil.Process) -> bool:
     with suppress(psutil.Error):
-        return "understudy" in " ".join(process.cmdline())
+        return "sandboxed" in " ".join(process.cmdline())
     return False
 
 

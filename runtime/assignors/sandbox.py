@@ -1,0 +1,168 @@
+"""A process of its own for assignors of others, as the process that asks them sees it.
+
+It begins with a clean interpreter: nothing of this process's memory, such as the cluster's key,
+no open file but one pipe, and only those variables of the environment that say where things are
+and how they are spelled. Beside it stands a `guard`, which limits it and ends all that it started.
+What it answers is read as plain data. What it may still do as the user that it runs as, to files
+and over the network, nothing here confines.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Final
+
+from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced
+from ..node.spec import AssignorSpec
+from . import guard, sandboxed
+from .results import WrongResultError
+from .sandboxed import FULL, NOTED, Order, Question
+from .telling import Answer, read_assigned, read_introduced, read_noted
+
+ANSWER_BYTES: Final = 64 << 20
+"""How long an answer may be."""
+END_SECONDS: Final = 12.0  # a little longer than the guard takes at most
+ENVIRONMENT: Final = frozenset(
+    (
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE"),
+        *("PYTHONPATH", "PYTHONHOME", "PYTHONUTF8", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE"),
+        *("PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
+    )
+)
+"""What code of others may know of the environment, beside `LC_*`."""
+
+
+class SandboxEndedError(Exception):
+    """The process of the assignors has ended, or is of no more use: says why."""
+
+
+class Sandbox:
+    """The process in which assignors of others run."""
+
+    def __init__(self, spec: AssignorSpec, log_file: Path) -> None:
+        """Start it, to load the assignors of `spec`; `log_file` gets what they print."""
+        self._limit = spec.memory_bytes
+        self.is_full = False
+        """Whether the assignors keep nearly all memory that they may take."""
+        self._pipe, theirs = Pipe()
+        with theirs:
+            self._guard = subprocess.Popen(  # noqa: S603  # no shell, and nothing of a request
+                self._command(log_file, theirs.fileno()),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env=allowed(os.environ),
+                process_group=0,
+            )
+        self._order = Order(spec, log_file, os.getpid())
+
+    @property
+    def pid(self) -> int:
+        """The process id of the guard; below it is all that the assignors have started."""
+        return self._guard.pid
+
+    def open(self) -> str:
+        """Have the assignors loaded; return why they can not be. Raises `SandboxEndedError`."""
+        try:
+            return "; ".join(read_introduced(self._asked(self._order)).errors)
+        except WrongResultError as error:
+            return str(error)
+
+    def ask(self, question: Question) -> Answer:
+        """Return what is answered; raises `SandboxEndedError`."""
+        said = self._asked(question)
+        try:
+            match question:
+                case Introduce(number=number):
+                    return replace(read_introduced(said), number=number)
+                case Assign(snapshot=asked):
+                    epoch, snapshot_id = asked.group_epoch, asked.snapshot_id
+                    made = read_assigned(said)
+                    return replace(made, group_epoch=epoch, snapshot_id=snapshot_id)
+                case _:
+                    return read_noted(said)
+        except WrongResultError as error:
+            return _refused(question, str(error))
+
+    def why_ended(self) -> str:
+        """Return why the process is no more, nothing while it is there."""
+        if self._guard.poll() is None:
+            return ""
+        if not self.ended_by_itself:
+            return (
+                f"the assignors and what they started kept more in memory than the {self._limit}"
+                " bytes of assignor.memory.max, shared memory included, and were ended"
+            )
+        return "its process ended (without an answer)"
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether it has ended for no reason that is known here."""
+        return self._guard.returncode not in {None, guard.TOO_MUCH}
+
+    def abort(self) -> None:
+        """Have it write down where it is, and end."""
+        self._tell(signal.SIGABRT)
+
+    def stop(self) -> None:
+        """Have it ended, with all that it has started; from any thread, and without waiting."""
+        self._tell(signal.SIGTERM)
+
+    def end(self) -> None:
+        """End it, with all that it has started."""
+        self.stop()
+        with suppress(OSError):
+            self._pipe.close()
+        try:
+            self._guard.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._tell(signal.SIGKILL)
+            self._guard.wait()
+
+    def _asked(self, question: object) -> bytes:
+        try:
+            self._pipe.send(question)
+            said = self._pipe.recv_bytes(ANSWER_BYTES)
+        except (EOFError, OSError):
+            with suppress(subprocess.TimeoutExpired):
+                self._guard.wait(END_SECONDS)  # its guard ends what is left
+            raise SandboxEndedError(self.why_ended() or "it hung up") from None
+        self.is_full = said[:1] == FULL
+        return said[1:]
+
+    def _tell(self, number: int) -> None:
+        if self._guard.poll() is None:
+            with suppress(OSError):
+                os.kill(self._guard.pid, number)
+
+    def _command(self, log_file: Path, descriptor: int) -> list[str]:
+        watch = [str(guard.__file__), str(os.getpid()), str(log_file), str(self._limit)]
+        program = [sys.executable, "-m", sandboxed.__name__, str(descriptor)]
+        return [sys.executable, "-I", "-S", *watch, *program]
+
+
+def allowed(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what code of others may know of an environment."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in ENVIRONMENT or name.startswith("LC_")
+    }
+
+
+def _refused(question: Question, why: str) -> Answer:
+    match question:
+        case Assign():
+            asked = question.snapshot
+            return Assigned(asked.group_epoch, None, why, asked.snapshot_id)
+        case Introduce():
+            return Introduced(question.number, (), (why,))
+        case _:
+            return NOTED
