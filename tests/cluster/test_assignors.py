@@ -223,7 +223,8 @@ def test_a_hang_is_ended_before_the_next_member_is_asked_and_no_heartbeat_waits(
     node.put("letters", 2)
     node.runs_tasks("letters", 2, "w1", "w2")
     assert (set(node.group().members), node.group().target.failures) == (members, 0)
-    assert trigger(tmp_path).with_name("hangs").read_text().split() == [str(pid)]
+    hung = trigger(tmp_path).with_name("hangs").read_text().split()
+    assert (len(hung), str(pid) in hung) == (1, False), "code of others has a process of its own"
     (assignor,) = node.view().assignors
     assert (assignor.restarts, assignor.state) == (1, "running")
     assert assignor.detail.startswith(f"process {pid} was killed while calling faulty.assign: w")
