@@ -19,6 +19,7 @@ from ..events.group import Group
 from ..events.log.errors import LogError
 from ..events.log.frame import NewEntry
 from ..events.log.writer import GroupLog
+from ..events.logs import CONTROL, OFFSETS
 from ..events.restore import restore
 from .actor import Actor, Address, Failure
 from .errors import Error
@@ -144,8 +145,8 @@ class GroupActor(Actor):
 
     def _open(self, order: OpenGroup, sender: Address) -> None:
         if self._coordinator is None:
-            self._control = GroupLog.open_writer(order.folder / "control", order.group_id)
-            self._offsets = GroupLog.open_writer(order.folder / "offsets", order.group_id)
+            self._control = GroupLog.open_writer(order.folder / "control", order.group_id, CONTROL)
+            self._offsets = GroupLog.open_writer(order.folder / "offsets", order.group_id, OFFSETS)
             self._ledger = OffsetLedger(self._offsets)
             group = restore(order.group_id, *self._control.load())
             steady_ms = _now().steady_ms

@@ -1,7 +1,7 @@
 """The records of the log: one class for each kind of fact that a group keeps.
 
 The names are those of the proposal without the prefix that the folder already speaks.
-`Tombstone` ends the life of a key. Each group has two logs: `OFFSET_RECORDS` go to its
+`Tombstone` ends the life of a key. Each group has two logs: an `OffsetRecord` goes to its
 offset log, all others to its control log.
 """
 

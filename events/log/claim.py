@@ -14,7 +14,9 @@ from .tables import (
     EPOCH_KEY,
     FORMAT,
     FORMAT_KEY,
+    KIND_KEY,
     LOG_ID_KEY,
+    LogKind,
     Tables,
     Transaction,
     check_identity,
@@ -42,7 +44,7 @@ def make_directory(path: Path) -> None:
     sync_path(path.parent)
 
 
-def claim_log(path: Path, env: lmdb.Environment, log_id: str) -> Claim:
+def claim_log(path: Path, env: lmdb.Environment, log_id: str, kind: LogKind | None) -> Claim:
     """Take the next owner epoch of the log, checked and durable, and make the log if it is new.
 
     Raises a `LogError` named for the reason, or LMDB's own errors; the log is then as it was.
@@ -52,19 +54,23 @@ def claim_log(path: Path, env: lmdb.Environment, log_id: str) -> Claim:
     env.sync(force=True)
     env.reader_check()
     with env.begin(write=True) as txn:
-        claim = _claim(path, env, txn, log_id)
+        claim = _claim(path, env, txn, log_id, kind)
     sync_path(path)  # LMDB flushes its files, never the directory that names them
     sync_path(path.parent)
     return claim
 
 
-def _claim(path: Path, env: lmdb.Environment, txn: Transaction, log_id: str) -> Claim:
+def _claim(
+    path: Path, env: lmdb.Environment, txn: Transaction, log_id: str, kind: LogKind | None
+) -> Claim:
     blank = is_blank(txn)
     tables = open_tables(env, txn, create=blank)
     if blank:
         txn.put(FORMAT_KEY, OFFSET.pack(FORMAT), db=tables.meta)
         txn.put(LOG_ID_KEY, log_id.encode(), db=tables.meta)
-    check_identity(path, txn, tables, log_id)
+    check_identity(path, txn, tables, log_id, kind)
+    if kind is not None:  # a log of an earlier version says its kind from now on
+        txn.put(KIND_KEY, kind.name.encode(), db=tables.meta)
     last = check_last_commit(txn, tables)
     check_mark(path, read_mark(path), mark_of(last))
     epoch = number(txn, tables, EPOCH_KEY) + 1

@@ -18,17 +18,25 @@ from .errors import CorruptLogError, LogError
 from .owner import is_alive, recorded_owner
 from .reader import LogReader
 from .structure import problems
+from .tables import LogKind
 
 PROBE_TIMEOUT_S: Final = 600.0
 
 
-def probe(path: Path, log_id: str | None = None, *, timeout_s: float = PROBE_TIMEOUT_S) -> Report:
+def probe(
+    path: Path,
+    log_id: str | None = None,
+    kind: LogKind | None = None,
+    *,
+    timeout_s: float = PROBE_TIMEOUT_S,
+) -> Report:
     """Check the log at `path` as thoroughly as can be, in a child process.
 
     Raises what opening and `verify()` raise; `CorruptLogError` also if the child is killed by a
     signal or does not finish in `timeout_s` seconds.
     """
-    command = [sys.executable, "-P", "-m", __name__, str(path), *([log_id] if log_id else [])]
+    expected = json.dumps([log_id, kind and [kind.name, kind.other, sorted(kind.foreign)]])
+    command = [sys.executable, "-P", "-m", __name__, str(path), expected]
     try:
         child = subprocess.run(  # noqa: S603  (this very module)
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False
@@ -59,8 +67,8 @@ def _answer(path: Path, stdout: bytes, stderr: bytes) -> Report:
     raise kind(answer["message"])
 
 
-def _check(path: Path, log_id: str | None) -> Report:
-    with LogReader.open(path, log_id) as log:
+def _check(path: Path, log_id: str | None, kind: LogKind | None) -> Report:
+    with LogReader.open(path, log_id, kind) as log:
         report = log.verify()
         owner = recorded_owner(path)
         # A walk over the pages means something only while nobody writes to them.
@@ -69,11 +77,13 @@ def _check(path: Path, log_id: str | None) -> Report:
         return report
 
 
-def main(path: str, log_id: str | None = None) -> None:
+def main(path: str, expected: str) -> None:
     """Print the report, or the error, as JSON: the child's part of `probe`."""
+    log_id, told = json.loads(expected)
+    kind = LogKind(told[0], told[1], frozenset(told[2])) if told else None
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        answer: dict[str, object] = {"report": _check(Path(path), log_id)}
+        answer: dict[str, object] = {"report": _check(Path(path), log_id, kind)}
     except LogError as error:
         answer = {"error": type(error).__name__, "message": str(error)}
     sys.stdout.write(json.dumps(answer))

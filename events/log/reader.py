@@ -12,15 +12,22 @@ from .frame import Entry
 from .mark import check_mark, read_mark
 from .naming import naming_errors
 from .store import BYTES_PER_READ, ENTRIES_PER_READ, LogFile
-from .tables import check_identity, end_of, is_blank, open_tables
+from .tables import LogKind, check_identity, end_of, is_blank, open_tables
 
 
 class LogReader(LogFile):
     """A log that is only read; its owner may be writing, or dead."""
 
     @classmethod
-    def open(cls, path: Path, log_id: str | None = None, *, map_bytes: int = MAP_BYTES) -> Self:
-        """Open the log at `path`.
+    def open(
+        cls,
+        path: Path,
+        log_id: str | None = None,
+        kind: LogKind | None = None,
+        *,
+        map_bytes: int = MAP_BYTES,
+    ) -> Self:
+        """Open the log at `path`, if it has this id and is of this kind.
 
         Raises `NoLogError` while it does not exist, `WrongLogError`, `UnknownFormatError`,
         `CorruptLogError`, `AlreadyOpenError` in its owner's process, `LowSpaceError`.
@@ -36,7 +43,7 @@ class LogReader(LogFile):
             tables = open_tables(env)
             mark = read_mark(path)  # first the mark: the log only moves on from there
             with Snapshot(env, path) as txn:
-                found_id = check_identity(path, txn, tables, log_id)
+                found_id = check_identity(path, txn, tables, log_id, kind)
                 check_mark(path, mark, mark_of(check_last_commit(txn, tables)))
             undo.pop_all()
         return cls(path, env, tables, found_id)

@@ -1,7 +1,7 @@
 """The databases of a log, and what one transaction can say of them.
 
 `events`: offset -> frame. `commits`: base offset -> commit. `view`: type and key -> offset of the
-key's latest entry, and behind it the frame if that was trimmed. `meta`: format, log id, owner
+key's latest entry, and behind it the frame if that was trimmed. `meta`: format, log id, kind, owner
 epoch, low mark, and the chain before the first commit that was kept. Offsets are 8 bytes, types 2,
 both big endian.
 
@@ -21,6 +21,7 @@ from .frame import FIRST_CHAIN, OFFSET, Commit, Entry, unpack_commit, unseal
 FORMAT: Final = 1
 FORMAT_KEY: Final = b"format"
 LOG_ID_KEY: Final = b"log-id"
+KIND_KEY: Final = b"kind"
 EPOCH_KEY: Final = b"epoch"
 LOW_KEY: Final = b"low"
 CHAIN_KEY: Final = b"chain-before"
@@ -29,6 +30,17 @@ _KIND = struct.Struct(">H")
 
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 Table: TypeAlias = "lmdb._Database"  # noqa: SLF001  (its only name)
+
+
+class LogKind(NamedTuple):
+    """What a log is for, where a group has two of them."""
+
+    name: str
+    other: str
+    """The name of the kind that it could be mistaken for."""
+    foreign: frozenset[int]
+    """The types of entries that only the other kind has: they tell where a log of an earlier
+    version does not say its kind."""
 
 
 class Tables(NamedTuple):
@@ -65,7 +77,9 @@ def view_key(kind: int, key: bytes) -> bytes:
     return _KIND.pack(kind) + key
 
 
-def check_identity(path: Path, txn: Transaction, tables: Tables, log_id: str | None) -> str:
+def check_identity(
+    path: Path, txn: Transaction, tables: Tables, log_id: str | None, kind: LogKind | None
+) -> str:
     """Return the log's id.
 
     Raises `UnknownFormatError`, `WrongLogError`, and `CorruptLogError` if it bears no id.
@@ -82,7 +96,26 @@ def check_identity(path: Path, txn: Transaction, tables: Tables, log_id: str | N
     stored_id = packed_id.decode(errors="replace")
     if log_id is not None and log_id != stored_id:
         raise WrongLogError(f"{path} is the log {stored_id!r}, not {log_id!r}: nothing was changed")
+    found_kind = kind and _kind_of(txn, tables, kind)
+    if kind is not None and found_kind != kind.name:
+        raise WrongLogError(
+            f"{path} is the {found_kind} log of {stored_id!r}, where its {kind.name} log belongs:"
+            f" the folders {kind.name} and {kind.other} were swapped, or one was copied over the"
+            " other. Nothing was changed: put each back into its place, from a backup if need be"
+        )
     return stored_id
+
+
+def _kind_of(txn: Transaction, tables: Tables, expected: LogKind) -> str:
+    """Return the name of a log's kind, by what it says of itself or else by what it holds."""
+    said = txn.get(KIND_KEY, db=tables.meta)
+    if said is not None:
+        return said.decode(errors="replace")
+    cursor = txn.cursor(tables.view)
+    for number in sorted(expected.foreign):
+        if cursor.set_range(_KIND.pack(number)) and cursor.key().startswith(_KIND.pack(number)):
+            return expected.other
+    return expected.name
 
 
 def number(txn: Transaction, tables: Tables, key: bytes) -> int:

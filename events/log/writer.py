@@ -24,7 +24,7 @@ from .naming import named, naming_errors
 from .owner import OwnerLock
 from .space import RESERVE_BYTES, Room, require_room, room_at
 from .store import LogFile
-from .tables import EPOCH_KEY, Transaction, end_of, number, view_key
+from .tables import EPOCH_KEY, LogKind, Transaction, end_of, number, view_key
 from .trim import trim_entries
 
 COMMITS_PER_READER_CHECK: Final = 1_000
@@ -63,6 +63,7 @@ class GroupLog(LogFile):
         cls,
         path: Path,
         log_id: str,
+        kind: LogKind | None = None,
         *,
         takeover: bool = False,
         reserve_bytes: int = RESERVE_BYTES,
@@ -80,7 +81,7 @@ class GroupLog(LogFile):
             undo.callback(lock.release)
             env = open_environment(path, map_bytes=map_bytes, readonly=False)
             undo.callback(env.close)
-            log = cls(path, env, claim_log(path, env, log_id), lock, reserve_bytes)
+            log = cls(path, env, claim_log(path, env, log_id, kind), lock, reserve_bytes)
             undo.pop_all()
         return log
 

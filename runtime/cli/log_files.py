@@ -4,9 +4,11 @@ import shutil
 from enum import StrEnum
 from pathlib import Path
 
+from ...events import logs
 from ...events.log.backup import sync_path
 from ...events.log.errors import BackupError, NoLogError
 from ...events.log.reader import LogReader
+from ...events.log.tables import LogKind
 from .options import Here
 
 
@@ -15,6 +17,11 @@ class LogName(StrEnum):
 
     CONTROL = "control"
     OFFSETS = "offsets"
+
+    @property
+    def kind(self) -> LogKind:
+        """What the log is known by in its own words."""
+        return logs.CONTROL if self is LogName.CONTROL else logs.OFFSETS
 
 
 class GroupFolder:
@@ -37,7 +44,7 @@ class GroupFolder:
                 f"there is no log at {path}: `fairlead up` makes it; or is it another --data-dir,"
                 " or another group.id?"
             )
-        return LogReader.open(path, self.group_id)
+        return LogReader.open(path, self.group_id, name.kind)
 
     def back_up(self, target: Path) -> list[LogName]:
         """Copy what there is of both logs into a new folder, all or nothing; raises `LogError`.

@@ -141,7 +141,7 @@ def replay(
 def _verified(folder: GroupFolder, name: LogName) -> dict[str, object]:
     told: dict[str, object] = {"log": name.value}
     try:
-        report = probe(folder.path_of(name), folder.group_id)
+        report = probe(folder.path_of(name), folder.group_id, name.kind)
     except LogError as error:
         state = "missing" if isinstance(error, NoLogError) else "unsound"
         return {**told, "state": state, "error": str(error)}

@@ -16,12 +16,17 @@ WORKER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 
 @takes(Here)
-def up(place: Here) -> None:
+def up(
+    place: Here,
+    new_key: Annotated[
+        bool, typer.Option("--new-key", help="Make a new key where the cluster's is lost.")
+    ] = False,
+) -> None:
     """Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it."""
     config = place.configured()
     from ..node.cluster import up as run  # noqa: PLC0415  # the actors are no matter of reading verbs
 
-    raise typer.Exit(run(config))
+    raise typer.Exit(run(config, new_key=new_key))
 
 
 @takes(Here)

@@ -13,6 +13,7 @@ from ...actors.ports import PortTakenError, check_free
 from ...events.log.owner import Owner, is_alive, kill
 from ..config.keys import Config
 from ..spark.settings import SQL_MEANINGS
+from .key_file import KeyRefusedError, open_folders
 from .launcher import HOST, Launcher, NodeFailedError, free_port
 from .open_files import TooFewOpenFilesError, raise_open_files
 from .processes import ProcessFiles
@@ -66,8 +67,11 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
     )
 
 
-def up(config: Config) -> int:
-    """Run this node in the foreground until a signal ends it; return the exit code."""
+def up(config: Config, *, new_key: bool = False) -> int:
+    """Run this node in the foreground until a signal ends it; return the exit code.
+
+    `new_key` has a key that is lost replaced by a new one.
+    """
     folder = RunFolder(config.data_path)
     try:
         raise_open_files(for_spark=config.engine == "spark")
@@ -78,8 +82,11 @@ def up(config: Config) -> int:
     try:
         ProcessFiles(folder.path).end_all()
         _check_ports(config)
+        folder.key(may_replace=new_key)
+        for warning in open_folders(config.data_path):
+            _say(warning)
         return _run(config, folder)
-    except PortTakenError as error:
+    except (KeyRefusedError, PortTakenError) as error:
         _say(f"not started: {error}")
         return FAILED
     finally:
@@ -198,7 +205,7 @@ def run_worker(config: Config, wanted: AddWorker) -> int:
     """Run one more worker, tied to this process, for as long as it lives; return the exit code."""
     try:
         system = connect(RunFolder(config.data_path).door())
-    except (NoNodeError, UnreachableError) as error:
+    except (NoNodeError, KeyRefusedError, UnreachableError) as error:
         _say(str(error))
         return UNREACHABLE
     try:

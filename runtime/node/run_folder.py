@@ -14,6 +14,7 @@ from pathlib import Path
 from ...actors.actor import KEY_BYTES, Door
 from ...events.log.owner import Owner, is_alive, process_of
 from .identity import KEY, NODE_ID, folder_number, identity_of
+from .key_file import check_new_key, read_key
 
 OWNER_ONLY = 0o600
 ASSIGNORS = "assignors.json"
@@ -62,6 +63,7 @@ class RunFolder:
 
     def claim(self) -> None:
         """Make the folder, and take the node for this process; raises `NodeRunsError`."""
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ONLY)
         try:
@@ -79,9 +81,17 @@ class RunFolder:
             told.unlink(missing_ok=True)
         os.close(self._lock)
 
-    def key(self) -> bytes:
-        """Return the cluster's key; it is made when there is none yet."""
-        return self._made_once(KEY, secrets.token_bytes(KEY_BYTES))
+    def key(self, *, may_replace: bool = False) -> bytes:
+        """Return the cluster's key; it is made for a data folder without logs, or where told to.
+
+        Raises `KeyRefusedError`.
+        """
+        path = self.path / KEY
+        if not path.exists():
+            if not may_replace:
+                check_new_key(path)
+            self._made_once(KEY, secrets.token_bytes(KEY_BYTES))
+        return read_key(path)
 
     def node_id(self) -> str:
         """Return what the workers of this node are known by; made when there is none yet."""

@@ -19,7 +19,6 @@ from pathlib import Path
 import uvicorn
 from setproctitle import setproctitle
 
-from ...actors.actor import KEY_BYTES
 from ...actors.log_file import LogFile
 from ...events.abilities import Abilities
 from ...projections.metrics import Exposition, RequestMetrics
@@ -28,7 +27,8 @@ from ..connectors.plugins import find_plugins
 from ..connectors.reach import Reach
 from ..connectors.spi import Outside
 from ..node.assignor_file import read_assignors
-from ..node.identity import HEADER, cluster_id, identity_of
+from ..node.identity import HEADER, KEY, cluster_id, identity_of
+from ..node.key_file import KeyRefusedError, read_key
 from ..node.spec import Traits, assignor_log
 from ..spark.query_check import QueryCheck
 from .app import make_app
@@ -59,11 +59,11 @@ def main(arguments: list[str] | None = None) -> int:
     _die_with(options.parent)
     setproctitle(f"fairlead: rest {options.group}")
     try:
-        key = _read_key(options.data_dir)
+        key = read_key(options.data_dir / "run" / KEY)
         sockets = listen([parse(each) for each in options.listener or [DEFAULT]])
         _log_to(options.data_dir / "logs")
         _say_ready(options.ready)
-    except (CannotServe, CannotListen) as error:
+    except (CannotServe, CannotListen, KeyRefusedError) as error:
         sys.stderr.write(f"the REST process can not start: {error}\n")
         return EXIT_FAILED
     gateway = Gateway(options.data_dir)
@@ -139,20 +139,6 @@ def _outside(options: argparse.Namespace) -> OutsideChecks | None:
     reach = Reach(str(options.data_dir.absolute()), paths, sql)
     settings = dict(each.split("=", 1) for each in options.spark_sql)
     return OutsideChecks(Outside(reach, QueryCheck(settings)))
-
-
-def _read_key(data_dir: Path) -> bytes:
-    path = data_dir / "run" / "key"
-    try:
-        key = path.read_bytes()
-    except OSError as error:
-        raise CannotServe(
-            f"the cluster's key can not be read from {path} ({error.strerror}): it is made when"
-            " the node is first started, by `fairlead up`"
-        ) from None
-    if len(key) != KEY_BYTES:
-        raise CannotServe(f"{path} holds {len(key)} bytes, a cluster's key has {KEY_BYTES}")
-    return key
 
 
 def _log_to(folder: Path) -> None:

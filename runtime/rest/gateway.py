@@ -31,6 +31,7 @@ from ...actors.messages.orders import (
 )
 from ...actors.messages.work import DeleteConnector, PutConnector
 from ...events.log.space import room_at
+from ..node.key_file import KeyRefusedError
 from ..node.run_folder import NoNodeError, RunFolder
 from ..node.spec import (
     DescribeNode,
@@ -193,7 +194,7 @@ class Connection:
     def _dial(self) -> None:
         try:
             self._system = connect(self._folder.door())
-        except (NoNodeError, UnreachableError, OSError, ValueError) as error:
+        except (KeyRefusedError, NoNodeError, UnreachableError, OSError, ValueError) as error:
             raise Unanswered(f"{error}; nothing was changed") from None
         self._open.callback(self._system.close)
         self._line = self._open.enter_context(self._system.private())

@@ -17,6 +17,7 @@ from ...events.group import Group
 from ...events.log.errors import LogError, NoLogError
 from ...events.log.reader import LogReader
 from ...events.log.space import Room, room_at
+from ...events.logs import CONTROL, OFFSETS
 from ...projections.chronicle import Chronicle
 from ...projections.downtimes import Downtimes, Measured
 from ...projections.follow import Follower
@@ -39,7 +40,9 @@ class GroupLogs:
         self._folder = folder
         self._open = ExitStack()
         with ExitStack() as undo:
-            self._control = undo.enter_context(LogReader.open(folder / "control", group_id))
+            self._control = undo.enter_context(
+                LogReader.open(folder / "control", group_id, CONTROL)
+            )
             self._follower = Follower(group_id, self._control)
             self._open = undo.pop_all()
         self._offsets: LogReader | None = None
@@ -95,7 +98,7 @@ class GroupLogs:
         """Return the offset log, which is made after the control log; None until then."""
         if self._offsets is None:
             with suppress(NoLogError):
-                reader = LogReader.open(self._folder / "offsets", self.group.group_id)
+                reader = LogReader.open(self._folder / "offsets", self.group.group_id, OFFSETS)
                 self._offsets = self._open.enter_context(reader)
         return self._offsets
 

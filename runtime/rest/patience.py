@@ -74,6 +74,6 @@ class PatientProtocol(H11Protocol):
             head = [(b"content-type", JSON.encode()), (b"content-length", size)]
             head.append((b"connection", b"close"))
             told = h11.Response(status_code=status, headers=head, reason=status.phrase.encode())
-            for event in (told, h11.Data(data=bytes(body)), h11.EndOfMessage()):
-                self.transport.write(self.conn.send(event) or b"")
+            events = (told, h11.Data(data=bytes(body)), h11.EndOfMessage())
+            self.transport.write(b"".join(self.conn.send(each) or b"" for each in events))
         self.transport.close()

@@ -30,6 +30,7 @@ from ...actors.worker.instructions import (
 )
 from ...actors.worker.membership import Membership
 from ...events.log.reader import LogReader
+from ...events.logs import CONTROL
 from ...events.model import Resource, Resources
 from ...projections.follow import Follower
 from ..config.redaction import Redaction
@@ -248,7 +249,9 @@ class WorkerActor(Actor):
         self._membership = membership_of(order)
         member_id = self._membership.identity.member_id
         folder = node.group_folder(node.group_id)
-        self._follower = Follower(node.group_id, LogReader.open(folder / "control", node.group_id))
+        self._follower = Follower(
+            node.group_id, LogReader.open(folder / "control", node.group_id, CONTROL)
+        )
         cluster = cluster_id(RunFolder(node.data_dir).key())
         offsets = folder / "offsets"
         self._ledger = GroupLedger(node.group_id, member_id, offsets, self.post, cluster)

@@ -19,6 +19,7 @@ from ...events.codec import TYPES, decode
 from ...events.keys import pack_key
 from ...events.log.errors import LogError
 from ...events.log.reader import LogReader
+from ...events.logs import OFFSETS
 from ...events.model import Commit, CommitId, Document, Resource, Resources, identity
 from ..tasks.ledger import Fenced, Unanswered
 
@@ -178,7 +179,7 @@ class GroupLedger:
         try:
             with self._reading:
                 if self._reader is None:
-                    self._reader = LogReader.open(self._path, self._group_id)
+                    self._reader = LogReader.open(self._path, self._group_id, OFFSETS)
                 entries = self._reader.scan(TYPES[kind][0], pack_key(key))
         except LogError as error:
             raise Unanswered(f"the offset log can not be read now: {error}") from error

@@ -35,7 +35,9 @@ sys.stdin.read()
 def data_dir(tmp_path: Path) -> Iterator[Path]:
     """A data folder with a key and the logs of one group, which nobody serves."""
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "key").write_bytes(KEY)
+    key = tmp_path / "run" / "key"
+    key.touch(0o600)
+    key.write_bytes(KEY)
     with scribe(tmp_path / "groups" / "connect") as desk:
         desk.ask("configure", "a a-0")
     yield tmp_path

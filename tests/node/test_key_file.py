@@ -1,0 +1,94 @@
+"""A cluster's key is for its owner only, and never made anew without a word."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.logs import CONTROL
+from fairlead.runtime.config.load import load_config
+from fairlead.runtime.node.cluster import FAILED, up
+from fairlead.runtime.node.key_file import KeyRefusedError, open_folders
+from fairlead.runtime.node.run_folder import RunFolder
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """A data folder with a key, and a log that belongs to it."""
+    data_dir = tmp_path / "data"
+    folder = RunFolder(data_dir)
+    folder.claim()
+    folder.key()
+    folder.release()
+    GroupLog.open_writer(data_dir / "groups" / "connect" / "control", "connect", CONTROL).close()
+    return data_dir
+
+
+def test_a_lost_key_is_not_replaced_beside_logs(
+    data_dir: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    key = data_dir / "run" / "key"
+    key.unlink()
+    with pytest.raises(KeyRefusedError, match="is gone, and there are logs that it belongs to"):
+        RunFolder(data_dir).key()
+    assert up(load_config(environ={}, overrides=[f"data.dir={data_dir}"])) == FAILED
+    told = capfd.readouterr().err
+    assert f"not started: the cluster's key {key} is gone" in told
+    assert "from a backup" in told
+    assert "fairlead up --new-key" in told
+    assert not key.exists()
+
+
+def test_a_lost_key_is_replaced_on_demand_and_one_that_is_there_never(data_dir: Path) -> None:
+    folder = RunFolder(data_dir)
+    before = folder.key()
+    assert folder.key(may_replace=True) == before
+    (data_dir / "run" / "key").unlink()
+    assert folder.key(may_replace=True) != before
+    assert folder.key() == folder.key()
+
+
+def test_logs_that_were_restored_without_their_key_are_refused(data_dir: Path) -> None:
+    shutil.rmtree(data_dir / "run")
+    with pytest.raises(KeyRefusedError):
+        RunFolder(data_dir).key()
+
+
+def test_a_new_folder_gets_a_key(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "new")
+    folder.claim()
+    assert len(folder.key()) == 32
+    folder.release()
+    assert open_folders(tmp_path / "new") == []
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o644, 0o666, 0o601])
+def test_a_key_that_others_can_use_is_refused(
+    data_dir: Path, mode: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    key = data_dir / "run" / "key"
+    key.chmod(mode)
+    with pytest.raises(KeyRefusedError, match=f"chmod 600 {key}"):
+        RunFolder(data_dir).key()
+    assert up(load_config(environ={}, overrides=[f"data.dir={data_dir}"])) == FAILED
+    assert f"(mode {mode:04o})" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 31, b"x" * 33])
+def test_a_damaged_key_is_refused(data_dir: Path, content: bytes) -> None:
+    key = data_dir / "run" / "key"
+    key.write_bytes(content)
+    with pytest.raises(KeyRefusedError, match=f"{key} holds {len(content)} bytes"):
+        RunFolder(data_dir).key()
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o777, 0o711])
+def test_a_folder_that_others_can_look_into_is_warned_of(data_dir: Path, mode: int) -> None:
+    assert open_folders(data_dir) == []
+    data_dir.chmod(mode)
+    (data_dir / "run").chmod(mode)
+    told = open_folders(data_dir)
+    assert [f"chmod 700 {each}" for each in (data_dir, data_dir / "run")] == [
+        each.rpartition(": ")[2] for each in told
+    ]
