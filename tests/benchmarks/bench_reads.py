@@ -44,6 +44,7 @@ def write(data_dir: Path) -> None:
         while log.end < ENTRIES:
             log.append(log.end, chance.choices(said, k=BATCH), 0)
     (data_dir / "run").mkdir()
+    (data_dir / "run" / "key").touch(0o600)
     (data_dir / "run" / "key").write_bytes(bytes(32))
 
 

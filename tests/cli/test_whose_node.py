@@ -20,6 +20,7 @@ def folder_of_a_node(path: Path, rest: str | None = None) -> Path:
     """Write what a node leaves in its data folder, and where it is reached while it runs."""
     run = path / "run"
     run.mkdir(parents=True)
+    (run / "key").touch(0o600)
     (run / "key").write_bytes(os.urandom(32))
     (run / "node.id").write_text(os.urandom(8).hex())
     if rest is not None:

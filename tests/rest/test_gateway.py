@@ -43,6 +43,7 @@ def gateway(actor_system: Running) -> Iterator[Gateway]:
     door = actor_system.door
     folder = RunFolder(actor_system.folder)
     folder.path.mkdir(exist_ok=True)
+    (folder.path / "key").touch(0o600)
     (folder.path / "key").write_bytes(door.key)
     folder.announce(door, "", "connect")
     made = Gateway(actor_system.folder)
