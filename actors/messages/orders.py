@@ -113,6 +113,8 @@ class ReleaseSeats:
     node: str
     """The id of the node, as its workers' seats tell it."""
     instance_ids: frozenset[str]
+    place: str = ""
+    """What the urls of its workers begin with: seats of earlier versions do not tell their node."""
 
 
 OperatorCommand = Cordon | Uncordon | Expect | Place | Rebalance | RemoveMember

@@ -225,7 +225,7 @@ class Supervisor(Actor):
         node = self._node
         if node is not None and node.node_id:
             named = frozenset(filter(None, map(node.instance_id, node.workers)))
-            self.send(group, ReleaseSeats(node.group_id, node.node_id, named))
+            self.send(group, ReleaseSeats(node.group_id, node.node_id, named, node.place))
 
     def _start_workers(self) -> None:
         """Start the node's own workers, once: those that were let go later stay away."""

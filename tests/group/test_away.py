@@ -17,7 +17,7 @@ from fairlead.actors.messages.orders import (
     RemoveMember,
     Uncordon,
 )
-from fairlead.actors.messages.timers import FinishDeletion, FreeSeat
+from fairlead.actors.messages.timers import ExpireSession, FinishDeletion, FreeSeat
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.events.model import Cause, GroupState, MemberState, RunState, Scope, Why
 from fairlead.events.records import (
@@ -263,3 +263,61 @@ def test_a_seat_to_which_an_earlier_version_left_its_work_lets_go_of_it() -> Non
 def test_an_expectation_of_a_seat_is_an_order_like_any_other(coordinator: Coordinator) -> None:
     order = Operator(Scope.WORKER, "i", expected_back_ms=60_000, actor="ann")
     assert coordinator.carry_out(Expect("connect", "i", 60_000, "ann")).records == (order,)
+
+
+def test_a_node_gives_up_the_seats_that_an_earlier_version_left_at_its_place() -> None:
+    coordinator = seats(3, node="")
+    coordinator.command(ReleaseSeats("connect", NODE, frozenset({"i-w1"}), "here"))
+    assert coordinator.group.members.keys() == {"w1"}
+    coordinator = seats(3, node="")
+    coordinator.command(ReleaseSeats("connect", NODE, frozenset({"i-w1"}), "her"))
+    assert coordinator.group.members.keys() == {"w1", "w2", "w3"}
+
+
+def test_a_seat_that_is_expected_back_for_longer_leaves_its_work_waiting_that_long(
+    coordinator: Coordinator,
+) -> None:
+    within_ms = 2 * DELAY_MS
+    coordinator.command(Expect("connect", "i", within_ms))
+    coordinator.now_ms = DELAY_MS
+    coordinator.carry_out(ExpireSession("S1"))
+    assert held(coordinator) == {"W1": {"A", "A-0"}}
+    assert coordinator.group.schedule.parked == dict.fromkeys(WORK, within_ms)
+    coordinator.heartbeat(returning("S2"))
+    assert held(coordinator)["S2"] == {"B", "B-0"}
+
+
+def test_a_connector_that_was_kept_for_seats_alone_is_deleted_and_made_anew_at_once() -> None:
+    coordinator = seats(2)
+    coordinator.carry_out(DeleteConnector("connect", "A"))
+    coordinator.carry_out(FinishDeletion("A"))
+    assert "A" not in coordinator.group.connectors
+    again = coordinator.command(PutConnector("connect", "A", {}, create_only=True))
+    assert (again.error, again.created) == (Error.NONE, True)
+
+
+def test_seats_that_are_drained_and_let_again_while_all_are_away_take_work_when_they_return() -> (
+    None
+):
+    coordinator = seats(2)
+    for order in (
+        lambda each: Cordon("connect", each, drain=True),
+        lambda e: Uncordon("connect", e),
+    ):
+        for instance in ("i-w1", "i-w2"):
+            coordinator.command(order(instance))
+    for name in ("w1", "w2"):
+        back = replace(STATIC, instance_id=f"i-{name}", url=f"here/{name}", incarnation="2")
+        coordinator.join(f"new-{name}", back)
+        coordinator.settle()
+    assert sorted(map(len, held(coordinator).values())) == [1, 3]
+
+
+def test_the_seats_of_a_node_whose_workers_have_other_instance_ids_now_end() -> None:
+    coordinator = seats(2)
+    coordinator.restart()
+    for name in ("w1", "w2"):
+        other = replace(STATIC, instance_id=f"south-{name}", url=f"here/{name}", node=NODE)
+        coordinator.join(f"new-{name}", other)
+    assert sorted(map(len, held(coordinator).values())) == [1, 3]
+    assert coordinator.group.state is GroupState.STABLE

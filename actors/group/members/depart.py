@@ -158,17 +158,23 @@ def forget_losses(group: Group) -> list[Record]:
 
 
 def _loss(group: Group, desk: Desk, departure: Departure, now_ms: int) -> Loss | None:
-    """Return what the member held and was to keep, minus what others hold or target."""
+    """Return what the member held and was to keep, minus what others hold or target.
+
+    What was kept for one that was away has waited already: it is lost only as long as operators
+    expect the member back.
+    """
     member = departure.member
     member_id = member.member_id
+    deadline_ms = expected_back_ms(group, member.metadata, now_ms)
     resources = frozenset(
         resource
         for resource in member.current.assigned
         if group.heirs.get(resource) == member_id and group.holders.get(resource) == member_id
     )
+    if member.is_away and deadline_ms:
+        resources = group.share_of(member_id) - group.holders.keys()
     if not resources:
         return None
-    deadline_ms = expected_back_ms(group, member.metadata, now_ms)
     return Loss(
         member_id,
         member.metadata.instance_id,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ....events.group import Group
 from ....events.model import Resource, Scope, Why
 from ....events.placement import HEAVIEST, MOST_ITEMS
-from ....events.records import Operator, Record
+from ....events.records import MemberMetadata, Operator, Record
 from ...errors import Error
 from ...messages.commands import CommandReply
 from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, Uncordon
@@ -94,8 +94,7 @@ def release_seats(group: Group, desk: Desk, command: ReleaseSeats, now_ms: int) 
     former = [
         each
         for each in those_away(group)
-        if each.metadata.node == command.node
-        and each.metadata.instance_id not in command.instance_ids
+        if _was_of(command, each.metadata) and each.metadata.instance_id not in command.instance_ids
     ]
     return end_seats(group, desk, former if command.node else [], Why.MEMBER_LEFT, now_ms)
 
@@ -115,6 +114,12 @@ def _pins(group: Group, names: Sequence[str]) -> tuple[str, ...] | _Refused:
     if unknown := next((each.message for each in workers if each.message), ""):
         return _Refused(Error.UNKNOWN_MEMBER_ID, unknown)
     return tuple(sorted({each.name for each in workers}))
+
+
+def _was_of(command: ReleaseSeats, seat: MemberMetadata) -> bool:
+    if seat.node:
+        return seat.node == command.node
+    return bool(command.place) and seat.url.startswith(f"{command.place}/")
 
 
 def put_order(group: Group, desk: Desk, new: Operator, why: Why | None) -> Decision:
