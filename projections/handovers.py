@@ -51,10 +51,16 @@ class Handover:
     """The assignment epoch that gave it to somebody else before it ran."""
     grant_epoch: int | None = None
     freed_by: int | None = field(default=None, compare=False)
-    """The epoch by which the giver lost its seat, if that is one that the same target answers.
+    """The epoch that took the resource from its giver, if the target before did not place it.
 
-    For how long nobody ran the resource is that epoch's to tell, and no other's.
+    By it the giver lost its seat. For how long nobody ran the resource is that epoch's to tell,
+    and no other's.
     """
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether its giver is gone and nobody could take it then: who runs it next counts."""
+        return self.taker is None and self.gone_ms is not None and self.reason != DELETED
 
     @property
     def up_ms(self) -> int | None:
@@ -199,6 +205,8 @@ class Handovers:
             and grant_epoch < self._answer.assignment_epoch
         ):
             self._found[status.resource] = _heard_of_giver(each, status)
+        elif each.is_left_out and self._is_aimed and grant_epoch > self._answer.assignment_epoch:
+            self._found[status.resource] = _heard_of_taker(each, status)
 
     def _step(self, step: CurrentAssignment, now_ms: int) -> None:
         before = self._steps.get(step.member_id)
@@ -226,12 +234,17 @@ class Handovers:
                 )
 
     def _begin_anew(self, record: TargetAssignment) -> None:
-        """Forget how a giver lost its seat before an earlier target gave it the same again."""
+        """Forget how a giver lost its seat before an earlier target gave it the same again.
+
+        What such a target left without a place is told with the epoch that it answers.
+        """
         for resource, each in self._found.items():
             if each.giver and resource in record.members.get(each.giver.member_id, ()):
                 self._found[resource] = replace(each, gone_ms=None, silent_ms=None, freed_by=None)
-            elif each.freed_by is not None:  # by an epoch that this earlier target answers
+            elif resource not in record.unplaceable:
                 self._found[resource] = replace(each, freed_by=None)
+            elif each.gone_ms is not None and each.freed_by is None:
+                self._found[resource] = replace(each, freed_by=record.assignment_epoch)
 
     def _start_anew(self, granted: Iterable[Resource], before: CurrentAssignment | None) -> None:
         """Forget when a giver stopped what it is granted again before the target."""

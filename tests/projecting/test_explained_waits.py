@@ -140,3 +140,22 @@ def test_an_epoch_that_ends_a_wait_says_that_it_was_one(scribe: Scribe) -> None:
     run(scribe)
     detect = scribe.explained(3).phases[0]
     assert (detect.from_ms, detect.note) == (LEFT_MS, "its place was kept for its return")
+
+
+def test_what_nobody_could_take_is_told_by_the_epoch_that_left_it_out_until_it_runs_again(
+    scribe: Scribe,
+) -> None:
+    left = resources("A B")
+    for each in sorted(left):
+        scribe.at(LEFT_MS).says(each, RunState.UNASSIGNED)
+    scribe.heartbeat(Heartbeat("connect", "W1", -1, "1"))
+    scribe.settle()
+    assert scribe.group.target.unplaceable.keys() == left
+    scribe.at(GIVEN_UP_MS).join("W9")
+    scribe.settle()
+    for each in sorted(left):
+        scribe.at(RUNS_MS).says(each, RunState.RUNNING, BATCHES_RUN)
+    left_out, joined = scribe.explained(3), scribe.explained(4)
+    assert downtimes(left_out) == dict.fromkeys(("A", "B"), RUNS_MS - LEFT_MS)
+    assert downtimes(joined) == dict.fromkeys(("A", "B"))
+    assert {each.freed_by for each in joined.handovers} == {3}
