@@ -25,7 +25,9 @@ _GROUPS: Final[Mapping[str, str]] = {
         "current_catalog current_database current_path current_schema current_user"
         " input_file_block_length input_file_block_start input_file_name session_user user version"
     ),
-    "reads a file": "from_protobuf to_protobuf",
+    "reads files that its arguments name": (
+        "from_avro from_protobuf from_xml schema_of_avro schema_of_xml to_avro to_protobuf"
+    ),
 }
 ENVIRONMENT: Final = {name: why for why, names in _GROUPS.items() for name in names.split()}
 """Functions whose value is no function of their arguments, each with what is wrong with it."""
