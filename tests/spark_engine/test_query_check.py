@@ -1,0 +1,65 @@
+"""The JVM that answers for queries ends with who asks, when it is idle, and when it hangs."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+
+from fairlead.runtime.spark import query_check
+from fairlead.runtime.spark.query_check import CheckFailed, QueryCheck
+
+pytestmark = pytest.mark.spark
+
+ASKS = """
+import os, time
+from fairlead.runtime.spark.query_check import QueryCheck
+check = QueryCheck()
+check.columns_of("a INT")
+import psutil
+print(psutil.Process().children()[0].pid, flush=True)
+time.sleep(60)
+"""
+
+
+def jvm() -> psutil.Process | None:
+    found = [each for each in psutil.Process().children() if "py4j.GatewayServer" in each.cmdline()]
+    return found[0] if found else None
+
+
+def test_it_ends_with_a_process_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", ASKS], stdout=subprocess.PIPE, text=True) as asks:
+        assert asks.stdout is not None
+        java = psutil.Process(int(asks.stdout.readline()))
+        os.kill(asks.pid, signal.SIGKILL)
+    java.wait(30)
+
+
+def test_it_ends_when_it_is_idle_and_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_check, "IDLE_SECONDS", 0.2)
+    check = QueryCheck()
+    check.columns_of("a INT")
+    first = jvm()
+    if first is not None:
+        psutil.wait_procs([first], 30)
+    assert list(check.columns_of("b INT").types) == ["b"]
+    check.close()
+    assert jvm() is None
+
+
+def test_a_question_that_takes_too_long_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = QueryCheck()
+    check.columns_of("a INT")
+    java = jvm()
+    assert java is not None
+    monkeypatch.setattr(query_check, "LONGEST_SECONDS", 0.5)
+    java.suspend()
+    with pytest.raises(CheckFailed):
+        check.columns_of("a INT")
+    monkeypatch.undo()
+    assert list(check.columns_of("b INT").types) == ["b"]
+    check.close()
+    assert threading.active_count() < 20
