@@ -27,6 +27,8 @@ SLACK_BYTES = 32 << 20
 TOO_MUCH = 77
 """The exit code that tells of memory; otherwise it is that of the program."""
 MOST_FILES = 4_096
+HAS_CHILDREN = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists()
+"""Whether this kernel tells a process's children; else all processes are asked for their parent."""
 _OWNER_ONLY = 0o600
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -123,12 +125,26 @@ def descendants(pid: int) -> list[int]:
 
 
 def _children(pid: int) -> list[int]:
+    if not HAS_CHILDREN:
+        return [each for each in _all() if _parent(each) == pid]
     found = list[int]()
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208  # quick: it runs often
             content = Path(f"/proc/{pid}/task/{thread}/children").read_bytes()
             found += map(int, content.split())
     return found
+
+
+def _all() -> Iterable[int]:
+    return (int(each) for each in os.listdir("/proc") if each.isdigit())  # noqa: PTH208
+
+
+def _parent(pid: int) -> int:
+    """Return a process's parent, 0 if it is gone."""
+    with suppress(OSError):
+        # Its name, in parentheses, may hold anything; state and parent follow.
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+    return 0
 
 
 def keep_more(pids: Sequence[int], most_bytes: int) -> bool:

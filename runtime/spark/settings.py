@@ -1,5 +1,6 @@
 """Spark's settings: ours, the user's over them, and the few that are not the user's to set."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,6 +31,8 @@ REFUSED: Mapping[str, str] = {
 }
 """Settings that safety rests on, each with the reason why a user cannot have them."""
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
 SQL_MEANINGS = ("spark.sql.ansi.", "spark.sql.caseSensitive", "spark.sql.legacy.")
 """What the names of settings begin with that change what a query means."""
 
@@ -59,6 +62,19 @@ def refuse_unsafe(conf: Mapping[str, str]) -> None:
             raise SettingRefused(f"{name} cannot be set: {reason}; remove spark.conf.{name}")
         if not name.startswith("spark."):
             raise SettingRefused(f"{name} is not a setting of Spark: their names begin with spark.")
+
+    for name in _defined(conf.get(JAVA_OPTIONS, "")):
+        if reason := REFUSED.get(name):
+            told = f"-D{name} cannot be set: {reason}; remove it from spark.conf.{JAVA_OPTIONS}"
+            raise SettingRefused(told)
+
+
+def _defined(options: str) -> list[str]:
+    try:
+        split = shlex.split(options)
+    except ValueError as error:
+        raise SettingRefused(f"spark.conf.{JAVA_OPTIONS} cannot be read: {error}") from None
+    return [each[2:].partition("=")[0] for each in split if each.startswith("-D")]
 
 
 def settings(folder: Path, cores: int, conf: Mapping[str, str]) -> dict[str, str]:

@@ -225,6 +225,25 @@ def test_a_damaged_log_is_found_out(run: Run, data_dir: Path) -> None:
     assert ended.err == f"fairlead: {control['error']}\n"
 
 
+def test_logs_that_were_swapped_are_told_as_such(run: Run, data_dir: Path) -> None:
+    folder = data_dir / "groups/connect"
+    (folder / "control").rename(folder / "kept")
+    (folder / "offsets").rename(folder / "control")
+    (folder / "kept").rename(folder / "offsets")
+    ended = run("log", "verify", "--data-dir", data_dir)
+    assert ended.code == 1
+    assert [line.split()[:2] for line in ended.out.splitlines()[1:]] == [
+        ["control", "unsound"],
+        ["offsets", "unsound"],
+    ]
+    assert f"{folder}/control is the offsets log of 'connect'" in ended.err
+    assert "put each back into its place" in ended.err
+    for verb in ("show", "replay", "story"):
+        told = run("log", verb, "--data-dir", data_dir)
+        assert (told.code, told.out) == (1, "")
+        assert "were swapped" in told.err
+
+
 def test_logs_that_are_not_there_are_missing(run: Run) -> None:
     verified = run("log", "verify")
     assert (verified.code, verified.out) == (

@@ -70,6 +70,11 @@ class Faulty:
         child = subprocess.Popen(["sleep", "600"])
         self.trigger.with_name("child").write_text(f"{child.pid}\\n")
         os._exit(3)
+    def leave_daemon(self, group):
+        self.trigger.unlink()
+        child = subprocess.Popen(["sleep", "600"], start_new_session=True, env={})
+        self.trigger.with_name("child").write_text(f"{child.pid}\\n")
+        return deferred.assign(group)
     def eat(self, group):
         eaten = []
         while True:
@@ -268,6 +273,29 @@ def test_what_an_assignor_has_started_ends_with_its_process(
     node.runs_tasks("numbers", 2, "w1", "w2")
     (assignor,) = node.view().assignors
     assert assignor.detail == f"process {pid} ended by itself; logs/assignor.log may tell more"
+
+
+@pytest.mark.parametrize("killed", ["guard", "sandbox"])
+def test_when_the_guard_of_assignors_is_killed_another_begins_and_what_had_escaped_is_gone(
+    start_node: Starts, tmp_path: Path, killed: str
+) -> None:
+    node = faulty(start_node, tmp_path, "leave_daemon")
+    trigger(tmp_path).touch()
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    left = child(tmp_path)
+    assert runs(left)
+    sandbox = psutil.Process(node.pid("sandbox"))
+    for each in (sandbox, sandbox.parent()):
+        assert each is not None
+        assert "FAIRLEAD" not in " ".join(each.environ())
+    hit = sandbox.parent() if killed == "guard" else sandbox
+    assert hit is not None
+    hit.kill()
+    eventually(lambda: not runs(left), "it is gone")
+    eventually(lambda: node.pids("sandbox") not in ([], [sandbox.pid]), "another one is there")
+    node.put("letters", 2)
+    node.runs_tasks("letters", 2, "w1", "w2")
 
 
 @pytest.mark.soak

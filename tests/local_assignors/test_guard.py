@@ -201,3 +201,17 @@ time.sleep(600)
         time.sleep(1)
         assert process.poll() is None
         process.terminate()
+
+
+def test_descendants_are_found_also_where_the_kernel_tells_parents_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nested = "import subprocess; subprocess.run(['sleep', '600'])"
+    with subprocess.Popen([sys.executable, "-c", nested]) as child:
+        eventually(lambda: len(guard.descendants(child.pid)) == 1, "it has a child")
+        found = guard.descendants(os.getpid())
+        monkeypatch.setattr(guard, "HAS_CHILDREN", False)
+        assert sorted(guard.descendants(os.getpid())) == sorted(found)
+        for each in guard.descendants(child.pid):
+            os.kill(each, 9)
+        child.kill()

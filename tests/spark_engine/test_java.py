@@ -59,6 +59,14 @@ def test_settings_that_safety_rests_on_are_refused(name: str) -> None:
         refuse_unsafe({name: "x"})
 
 
+@pytest.mark.parametrize("name", REFUSED)
+def test_settings_that_safety_rests_on_are_refused_as_java_options_too(name: str) -> None:
+    for options in (f"-D{name}=x", f"-Xss4m '-D{name}=x y'"):
+        with pytest.raises(SettingRefused, match=f"-D{name} cannot be set"):
+            refuse_unsafe({"spark.driver.extraJavaOptions": options})
+    refuse_unsafe({"spark.driver.extraJavaOptions": "-Xss4m -Dmine=1"})
+
+
 def test_other_settings_go_over_ours() -> None:
     mine = {"spark.sql.shuffle.partitions": "7", "spark.app.name": "mine"}
     refuse_unsafe(mine)
