@@ -13,15 +13,17 @@ import pytest
 from fairlead.actors.group import decide
 from fairlead.actors.group.computing import target
 from fairlead.actors.group.desk import Decision
-from fairlead.actors.group.members import admission, heartbeat, reconcile, seats
+from fairlead.actors.group.members import admission, depart, heartbeat, reconcile, seats, validate
 from fairlead.actors.group.timing import deadlines, timers
 from fairlead.actors.group.timing.deadlines import Deadlines as GroupDeadlines
 from fairlead.actors.group.timing.gate import Gate
 from fairlead.actors.group.work import commit
+from fairlead.actors.messages.heartbeat import JOIN_EPOCH
 from fairlead.actors.messages.timers import ContinueMoves, ExpireRebalance, ExpireSession
 from fairlead.events import evolve
 from fairlead.events.model import MemberState, Resource
 from fairlead.events.tokens import token_of
+from fairlead.runtime.simulation.world import World
 
 Patch = pytest.MonkeyPatch
 
@@ -50,6 +52,14 @@ def serve_any_process(patch: Patch) -> None:
 
 def admit_any_epoch(patch: Patch) -> None:
     always(patch, admission, "_fence", "")
+
+
+def take_any_claim(patch: Patch) -> None:
+    always(patch, admission, "_claim", "")
+
+
+def take_a_leave_at_its_word(patch: Patch) -> None:
+    always(patch, validate, "_flaw_in_leave", "")
 
 
 # -- §4: one member's next step
@@ -119,6 +129,10 @@ def time_no_revocation(patch: Patch) -> None:
     always(patch, GroupDeadlines, "time_revocation", None)
 
 
+def time_no_revocation_anew(patch: Patch) -> None:
+    always(patch, GroupDeadlines, "time_revocation_anew", None)
+
+
 def expire_any_revocation(patch: Patch) -> None:
     original = timers.expire_rebalance
 
@@ -175,14 +189,28 @@ def forget_the_members_own_session(patch: Patch) -> None:
 
 
 def keep_grants_of_a_returning_seat(patch: Patch) -> None:
-    original = reconcile._grant
+    """Give who returns what it had with the grants that it had when it left."""
+    begin, step_away, grant = World.__init__, seats.step_away, reconcile._grant
+    had: dict[Resource, int] = {}
 
-    def grant(current: Any, goal: Any) -> Any:
-        after = original(current, goal)
-        kept = {r: current.assigned.get(r, epoch) for r, epoch in after.assigned.items()}
+    def begin_anew(self: World, *args: Any, **named: Any) -> None:
+        had.clear()
+        begin(self, *args, **named)
+
+    def leave(current: Any) -> Any:
+        had.update(current.assigned)
+        return step_away(current)
+
+    def keep(current: Any, goal: Any) -> Any:
+        after = grant(current, goal)
+        if current.member_epoch != JOIN_EPOCH or current.previous_epoch != JOIN_EPOCH:
+            return after
+        kept = {r: min(had.get(r, epoch), epoch) for r, epoch in after.assigned.items()}
         return replace(after, assigned=kept)
 
-    patch.setattr(reconcile, "_grant", grant)
+    patch.setattr(World, "__init__", begin_anew)
+    patch.setattr(depart, "step_away", leave)
+    patch.setattr(reconcile, "_grant", keep)
 
 
 def count_no_returns(patch: Patch) -> None:

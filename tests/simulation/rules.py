@@ -27,6 +27,8 @@ class Mutation:
     """What has to go wrong for it to be missed soon; anything, where nothing is named."""
     masked: str = ""
     """Why nothing goes wrong without it as long as all other rules hold, or next to never."""
+    held_by: str = ""
+    """The test that fails without it, where no simulation does: its file, and its name."""
 
 
 MUTATIONS = (
@@ -69,6 +71,25 @@ MUTATIONS = (
             "the owned list alone tells the truth. The check stands for clients without an "
             "incarnation"
         ),
+        held_by="group/test_rules_epochs.py::test_an_epoch_above_the_members_is_fenced",
+    ),
+    Mutation(
+        "take_any_claim",
+        "3 Epoch check",
+        "Who says that it runs what it must not run is fenced.",
+        off.take_any_claim,
+        masked="no member of a simulation says so",
+        held_by=(
+            "group/test_owned.py::test_who_claims_what_another_holds_is_fenced_and_told_whose_it_is"
+        ),
+    ),
+    Mutation(
+        "take_a_leave_at_its_word",
+        "3 Validation",
+        "A leave while something runs is invalid, and frees nothing.",
+        off.take_a_leave_at_its_word,
+        masked="no member of a simulation leaves before it has stopped",
+        held_by="group/test_owned.py::test_a_leave_while_something_runs_frees_nothing",
     ),
     Mutation(
         "grant_while_revoking",
@@ -78,6 +99,10 @@ MUTATIONS = (
         masked=(
             "the member begins nothing before what goes has stopped and was answered for, "
             "so that an early grant only blocks others"
+        ),
+        held_by=(
+            "group/test_rules_reconcile.py::"
+            "test_what_is_to_go_goes_first_and_nothing_new_is_granted_in_that_step"
         ),
     ),
     Mutation(
@@ -113,6 +138,7 @@ MUTATIONS = (
             "what was pending is free after the step, and the next heartbeat grants it: it "
             "costs one heartbeat"
         ),
+        held_by="group/test_rules_reconcile.py::test_what_a_member_holds_itself_never_blocks_it",
     ),
     Mutation(
         "time_no_revocation",
@@ -122,6 +148,24 @@ MUTATIONS = (
         masked=(
             "the member's own deadline fences it first, and its join acknowledges. The "
             "timer stands for clients that keep no deadline"
+        ),
+        held_by=(
+            "coordination/test_timers.py::"
+            "test_who_does_not_give_up_in_time_is_removed_though_it_beats"
+        ),
+    ),
+    Mutation(
+        "time_no_revocation_anew",
+        "4",
+        "A revocation is timed anew by a repeated join that does not acknowledge it.",
+        off.time_no_revocation_anew,
+        masked=(
+            "it takes a client without an incarnation that fences itself shortly before its "
+            "revocation is over, and is granted work by its next join: 1 of 1,000 seeds"
+        ),
+        held_by=(
+            "coordination/test_late_copies.py::"
+            "test_who_joins_again_without_an_incarnation_keeps_what_it_is_granted_for_a_session"
         ),
     ),
     Mutation(
@@ -143,8 +187,9 @@ MUTATIONS = (
         off.install_for_a_newer_seat,
         masked=(
             "it takes a seat that ends and is taken anew by the same process while an assignor "
-            "computes; seen in 206 seeds of another mixture of troubles, never in this one"
+            "computes"
         ),
+        held_by="group/test_install.py::test_who_left_and_came_back_meanwhile_has_no_share",
     ),
     Mutation(
         "install_for_the_departed",
@@ -186,7 +231,8 @@ MUTATIONS = (
         "8 Static members",
         "A static member that returns takes new grant epochs.",
         off.keep_grants_of_a_returning_seat,
-        masked="tokens count the returns as well (`count_no_returns`)",
+        seeds=60,
+        only=(Kind.STEP_AWAY, Kind.SPLIT, Kind.JOIN),
     ),
     Mutation(
         "count_no_returns",
@@ -224,6 +270,10 @@ MUTATIONS = (
             "the session counts from the sending time, so that the next tick fences all the "
             "same, and only what the log still grants can be begun until then"
         ),
+        held_by=(
+            "membership/test_fencing.py::"
+            "test_an_answer_that_lay_unread_past_the_session_starts_nothing"
+        ),
     ),
     Mutation(
         "call_a_fence_off",
@@ -233,6 +283,9 @@ MUTATIONS = (
         masked=(
             "whoever is removed hears so at once by its held request, and fences anew: it takes "
             "a lost answer in the last second of a revocation that hangs"
+        ),
+        held_by=(
+            "membership/test_fencing.py::test_a_late_answer_calls_no_fence_off_and_starts_nothing"
         ),
     ),
     Mutation(
@@ -250,6 +303,10 @@ MUTATIONS = (
         masked=(
             "it takes a report that is lost in the last second before the deadline, and heirs "
             "that are quicker than the next answer"
+        ),
+        held_by=(
+            "membership/test_revoking.py::"
+            "test_a_revocation_that_stopped_but_was_not_answered_for_is_as_late"
         ),
     ),
     Mutation(
@@ -277,5 +334,9 @@ MUTATIONS = (
         "A commit starts at the logged offset.",
         off.commit_from_anywhere,
         masked="tokens and the order of batches refuse first whatever would start elsewhere",
+        held_by=(
+            "group/test_commit.py::"
+            "test_a_commit_that_does_not_start_at_the_logged_offset_is_refused"
+        ),
     ),
 )

@@ -1,7 +1,13 @@
 """Switch a safety rule off, and the simulator finds out within the stated number of seeds."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from simulation.rules import MUTATIONS, Mutation
+from simulation.switched_off import RULE_OFF
 
 from fairlead.runtime.simulation.plan import Size, draw
 from fairlead.runtime.simulation.play import play
@@ -12,6 +18,11 @@ CHEAP = 60
 
 OPEN = [each for each in MUTATIONS if not each.masked]
 """The rules that nothing else makes good."""
+
+MASKED = [each for each in MUTATIONS if each.masked]
+"""Those that no simulation misses: others make them good, or they matter next to never."""
+
+TESTS = Path(__file__).parents[1]
 
 
 def is_found(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> bool:
@@ -36,3 +47,26 @@ def test_a_rule_that_shows_seldom_is_found_in_time(
     mutation: Mutation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert is_found(mutation, monkeypatch), mutation.rule
+
+
+@pytest.mark.parametrize("mutation", MASKED, ids=lambda each: each.name)
+def test_a_rule_that_no_simulation_misses_is_held_by_a_test(mutation: Mutation) -> None:
+    file, _, name = mutation.held_by.partition("::")
+    assert f"def {name}(" in (TESTS / file).read_text()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mutation", MASKED, ids=lambda each: each.name)
+def test_the_test_that_holds_a_rule_fails_without_it(mutation: Mutation) -> None:
+    told = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("-p", "simulation.switched_off", str(TESTS / mutation.held_by)),
+        ],
+        env={**os.environ, RULE_OFF: mutation.name, "PYTHONPATH": str(TESTS)},
+        cwd=TESTS.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert " failed" in told.stdout.splitlines()[-1], told.stdout + told.stderr

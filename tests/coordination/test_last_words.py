@@ -1,0 +1,143 @@
+"""Real and simulated workers tell the ends of their tasks before they say goodbye."""
+
+from pathlib import Path
+
+import pytest
+from coordination.office import Office
+
+from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
+from fairlead.actors.messages.work import PutTaskConfigs, ReportStatus
+from fairlead.actors.worker.instructions import Timing
+from fairlead.events.group import Group
+from fairlead.events.model import Resource, RunState
+from fairlead.runtime.node.spec import EngineSpec, Leave, NodeSpec, StartWorker
+from fairlead.runtime.simulation.clock import Deed
+from fairlead.runtime.simulation.network import Line, Network
+from fairlead.runtime.simulation.plan import Plan, Size, Traits
+from fairlead.runtime.simulation.world import World
+from fairlead.runtime.worker import actor as real
+
+
+class Follower:
+    """Shows a worker the group as its coordinator has it."""
+
+    office: Office
+
+    def __init__(self, *_: object) -> None:
+        self.group = self.office.group
+
+    def catch_up(self) -> Group:
+        """Return the group as it is."""
+        self.group = self.office.group
+        return self.group
+
+
+class Ledger:
+    """Commits nothing."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def carry(self) -> None:
+        """Return that there is nothing to be sent."""
+
+
+class Reader:
+    """Opens no log: in this process its writer has it."""
+
+    @staticmethod
+    def open(*_: object) -> None:
+        """Return no log."""
+
+
+class Worker(real.WorkerActor):
+    """A real worker that runs nothing, without a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.said: list[object] = []
+        self.told: list[object] = []
+        (folder / "run").mkdir(mode=0o700)
+        spec = EngineSpec("noop")
+        names, settings, timing = ("w",), Settings(), Timing()
+        node = NodeSpec(
+            folder, "connect", "here", names, settings, timing, spec, server_assignor="uniform"
+        )
+        self.receive(StartWorker("w", node, "the group", None), "the supervisor")
+
+    def send(self, to: object, message: object) -> None:
+        """Keep what is said to the group."""
+        if to == "the group":
+            self.said.append(message)
+
+    def wake_after(self, seconds: float, payload: object = None) -> None:
+        """Let no time pass by itself."""
+
+    def speaks_with(self, office: Office) -> None:
+        """Have the group hear and answer until nobody has anything to say."""
+        while self.said:
+            message = self.said.pop(0)
+            self.told.append(message)
+            assert isinstance(message, Heartbeat | ReportStatus | PutTaskConfigs)
+            for answer in office.send(message):
+                self.receive(answer.reply, "the group")
+
+
+def order_of(told: list[object]) -> list[str]:
+    """What a worker told of its ends, and its goodbye, in the order in which it did."""
+    found: list[str] = []
+    for message in told:
+        if isinstance(message, Heartbeat) and message.member_epoch == LEAVE_EPOCH:
+            found.append("goodbye")
+        elif isinstance(message, ReportStatus):
+            ended = [each for each in message.updates if each.state is RunState.UNASSIGNED]
+            found += [str(each.resource) for each in ended]
+    return found
+
+
+@pytest.mark.parametrize("connectors", ["A", "A B C"])
+def test_a_worker_tells_the_ends_of_its_tasks_before_it_says_goodbye(
+    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connectors: str
+) -> None:
+    Follower.office = office
+    monkeypatch.setattr(real, "Follower", Follower)
+    monkeypatch.setattr(real, "LogReader", Reader)
+    monkeypatch.setattr(real, "GroupLedger", Ledger)
+    for name in connectors.split():
+        office.put(name)
+    worker = Worker(tmp_path)
+    worker.speaks_with(office)
+    ran = sorted(map(str, office.group.holders))
+    assert len(ran) == 2 * len(connectors.split()), "connectors, and a task of each"
+    worker.receive(Leave(), "the supervisor")
+    worker.speaks_with(office)
+    *ended, last = order_of(worker.told)
+    assert (sorted(ended), last) == (ran, "goodbye")
+    assert {office.group.statuses[each].state for each in office.group.statuses} == {
+        RunState.UNASSIGNED
+    }
+    assert not office.group.members
+
+
+def test_a_simulated_worker_does_so_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    send = Network.send
+
+    def sending(self: Network, line: Line, deed: Deed, *args: object) -> None:
+        told.append(args[-1])
+        send(self, line, deed, *args)
+
+    monkeypatch.setattr(Network, "send", sending)
+    world = World(Plan(0, Size(workers=1), Traits(jitter_ms=5), ()))
+    world.clock.run(20_000)
+    (worker,) = world.workers()
+    ran = {str(each) for each in worker.engine.tasks}
+    told.clear()
+    worker.leave()
+    world.clock.run(25_000)
+    found = order_of(told)
+    goodbye = found.index("goodbye")
+    assert set(found[:goodbye]) == ran
+    assert Resource("c0") in world.group.statuses
+    world.books.close()
