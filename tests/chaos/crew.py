@@ -77,9 +77,9 @@ class Crew:
             assert process.poll() is None, self.said()
             try:
                 self._rest = RunFolder(self.data_dir).node().rest
-                return httpx.get(f"{self._rest}/health", timeout=2).is_success
-            except (NoNodeError, httpx.HTTPError):
+            except NoNodeError:
                 return False
+            return self.answers()
 
         self.eventually(answers, "the node is up")
 
@@ -103,6 +103,13 @@ class Crew:
         self._logs.clear()
         for name in [*reversed(self._commands)]:
             assert self._end(name) == 0, self.said()
+
+    def answers(self) -> bool:
+        """Whether the node takes commands."""
+        try:
+            return httpx.get(f"{self._rest}/health", timeout=2).is_success
+        except httpx.HTTPError:
+            return False
 
     def crash(self) -> None:
         """End every command without any goodbye, and what it started with it."""

@@ -85,6 +85,11 @@ class Torture(Storm):
             "kill node": self.kill_node,
         }
 
+    def strike(self, name: str) -> None:
+        """Let an event happen to a node that takes commands: whoever joins one asks it once."""
+        self.crew.eventually(self.crew.answers, "the node takes commands")
+        super().strike(name)
+
     def draw(self) -> str:
         """Choose what happens next."""
         weights = [1 if each in SELDOM else 4 for each in self.events]
