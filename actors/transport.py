@@ -504,7 +504,8 @@ def _identify(self: Any) -> str:
     return type(self.message).__name__
 
 
-utilis.open = open_private  # its own log, the only file that it opens
+# Its own log, the only file that it opens.
+utilis.open = open_private  # pyright: ignore[reportAttributeAccessIssue]
 _stock_start_child = multiprocCommon.startChild
 multiprocCommon.startChild = _start_actor
 multiprocCommon.MultiProcManager = Manager

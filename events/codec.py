@@ -100,7 +100,7 @@ def decode(entry: Entry) -> Record | None:
     kind = KINDS.get(entry.type)
     if kind is None:
         return None
-    newest = max(VERSION, SHARDED_VERSION) if issubclass(kind, records.Head) else VERSION
+    newest = _newest_version(kind)
     if entry.version > newest:
         raise NewerRecordError(
             f"offset {entry.offset} holds a {kind.__name__} of version {entry.version}, "
@@ -116,6 +116,10 @@ def decode(entry: Entry) -> Record | None:
             f"offset {entry.offset} holds no readable {kind.__name__} ({error}); "
             "all before it is intact: restore a backup, or export and repair"
         ) from error
+
+
+def _newest_version(kind: type) -> int:
+    return SHARDED_VERSION if issubclass(kind, records.Head) else VERSION
 
 
 def _read(entry: Entry) -> msgspec.Struct:

@@ -55,7 +55,7 @@ def _shard_configured(
 
 
 def _differences_target(was: TargetAssignment | None, now: TargetAssignment) -> Differences:
-    before = was.members if was else {}
+    before: Mapping[str, Resources] = was.members if was else {}
     for member_id in before.keys() | now.members.keys():
         had, has = before.get(member_id, NOTHING), now.members.get(member_id, NOTHING)
         if had is not has:
@@ -126,23 +126,35 @@ def _join_current(record: CurrentAssignment, rows: Rows) -> CurrentAssignment:
     return replace(record, assigned=assigned, pending=pending)
 
 
+def _size_of_configured(record: ConnectorsTasksMetadata) -> int:
+    return len(record.configured)
+
+
+def _size_of_target(record: TargetAssignment) -> int:
+    return sum(map(len, record.members.values())) + len(record.unplaceable)
+
+
+def _size_of_current(record: CurrentAssignment) -> int:
+    return len(record.assigned) + len(record.pending)
+
+
 FORMS: Final[Mapping[type, Form]] = {
     ConnectorsTasksMetadata: Form(
-        lambda record: len(record.configured),
+        _size_of_configured,
         _differences_configured,
         _shard_configured,
         _join_configured,
         {"configured": NOTHING},
     ),
     TargetAssignment: Form(
-        lambda record: sum(map(len, record.members.values())) + len(record.unplaceable),
+        _size_of_target,
         _differences_target,
         _shard_target,
         _join_target,
         {"members": {}, "unplaceable": {}},
     ),
     CurrentAssignment: Form(
-        lambda record: len(record.assigned) + len(record.pending),
+        _size_of_current,
         _differences_current,
         _shard_current,
         _join_current,

@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false
 """Finding out a schema from a sample of all files, as Spark's DDL.
 
 Done by the connector, once, without Spark; tasks are told the result. Every file is looked

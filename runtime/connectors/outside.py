@@ -74,8 +74,8 @@ class _Check:
         path = self._path(keys.SINK_PATH)
         if path is None:
             return
+        there = next(each for each in (path, *path.parents) if os.path.lexists(each))
         try:
-            there = next(each for each in (path, *path.parents) if os.path.lexists(each))
             descriptor, name = tempfile.mkstemp(prefix=".fairlead-", dir=there)
             os.close(descriptor)
             Path(name).unlink()

@@ -16,7 +16,7 @@ import re
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,7 +134,7 @@ def header_of(head: bytes, style: CsvStyle) -> tuple[str, ...]:
         escapechar=style.escape or None,
     )
     try:
-        names = next((row for row in rows if row), [])
+        names = next((row for row in rows if row), list[str]())
     except csv.Error:
         return ()
     stripped = (name.strip() if style.trim else name for name in names)
@@ -293,7 +293,7 @@ def _ends(data: bytes) -> Counter[str]:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[IO[bytes]]:
+def _opened(file: Path) -> Generator[IO[bytes]]:
     """Open a file to read what it unpacks to; a link that took its place is refused."""
     try:
         plain = os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")

@@ -1,3 +1,4 @@
+# pyright: basic, reportCallIssue=false, reportOptionalCall=false, reportArgumentType=false
 """The transforms that are built in: a query over the batch, or its select list alone."""
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportCallIssue=false, reportOptionalCall=false
 """What a query uses, read off the plan that Spark's own parser makes of it.
 
 Parsing runs nothing and opens nothing. All that the parser put into the plan is looked at, the

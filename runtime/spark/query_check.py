@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportCallIssue=false, reportOptionalCall=false
 """Spark's own parser and analyser, for who has no Spark: a small JVM, started when it is needed.
 
 There is no session, no catalog and no data in it. What it says of a query over columns of given

@@ -1,3 +1,4 @@
+# pyright: reportPrivateUsage=false
 """What a channel accepts: its own other end, once, in order, and nobody else."""
 
 import random
@@ -232,17 +233,16 @@ def test_a_hello_that_comes_back_is_no_greeting(tap: Tap) -> None:
 Change = Callable[[list[bytes]], bytes]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda frames: frames[1] + frames[0],
-        lambda frames: frames[1],
-        lambda frames: frames[0][:20] + frames[1][20:],
-        lambda frames: frames[0][:BEFORE_BODY] + frames[1][BEFORE_BODY:],
-        lambda frames: frames[0][:-1] + frames[1],
-    ],
-    ids=["reordered", "first left out", "header of another", "body of another", "truncated"],
-)
+CHANGES: dict[str, Change] = {
+    "reordered": lambda frames: frames[1] + frames[0],
+    "first left out": lambda frames: frames[1],
+    "header of another": lambda frames: frames[0][:20] + frames[1][20:],
+    "body of another": lambda frames: frames[0][:BEFORE_BODY] + frames[1][BEFORE_BODY:],
+    "truncated": lambda frames: frames[0][:-1] + frames[1],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_frames_count_in_their_places_only(tap: Tap, change: Change) -> None:
     wire = tap.wire()
     caller, acceptor = opened(wire)

@@ -1,3 +1,4 @@
+# pyright: reportPrivateUsage=false
 """What strangers on the same machine can do to a system: nothing."""
 
 import contextlib

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def folder_of_a_node(path: Path, rest: str | None = None) -> Path:
 
 
 @contextmanager
-def refused(run: Run, cluster: Cluster, *arguments: str | Path) -> Iterator[str]:
+def refused(run: Run, cluster: Cluster, *arguments: str | Path) -> Generator[str]:
     """Run a verb that is to be refused, and give what it says."""
     cluster.asked.clear()
     ended = run(*arguments)

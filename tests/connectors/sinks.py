@@ -1,3 +1,4 @@
+# pyright: basic
 """Real file sinks without Spark: a stand-in for its writer, which makes missing folders as it does.
 
 `Log` is what the log knows of one task's commits; `Flow` a task that counts into a folder.
@@ -6,7 +7,7 @@
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -233,7 +234,7 @@ class Flow:
         raise AssertionError(self.reports.told[-5:])
 
     @contextmanager
-    def running(self) -> Iterator["Flow"]:
+    def running(self) -> Generator["Flow"]:
         self._thread.start()
         try:
             yield self

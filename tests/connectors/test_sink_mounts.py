@@ -1,3 +1,4 @@
+# pyright: reportPrivateUsage=false
 """A task whose sink goes away, fills up or is tampered with says so, and loses nothing."""
 
 import os

@@ -72,6 +72,7 @@ def test_whatever_a_fact_becomes_it_is_read_whole_also_from_a_compacted_log(
 ) -> None:
     found = Shards()
     log: list[Record] = []
+    record = fact(frozenset(), 0)
     for number, resources in enumerate(steps, 1):
         record = fact(resources, number)
         parts = laid_out(found, record)
@@ -81,14 +82,15 @@ def test_whatever_a_fact_becomes_it_is_read_whole_also_from_a_compacted_log(
         log += parts
         latest: dict[object, Record] = {}
         for each in log:
-            kind = each.kind if isinstance(each, Tombstone) else type(each)
-            latest.pop((kind, key_of(each)), None)
-            latest[kind, key_of(each)] = each
+            of = each.kind if isinstance(each, Tombstone) else type(each)
+            latest.pop((of, key_of(each)), None)
+            latest[of, key_of(each)] = each
         left = [each for each in latest.values() if not isinstance(each, Tombstone)]
         compacted = Shards()
         assert take_all(compacted, left)[-1] == whole
         assert compacted == found
-    gone = Tombstone(type(record), key_of(record))
+    kind: type = type(record)
+    gone = Tombstone(kind, key_of(record))
     assert take_all(found, laid_out(found, gone)) == [gone]
     assert found == Shards(), "nothing of it is left"
 

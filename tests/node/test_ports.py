@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ ME = f"(pid {os.getpid()})"
 
 
 @contextmanager
-def listening(host: str, *, dual: bool = False) -> Iterator[int]:
+def listening(host: str, *, dual: bool = False) -> Generator[int]:
     """Listen at a host, and give the port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -63,7 +63,10 @@ def test_a_connection_that_has_a_port_is_named_as_well() -> None:
 
 
 def test_a_program_that_cannot_be_seen_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "_sockets", lambda *_: iter([("LISTEN", None)]))
+    def unseen(*_: object) -> Iterator[tuple[str, None]]:
+        return iter([("LISTEN", None)])
+
+    monkeypatch.setattr(ports, "_sockets", unseen)
     with listening("127.0.0.1") as port, pytest.raises(PortTakenError) as caught:
         check_free("127.0.0.1", port)
     assert str(caught.value) == f"port {port} of 127.0.0.1 is taken by {UNSEEN}"

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -84,7 +84,7 @@ def test_down_ends_nothing_while_a_node_is_starting(
 
 
 @contextmanager
-def sleeping() -> Iterator[subprocess.Popen[bytes]]:
+def sleeping() -> Generator[subprocess.Popen[bytes]]:
     """Run a process that does nothing."""
     with subprocess.Popen(["sleep", "60"]) as process:
         yield process

@@ -262,7 +262,11 @@ def test_where_the_disk_is_full_health_and_each_task_that_cannot_commit_say_so(
     house.scribe.ask("split", "a", {"n": "0"})
     house.scribe.ask("report", Resource("a", 0), RunState.RUNNING)
     room = Room(Path("/disk"), 5)
-    monkeypatch.setattr(logs, "room_at", lambda _: room)
+
+    def room_at(_: Path) -> Room:
+        return room
+
+    monkeypatch.setattr(logs, "room_at", room_at)
     waits = f"waiting for space: {room.why}"
     told = house.client.get("/connectors/a/status").json()
     assert [each["reason"] for each in told["tasks"]] == [waits]

@@ -1,6 +1,7 @@
 """What a new config leads to is looked at before it is taken, within a deadline."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
 
@@ -22,7 +23,7 @@ class Slow(Locked):
     """Looks at a mount that hangs."""
 
     @classmethod
-    def check_outside(cls, *_: object) -> Findings:
+    def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:  # noqa: ARG003
         END.wait(30)
         return Findings()
 
@@ -31,7 +32,7 @@ class Clumsy(Locked):
     """Fails over what it looks at."""
 
     @classmethod
-    def check_outside(cls, *_: object) -> Findings:
+    def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:  # noqa: ARG003
         raise ValueError("hunter2")
 
 
