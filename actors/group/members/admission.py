@@ -112,9 +112,11 @@ def _claim(group: Group, current: CurrentAssignment, request: Heartbeat) -> str:
     answers leave after their records. What it claims beyond that runs at another as well, or
     would once it is given to one. Only what waits for this very member can do no harm.
     """
+    if not request.owned:
+        return ""
     share = group.share_of(current.member_id)
-    held = current.assigned.keys() | current.pending.keys()
-    for resource in sorted(set(request.owned or ()) - held):
+    beyond = set(request.owned) - current.assigned.keys() - current.pending.keys()
+    for resource in sorted(beyond):
         holder = group.holders.get(resource)
         if holder is not None:
             return f"owned holds {resource}, which is held by {holder}: {REMEDY}"
