@@ -40,8 +40,12 @@ from .watching import Watch
 LOGGER = logging.getLogger(__name__)
 HOST: Final = "127.0.0.1"
 WATCH_SECONDS: Final = 0.5
-LOOK_SECONDS: Final = 3.0
+ANSWER_SECONDS: Final = 10.0
 """How long the supervisor may take to answer before it is taken for unable to end in good order."""
+SILENT_ANSWER_SECONDS: Final = 3.0
+"""The same for one that has been silent for some time already."""
+RESTART_SECONDS: Final = 60.0
+"""How long the actors of a node that was up are tried to be started again."""
 LEAVE_SECONDS: Final = 30.0
 
 
@@ -84,6 +88,7 @@ class Launcher:
         self._view: NodeView | None = None
         """What the supervisor said last of the node's processes."""
         self._is_up = False
+        self._give_up_at = 0.0
         self._stop_signal = 0
 
     @property
@@ -92,7 +97,7 @@ class Launcher:
         return self._door
 
     def start(self, rest_url: str) -> bool:
-        """Start everything; raises `NodeFailedError` if the group can not be opened.
+        """Start everything; raises `NodeFailedError` if the group cannot be opened.
 
         Returns False if a signal ended it early: `watch` returns at once then.
         """
@@ -143,7 +148,8 @@ class Launcher:
         """Have all workers leave; return False if the supervisor does not answer."""
         if self._system is None or self._supervisor is None:
             return False
-        if self._system.ask(self._supervisor, DescribeNode(), LOOK_SECONDS) is None:
+        seconds = SILENT_ANSWER_SECONDS if self._watch.silence.is_slow else ANSWER_SECONDS
+        if self._system.ask(self._supervisor, DescribeNode(), seconds) is None:
             return False
         left = self._system.ask(self._supervisor, ShutDown(), LEAVE_SECONDS)
         if not isinstance(left, AllLeft):
@@ -168,7 +174,7 @@ class Launcher:
         """Start again what ended, or is silent for too long: the system, the supervisor."""
         system = self._system
         if system is None:
-            self._start_actors()
+            self._start_again()
         elif system.has_ended:
             self._replace_system(system, "it has ended")
         else:
@@ -183,6 +189,11 @@ class Launcher:
         LOGGER.error("the actor system is started again: %s", why)
         self._system = None
         system.kill()
+        self._give_up_at = time.monotonic() + RESTART_SECONDS
+        self._start_again()
+
+    def _start_again(self) -> None:
+        """Start the actors in place of others; a busy machine may take more than one try."""
         if self._is_port_free:
             try:
                 check_free(self._door.host, self._door.port)
@@ -190,7 +201,12 @@ class Launcher:
                 LOGGER.warning("the actors move to another port: %s", error)
                 self._door = self._folder.door_at(HOST, free_port())
                 self._announce()
-        self._start_actors()
+        try:
+            self._start_actors()
+        except NodeFailedError as error:
+            if not self._is_up or time.monotonic() > self._give_up_at:
+                raise
+            LOGGER.warning("another try follows: %s", error)
 
     def _announce(self) -> None:
         self._folder.announce(self._door, self._rest_url, self._node.group_id)

@@ -43,7 +43,7 @@ class Silence:
 class GroupCare:
     """When the supervisor asks its group's process whether it is there, and when it gives it up.
 
-    A process that reads a long log at its start can not answer: what counts for an answer then is
+    A process that reads a long log at its start cannot answer: what counts for an answer then is
     that it uses the processor or the disk.
     """
 
