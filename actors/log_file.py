@@ -38,8 +38,8 @@ class LogFile(WatchedFileHandler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, and put the log aside once it is full."""
-        super().emit(record)
         try:
+            super().emit(record)
             if self.stream and os.fstat(self.stream.fileno()).st_size > self._largest:
                 self._put_aside(self.stream)
         except OSError:

@@ -21,6 +21,7 @@ import multiprocessing
 import os
 import pickle
 import resource
+import selectors
 import signal
 import socket
 import stat
@@ -31,6 +32,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from setproctitle import setproctitle
@@ -189,7 +191,8 @@ class Transport(TCPTransport.TCPTransport):
         strangers = [
             number for number, each in self._incomingSockets.items() if not each.socket.trusted
         ]
-        for number in strangers[: max(0, len(strangers) - STRANGERS_LIMIT)]:
+        most = min(STRANGERS_LIMIT, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+        for number in strangers[: max(0, len(strangers) - most)]:
             self._incomingSockets.pop(number).close()
 
     def _handlePossibleIncoming(
@@ -510,6 +513,12 @@ _stock_start_child = multiprocCommon.startChild
 multiprocCommon.startChild = _start_actor
 multiprocCommon.MultiProcManager = Manager
 TCPTransport.ReceiveBuffer = MessageBuffer
+# Stock makes an epoll descriptor for each turn of its loop: a process that has none left would end.
+TCPTransport.selectors = SimpleNamespace(
+    DefaultSelector=selectors.PollSelector,
+    EVENT_READ=selectors.EVENT_READ,
+    EVENT_WRITE=selectors.EVENT_WRITE,
+)
 TCPTransport.ackMsg, TCPTransport.ackDataErrMsg = (
     pickle.dumps(each, 5) for each in (TCPTransport.ackPacket, "ACK+DATAERR")
 )

@@ -4,9 +4,11 @@
 import contextlib
 import pickle
 import random
+import resource
 import socket
 import struct
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -191,3 +193,22 @@ def test_a_message_too_large_is_refused_where_it_is_sent(monkeypatch: pytest.Mon
     assert len(serialize(sender, SimpleNamespace(message=b"x" * 50))) > 50
     with pytest.raises(FrameTooLargeError, match="send it in parts"):
         serialize(sender, SimpleNamespace(message=b"x" * 100))
+
+
+def test_an_actor_without_descriptors_lives_on_and_hears_when_there_are_some(
+    actor_system: Running,
+) -> None:
+    system = actor_system.system
+    echo = system.create(Echo)
+    process, port = process_of(system, echo), port_of(system, echo)
+    most = process.num_fds() + 3
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (most, most))
+    with contextlib.ExitStack() as crowd:
+        for _ in range(60):
+            crowd.enter_context(socket.create_connection(("127.0.0.1", port)))
+        before = process.cpu_times()
+        time.sleep(2)
+        after = process.cpu_times()
+        assert after.user + after.system - before.user - before.system < 1, "it does not spin"
+    assert runs(process)
+    eventually(lambda: system.ask(echo, "still there", 5) == "still there", "it hears again")
