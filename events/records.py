@@ -128,7 +128,8 @@ class ConnectorConfig:
 
     `version` counts the configs of this connector that its work can tell apart: what is said
     of placement makes none. `deleting` stands while its work is brought to an end; only then
-    the key gets its tombstone.
+    the key gets its tombstone. `offsets_before` is how many offsets there were of an earlier
+    connector of this name when it was created: they count for this one.
     """
 
     connector: str
@@ -136,6 +137,7 @@ class ConnectorConfig:
     version: int
     time_ms: int
     deleting: bool = False
+    offsets_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

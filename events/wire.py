@@ -146,6 +146,7 @@ class ConnectorConfigWire(msgspec.Struct):
     version: int = 1
     time_ms: int = 0
     deleting: bool = False
+    offsets_before: int = 0
 
 
 class TaskConfigWire(msgspec.Struct):

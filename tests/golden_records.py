@@ -139,7 +139,14 @@ WRITTEN: list[Golden] = [
     Golden(
         records.ConnectorConfig("A", {"x": "1"}, 2, 9),
         b"A\0",
-        {"connector": "A", "config": {"x": "1"}, "version": 2, "time_ms": 9, "deleting": False},
+        {
+            "connector": "A",
+            "config": {"x": "1"},
+            "version": 2,
+            "time_ms": 9,
+            "deleting": False,
+            "offsets_before": 0,
+        },
     ),
     Golden(
         records.TaskConfigs("A", 2, (TaskConfig({"x": "1"}, 1),)),

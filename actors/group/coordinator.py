@@ -166,6 +166,8 @@ class Coordinator:
         if isinstance(command, EndMember):
             acknowledged = self._gate.acknowledged(command.member_id)
             command = replace(command, acknowledged=acknowledged)
+        if isinstance(command, PutConnector) and command.connector not in self.group.connectors:
+            command = replace(command, offsets=self._ledger.count(command.connector))
         self.outbox.append(Answer(sender, self._decide_or_refuse(command, now)))
 
     @property

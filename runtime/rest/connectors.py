@@ -1,6 +1,6 @@
 """What is read of connectors, in Connect's shapes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -99,16 +99,17 @@ def info(service: Service, group: Group, name: str, found: Iterable[str] = ()) -
 
     `found` are warnings that its config alone does not give rise to.
     """
-    config = group.connectors[name].config
-    told = views.connector_info(group, name, service.kind_of(config), shown(config))
-    return _with_warnings(service, config, told, found)
+    connector = group.connectors[name]
+    kind = service.kind_of(connector.config)
+    told = views.connector_info(group, name, kind, shown(connector.config))
+    return _with_warnings(service, connector, told, found)
 
 
 def status(service: Service, group: Group, name: str) -> views.Document:
     """Return Connect's `ConnectorStateInfo` of an existing connector."""
-    config = group.connectors[name].config
-    told = views.connector_status(group, name, service.kind_of(config), _held_up(service))
-    return _with_warnings(service, config, told)
+    connector = group.connectors[name]
+    told = views.connector_status(group, name, service.kind_of(connector.config), _held_up(service))
+    return _with_warnings(service, connector, told)
 
 
 def _held_up(service: Service) -> str:
@@ -118,11 +119,22 @@ def _held_up(service: Service) -> str:
 
 
 def _with_warnings(
-    service: Service, config: Mapping[str, str], told: views.Document, found: Iterable[str] = ()
+    service: Service, connector: ConnectorConfig, told: views.Document, found: Iterable[str] = ()
 ) -> views.Document:
-    """Add what is strange about a config, if anything is: the reply is Connect's otherwise."""
-    warnings = tuple(dict.fromkeys((*warnings_of(service.plugins, config), *found)))
+    """Add what is strange about a connector, if anything is: the reply is Connect's otherwise."""
+    of_config = warnings_of(service.plugins, connector.config)
+    warnings = tuple(dict.fromkeys((*_inherited(connector), *of_config, *found)))
     return {**told, "warnings": warnings} if warnings else told
+
+
+def _inherited(connector: ConnectorConfig) -> Iterator[str]:
+    """Yield a warning if the connector goes on where an earlier one of its name has stopped."""
+    if count := connector.offsets_before:
+        yield (
+            f"{count} offsets of an earlier connector {connector.connector} count for this one: "
+            "what that one has read (for SparkPipeline: files, by folder and path) is not read "
+            "again; to have it read again, create the connector under a name that is new"
+        )
 
 
 def _expanded(service: Service, logs: GroupLogs, name: str, expand: list[str]) -> views.Document:

@@ -10,6 +10,7 @@ from tasks.numbers import Reports
 
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
+from fairlead.runtime.connectors.listing import walk
 from fairlead.runtime.connectors.plugins import find_plugins
 from fairlead.runtime.spark.embedded import Embedded
 from fairlead.runtime.tasks.reports import TaskConfigsChanged
@@ -62,7 +63,7 @@ def run(spark_engine: Embedded, book: Book) -> Run:
             if isinstance(made, TaskConfigsChanged):
                 for task, task_config in enumerate(made.configs):
                     runner.start(Launch(Resource("c", task), token, config, task_config))
-                files = sum(each.is_file() for each in Path(config["source.path"]).rglob("*"))
+                files = len(list(walk(Path(config["source.path"]), config.get("source.glob", "*"))))
                 _wait(reports, lambda: len(book.offsets("c")) >= files)
         finally:
             assert runner.close(60) == frozenset()

@@ -8,6 +8,7 @@ from rest.conftest import House
 
 from fairlead.events.log.space import Room
 from fairlead.events.model import Resource, RunState
+from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata
 from fairlead.runtime.rest import logs
 
 LOCKED = {"connector.class": "Locked"}
@@ -48,6 +49,19 @@ def test_a_config_that_is_put_again_is_not_written_again(house: House) -> None:
     before = house.client.get("/groups/connect").json()["log_end"]
     house.client.put("/connectors/a/config", json=config)
     assert house.client.get("/groups/connect").json()["log_end"] == before
+
+
+def test_a_connector_whose_name_has_offsets_says_so_wherever_it_is_told(house: House) -> None:
+    client = house.client
+    config = ConnectorConfig("a", STORED, 1, 5, offsets_before=1_000)
+    house.scribe.ask("write", config, ConnectorsTasksMetadata(frozenset({Resource("a")})))
+    put = client.put("/connectors/a/config", json=LOCKED)
+    got = (client.get(f"/connectors/a{path}") for path in ("", "/status"))
+    listed = client.get("/connectors?expand=status").json()["a"]["status"]
+    (warning,) = put.json()["warnings"]
+    assert [each.json()["warnings"] for each in got] == [[warning]] * 2
+    assert listed["warnings"] == [warning]
+    assert warning.startswith("1000 offsets of an earlier connector a count for this one: ")
 
 
 def test_a_name_that_is_taken_is_a_409(client: Client) -> None:

@@ -46,7 +46,9 @@ def put_connector(group: Group, desk: Desk, command: PutConnector, now_ms: int) 
     if old is not None and old.config == command.config:
         return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
     version = _version(old, command.config)
-    records: list[Record] = [ConnectorConfig(name, dict(command.config), version, now_ms)]
+    offsets = old.offsets_before if old else command.offsets
+    config = ConnectorConfig(name, dict(command.config), version, now_ms, offsets_before=offsets)
+    records: list[Record] = [config]
     if old is None:
         records.append(ConnectorsTasksMetadata(group.configured | {Resource(name)}))
     is_moved = old is not None and placement_in(old.config) != placement_in(command.config)

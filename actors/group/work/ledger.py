@@ -48,6 +48,15 @@ class OffsetLedger:
         found = self._find(records.Offset, offset_key(connector, partition))
         return found.offset if isinstance(found, records.Offset) else None
 
+    def count(self, connector: str) -> int:
+        """Return how many source partitions of a connector have an offset."""
+        kind = TYPES[records.Offset][0]
+        keys = {entry.key for entry in self._log.scan(kind, pack_key((connector,)))}
+        for (each, key), record in self._laid.items():
+            if each is records.Offset and key[0] == connector:
+                (keys.discard if record is None else keys.add)(pack_key(key))
+        return len(keys)
+
     def progress(self, connector: str, task: int) -> records.TaskProgress | None:
         """Return what a task committed so far."""
         found = self._find(records.TaskProgress, (connector, task))
