@@ -83,8 +83,8 @@ def _worker(
 
 
 def _process(process: ProcessView, member: Member | None) -> views.Document:
-    if member is None or process.member_id in {"", member.member_id}:
-        return process_view(process)
+    if member is None or member.is_away or process.member_id in {"", member.member_id}:
+        return process_view(process)  # of a seat that is away, the one that is about to return
     ended = replace(process, pid=None, state="ended", detail="another process is this worker now")
     return process_view(ended)
 

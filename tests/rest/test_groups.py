@@ -1,12 +1,15 @@
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from coordinator import JOIN
 from rest.clerk import Clerk
 from rest.client import Client
 from rest.conftest import House, service_over
 from rest.scribe import scribe
 
+from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.codec import encode
 from fairlead.events.epochs import MANY_EPOCHS, epoch_warning
 from fairlead.events.log.frame import NewEntry
@@ -253,3 +256,13 @@ def test_many_read_at_once_while_the_group_goes_on(house: House) -> None:
         house.scribe.ask("split", "a", {"n": str(number)})
         replies = house.client.get_all(paths)
         assert [each.status_code for each in replies] == [200] * len(paths)
+
+
+def test_a_seat_that_is_away_is_told_with_the_process_that_is_about_to_return(house: House) -> None:
+    static = replace(JOIN, url=W1, instance_id="i")
+    house.scribe.ask("join", "W1", static)
+    house.scribe.ask("settle")
+    house.scribe.ask("heartbeat", Heartbeat("connect", "W1", -2, "1", instance_id="i"))
+    house.clerk.workers = (ProcessView("w1", 7, W1, "running", 0, "", "W9"),)
+    (told,) = house.client.get("/workers").json()["workers"]
+    assert (told["member"]["state"], told["process"]["state"]) == ("AWAY", "running")
