@@ -25,7 +25,10 @@ PAGES_PER_APPEND: Final = 16
 
 def free_bytes(path: Path) -> int:
     """Return how many bytes a process without privileges may still write at `path`."""
-    disk = os.statvfs(path)
+    try:
+        disk = os.statvfs(path)
+    except FileNotFoundError:  # an open log goes on in a folder that was moved, on the same disk
+        disk = os.statvfs(path.parent)
     return disk.f_bavail * disk.f_frsize
 
 
