@@ -100,7 +100,11 @@ def without_null(rows: Sequence[Row]) -> list[Row]:
     max_examples=1,
     phases=[Phase.generate],
     deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+    ],
 )
 def test_every_text_is_the_same_in_python_pyarrow_duckdb_and_here_in_every_direction(
     run: Run,
