@@ -46,7 +46,7 @@ class ConnectorsTasksMetadata:
     """The connectors and tasks that the group is to run (key type 4)."""
 
     configured: Resources
-    shards: int = 0
+    shards: int = field(default=0, compare=False)
     """Into how many shards the resources went; 0: they are all here (see `shards.py`)."""
 
 
@@ -96,7 +96,7 @@ class TargetAssignment:
     error: str = ""
     failures: int = 0
     retry_at_ms: int = 0
-    shards: int = 0
+    shards: int = field(default=0, compare=False)
     """Into how many shards `members` and `unplaceable` went; 0: they are all here."""
 
 
@@ -111,7 +111,7 @@ class CurrentAssignment:
     assigned: Grants
     pending: Grants
     assignor_error: int = 0
-    shards: int = 0
+    shards: int = field(default=0, compare=False)
     """Into how many shards `assigned` and `pending` went; 0: they are all here."""
 
 
@@ -320,7 +320,10 @@ ControlRecord = (
     | CurrentShard
 )
 Head = ConnectorsTasksMetadata | TargetAssignment | CurrentAssignment
-"""The facts whose resources may lie in shards, see `shards.py`."""
+"""The facts whose resources may lie in shards, see `shards.py`.
+
+How many those are is the log's business: two facts that say the same are equal, however they lie.
+"""
 Shard = ConfiguredShard | TargetShard | CurrentShard
 OffsetRecord = Offset | Committed | TaskProgress
 Record = ControlRecord | OffsetRecord | Tombstone
