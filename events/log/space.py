@@ -93,12 +93,13 @@ def room_at(path: Path, reserve_bytes: int = RESERVE_BYTES) -> Room:
 
 
 def require_room(room: Room, entries: int, frames: int, *, into_reserve: bool) -> None:
-    """Raise `LowSpaceError` unless an append of so many entries, in bytes, leaves the reserve.
+    """Raise `LowSpaceError` unless an append of so many entries and bytes leaves the reserve.
 
-    With `into_reserve` it may take of that, down to the last quarter.
+    With `into_reserve` it may take all of that: whoever decides what is written stops in time
+    (see `Room.is_out`), and could not take back what is decided.
     """
     size = frames + (entries + PAGES_PER_APPEND) * PAGE_BYTES
-    least = room.reserve_bytes // 4 if into_reserve else room.reserve_bytes
+    least = 0 if into_reserve else room.reserve_bytes
     if room.reserve_bytes and room.free_bytes < least + size:
         raise LowSpaceError(
             f"{room.free_bytes} bytes are free at {room.path}, {least} are kept in reserve, and"

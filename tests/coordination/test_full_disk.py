@@ -9,7 +9,7 @@ from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, ReportStatus, StatusUpdate
-from fairlead.events.log.space import RESERVE_BYTES, Room
+from fairlead.events.log.space import RESERVE_BYTES, Room, require_room
 from fairlead.events.model import Commit, CommitId, Manifest, Resource, RunState
 from fairlead.events.tokens import token_of
 
@@ -102,3 +102,9 @@ def test_once_there_is_room_nobody_is_taken_for_lost_that_could_not_be_heard(
     assert office.group.members.keys() == {"W1", "W2"}
     office.passes(2)
     assert office.group.members == {}
+
+
+def test_what_was_decided_while_there_was_room_is_written() -> None:
+    room = Room(DISK, RESERVE_BYTES // 4)
+    assert not room.is_out
+    require_room(room, entries=100, frames=100_000, into_reserve=True)
