@@ -170,6 +170,14 @@ def test_a_join_under_the_url_of_a_seat_ends_it(coordinator: Coordinator) -> Non
     assert sorted(map(len, held(coordinator).values())) == [2, 2]
 
 
+def test_a_return_under_the_url_of_another_seat_gives_what_that_one_had_to_who_is_there() -> None:
+    coordinator = seats(2)
+    back = replace(STATIC, instance_id="i-w1", url="here/w2", incarnation="2")
+    coordinator.join("w1", back)
+    assert coordinator.group.members.keys() == {"w1"}
+    assert held(coordinator) == {"w1": {"A", "A-0", "A-1", "A-2"}}
+
+
 def test_a_join_under_the_url_of_a_member_that_is_there_ends_nothing() -> None:
     coordinator = static_group()
     coordinator.join("W2", replace(JOIN, url="http://s"))

@@ -44,7 +44,7 @@ def _advance(
 ) -> Decision:
     """Let the member join or go on: merge what it says, and take its next step."""
     member, records = _hear(group, desk, seat, request)
-    bumped = _bump(group, seat, member.metadata, now_ms)
+    bumped = _bump(group, seat, request, member.metadata, now_ms)
     if bumped is not None:
         records.append(bumped)
     desk, made, ahead = attend(group, desk, records, now_ms)
@@ -174,15 +174,10 @@ def _session_ms(old: MemberMetadata, request: Heartbeat, told_ms: int) -> int:
 
 
 def _bump(
-    group: Group, seat: Member | None, metadata: MemberMetadata, now_ms: int
+    group: Group, seat: Member | None, request: Heartbeat, metadata: MemberMetadata, now_ms: int
 ) -> GroupMetadata | None:
-    """Return the bump that a join or a change of what assignors go by calls for.
-
-    A return calls for none of its own, unless there is work that nobody could take while
-    the member was away, or its own share went to others: no other event would ever give it any.
-    """
-    awaited = group.target.unplaceable or has_lost_its_share(group, seat) if seat else False
-    if seat is None or (seat.is_away and awaited):
+    """Return the bump that a join or a change of what assignors go by calls for."""
+    if seat is None or (seat.is_away and _needs_target(group, seat, request)):
         why: Why | None = Why.MEMBER_JOINED
     else:
         why = change_in(group, seat.metadata, metadata)
@@ -194,6 +189,16 @@ def _bump(
         return None
     cause = Cause(why, metadata.url or metadata.member_id)
     return GroupMetadata(group.group_epoch + 1, cause, now_ms)
+
+
+def _needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
+    """Tell whether a return calls for a new target: no other event would ever place some work.
+
+    Nobody could take it while the member was away, or it was kept for seats that the return ends,
+    or the member's own share went to others.
+    """
+    is_left_over = bool(group.target.unplaceable or ended_by(group, request))
+    return is_left_over or has_lost_its_share(group, seat)
 
 
 def stale(desk: Desk, request: Heartbeat) -> Reply:
