@@ -99,7 +99,7 @@ def _health(client: Client) -> object:
 
 
 def _condition(found: Document) -> Document:
-    """Return the health of the cluster, which is degraded while anything failed or waits."""
+    """Return the health of the cluster, degraded while anything failed, waits or has a remark."""
     health = document(found["health"])
     runs: list[object] = [
         *(inner(each, "status", "connector") for each in document(found["connectors"]).values()),
@@ -121,7 +121,7 @@ def _trouble(status: object) -> str:
     """Return in what way a connector or a task does not simply run; nothing if it does."""
     state = text(status, "state")
     if state == "RUNNING":
-        return "RUNNING, but waiting" if text(status, "reason") else ""
+        return "RUNNING with a remark" if text(status, "reason") else ""
     return "" if state in RESTING else state
 
 

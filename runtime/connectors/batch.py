@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
@@ -81,5 +81,7 @@ class _Count:
     def rows(self) -> int:
         try:
             return int(self._observation.get["rows"])
+        except Py4JNetworkError:
+            raise  # the JVM is gone, and nobody knows how many there were
         except Py4JError:
             return 0  # Spark saw that no row could ever pass, and left the point out

@@ -280,8 +280,13 @@ def undefined(key: str, kind: Kind = Kind.STRING) -> Definition:
     return Definition(key, kind, Importance.LOW, "There is no such key.")
 
 
+def is_deferred(text: str) -> bool:
+    """Tell whether a value, or a part of it, is known to the worker alone that runs it."""
+    return any(mark in text for mark in _DEFERRED)
+
+
 def _checked(definition: Definition, text: str | None) -> Checked:
-    if text is not None and any(mark in text for mark in _DEFERRED):
+    if text is not None and is_deferred(text):
         return Checked(definition, text)
     try:
         definition.parse(text)

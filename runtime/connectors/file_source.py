@@ -80,8 +80,11 @@ class FileSource(Source[Found]):
         self._pending_bytes = 0
         self._seen: dict[str, tuple[Found, float]] = {}
         """Unread files by path, and since when each is as it is, on the monotonic clock."""
-        self._warned: set[Found | tuple[str, Skip]] = set()
+        self._warned: set[str | tuple[str, Skip]] = set()
+        """Paths that changed, and paths that are skipped with the reason: each is logged once."""
         self._remark = ""
+        self._grown = 0
+        """How many bytes more than were read the remark tells of."""
         self._copies = Copies()
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> Plan[Found]:
@@ -173,7 +176,9 @@ class FileSource(Source[Found]):
             raise BadInput(f"{error.filename}: {error.strerror}") from error
         skipped = {path: why for path, why in skipped.items() if bucket_of(path) in folder.share}
         self._warn(changed, skipped)
-        self._remark = "; ".join((*_told_of_changed(changed), *_told_of_skipped(skipped)))
+        self._measure(changed)
+        told = (*_told_of_changed(changed, self._grown), *_told_of_skipped(skipped))
+        self._remark = "; ".join(told)
         return sorted(self._ripe(unread), key=lambda each: (each.modified_ms, each.path))
 
     def _ripe(self, unread: Sequence[Found]) -> Sequence[Found]:
@@ -193,11 +198,21 @@ class FileSource(Source[Found]):
         aged = now - self._folder.min_age_ms / 1000
         return [found for found, since in self._seen.values() if since <= aged]
 
+    def _measure(self, changed: Mapping[Found, Document]) -> None:
+        """Take up how much more there is now than was read.
+
+        Of a file that keeps growing that is told anew when it has doubled: each remark that
+        differs from the one before is written to the group's log.
+        """
+        grown = sum(max(0, each.size - int(was["size"] or 0)) for each, was in changed.items())
+        if not self._grown <= grown < 2 * self._grown:
+            self._grown = grown
+
     def _warn(self, changed: Mapping[Found, Document], skipped: Mapping[str, Skip]) -> None:
         """Write to the log, once each, what the remark tells as long as it is so."""
         for found, offset in changed.items():
-            if found not in self._warned:
-                self._warned.add(found)
+            if found.path not in self._warned:
+                self._warned.add(found.path)
                 self._context.warn(
                     f"{self._folder.root / found.path} changed after it was read "
                     f"({offset.get('size')} bytes then, {found.size} now): it is not read again; "
@@ -219,13 +234,12 @@ def _offset(found: Found) -> dict[str, int]:
     return {"size": found.size, "modified_ms": found.modified_ms}
 
 
-def _told_of_changed(changed: Mapping[Found, Document]) -> Iterator[str]:
+def _told_of_changed(changed: Mapping[Found, Document], grown: int) -> Iterator[str]:
     if changed:
-        grown = sum(max(0, each.size - int(was["size"] or 0)) for each, was in changed.items())
+        more = f": they have at least {grown} bytes more than then" if grown else ""
         yield (
             f"{len(changed)} of its files changed after they were read, and are not read again "
-            f"({_some([each.path for each in changed])}): they have {grown} bytes more than then; "
-            f"{_REMEDY}"
+            f"({_some([each.path for each in changed])}){more}; {_REMEDY}"
         )
 
 

@@ -21,6 +21,8 @@ from .spi import BadInput
 from .text_files import CsvStyle, decoded, header_of
 
 _LEAST_SAMPLE = 64 * 1024
+_LARGEST_SAMPLE = 64 << 20
+"""How much of a file is read for one record that does not end: a quote may have been left open."""
 _LONG_NUMBER = 16
 """From how many characters on a fraction may have more digits than a DOUBLE keeps."""
 
@@ -123,6 +125,10 @@ def _head(file: Path, limit: int, style: CsvStyle, fmt: str) -> bytes:
             return data
         whole = _whole_records(data, style, fmt)
         if 2 * len(whole) > len(data):  # else a record is as large as the sample: take more
+            return whole
+        if limit >= _LARGEST_SAMPLE and not whole:
+            raise BadInput(f"no record ends in its first {limit} bytes: is a quote left open?")
+        if limit >= _LARGEST_SAMPLE:
             return whole
         limit *= 4
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from ..spark.query_check import CheckFailed, Columns, QueryRefused
 from . import pipeline_keys as keys
 from .common_keys import TRANSFORMS
-from .config import ConfigInvalid
+from .config import ConfigInvalid, is_deferred
 from .inference import TwinColumns, refuse_twins
 from .listing import walk
 from .spi import BadInput, Findings, NotReady, Outside
@@ -28,7 +28,6 @@ MOST_FILES, MOST_BYTES = 100, 4 << 20
 Infer = Callable[[Mapping[str, str], Sequence[str]], str]
 """Returns the schema of some files, by their paths below the source's folder."""
 
-_DEFERRED = "${"
 _UNKNOWN_COLUMN = "[UNRESOLVED_COLUMN"
 
 
@@ -115,7 +114,7 @@ class _Check:
     def _columns(self) -> Columns | None:
         """Return the columns of the source, None if nobody can tell yet."""
         schema = self.config.get(keys.SOURCE_SCHEMA, "") or self.schema
-        if not schema or _DEFERRED in schema or self.outside.queries is None:
+        if not schema or is_deferred(schema) or self.outside.queries is None:
             return None
         try:
             columns = self.outside.queries.columns_of(schema)
@@ -127,7 +126,7 @@ class _Check:
 
     def _inferred(self) -> str:
         source = (value for key, value in self.config.items() if key.startswith("source."))
-        if keys.SOURCE_PATH in self.errors or any(_DEFERRED in value for value in source):
+        if keys.SOURCE_PATH in self.errors or any(is_deferred(value) for value in source):
             return ""
         config = {**self.config, keys.SOURCE_SAMPLE_BYTES: str(MOST_BYTES)}
         glob = self.config.get(keys.SOURCE_GLOB, "*")
@@ -148,7 +147,7 @@ class _Check:
     def _step(self, key: str, query: str, columns: Columns | None) -> Columns | None:
         """Ask about one query; return its columns, None if nobody can tell."""
         spark = self.outside.queries
-        if _DEFERRED in query or spark is None:
+        if is_deferred(query) or spark is None:
             return None
         if len(query) > LONGEST_QUERY:
             self.errors[key] = f"a query has at most {LONGEST_QUERY} letters"
@@ -195,7 +194,7 @@ class _Check:
     def _path(self, key: str) -> Path | None:
         """Return a folder that may be looked at, if it is one of those."""
         path = self.config.get(key, "")
-        if _DEFERRED in path:
+        if is_deferred(path):
             return None
         if flaw := self.outside.reach.flaw_in_path(path):
             self.errors[key] = flaw

@@ -1,6 +1,6 @@
 """The built-in connector: any folder of files, through SQL, into any other."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os.path import normpath
 from pathlib import Path, PurePath
 from typing import ClassVar
@@ -32,7 +32,7 @@ from .spi import (
     Transform,
 )
 from .text_files import CsvStyle
-from .transforms import Sql, select
+from .transforms import Sql, selected
 
 MOST_TRANSFORMS = 100
 """How many transforms a pipeline may have: each has keys of its own."""
@@ -151,12 +151,11 @@ class SparkPipeline(Connector):
         """Make the pipeline that a task config describes."""
         settings = _with_transforms(keys.TASK_KEYS, task_config).parse(task_config)
         _refuse_paths(task_config, context)
-        sql = context.reach.sql
         return Pipeline(
             FileSource(
                 _folder(settings, task_config), _read_format(settings, task_config), context
             ),
-            tuple(_transform(settings, alias, sql) for alias in settings.items(TRANSFORMS)),
+            tuple(_transform(settings, alias, context) for alias in settings.items(TRANSFORMS)),
             FileSink(
                 Place(
                     Path(settings.text(keys.SINK_PATH)),
@@ -312,10 +311,12 @@ _TIMES = {
 }
 
 
-def _transform(settings: Settings, alias: str, allowed: Collection[str]) -> Transform:
+def _transform(settings: Settings, alias: str, context: Context) -> Transform:
     if settings.text(keys.transform_key(alias, "type")) == "sql":
-        return Sql(settings.text(keys.transform_key(alias, "query")), allowed)
-    return select(settings.text(keys.transform_key(alias, "columns")), allowed)
+        query = settings.text(keys.transform_key(alias, "query"))
+    else:
+        query = selected(settings.text(keys.transform_key(alias, "columns")))
+    return Sql(query, context.reach.sql, holds_secret=context.hide(query) != query)
 
 
 def _refuse_paths(config: Mapping[str, str], context: Context) -> None:

@@ -91,7 +91,8 @@ class Context:
     `split` holds the task configs that are in force, wherever the connector ran when it made
     them: what still fits is best given back as it is, since each change restarts tasks. `reach`
     is what the node's operator lets connectors reach.
-    `cluster_id` is what the cluster is known by, for marks in what outlives it.
+    `cluster_id` is what the cluster is known by, for marks in what outlives it. `hide` takes the
+    values that references in configs led to out of a text.
     """
 
     resource: Resource
@@ -99,6 +100,7 @@ class Context:
     split: Sequence[Mapping[str, str]] = ()
     reach: Reach = NO_LIMITS
     cluster_id: str = ""
+    hide: Callable[[str], str] = str
 
 
 @dataclass(frozen=True, slots=True)

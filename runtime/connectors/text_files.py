@@ -174,8 +174,12 @@ def transcoded(file: Path, encoding: str, copies: Copies, within: str | None) ->
 
 
 def _write(path: Path, chunks: Iterator[bytes]) -> None:
-    with path.open("wb") as stream:
-        stream.writelines(chunks)
+    try:
+        with path.open("wb") as stream:
+            stream.writelines(chunks)
+    except OSError as error:
+        error.filename = str(path)  # errors of writing do not name their file
+        raise
 
 
 def _unified(chunks: Iterator[bytes], style: CsvStyle) -> Iterator[bytes]:

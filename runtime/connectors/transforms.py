@@ -1,9 +1,12 @@
 # pyright: basic, reportCallIssue=false, reportOptionalCall=false, reportArgumentType=false
 """The transforms that are built in: a query over the batch, or its select list alone."""
 
+import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
+
+from pyspark.errors import AnalysisException, ParseException
 
 from ..spark.query import QueryUse, builtin_functions, has_current, use_of
 from .config import ConfigInvalid
@@ -15,19 +18,35 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
+
+
 class Sql(Transform):
     """A query over the table `input`, which is the batch; it sees no other batch.
 
     What it may use beside that is looked at before it runs: `allowed` is the setting `sql.allow`.
+    No word of a query that holds a secret is told when it is refused: a quote in the secret may
+    have made words of its parts.
     """
 
-    def __init__(self, query: str, allowed: Collection[str] = ()) -> None:
+    def __init__(
+        self, query: str, allowed: Collection[str] = (), *, holds_secret: bool = False
+    ) -> None:
         self._query = query.strip().rstrip(";")
         self._allowed = allowed
+        self._holds_secret = holds_secret
         self._use: QueryUse | None = None
 
     def apply(self, frame: "DataFrame") -> "DataFrame":
         """Describe the rows that the query makes of the batch; raises `ConfigInvalid`."""
+        try:
+            return self._made_of(frame)
+        except (AnalysisException, ConfigInvalid) as error:
+            if not self._holds_secret:
+                raise
+            raise ConfigInvalid(_refusal(error)) from None
+
+    def _made_of(self, frame: "DataFrame") -> "DataFrame":
         self._use = self._use or self._checked(frame.sparkSession)
         # Views belong to the session, which all tasks share: each batch takes a name of its
         # own, and a common table expression gives it the name that the query knows.
@@ -57,11 +76,16 @@ class Sql(Transform):
         return use
 
 
-def select(columns: str, allowed: Collection[str] = ()) -> Transform:
-    """Return the transform that keeps a select list's columns: `carrier, dep_delay / 60 AS h`."""
-    return Sql(selected(columns), allowed)
-
-
 def selected(columns: str) -> str:
-    """Return the query that keeps a select list's columns."""
+    """Return the query that keeps a select list's columns: `carrier, dep_delay / 60 AS h`."""
     return f"SELECT {columns} FROM input"  # noqa: S608  # the user's own SQL, on his data
+
+
+def _refusal(error: AnalysisException | ConfigInvalid) -> str:
+    """Tell why a query is refused, without a word of it."""
+    told = "its words are not told, since it holds a secret"
+    if isinstance(error, ConfigInvalid):
+        return f"the query uses what the SQL of a transform may not; {told}"
+    place = _PLACE.search(str(error)) if isinstance(error, ParseException) else None
+    where = f" at line {place[1]}, position {place[2]}" if place else ""
+    return f"Spark refuses the query{where} ({error.getCondition()}); {told}"

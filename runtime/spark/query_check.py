@@ -28,6 +28,7 @@ from .query import (
     scala_object,
     use_of,
 )
+from .settings import SQL_AS_WRITTEN
 
 T = TypeVar("T")
 
@@ -156,7 +157,7 @@ class _Jvm:
         self.view: JVMView = self._gateway.jvm
         self._parser = self._class("org.apache.spark.sql.execution.SparkSqlParser")()
         self._conf = scala_object(self.view, "org.apache.spark.sql.internal.SQLConf").get()
-        for key, value in settings.items():
+        for key, value in {**SQL_AS_WRITTEN, **settings}.items():
             self._conf.setConfString(key, value)
         self._analyzer = self._class(f"{_CATALYST}.analysis.Analyzer")(self._catalog())
 

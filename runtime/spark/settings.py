@@ -33,8 +33,16 @@ REFUSED: Mapping[str, str] = {
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
-SQL_MEANINGS = ("spark.sql.ansi.", "spark.sql.caseSensitive", "spark.sql.legacy.")
+SQL_MEANINGS = (
+    "spark.sql.ansi.",
+    "spark.sql.caseSensitive",
+    "spark.sql.legacy.",
+    "spark.sql.variable.",
+)
 """What the names of settings begin with that change what a query means."""
+
+SQL_AS_WRITTEN: Mapping[str, str] = {"spark.sql.variable.substitute": "false"}
+"""Else `${env:X}`, `${system:x}` and `${spark.x}` in a query become what is set on the node."""
 
 LOG4J = """\
 status = error
@@ -98,6 +106,7 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str]) -> dict[str, str
         "spark.sql.execution.arrow.localRelationThreshold": "100KB",
         # Pickled rows unless asked otherwise: Arrow ones need pandas, and complain without.
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
+        **SQL_AS_WRITTEN,
         **conf,
         "spark.master": f"local[{cores}]",
         "spark.driver.host": "127.0.0.1",

@@ -42,10 +42,10 @@ class Runner:
 
     `grace_ms` is `task.shutdown.graceful.timeout.ms`: how long a stop may take before it becomes
     a cancellation. `hung_ms` is how long a cancelled resource may take before it is told as hung.
-    `reach` is what connectors may reach on this node.
+    `reach` is what connectors may reach on this node, `hide` takes secrets out of a text.
     """
 
-    def __init__(  # noqa: PLR0913  # three of them have defaults
+    def __init__(  # noqa: PLR0913  # four of them have defaults
         self,
         engine: Engine,
         ledger: Ledger,
@@ -55,6 +55,7 @@ class Runner:
         grace_ms: int = 5_000,
         hung_ms: int = 5_000,
         reach: Reach = NO_LIMITS,
+        hide: Callable[[str], str] = str,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
@@ -62,6 +63,7 @@ class Runner:
         self._report = report
         self._grace_s = grace_ms / 1000
         self._reach = reach
+        self._hide = hide
         self._hung_s = hung_ms / 1000
         self._slots: dict[Resource, _Slot] = {}
         self._memories: dict[Resource, tuple[Token, Memory]] = {}
@@ -134,7 +136,7 @@ class Runner:
 
     def _task(self, launch: Launch) -> Task:
         def pipeline(context: Context) -> Pipeline:
-            context = replace(context, reach=self._reach)
+            context = replace(context, reach=self._reach, hide=self._hide)
             return self._made(launch).pipeline(context, launch.config)
 
         memory = self._memory(launch)

@@ -242,7 +242,7 @@ class Task:
         with clock.phase("run"):
             staged = self._stage(Batch(pipeline, plan, commit_id))
         self._away = 0
-        self._tell(RunState.RUNNING)
+        self._tell(RunState.RUNNING, plan.remark)
         commit = Commit(commit_id, plan.advances, staged.manifest, staged.rows_in, plan.lag)
         with clock.phase("commit"):
             self._memory.unsettled = commit

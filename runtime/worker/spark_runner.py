@@ -50,6 +50,7 @@ def make_runner(
             tell,
             grace_ms=node.engine.grace_ms,
             reach=node.reach,
+            hide=redaction.hide,
         )
 
     vault = Vault(RunFolder(node.data_dir).key())

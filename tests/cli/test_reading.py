@@ -301,6 +301,13 @@ def test_a_cluster_is_degraded_while_a_task_failed_or_waits(
     assert told["health"]["status"] == health
 
 
+def test_a_task_that_runs_and_has_a_remark_is_not_told_to_wait(run: Run, cluster: Cluster) -> None:
+    remark = "skipped 1, since symbolic links are not followed"
+    with_tasks(cluster, {"id": 0, "worker_id": "", "state": "RUNNING", "reason": remark})
+    message = json.loads(run("status", "--url", cluster.url, "-o", "json").out)["health"]["message"]
+    assert message.endswith("; of its connectors, tasks and workers: 1 RUNNING with a remark")
+
+
 def test_a_reason_is_told_in_full_where_nobody_looks_through_a_terminal(
     run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,14 +142,26 @@ def test_a_task_says_what_it_may_miss_as_long_as_files_differ_from_what_was_read
         put(tmp_path, name, "xyz", at=2000)
     told = (
         "4 of its files changed after they were read, and are not read again (a, b, c and 1 more): "
-        "they have 8 bytes more than then; put what is missing there under another name, which is "
-        "read as a file of its own"
+        "they have at least 8 bytes more than then; put what is missing there under another name, "
+        "which is read as a file of its own"
     )
     another = source(tmp_path)  # another process, another worker
     assert another.plan(offsets, PLENTY).remark == told
     for name in "abcd":
         put(tmp_path, name, "x")
     assert another.plan(offsets, PLENTY).remark == ""
+
+
+def test_a_file_that_keeps_growing_is_told_of_a_few_times(tmp_path: Path) -> None:
+    put(tmp_path, "a", "x")
+    warnings: list[str] = []
+    files = source(tmp_path, warnings=warnings)
+    offsets = offsets_of(files.plan({}, PLENTY).advances)
+    remarks = set[str]()
+    for size in range(2, 1002):
+        put(tmp_path, "a", size * "x", at=size)
+        remarks.add(files.plan(offsets, PLENTY).remark)
+    assert (len(warnings), len(remarks)) == (1, 10)
 
 
 def offsets_of(advances: Iterable[Advance]) -> dict[str, Document]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
+from fairlead.runtime.connectors import inference
 from fairlead.runtime.connectors.inference import infer
 from fairlead.runtime.connectors.spi import BadInput
 from fairlead.runtime.connectors.text_files import CsvStyle
@@ -165,3 +166,19 @@ def test_a_byte_that_is_not_of_the_encoding_is_named_with_its_place(
     told = rf"^{file}: no {fmt} .*: byte 8 \(0xe4\) is not UTF-8: .* give `source.encoding`"
     with pytest.raises(BadInput, match=told):
         infer(fmt, [file], PLAIN, MUCH)
+
+
+@pytest.mark.parametrize("head", ["", "a,b\n1,x\n"])
+def test_a_file_whose_quote_is_left_open_is_not_read_as_a_whole(
+    head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inference, "_LARGEST_SAMPLE", 1 << 20)
+    file = tmp_path / "a.csv"
+    with file.open("w") as stream:
+        stream.write(head + '1,"')
+        stream.truncate(1 << 40)
+    if head:
+        assert infer("csv", [file], CsvStyle(), 1) == "`a` BIGINT, `b` STRING"
+        return
+    with pytest.raises(BadInput, match=r"a\.csv: .*no record ends in its first \d+ bytes"):
+        infer("csv", [file], CsvStyle(), 1)

@@ -177,6 +177,8 @@ def test_what_spark_would_refuse_is_an_error_under_the_key_to_change(
     assert "`carrier`" in told
     told = found(config | sql("SELECT java_method('a', 'b') FROM input"), outside).errors[query]
     assert told.startswith("the function java_method calls any method of Java")
+    told = found(config | sql("SELECT reflect('${', 'b') FROM input"), outside).errors[query]
+    assert told.startswith("the function reflect calls any method of Java")
     select = {"transforms": "t", "transforms.t.type": "select"}
     assert errors(**select, **{columns: "carrier, delay / 60 AS h"}) == {}
     assert "`dely`" in errors(**select, **{columns: "dely"})[columns]

@@ -4,14 +4,20 @@ The same queries are held against Spark's parser without Spark, as a new config 
 a task.
 """
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from connectors.conftest import Run
 from tasks.numbers import Reports
 
-from fairlead.events.model import RunState
+from fairlead.events.model import Resource, RunState
+from fairlead.runtime.connectors.config import ConfigInvalid
+from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.connectors.spi import Context
 from fairlead.runtime.connectors.sql_rules import flaws, suspects, told_function
+from fairlead.runtime.spark.embedded import Embedded
 from fairlead.runtime.spark.query_check import Columns, QueryCheck, QueryRefused
 
 pytestmark = pytest.mark.spark
@@ -167,6 +173,12 @@ def test_what_spark_says_names_the_place_in_the_query_as_it_was_written(spark: Q
     assert "Did you mean one of the following?" in told
 
 
+def test_a_query_is_not_given_what_is_set_on_the_node(spark: QueryCheck) -> None:
+    names = ["${system:java.home}", "${spark.sql.ansi.enabled}", "${java.home}"]
+    query = f"SELECT {', '.join(f'1 AS `{name}`' for name in names)} FROM input"
+    assert list(spark.analyse(query, COLUMNS).columns.types) == names
+
+
 def test_settings_that_change_what_a_query_means_count_here_too() -> None:
     lax = QueryCheck({"spark.sql.ansi.enabled": "false"})
     try:
@@ -202,3 +214,47 @@ def test_a_task_refuses_such_a_query_for_good_before_it_runs(
         told = last_words(run(config))
         assert why in told
         assert "restarts in" not in told
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT '{}' FROM input", "Spark refuses the query at line 1, position 11 (PARSE_"),
+        ("SELECT {} FROM input", "Spark refuses the query (UNRESOLVED_COLUMN"),
+        ("SELECT * FROM {}", "the query uses what the SQL of a transform may not"),
+    ],
+)
+def test_no_word_of_a_secret_in_a_query_is_told_when_it_is_refused(
+    query: str, why: str, folders: dict[str, str], spark_engine: Embedded
+) -> None:
+    secret = "k' v r" if "'" in query else "kings castle"
+    config = folders | {
+        "source.format": "csv",
+        "sink.format": "json",
+        "task.source.schema": "a INT",
+        "transforms": "t",
+        "transforms.t.type": "sql",
+        "transforms.t.query": query.format(secret),
+    }
+    context = Context(Resource("c", 0), print, hide=lambda text: text.replace(secret, "${env:S}"))
+    (transform,) = SparkPipeline().pipeline(context, config).transforms
+    with pytest.raises(ConfigInvalid) as refused:
+        spark_engine.run("t", lambda spark: transform.apply(spark.sql("SELECT 1 AS a")))
+    told = str(refused.value)
+    assert told.startswith(why)
+    assert told.endswith("; its words are not told, since it holds a secret")
+
+
+def test_a_task_reads_a_query_as_it_is_written(folders: dict[str, str], run: Run) -> None:
+    with open(f"{folders['source.path']}/1.csv", "w") as data:  # noqa: PTH123
+        data.write("a\n1\n")
+    config = folders | {
+        "source.format": "csv",
+        "sink.format": "json",
+        "transforms": "t",
+        "transforms.t.type": "sql",
+        "transforms.t.query": "SELECT '${system:java.home} ${spark.app.name}' AS b FROM input",
+    }
+    run(config)
+    (made,) = Path(folders["sink.path"]).glob("*.json")
+    assert json.loads(made.read_text()) == {"b": "${system:java.home} ${spark.app.name}"}

@@ -135,3 +135,9 @@ def test_a_connectors_name_never_leads_out_of_the_sink_nor_out_of_sight(
     found = [Path(file) for file in seen(tmp_path)]
     assert {file.parent for file in found} == {Path("a/b/c/m=0"), Path("a/b/c/m=1")}
     assert [file.name[:5] for file in found] == ["part-"] * FILES
+
+
+def test_a_file_that_cannot_be_flushed_is_told_by_its_path() -> None:
+    # It can be opened, but not be flushed.
+    with pytest.raises(OSError, match="'/dev/null'"):
+        staging.sync(Path("/dev/null"))

@@ -115,3 +115,13 @@ def test_a_link_that_took_the_place_of_a_file_is_not_opened(tmp_path: Path) -> N
     (tmp_path / "a.csv").symlink_to(tmp_path / "secret")
     with pytest.raises(BadInput, match=rf"^{tmp_path}/a.csv: "):
         survey(tmp_path / "a.csv", PLAIN, Copies(), None)
+
+
+def test_a_copy_that_finds_no_space_is_told_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes("ä\n".encode("latin-1"))
+    monkeypatch.setattr(Copies, "new", lambda *_: Path("/dev/full"))
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        survey(file, CsvStyle(header=False, encoding="latin-1"), Copies(), None)

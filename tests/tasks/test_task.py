@@ -2,11 +2,14 @@
 
 import threading
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tasks.book import Book
 from tasks.numbers import (
+    CountingSource,
     Gate,
     Hooks,
     LocalEngine,
@@ -17,8 +20,8 @@ from tasks.numbers import (
     written,
 )
 
-from fairlead.events.model import Resource, RunState, Token
-from fairlead.runtime.connectors.spi import NotReady
+from fairlead.events.model import Document, Resource, RunState, Token
+from fairlead.runtime.connectors.spi import Limit, NotReady, Plan
 from fairlead.runtime.spark.engine import EngineState
 from fairlead.runtime.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.tasks.runner import Runner
@@ -227,7 +230,7 @@ def test_a_failed_task_restarts_and_says_why(
     run_to_end(task(root, OLD, engine, book, reports), reports, 3)
     states = [each.state for each in reports.statuses]
     assert states == [RunState.RUNNING, RunState.FAILED, RunState.RESTARTING, RunState.RUNNING]
-    assert reports.statuses[1].trace == "[Errno 28] No space left on device"
+    assert reports.statuses[1].trace.endswith("OSError: [Errno 28] No space left on device")
     assert (written(root), staged(root)) == (ALL, [])
 
 
@@ -300,6 +303,23 @@ def test_a_task_that_finds_no_work_at_first_is_told_to_have_begun_when_it_looked
     first = reports.batches[0]
     assert first.first
     assert first.began_ms <= looked_ms[0] < looked_ms[1]
+
+
+def test_a_remark_that_stays_is_not_told_anew_with_each_batch(
+    root: Path, engine: LocalEngine, book: Book, reports: Reports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = CountingSource.plan
+
+    def remarked(
+        self: CountingSource, offsets: Mapping[str, Document], limit: Limit
+    ) -> Plan[range]:
+        return replace(plan(self, offsets, limit), remark="1 link is skipped")
+
+    monkeypatch.setattr(CountingSource, "plan", remarked)
+    run_to_end(task(root, OLD, engine, book, reports), reports, 3)
+    told = [each.reason for each in reports.statuses if each.state is RunState.RUNNING]
+    # The second time is for the first batch: its status has taken the place of the remark.
+    assert told == ["", "1 link is skipped", "1 link is skipped"]
 
 
 def test_a_task_waits_for_the_offsets_without_failing(

@@ -1,0 +1,43 @@
+"""A batch counts its rows as they pass; what is not known is not taken for nothing."""
+
+from unittest.mock import MagicMock
+
+import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
+
+from fairlead.events.model import CommitId, Manifest, Token
+from fairlead.runtime.connectors import batch
+from fairlead.runtime.connectors.batch import Batch
+from fairlead.runtime.connectors.spi import Limit, Pace, Pipeline, Plan
+
+COMMIT = CommitId("c", 0, Token(1, 0), 0)
+
+
+def run(error: Exception, monkeypatch: pytest.MonkeyPatch) -> tuple[Manifest, MagicMock]:
+    """Run a batch whose sink asks Spark how many rows there were; tell the sink as well."""
+
+    def get(_: object) -> object:
+        raise error
+
+    monkeypatch.setattr(batch, "sf", MagicMock())
+    monkeypatch.setattr(batch, "Observation", type("Lost", (), {"get": property(get)}))
+    source, sink = MagicMock(), MagicMock(counts_rows=False)
+    source.blame.return_value = None
+    sink.stage.return_value = Manifest("/sink", "staging", -1, 9, 1)
+    made = Batch(Pipeline(source, (), sink, Pace(Limit(1, 1), 1)), Plan((1,), (), 1, 1), COMMIT)
+    return made.run(MagicMock()).manifest, sink
+
+
+def test_a_batch_whose_jvm_dies_before_it_told_its_rows_is_not_taken_for_an_empty_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(Py4JNetworkError):
+        run(Py4JNetworkError("the connection was closed"), monkeypatch)
+
+
+def test_a_batch_of_which_spark_saw_that_it_is_empty_leaves_no_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    manifest, sink = run(Py4JError("there is no such metric"), monkeypatch)
+    assert (manifest.rows, manifest.files) == (0, 0)
+    sink.discard.assert_called_once_with(COMMIT)
