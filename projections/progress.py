@@ -1,14 +1,14 @@
 """How far the work has come, as the offset log tells: rows, batches, bytes and lag of each task."""
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ..events.codec import TYPES, decode
 from ..events.keys import pack_key
 from ..events.log.store import LogFile
-from ..events.model import Lag
+from ..events.model import Commit, Lag
 from ..events.records import Committed, Record, TaskProgress
 
 NO_LAG: Final = Lag(0, 0)
@@ -57,17 +57,22 @@ def connector_progress(log: LogFile, connector: str, tasks: Container[int]) -> P
 
 def task_progress(log: LogFile, connector: str) -> Mapping[int, Progress]:
     """Return the progress of each task that ever committed; raises `LogError`, `CodecError`."""
-    waiting = Counter(
-        record.commit.commit_id.task
-        for record in _scan(log, Committed, connector)
-        if isinstance(record, Committed)
-    )
+    waiting = Counter(each.commit_id.task for each in unpublished(log, connector))
     told = {
         record.last.task: _of_task(record, waiting.pop(record.last.task, 0))
         for record in _scan(log, TaskProgress, connector)
         if isinstance(record, TaskProgress)
     }
     return told | {task: Progress(unpublished=count) for task, count in waiting.items()}
+
+
+def unpublished(log: LogFile, connector: str) -> Sequence[Commit]:
+    """Return the batches that count and are not yet known to be in place, by task, oldest first.
+
+    Raises `LogError`, `CodecError`.
+    """
+    found = _scan(log, Committed, connector)
+    return [record.commit for record in found if isinstance(record, Committed)]
 
 
 def _of_task(record: TaskProgress, unpublished: int) -> Progress:

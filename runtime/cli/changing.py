@@ -68,8 +68,8 @@ def delete(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.", show_default=False)],
 ) -> None:
     """Delete a connector: its tasks stop, its offsets stay."""
-    client_of(place).delete("connectors", name)
-    say(f"{what.value} {name} deleted")
+    told = client_of(place).delete("connectors", name)
+    say(text(told, "message") or f"{what.value} {name} deleted")
 
 
 def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:

@@ -193,11 +193,14 @@ class _Batch:
 
 def describe(commits: Sequence[Commit]) -> str:
     """Name batches that wait to be published, with their files."""
-    told = [
-        f"{_batch_told(each.commit_id, each.manifest)}: {_named(each.manifest.parts)}"
-        for each in commits[:_MOST_NAMED]
-    ]
+    told = [_with_files(each.commit_id, each.manifest) for each in commits[:_MOST_NAMED]]
     return _listed(told, len(commits), "; ")
+
+
+def _with_files(commit_id: CommitId, manifest: Manifest) -> str:
+    """Name a batch with its files; manifests of older releases do not name them."""
+    files = f": {_named(manifest.parts)}" if manifest.parts else ""
+    return f"{_batch_told(commit_id, manifest)}{files}"
 
 
 def _batch_told(commit_id: CommitId, manifest: Manifest) -> str:

@@ -4,8 +4,10 @@ Nothing here is refused because of a rebalance. A config is examined before it i
 command that had to be repeated is answered for by what the log says of its first sending.
 """
 
+import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Final
 from urllib.parse import quote
 
 from fastapi import APIRouter
@@ -22,13 +24,15 @@ from ...events.records import ConnectorConfig
 from ...projections import views
 from .bodies import ConfigBody, NewConnector, RequiresJson
 from .configs import Prepared, check_name, named, prepare
-from .connectors import existing, info
+from .connectors import deletion_waits, existing, info
 from .errors import ApiError, not_found
 from .gateway import Outcome
 from .replies import actor, refuse, written
 from .service import Served, Service
 
 router = APIRouter(tags=["connectors"])
+PUBLISH_SECONDS: Final = 1.0
+"""How long a deletion waits for a batch that may be about to be published."""
 
 
 @router.post("/connectors", status_code=HTTPStatus.CREATED, dependencies=[RequiresJson])
@@ -42,7 +46,7 @@ async def create_connector(
     check_name(name)
     before = await run_in_threadpool(_known, service, name)
     if before is not None:
-        raise ApiError(HTTPStatus.CONFLICT, _taken(before))
+        raise ApiError(HTTPStatus.CONFLICT, await run_in_threadpool(_taken, service, before))
     config, warnings = await run_in_threadpool(_prepared, service, name, connector.config, before)
     outcome = await _put(service, request, name, config, create_only=True)
     mine = outcome.repeated and outcome.reply.error is Error.ALREADY_EXISTS
@@ -62,7 +66,7 @@ async def put_config(
     check_name(connector)
     before = await run_in_threadpool(_known, service, connector)
     if before is not None and before.deleting:
-        raise ApiError(HTTPStatus.CONFLICT, _taken(before))
+        raise ApiError(HTTPStatus.CONFLICT, await run_in_threadpool(_taken, service, before))
     sealed, warnings = await run_in_threadpool(_prepared, service, connector, config, before)
     outcome = await _put(service, request, connector, sealed, create_only=False)
     refuse(outcome.reply)
@@ -73,14 +77,24 @@ async def put_config(
 
 @router.delete("/connectors/{connector}", status_code=HTTPStatus.NO_CONTENT)
 async def delete_connector(service: Served, request: Request, connector: str) -> Response:
-    """Delete a connector; its last batches are brought to an end, its offsets stay."""
+    """Delete a connector; its last batches are brought to an end, its offsets stay.
+
+    The answer is 202 and says what it waits for if one of them cannot be published.
+    """
     before = await run_in_threadpool(_known, service, connector)
     if before is None or before.deleting:
-        raise not_found(_gone(connector, before))
+        raise not_found(await run_in_threadpool(_gone, service, connector, before))
     command = DeleteConnector(service.group_id, connector, actor(request))
     outcome = await service.commands.carry_out(command)
     if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):
         refuse(outcome.reply)
+    waits = await run_in_threadpool(_kept, service, connector)
+    if waits:
+        await asyncio.sleep(PUBLISH_SECONDS)
+        waits = await run_in_threadpool(_kept, service, connector)
+    if waits:
+        message = f"connector {connector} is being deleted{waits}"
+        return JSONResponse({"message": message}, HTTPStatus.ACCEPTED)
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
@@ -122,7 +136,7 @@ async def _told(
     def read() -> views.Document:
         with service.logs.reading(service.group_id) as logs:
             written(logs.group, reply)
-            existing(logs.group, name)
+            existing(logs, name)
             return info(service, logs.group, name, warnings)
 
     told = JSONResponse(await run_in_threadpool(read), status)
@@ -131,11 +145,21 @@ async def _told(
     return told
 
 
-def _taken(found: ConnectorConfig) -> str:
-    if found.deleting:
-        return f"connector {found.connector} is being deleted: create it once it is gone"
-    return f"Connector {found.connector} already exists"
+def _taken(service: Service, found: ConnectorConfig) -> str:
+    name = found.connector
+    if not found.deleting:
+        return f"Connector {name} already exists"
+    return f"connector {name} is being deleted: create it once it is gone{_kept(service, name)}"
 
 
-def _gone(name: str, found: ConnectorConfig | None) -> str:
-    return f"connector {name} is being deleted" if found else f"there is no connector {name}"
+def _gone(service: Service, name: str, found: ConnectorConfig | None) -> str:
+    if found is None:
+        return f"there is no connector {name}"
+    return f"connector {name} is being deleted{_kept(service, name)}"
+
+
+def _kept(service: Service, name: str) -> str:
+    """Return what keeps a connector from being gone, as the end of a sentence."""
+    with service.logs.reading(service.group_id) as logs:
+        waits = deletion_waits(logs, name)
+    return f"; {waits}" if waits else ""

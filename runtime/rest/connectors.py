@@ -11,8 +11,9 @@ from ...events.model import Resource
 from ...events.records import ConnectorConfig
 from ...projections import views
 from ..config.secrets import shown
+from ..connectors.publishing import describe
 from .configs import warnings_of
-from .errors import ApiError, not_found
+from .errors import not_found
 from .logs import GroupLogs
 from .service import Served, Service
 
@@ -34,7 +35,7 @@ def list_connectors(service: Served, expand: Annotated[list[str], Query()] = [])
 def get_connector(service: Served, connector: str) -> JSONResponse:
     """Tell a connector's config and tasks."""
     with service.logs.reading(service.group_id) as logs:
-        existing(logs.group, connector)
+        existing(logs, connector)
         return JSONResponse(info(service, logs.group, connector))
 
 
@@ -42,14 +43,14 @@ def get_connector(service: Served, connector: str) -> JSONResponse:
 def get_config(service: Served, connector: str) -> JSONResponse:
     """Tell a connector's config; secret values are not shown."""
     with service.logs.reading(service.group_id) as logs:
-        return JSONResponse(shown(existing(logs.group, connector).config))
+        return JSONResponse(shown(existing(logs, connector).config))
 
 
 @router.get("/connectors/{connector}/status")
 def get_status(service: Served, connector: str) -> JSONResponse:
     """Tell what a connector and its tasks do, and where."""
     with service.logs.reading(service.group_id) as logs:
-        existing(logs.group, connector)
+        existing(logs, connector)
         return JSONResponse(status(service, logs.group, connector))
 
 
@@ -57,7 +58,7 @@ def get_status(service: Served, connector: str) -> JSONResponse:
 def get_progress(service: Served, connector: str) -> JSONResponse:
     """Tell how far each task has come: rows, batches, last commit, and what is left to read."""
     with service.logs.reading(service.group_id) as logs:
-        existing(logs.group, connector)
+        existing(logs, connector)
         return JSONResponse(_progress(logs, connector))
 
 
@@ -65,7 +66,7 @@ def get_progress(service: Served, connector: str) -> JSONResponse:
 def list_tasks(service: Served, connector: str) -> JSONResponse:
     """List a connector's tasks with their configs; secret values are not shown."""
     with service.logs.reading(service.group_id) as logs:
-        existing(logs.group, connector)
+        existing(logs, connector)
         split = logs.group.task_configs.get(connector)
         tasks = [
             {"id": {"connector": connector, "task": number}, "config": shown(task.config)}
@@ -78,20 +79,33 @@ def list_tasks(service: Served, connector: str) -> JSONResponse:
 def get_task_status(service: Served, connector: str, task: int) -> JSONResponse:
     """Tell what one task does, and where."""
     with service.logs.reading(service.group_id) as logs:
-        existing(logs.group, connector)
+        existing(logs, connector)
         if task not in views.task_numbers(logs.group, connector):
             raise not_found(f"there is no task {Resource(connector, task)}")
         return JSONResponse(views.task_status(logs.group, connector, task, _held_up(service)))
 
 
-def existing(group: Group, name: str) -> ConnectorConfig:
+def existing(logs: GroupLogs, name: str) -> ConnectorConfig:
     """Return a connector; raises `ApiError` if there is none, or no longer."""
-    found = group.connectors.get(name)
+    found = logs.group.connectors.get(name)
     if found is None:
         raise not_found(f"there is no connector {name}")
     if found.deleting:
-        raise _being_deleted(name)
+        waits = deletion_waits(logs, name) or "its last batches are brought to an end"
+        raise not_found(f"connector {name} is being deleted: {waits}")
     return found
+
+
+def deletion_waits(logs: GroupLogs, name: str) -> str:
+    """Say which batches keep a connector from being deleted, and where they belong; or nothing."""
+    left = logs.unpublished(name)
+    if not left:
+        return ""
+    roots = ", ".join(sorted({each.manifest.root for each in left}))
+    return (
+        f"it waits until what counts already is published in {roots} ({describe(left)}); what "
+        "keeps that from being done is in logs/actors.log"
+    )
 
 
 def info(service: Service, group: Group, name: str, found: Iterable[str] = ()) -> views.Document:
@@ -151,7 +165,3 @@ def _expanded(service: Service, logs: GroupLogs, name: str, expand: list[str]) -
 
 def _progress(logs: GroupLogs, name: str) -> views.Document:
     return views.connector_progress(logs.group, name, logs.task_progress(name))
-
-
-def _being_deleted(name: str) -> ApiError:
-    return not_found(f"connector {name} is being deleted: its last batches are brought to an end")

@@ -6,7 +6,7 @@ of its own, and reads apart from the lock.
 """
 
 import logging
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -18,11 +18,12 @@ from ...events.log.errors import LogError, NoLogError
 from ...events.log.reader import LogReader
 from ...events.log.space import Room, room_at
 from ...events.logs import CONTROL, OFFSETS
+from ...events.model import Commit
 from ...projections.chronicle import Chronicle
 from ...projections.downtimes import Downtimes, Measured
 from ...projections.follow import Follower
 from ...projections.metrics import GroupFigures, LogFigures
-from ...projections.progress import Progress, connector_progress, task_progress
+from ...projections.progress import Progress, connector_progress, task_progress, unpublished
 from ...projections.rebalances import Rebalances
 from ...projections.views import connector_names, task_numbers
 
@@ -70,6 +71,11 @@ class GroupLogs:
         """Return how far each task has come; raises `LogError`, `CodecError`."""
         offsets = self._offset_log()
         return {} if offsets is None else task_progress(offsets, connector)
+
+    def unpublished(self, connector: str) -> Sequence[Commit]:
+        """Return what counts and is not yet in place; raises `LogError`, `CodecError`."""
+        offsets = self._offset_log()
+        return () if offsets is None else unpublished(offsets, connector)
 
     def figures(self) -> GroupFigures:
         """Return what is measured of the group; raises `LogError`, `CodecError`."""

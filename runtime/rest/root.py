@@ -15,6 +15,7 @@ from ...events.epochs import epoch_warning
 from ...events.log.errors import LogError
 from ...projections.metrics import Beats
 from ..node.slow import SlowProcess, read_slow
+from .connectors import deletion_waits
 from .errors import Unanswered
 from .service import Served, Service
 
@@ -51,7 +52,7 @@ async def get_health(service: Served) -> JSONResponse:
     if slow:
         return _slow(slow, HTTPStatus.OK)
     message = f"group {service.group_id} takes commands"
-    if warning := await run_in_threadpool(_warning, service):
+    for warning in await run_in_threadpool(_warnings, service):
         message = f"{message}; {warning}"
     return JSONResponse({"status": "healthy", "message": message})
 
@@ -78,11 +79,14 @@ def _no_room(service: Service) -> str:
     return f"group {service.group_id} takes no commands: {room.why}" if room.is_low else ""
 
 
-def _warning(service: Service) -> str:
-    """Return what is to be known of the group though it is well, or nothing."""
+def _warnings(service: Service) -> list[str]:
+    """Return what is to be known of the group though it is well."""
     with suppress(LogError, CodecError), service.logs.reading(service.group_id) as logs:
-        return epoch_warning(logs.group.group_epoch)
-    return ""
+        deleted = [name for name, each in logs.group.connectors.items() if each.deleting]
+        waits = ((name, deletion_waits(logs, name)) for name in deleted)
+        told = [f"connector {name} is being deleted: {why}" for name, why in waits if why]
+        return [each for each in (epoch_warning(logs.group.group_epoch), *told) if each]
+    return []
 
 
 def _slow(slow: Sequence[SlowProcess], status: HTTPStatus) -> JSONResponse:

@@ -164,6 +164,12 @@ def test_delete_deletes_by_name(run: Run, cluster: Cluster) -> None:
     assert cluster.asked == [Asked("DELETE", "/connectors/a%2Fb%20c", None)]
 
 
+def test_delete_says_what_it_waits_for(run: Run, cluster: Cluster) -> None:
+    told = "connector a is being deleted; it waits until what counts already is published in /sink"
+    cluster.answer("DELETE", "/connectors/a", {"message": told}, 202)
+    assert run("delete", "connector", "a", "--url", cluster.url) == (0, f"{told}\n", "")
+
+
 def test_delete_of_what_is_not_there_fails(run: Run, cluster: Cluster) -> None:
     assert run("delete", "connector", "x", "--url", cluster.url) == (
         1,

@@ -231,7 +231,7 @@ def test_no_word_of_a_secret_in_a_query_is_told_when_it_is_refused(
     config = folders | {
         "source.format": "csv",
         "sink.format": "json",
-        "task.source.schema": "a INT",
+        "task.schema": "a INT",
         "transforms": "t",
         "transforms.t.type": "sql",
         "transforms.t.query": query.format(secret),

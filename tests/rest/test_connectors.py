@@ -9,7 +9,7 @@ from rest.conftest import House
 from fairlead.events.log.space import Room
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata
-from fairlead.runtime.rest import logs
+from fairlead.runtime.rest import commands, logs
 
 LOCKED = {"connector.class": "Locked"}
 STORED = {**LOCKED, "name": "a"}
@@ -89,6 +89,28 @@ def test_a_connector_that_is_being_deleted_is_gone_for_readers_and_in_the_way_of
     message = f"{told}: create it once it is gone"
     assert [each.json() for each in refused] == [{"error_code": 409, "message": message}] * 2
     assert client.delete("/connectors/a").json() == {"error_code": 404, "message": told}
+
+
+def test_what_keeps_a_connector_from_being_deleted_is_told_wherever_one_asks(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "PUBLISH_SECONDS", 0)
+    client = house.client
+    create(client)
+    house.scribe.ask("seat", "w1")
+    house.scribe.ask("split", "a", {"n": "0"}, {"n": "1"})
+    house.scribe.ask("commit", Resource("a", 1), 0, 10, 9)
+    deleted = client.delete("/connectors/a")
+    waits = "it waits until what counts already is published in /sink (batch 0 of a-1 (token "
+    replies = [
+        deleted,
+        client.delete("/connectors/a"),
+        client.get("/connectors/a/status"),
+        client.post("/connectors", json={"name": "a", "config": LOCKED}),
+        client.get("/health"),
+    ]
+    assert [each.status_code for each in replies] == [202, 404, 404, 409, 200]
+    assert all(waits in each.json()["message"] for each in replies)
 
 
 def test_what_was_never_created_is_a_404(client: Client) -> None:
