@@ -219,7 +219,7 @@ def test_a_task_refuses_such_a_query_for_good_before_it_runs(
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        ("SELECT '{}' FROM input", "Spark refuses the query at line 1, position 11 (PARSE_"),
+        ("SELECT '{}' FROM input", "Spark refuses the query at line 1, position 13 (PARSE_"),
         ("SELECT {} FROM input", "Spark refuses the query (UNRESOLVED_COLUMN"),
         ("SELECT * FROM {}", "the query uses what the SQL of a transform may not"),
     ],
