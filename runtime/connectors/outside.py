@@ -73,6 +73,11 @@ class _Check:
         path = self._path(keys.SINK_PATH)
         if path is None:
             return
+        source = self.config.get(keys.SOURCE_PATH, "")
+        if not is_deferred(source) and _leads_into(path, Path(source)):
+            found = f"{path} leads into {source}"
+            self.errors[keys.SINK_PATH] = f"{found}: its output would be its input"
+            return
         there = next(each for each in (path, *path.parents) if os.path.lexists(each))
         try:
             descriptor, name = tempfile.mkstemp(prefix=".fairlead-", dir=there)
@@ -200,6 +205,11 @@ class _Check:
             self.errors[key] = flaw
             return None
         return Path(path)
+
+
+def _leads_into(inner: Path, outer: Path) -> bool:
+    """Tell whether a folder is another or lies in it, wherever links lead to."""
+    return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))
 
 
 def _listed(text: str) -> list[str]:

@@ -100,6 +100,17 @@ def test_a_sink_in_a_file_or_behind_a_link_to_nowhere_is_an_error(
         assert f"cannot be written to: {tmp_path}/{name}: " in found(config).errors["sink.path"]
 
 
+def test_a_sink_that_a_link_leads_into_its_source_is_an_error(
+    config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(config["source.path"])
+    config["sink.path"] = f"{tmp_path}/link/out"
+    told = (
+        f"{config['sink.path']} leads into {config['source.path']}: its output would be its input"
+    )
+    assert found(config).errors == {"sink.path": told}
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_sink_without_the_right_to_write_is_an_error(config: Config, tmp_path: Path) -> None:
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
