@@ -16,8 +16,10 @@ from pathlib import Path
 
 from ..events.epochs import epoch_warning
 from ..events.group import Group
+from ..events.log.claim import require_log
 from ..events.log.errors import LogError
 from ..events.log.frame import NewEntry
+from ..events.log.tables import LogKind
 from ..events.log.writer import GroupLog
 from ..events.logs import CONTROL, OFFSETS
 from ..events.restore import restore
@@ -47,6 +49,8 @@ class OpenGroup:
     group_id: str
     folder: Path
     settings: Settings
+    had_logs: bool = False
+    """Whether it was open before: an empty group must not take the place of logs that are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +149,8 @@ class GroupActor(Actor):
 
     def _open(self, order: OpenGroup, sender: Address) -> None:
         if self._coordinator is None:
-            self._control = GroupLog.open_writer(order.folder / "control", order.group_id, CONTROL)
-            self._offsets = GroupLog.open_writer(order.folder / "offsets", order.group_id, OFFSETS)
+            self._control = _open_log(order, CONTROL)
+            self._offsets = _open_log(order, OFFSETS)
             self._ledger = OffsetLedger(self._offsets)
             group = restore(order.group_id, *self._control.load())
             steady_ms = _now().steady_ms
@@ -228,6 +232,13 @@ def log_fence(reply: Reply) -> None:
     """Log that a member was told to stop everything: its tasks will start anew."""
     if isinstance(reply, HeartbeatReply) and reply.error is Error.FENCED_MEMBER_EPOCH:
         LOGGER.warning("%s is fenced: %s", reply.member_id, reply.message)
+
+
+def _open_log(order: OpenGroup, kind: LogKind) -> GroupLog:
+    path = order.folder / kind.name
+    if order.had_logs:
+        require_log(path)
+    return GroupLog.open_writer(path, order.group_id, kind)
 
 
 def _now() -> Now:

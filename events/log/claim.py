@@ -8,8 +8,10 @@ import lmdb
 from .backup import sync_path
 from .check import check_last_commit
 from .environment import mark_of
+from .errors import NoLogError
 from .frame import OFFSET, Commit
 from .mark import check_mark, read_mark
+from .structure import data_bytes
 from .tables import (
     EPOCH_KEY,
     FORMAT,
@@ -42,6 +44,15 @@ def make_directory(path: Path) -> None:
     make_directory(path.parent)
     path.mkdir(mode=0o700, exist_ok=True)
     sync_path(path.parent)
+
+
+def require_log(path: Path) -> None:
+    """Raise `NoLogError` unless there is a log at `path`, where one is known to have been."""
+    if data_bytes(path) == 0:
+        raise NoLogError(
+            f"the log {path} was there and is gone: no new one was made in its place, and nothing"
+            " was changed; put it back, from a backup if need be (is its disk mounted?)"
+        )
 
 
 def claim_log(path: Path, env: lmdb.Environment, log_id: str, kind: LogKind | None) -> Claim:

@@ -22,6 +22,8 @@ class Charge:
     process: NodeProcess | None = None
     """Which process it is, and what has to be known of it once it has ended."""
     state: str = "starting"
+    has_run: bool = False
+    """Whether any of its processes ever did what it is there for."""
     restarts: int = 0
     failures: int = 0
     started_at: float = 0.0
@@ -45,7 +47,7 @@ class Charge:
 
     def runs(self, pid: int | None) -> None:
         """Take note that it does what it is there for."""
-        self.pid, self.detail = pid, ""
+        self.pid, self.detail, self.has_run = pid, "", True
         if self.state == "starting":
             self.state = "running"
 

@@ -190,7 +190,7 @@ class Supervisor(Actor):
             self._know(charge, NodeProcess(charge.kind, charge.name, process_of(pid)))
         if charge.kind == "group" and self._node is not None:
             folder = self._node.group_folder(charge.name)
-            order = OpenGroup(charge.name, folder, self._node.settings)
+            order = OpenGroup(charge.name, folder, self._node.settings, charge.has_run)
             self.send(charge.address, order)
         elif charge.kind == "worker":
             self._brief(charge)

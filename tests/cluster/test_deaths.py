@@ -188,3 +188,21 @@ def test_a_worker_that_begins_while_the_group_is_away_joins_once_it_is_back(
     assert node.view().groups[0].state == "backing-off"
     node.settles("w1", "w2")
     assert node.shares() == [2, 2]
+
+
+def test_a_group_whose_logs_are_gone_comes_back_with_them_and_never_without(
+    start_node: Starts,
+) -> None:
+    node = start_node(backoff_ms=200, backoff_max_ms=200)
+    node.settles("w1", "w2")
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    groups = node.data_dir / "groups"
+    groups.rename(groups.with_name("aside"))
+    kill(node, "group connect")
+    eventually(lambda: "was there and is gone" in node.view().groups[0].detail, "it is told why")
+    assert not groups.exists()
+    groups.with_name("aside").rename(groups)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    node.put("letters", 2)
+    node.runs_tasks("letters", 2, "w1", "w2")

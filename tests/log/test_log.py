@@ -10,6 +10,7 @@ import pytest
 from log.conftest import Fork
 from log.samples import MEMBER, TASK, TIME_MS, fold, gone, member, packed, read_back
 
+from fairlead.events.log.claim import require_log
 from fairlead.events.log.errors import (
     AlreadyOpenError,
     ForkedError,
@@ -239,3 +240,12 @@ def test_several_threads_read_one_log_and_whoever_comes_after_its_end_is_told(
 def one_by_one(reader: LogReader) -> list[Entry]:
     """Return all entries of a log, each read in a turn of its own."""
     return [entry for start in range(reader.end()) for entry in reader.read(start, 1).entries]
+
+
+def test_a_log_that_was_there_and_is_gone_is_not_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "group" / "control"
+    with pytest.raises(NoLogError, match=f"the log {path} was there and is gone"):
+        require_log(path)
+    assert list(tmp_path.iterdir()) == []
+    GroupLog.open_writer(path, "flights").close()
+    require_log(path)
