@@ -79,10 +79,11 @@ class Shards:
         return Shards({owner: {**rows} for owner, rows in self.rows.items()}, {**self.wholes})
 
     def _take_head(self, record: Head) -> Head:
-        owner = _owner_of(record)
         if not record.shards:
-            self.wholes.pop(owner, None)
+            if self.wholes:
+                self.wholes.pop(_owner_of(record), None)
             return record
+        owner = _owner_of(record)
         form = FORMS[type(record)]
         if not form.size(record):
             record = form.join(record, self.rows.get(owner, {}))
