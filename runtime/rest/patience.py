@@ -19,6 +19,8 @@ BODY_SECONDS = 30.0
 """From the end of the headers to the end of the body."""
 MOST_CONNECTIONS = 512
 """Open at once; beyond it the one that has waited longest for a request makes room."""
+LINGER_SECONDS = 1.0
+"""From a refusal to the close: what still comes would have the refusal lost by a reset."""
 
 SECONDS: dict[object, float] = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}
 
@@ -28,6 +30,7 @@ class PatientProtocol(H11Protocol):
 
     _receives: type | None = None  # the state of the other side, as h11 names it
     _limit: asyncio.TimerHandle | None = None  # the time that runs, if any
+    _refused = False  # whether the request was given up, so that what comes is dropped
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
@@ -39,6 +42,8 @@ class PatientProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what has come, and wait for the rest of it."""
+        if self._refused:
+            return
         super().data_received(data)
         self._watch()
 
@@ -76,4 +81,8 @@ class PatientProtocol(H11Protocol):
             told = h11.Response(status_code=status, headers=head, reason=status.phrase.encode())
             events = (told, h11.Data(data=bytes(body)), h11.EndOfMessage())
             self.transport.write(b"".join(self.conn.send(each) or b"" for each in events))
-        self.transport.close()
+            self.transport.write_eof()
+            self._refused = True
+            self._limit = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+        else:
+            self.transport.close()
