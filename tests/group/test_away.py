@@ -50,10 +50,10 @@ def held(coordinator: Coordinator) -> dict[str, set[str]]:
     }
 
 
-def seats(count: int, node: str = NODE) -> Coordinator:
-    """A group of so many static workers of one node, with a task each, all of them away."""
+def seats(count: int, node: str = NODE, tasks: int = 3) -> Coordinator:
+    """A group of so many static workers of one node, all of them away."""
     coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
-    coordinator.configure("A A-0 A-1 A-2")
+    coordinator.configure(" ".join(["A", *(f"A-{task}" for task in range(tasks))]))
     names = [f"w{number}" for number in range(1, count + 1)]
     for name in names:
         request = replace(STATIC, instance_id=f"i-{name}", url=f"here/{name}", node=node)
@@ -223,6 +223,16 @@ def test_a_node_that_names_fewer_static_workers_gives_up_the_seats_of_the_others
     again = replace(STATIC, instance_id="i-w1", url="here/w1", node=NODE, incarnation="2")
     coordinator.join("new", again)
     assert held(coordinator) == {"new": {"A", "A-0", "A-1", "A-2"}}
+
+
+def test_who_returns_after_others_were_given_more_than_their_share_is_given_its_own() -> None:
+    coordinator = seats(4, tasks=8)
+    coordinator.command(ReleaseSeats("connect", NODE, frozenset({"i-w1", "i-w2"})))
+    for name in ("w1", "w2"):
+        again = replace(STATIC, instance_id=f"i-{name}", url=f"here/{name}", node=NODE)
+        coordinator.join(name, replace(again, incarnation="2"))
+        coordinator.settle()
+    assert sorted(map(len, held(coordinator).values())) == [4, 5]
 
 
 def test_a_node_that_names_no_static_workers_gives_up_all_its_seats() -> None:

@@ -22,7 +22,7 @@ from ..orders.standing import welcome
 from .admission import REMEDY, refuse
 from .depart import bury, leave
 from .reconcile import FencedError, Goal, reconcile
-from .seats import ended_by, has_lost_its_share, seat_of, take_seat
+from .seats import ended_by, is_left_short, seat_of, take_seat
 
 
 def heartbeat(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision:
@@ -195,10 +195,10 @@ def _needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
     """Tell whether a return calls for a new target: no other event would ever place some work.
 
     Nobody could take it while the member was away, or it was kept for seats that the return ends,
-    or the member's own share went to others.
+    or a target that came meanwhile left the member less than an even share.
     """
     is_left_over = bool(group.target.unplaceable or ended_by(group, request))
-    return is_left_over or has_lost_its_share(group, seat)
+    return is_left_over or is_left_short(group, seat)
 
 
 def stale(desk: Desk, request: Heartbeat) -> Reply:

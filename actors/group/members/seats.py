@@ -111,11 +111,16 @@ def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
     return Member(metadata, CurrentAssignment(member_id, 0, 0, MemberState.STABLE, {}, {}))
 
 
-def has_lost_its_share(group: Group, seat: Member) -> bool:
-    """Tell whether a target that came while the seat was away leaves it without any work."""
+def is_left_short(group: Group, seat: Member) -> bool:
+    """Tell whether a target that came while the seat was away left it less than an even share.
+
+    Who is away is given nothing new: such a target levels the others alone.
+    """
     had_target_of = seat.current.previous_epoch
-    has_nothing = bool(group.configured) and not group.share_of(seat.member_id)
-    return has_nothing and had_target_of < group.assignment_epoch == group.group_epoch
+    share = len(group.share_of(seat.member_id))
+    is_short = share < len(group.configured) / len(group.members) - 1 or not share
+    missed_it = had_target_of < group.assignment_epoch == group.group_epoch
+    return bool(group.configured) and is_short and missed_it
 
 
 def _succession(group: Group, away: Member) -> Succession:
