@@ -37,6 +37,10 @@ class News:
         self._statuses: dict[Resource, StatusUpdate] = {}
         self._latest_ms: dict[Resource, int] = {}
         """When each resource's status changed last, as the group was told."""
+        self._sent: set[Resource] = set()
+        """Of which resources the status in `_statuses` was sent at least once."""
+        self._overtaking: set[Resource] = set()
+        """Of which resources an earlier status was sent that the log did not show: it may come."""
         self._remarks: dict[Resource, StatusUpdate] = {}
         """What is to be said of a task once it is said that it runs batches."""
         self._splits: dict[str, Split] = {}
@@ -83,6 +87,7 @@ class News:
                 self._group_id, self.member_id, connector, split.token, split.configs
             )
         if self._statuses:
+            self._sent.update(self._statuses)
             yield ReportStatus(self._group_id, self.member_id, tuple(self._statuses.values()))
 
     def _take(self, update: StatusUpdate) -> None:
@@ -95,14 +100,27 @@ class News:
         at_ms = max(update.at_ms, self._latest_ms.get(update.resource, -1) + 1)
         update = replace(update, reason=reason, at_ms=at_ms)
         self._remarks.pop(update.resource, None)
+        before = self._statuses.get(update.resource, update)
+        if update.resource in self._sent and (before.state, before.reason) != (
+            update.state,
+            reason,
+        ):
+            self._overtaking.add(update.resource)
+        self._sent.discard(update.resource)
         self._statuses[update.resource] = update
         self._latest_ms[update.resource] = at_ms
         self._is_fresh = True
 
     def _drop_said(self, group: Group) -> None:
-        said = [each for each, update in self._statuses.items() if _is_said(group, update)]
+        said = [
+            each
+            for each, update in self._statuses.items()
+            if _is_said(group, update, is_overtaking=each in self._overtaking)
+        ]
         for resource in said:
             del self._statuses[resource]
+            self._sent.discard(resource)
+            self._overtaking.discard(resource)
             if remark := self._remarks.pop(resource, None):
                 self._take(remark)
         known = [name for name, split in self._splits.items() if self._is_known(group, name, split)]
@@ -117,10 +135,15 @@ class News:
         return logged is not None and [task.config for task in logged.tasks] == list(split.configs)
 
 
-def _is_said(group: Group, update: StatusUpdate) -> bool:
+def _is_said(group: Group, update: StatusUpdate, *, is_overtaking: bool) -> bool:
+    """Tell whether the log shows a status, or never will.
+
+    A log that shows the same from before tells nothing while another status is on its way.
+    """
     known = group.statuses.get(update.resource)
     if known is None:
         return update.resource.connector not in group.connectors
     if known.token != update.token:
         return known.token > update.token
-    return (known.state, known.reason) == (update.state, update.reason)
+    is_late = is_overtaking and known.time_ms < update.at_ms
+    return not is_late and (known.state, known.reason) == (update.state, update.reason)

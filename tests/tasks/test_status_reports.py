@@ -46,6 +46,30 @@ def test_what_is_said_later_has_a_later_time_whatever_the_clock_says() -> None:
     assert times == [100, 101, 102]
 
 
+def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_way() -> None:
+    news, a0, token = News("connect", "W1"), Resource("a", 0), Token(2, 1)
+    group = Group("connect")
+    evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
+
+    def logged(state: RunState, at_ms: int) -> None:
+        evolve(group, TaskStatus(a0, state, "w1", token, at_ms), 1)
+
+    def said(state: RunState, at_ms: int) -> list[RunState]:
+        news.changed(StatusChanged(a0, token, state), at_ms)
+        reports = [each for each in news.unsaid(group, at_ms) if isinstance(each, ReportStatus)]
+        return [update.state for each in reports for update in each.updates]
+
+    assert said(RunState.RUNNING, 10) == [RunState.RUNNING]
+    logged(RunState.RUNNING, 10)
+    assert said(RunState.RUNNING, 11) == [], "it is known"
+    assert said(RunState.UNASSIGNED, 20) == [RunState.UNASSIGNED]
+    assert said(RunState.RUNNING, 30) == [RunState.RUNNING]
+    logged(RunState.UNASSIGNED, 20)
+    assert list(news.unsaid(group, 2_000)), "and again, as long as the log tells another"
+    logged(RunState.RUNNING, 30)
+    assert not list(news.unsaid(group, 4_000))
+
+
 def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:
     news, a0, token = News("connect", "W1"), Resource("a", 0), Token(2, 1)
     group = Group("connect")
