@@ -20,6 +20,7 @@ from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Assignor, Resource
+from fairlead.runtime.node.run_folder import RunFolder
 from fairlead.runtime.node.spec import AssignorAt, EngineSpec, NodeSpec, StartWorker
 from fairlead.runtime.worker.actor import WorkerActor
 
@@ -61,6 +62,9 @@ def main(folder: Path) -> None:
     """Run until the worker has reported what it was granted, then hang."""
     timing = Timing(200, SESSION_MS, 10_000, 300)
     node = NodeSpec(folder, GROUP, "here", ("w",), Settings(), timing, EngineSpec("noop"))
+    run = RunFolder(folder)
+    run.path.mkdir()
+    run.key()
     for name in ("control", "offsets"):
         GroupLog.open_writer(node.group_folder(GROUP) / name, GROUP).close()
     system: Any = ActorSystem("simpleSystemBase", logDefs=False, transientUnique=True)

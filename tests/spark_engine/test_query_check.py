@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -26,8 +27,11 @@ time.sleep(60)
 
 
 def jvm() -> psutil.Process | None:
-    found = [each for each in psutil.Process().children() if "py4j.GatewayServer" in each.cmdline()]
-    return found[0] if found else None
+    for each in psutil.Process().children():
+        with suppress(psutil.ZombieProcess):  # of another test
+            if "py4j.GatewayServer" in each.cmdline():
+                return each
+    return None
 
 
 def test_it_ends_with_a_process_that_is_killed() -> None:
