@@ -74,6 +74,7 @@ def _step(group: Group, record: CurrentAssignment, offset: int) -> None:
     _count_stable(group, record, 1)
     if stepped.is_away and member_id not in group.away:
         group.away.add(member_id)
+        _list_url(group, metadata, 1)
         _list_runner(group, metadata, -1)
     elif not stepped.is_away:
         _come_back(group, metadata)
@@ -83,6 +84,7 @@ def _come_back(group: Group, metadata: MemberMetadata) -> None:
     """Take note that a member is there, if it was away."""
     if metadata.member_id in group.away:
         group.away.discard(metadata.member_id)
+        _list_url(group, metadata, -1)
         _list_runner(group, metadata, 1)
 
 
@@ -115,7 +117,10 @@ def _seat(group: Group, record: MemberMetadata) -> None:
         group.members[record.member_id] = replace(member, metadata=record)
     _index(group, record, 1)
     known = member.metadata if member else MemberMetadata(record.member_id)
-    if record.assignors != known.assignors and record.member_id not in group.away:
+    if record.member_id in group.away:
+        _list_url(group, known, -1)
+        _list_url(group, record, 1)
+    elif record.assignors != known.assignors:
         _list_runner(group, known, -1)
         _list_runner(group, record, 1)
     if record.joined_epoch > group.assignment_epoch:
@@ -137,6 +142,15 @@ def _index(group: Group, metadata: MemberMetadata, change: int) -> None:
             group.instances[metadata.instance_id] = metadata.member_id
         elif group.instances.get(metadata.instance_id) == metadata.member_id:
             del group.instances[metadata.instance_id]
+
+
+def _list_url(group: Group, metadata: MemberMetadata, change: int) -> None:
+    """Put who is away into the list of urls, or take it out of that."""
+    entry = (metadata.url, metadata.member_id)
+    if change > 0:
+        insort(group.away_urls, entry)
+    else:
+        del group.away_urls[bisect_left(group.away_urls, entry)]
 
 
 def _list_runner(group: Group, metadata: MemberMetadata, change: int) -> None:

@@ -103,6 +103,8 @@ class Group:
     """Which member sits in the seat of an instance id."""
     away: set[str] = field(default_factory=set[str])
     """Which members left for a while, and have not returned."""
+    away_urls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """The urls of those, sorted, each with its member id."""
     heirs: dict[Resource, str] = field(default_factory=dict[Resource, str])
     """Whom the target gives a resource to."""
     stable_at: dict[int, int] = field(default_factory=dict[int, int])

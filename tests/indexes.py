@@ -9,6 +9,8 @@ from fairlead.events.model import MemberState
 INDEXES = (
     "holders",
     "instances",
+    "away",
+    "away_urls",
     "heirs",
     "stable_at",
     "assignor_ranges",
@@ -37,6 +39,10 @@ def indexes_from_scratch(group: Group) -> dict[str, Any]:
             for resource in (*each.current.assigned, *each.current.pending)
         },
         "instances": {each.instance_id: each.member_id for each in spoken if each.instance_id},
+        "away": {each.member_id for each in members if each.is_away},
+        "away_urls": sorted(
+            (each.metadata.url, each.member_id) for each in members if each.is_away
+        ),
         "heirs": {
             resource: member_id for member_id, share in group.shares.items() for resource in share
         },

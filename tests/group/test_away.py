@@ -7,6 +7,7 @@ from coordinator import JOIN, Coordinator, resource, resources
 from group.static_seat import AWAY, DELAY_MS, STATIC, WORK, returning, static_group
 
 from fairlead.actors.errors import Error
+from fairlead.actors.group.decide import decide
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import (
@@ -19,6 +20,7 @@ from fairlead.actors.messages.orders import (
 )
 from fairlead.actors.messages.timers import ExpireSession, FinishDeletion, FreeSeat
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
+from fairlead.events.group import Member
 from fairlead.events.model import Cause, GroupState, MemberState, RunState, Scope, Why
 from fairlead.events.records import (
     CurrentAssignment,
@@ -62,6 +64,16 @@ def seats(count: int, node: str = NODE, tasks: int = 3) -> Coordinator:
     for name in names:
         coordinator.heartbeat(Heartbeat("connect", name, -2, "1", instance_id=f"i-{name}"))
     return coordinator
+
+
+class Looked(dict[str, Member]):
+    """Members, with a count of how often one was looked at."""
+
+    count = 0
+
+    def __getitem__(self, member_id: str) -> Member:
+        self.count += 1
+        return super().__getitem__(member_id)
 
 
 # What it had.
@@ -256,6 +268,17 @@ def test_a_node_gives_up_no_seat_in_which_somebody_sits() -> None:
 
 
 # What is told of it, and of old logs.
+
+
+def test_a_return_costs_no_more_where_more_seats_are_kept() -> None:
+    counts: list[int] = []
+    for kept in (5, 30):
+        coordinator = seats(kept)
+        looked = coordinator.group.members = Looked(coordinator.group.members)
+        back = replace(STATIC, instance_id="i-w1", url="here/w1", incarnation="2")
+        decide(coordinator.group, coordinator.desk, replace(back, member_id="w1"), 0)
+        counts.append(looked.count)
+    assert counts[1] == counts[0]
 
 
 def test_the_wait_for_a_seat_is_told(coordinator: Coordinator) -> None:

@@ -7,7 +7,9 @@ ends before that when a worker joins under its url, when operators ask for a reb
 for it no longer, and when its node comes up and names it no more.
 """
 
+from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from operator import itemgetter
 
 from ....events.group import NOT_STARTED, Group, Member
 from ....events.model import MemberState, Succession
@@ -32,9 +34,11 @@ def ended_by(group: Group, request: Heartbeat) -> list[Member]:
     taken = seat_of(group, request)
     if taken is not None and not taken.is_away:
         return []
-    return [
-        each for each in those_away(group) if each.metadata.url == request.url and each is not taken
-    ]
+    urls, url_of = group.away_urls, itemgetter(0)
+    begin = bisect_left(urls, request.url, key=url_of)
+    end = bisect_right(urls, request.url, key=url_of)
+    found = (group.members[member_id] for _, member_id in urls[begin:end])
+    return [each for each in found if each is not taken]
 
 
 def seat_of(group: Group, request: Heartbeat) -> Member | None:
