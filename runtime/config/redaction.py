@@ -3,6 +3,7 @@
 A text may quote a value in many spellings: as it is, escaped as in a literal of Python, Java or
 JSON, encoded for a URL or for HTML, as base64 or in hexadecimal digits, broken over lines, and
 if it has lines itself, one of them alone. Each becomes what stands for the value in its config.
+Of a value of more than a thousand letters only the usual spellings are looked for.
 """
 
 import logging
@@ -10,6 +11,7 @@ import re
 import string
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from html import escape
 from threading import Lock
 from typing import Final
@@ -20,6 +22,10 @@ SHORTEST_LINE: Final = 8
 """Letters of the shortest line that is hidden apart from the others of its value."""
 SHORTEST_ENCODED: Final = 8
 """Letters of the shortest value that is looked for as base64 and in hexadecimal digits."""
+LONGEST: Final = 32_768
+"""Letters of the longest value that can be hidden: what it takes grows with them, to 3 s."""
+_LONGEST_SPELLED: Final = 1_024
+"""Letters of the longest value that is looked for in each spelling, and broken over lines."""
 _BREAK: Final = r"(?:[ \t]*\\?\r?\n[ \t]*)?"
 _PLAIN: Final = frozenset(string.ascii_letters + string.digits)
 _NAMED: Final = {"\n": "n", "\r": "r", "\t": "t"}
@@ -70,11 +76,23 @@ class Redaction:
             handler.addFilter(self)
 
 
+@lru_cache(maxsize=128)  # each task config of a connector has the same ones
 def _pattern(secret: str) -> re.Pattern[str]:
     lines = [line.strip() for line in secret.splitlines()]
     pieces = [secret, *(line for line in lines if len(line) >= SHORTEST_LINE)]
-    spelled = [_BREAK.join(map(_spellings, piece)) for piece in dict.fromkeys(pieces)]
+    is_long = len(secret) > _LONGEST_SPELLED
+    spell, between = (_usual_spellings, "") if is_long else (_spellings, _BREAK)
+    spelled = [between.join(map(spell, piece)) for piece in dict.fromkeys(pieces)]
     return re.compile("|".join([*spelled, *_encoded(secret)]))
+
+
+def _usual_spellings(letter: str) -> str:
+    """Return a pattern for one letter as it is, in a literal, or in a URL."""
+    if letter in _PLAIN:
+        return letter
+    percent = "".join(f"%{octet:02x}" for octet in letter.encode(errors="surrogatepass"))
+    named = rf"\\+{_NAMED[letter]}|" if letter in _NAMED else ""
+    return rf"(?:{named}\\*{re.escape(letter)}|(?i:{percent}))"
 
 
 def _spellings(letter: str) -> str:

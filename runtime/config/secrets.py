@@ -19,7 +19,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from ..connectors.config import HIDDEN
-from .redaction import Redaction
+from .redaction import LONGEST, Redaction
 from .references import is_reference, resolve
 
 PREFIX: Final = "${sealed:"
@@ -127,7 +127,7 @@ class Vault:
     def open(self, connector: str, config: Mapping[str, str]) -> Opened:
         """Return a config as a worker runs it, and what must not be told of it.
 
-        Raises `CannotUnseal`, `ReferenceBroken`.
+        Raises `CannotUnseal`, also for a value that is too long to be hidden, `ReferenceBroken`.
         """
         unsealed = {key: self.unseal(connector, value) for key, value in config.items()}
         secrets: dict[str, str] = {}
@@ -136,6 +136,7 @@ class Vault:
         inside = {part for value in sealed for part in passwords_in(value)}
         secrets |= dict.fromkeys((*sealed, *inside, *map(unquote, inside)), HIDDEN)
         secrets.pop("", None)
+        _refuse_long(connector, secrets)
         return Opened(resolved, secrets)
 
     def conceal(
@@ -158,3 +159,13 @@ class Vault:
             return self.seal(connector, value) if is_secret else value
 
         return {key: concealed(key, value) for key, value in task_config.items()}
+
+
+def _refuse_long(connector: str, secrets: Mapping[str, str]) -> None:
+    """Raise `CannotUnseal` for a value that could not be kept out of texts in good time."""
+    for secret, shown in secrets.items():
+        if len(secret) > LONGEST:
+            raise CannotUnseal(
+                f"a secret of connector {connector} ({shown}) has {len(secret)} letters, and at"
+                f" most {LONGEST} are taken: give the path of a file instead"
+            )

@@ -13,6 +13,7 @@ from http import HTTPStatus
 from traceback import format_tb
 from typing import NamedTuple
 
+from ..config.redaction import LONGEST
 from ..config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
 from ..connectors.common_keys import CONNECTOR_CLASS, NAME
 from ..connectors.config import HIDDEN, Kind, Validation
@@ -82,7 +83,11 @@ def examine(
         or (key not in defined.keys() - misspelt and sounds_secret(key))
         or passwords_in(plain[key])
     )
-    flaws = dict(_flaws(plain))
+    flaws = dict(_flaws(plain)) | {
+        key: f"a secret has at most {LONGEST} letters"
+        for key in secret_keys
+        if len(plain[key]) > LONGEST
+    }
     if outside and not (validation.errors or flaws):
         findings = outside.find(plugin, plain)
         validation = replace(

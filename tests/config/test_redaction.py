@@ -3,6 +3,7 @@
 import html
 import json
 import logging
+import time
 from base64 import b64encode
 from io import StringIO
 from textwrap import wrap
@@ -102,3 +103,14 @@ def test_hiding_takes_no_longer_than_a_text_is_long() -> None:
     hide = redaction("a" * 60 + "!").hide
     assert hide("a " * 50_000).startswith("a a")
     assert hide("a" * 20_000 + "\n" * 20_000).startswith("aaa")
+
+
+def test_a_long_value_is_learnt_in_good_time_and_hidden_in_whole_and_in_lines() -> None:
+    key = "\n".join(f"{number:04}/" + 59 * "+" for number in range(500))
+    begun = time.process_time()
+    hide = redaction(key).hide
+    assert time.process_time() - begun < 15
+    for told in (key, repr(key), json.dumps(key), quote(key, safe=""), b64encode(key.encode())):
+        assert REFERENCE in hide(str(told))
+        assert "0250" not in hide(str(told))
+    assert hide(f"at {key.splitlines()[250]}") == f"at {REFERENCE}"

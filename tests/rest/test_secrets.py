@@ -55,6 +55,16 @@ def test_stars_without_a_secret_behind_them_are_refused(house: House) -> None:
     ]
 
 
+def test_a_secret_that_is_too_long_to_be_hidden_is_refused(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reply = house.client.put("/connectors/a/config", json={**CONFIG, "password": 40_000 * "x"})
+    assert "password: a secret has at most 32768 letters" in reply.json()["message"].split("\n")
+    monkeypatch.setenv("LONG", 40_000 * "x")
+    with pytest.raises(CannotUnseal, match=r"\(\$\{env:LONG\}\) has 40000 letters, and at most"):
+        VAULT.open("a", {"url": "host:${env:LONG}"})
+
+
 def test_nobody_may_hand_in_a_sealed_value(house: House) -> None:
     house.client.put("/connectors/a/config", json=CONFIG)
     stolen = house.clerk.sent[-1]
