@@ -8,6 +8,7 @@ types is what a task would hear from Spark, two seconds after its start, or 20 m
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
@@ -105,17 +106,21 @@ class QueryCheck:
             raise CheckFailed("others wait for an answer, too")
         late = threading.Timer(LONGEST_SECONDS, self.close)
         late.daemon = True
+        begun = time.monotonic()
         late.start()
         try:
-            if self._jvm is None:
-                self._jvm = _Jvm(self._settings)
-            return question(self._jvm)
+            if (jvm := self._jvm) is None:
+                jvm = self._jvm = _Jvm()  # it can be ended from now on
+                jvm.connect(self._settings)
+            return question(jvm)
         except (Py4JJavaError, PySparkException) as error:
             raise QueryRefused(_told(failure_text(error) or "")) from None
         except (Py4JError, OSError, ValueError, JavaNotFound) as error:
             self.close()
-            told = str(error).partition("\n")[0]
-            raise CheckFailed(told or type(error).__name__) from None
+            told = str(error).partition("\n")[0] or type(error).__name__
+            if time.monotonic() - begun >= LONGEST_SECONDS:
+                told = f"Java gave no answer within {LONGEST_SECONDS:g} s"
+            raise CheckFailed(told) from None
         finally:
             late.cancel()
             self._end_when_idle()
@@ -137,7 +142,8 @@ class QueryCheck:
 class _Jvm:
     """A JVM with Spark's parser and analyser in it; it ends with this process."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
+    def __init__(self) -> None:
+        self._gateway: JavaGateway | None = None
         self._process = subprocess.Popen(  # noqa: S603  # our own command line
             [
                 *(str(find_java().command), *_OPTIONS),
@@ -150,6 +156,9 @@ class _Jvm:
             stderr=subprocess.DEVNULL,
             text=True,
         )
+
+    def connect(self, settings: Mapping[str, str]) -> None:
+        """Wait until it is there, and make the parser and the analyser."""
         port, token = (self._said() for _ in range(2))
         self._gateway = JavaGateway(
             gateway_parameters=GatewayParameters(port=int(port), auth_token=token)
@@ -182,6 +191,8 @@ class _Jvm:
         """End it at once: there is nothing in it to lose."""
         self._process.kill()
         self._process.communicate()
+        if self._gateway is None:
+            return
         client = self._gateway._gateway_client  # noqa: SLF001  # py4j has no quiet way
         client.is_connected = False
         client.close()

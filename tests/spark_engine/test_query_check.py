@@ -5,12 +5,15 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
 
 from fairlead.runtime.spark import query_check
+from fairlead.runtime.spark.java import Java
 from fairlead.runtime.spark.query_check import CheckFailed, QueryCheck
 
 pytestmark = pytest.mark.spark
@@ -52,6 +55,20 @@ def test_it_ends_when_it_is_idle_and_is_started_again(monkeypatch: pytest.Monkey
     assert list(check.columns_of("b INT").types) == ["b"]
     check.close()
     assert jvm() is None
+
+
+def test_a_java_that_hangs_at_its_start_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\nexec sleep 30\n")
+    java.chmod(0o700)
+    monkeypatch.setattr(query_check, "find_java", lambda: Java(java, "17.0.1"))
+    monkeypatch.setattr(query_check, "LONGEST_SECONDS", 0.5)
+    begun = time.monotonic()
+    with pytest.raises(CheckFailed, match="Java gave no answer within"):
+        QueryCheck().columns_of("a INT")
+    assert time.monotonic() - begun < 15
 
 
 def test_a_question_that_takes_too_long_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
