@@ -3,8 +3,17 @@
 import tracemalloc
 from dataclasses import replace
 
-from fairlead.actors.group.timing.gate import STRANGERS, Gate, first_epoch
+import pytest
+
+from fairlead.actors.group.timing.gate import NOBODY, STRANGERS, Gate, first_epoch
 from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.events.group import NOT_STARTED, Member
+from fairlead.events.records import MemberMetadata
+
+
+def seats(*names: str) -> dict[str, Member]:
+    """Members of these ids, each of process A."""
+    return {name: Member(MemberMetadata(name, incarnation="A"), NOT_STARTED) for name in names}
 
 
 def request(incarnation: str, sequence: int, member: str = "m") -> Heartbeat:
@@ -39,14 +48,16 @@ def test_clients_without_an_incarnation_always_pass() -> None:
 MANY = 200_000
 
 
-def test_any_number_of_strangers_is_remembered_in_bounded_memory() -> None:
-    gate = Gate({"m"}, 7)
+@pytest.mark.parametrize("is_namesake", [False, True], ids=["own-id", "id-of-a-member"])
+def test_any_number_of_strangers_is_remembered_in_bounded_memory(*, is_namesake: bool) -> None:
+    gate = Gate(seats("m"), 7)
     mine = replace(request("A", 5), coordinator_epoch=7)
     assert gate.admits(mine)
     tracemalloc.start()
     try:
         for number in range(MANY):
-            assert gate.admits(replace(mine, member_id=f"stranger-{number}"))
+            member_id = "m" if is_namesake else f"stranger-{number}"
+            assert gate.admits(replace(mine, member_id=member_id, incarnation=f"{number}"))
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -55,7 +66,7 @@ def test_any_number_of_strangers_is_remembered_in_bounded_memory() -> None:
 
 
 def test_what_somebody_forgotten_sent_before_is_not_carried_out_again() -> None:
-    gate = Gate(frozenset[str](), 7)
+    gate = Gate(NOBODY, 7)
     join = Heartbeat("connect", "m", 0, "A", 5, owned=(), coordinator_epoch=7)
     assert (gate.is_stale(join), gate.admits(join), gate.admits(join)) == (False, True, False)
     for number in range(STRANGERS):
@@ -65,7 +76,7 @@ def test_what_somebody_forgotten_sent_before_is_not_carried_out_again() -> None:
 
 
 def test_members_are_not_troubled_when_strangers_are_forgotten() -> None:
-    gate = Gate({"m"}, 7)
+    gate = Gate(seats("m"), 7)
     beat = replace(request("A", 5), coordinator_epoch=7)
     assert gate.admits(beat)
     for number in range(STRANGERS):
@@ -75,8 +86,8 @@ def test_members_are_not_troubled_when_strangers_are_forgotten() -> None:
 
 
 def test_many_members_are_kept_without_a_new_number() -> None:
-    names = {f"m-{number}" for number in range(3 * STRANGERS)}
-    gate = Gate(names, 7)
+    names = [f"m-{number}" for number in range(3 * STRANGERS)]
+    gate = Gate(seats(*names), 7)
     for name in names:
         assert gate.admits(request("A", 1, name))
     assert gate.coordinator_epoch == 7
@@ -84,7 +95,7 @@ def test_many_members_are_kept_without_a_new_number() -> None:
 
 
 def test_two_processes_of_a_coordinator_never_have_the_same_number() -> None:
-    gate = Gate(frozenset[str](), first_epoch(1))
+    gate = Gate(NOBODY, first_epoch(1))
     for number in range(20 * STRANGERS):
         gate.admits(request("A", 1, f"stranger-{number}"))
     assert first_epoch(1) < gate.coordinator_epoch < first_epoch(2)

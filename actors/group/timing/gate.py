@@ -15,17 +15,21 @@ the member's record would not do, since a late join may come from a member that 
 whoever has left has no record. It costs a round trip for each member and coordinator process,
 none where the member is told the number together with the process's address.
 
-Who is no member is forgotten after a while, or strangers could fill the memory. Then the number
-rises by one: what somebody forgotten sent before that is refused like what was sent to an
-earlier process. Members keep the number that they have, until their next answer.
+Who is no member is forgotten after a while, or strangers could fill the memory; so is whoever
+speaks under the id of a member whose seat another process has. Then the number rises by one: what
+somebody forgotten sent before that is refused like what was sent to an earlier process. Members
+keep the number that they have, until their next answer.
 
 A client without an incarnation (Kafka's own protocols have none) may leave the number out. What
 it sends is then told from older copies by its member epoch alone, as it is in Kafka; its repeated
 join acknowledges no revocation (see `heartbeat`). If it does send the number, it counts.
 """
 
-from collections.abc import Container
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
+from ....events.group import Member
 from ...messages.heartbeat import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat
 from ..members.validate import LONGEST_TEXT
 
@@ -36,6 +40,8 @@ SALTS = 1 << 31
 
 STRANGERS = 1_000
 """So many who are no members are remembered at least before any of them are forgotten."""
+
+NOBODY: Final[Mapping[str, Member]] = MappingProxyType({})
 
 
 def first_epoch(owner_epoch: int, salt: int = 0) -> int:
@@ -51,9 +57,11 @@ class Gate:
     """The newest request of each process that spoke for a member, or asked to become one."""
 
     def __init__(
-        self, members: Container[str] = (), coordinator_epoch: int = NO_COORDINATOR_EPOCH
+        self,
+        members: Mapping[str, Member] = NOBODY,
+        coordinator_epoch: int = NO_COORDINATOR_EPOCH,
     ) -> None:
-        """Begin with nothing remembered; `members` tells at any time who has a seat."""
+        """Begin with nothing remembered; `members` tells at any time who has a seat, by its id."""
         self.coordinator_epoch = coordinator_epoch
         self._first_epoch = coordinator_epoch
         self._members = members
@@ -116,7 +124,11 @@ class Gate:
         if len(self._newest) < self._limit:
             return
         known, members = len(self._newest), self._members
-        self._newest = {who: number for who, number in self._newest.items() if who[0] in members}
+        self._newest = {
+            (member_id, incarnation): number
+            for (member_id, incarnation), number in self._newest.items()
+            if member_id in members and members[member_id].metadata.incarnation == incarnation
+        }
         self._joined = {each for each in self._joined if each in members}
         self._acknowledged = {each for each in self._acknowledged if each in members}
         self._limit = 2 * len(self._newest) + STRANGERS
