@@ -69,25 +69,14 @@ def examine(
     `ApiError` if the plugin itself fails, or a secret that is to be kept is lost.
     """
     if len(config) > MOST_KEYS:
-        found = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
-        raise ApiError(HTTPStatus.BAD_REQUEST, found)
+        told = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
+        raise ApiError(HTTPStatus.BAD_REQUEST, told)
     plain = _opened(vault, config, stored)
-    validation = with_placement(_validate(plugin, plain), plain)
-    misspelt = validation.misspelt.keys()
-    validation = validation.strict(plain)
+    found = with_placement(_validate(plugin, plain), plain)
+    validation = found.strict(plain)
     defined = {each.definition.name: each.definition.kind for each in validation.checked}
-    secret_keys = frozenset(
-        key
-        for key in plain
-        if defined.get(key) is Kind.PASSWORD
-        or (key not in defined.keys() - misspelt and sounds_secret(key))
-        or passwords_in(plain[key])
-    )
-    flaws = dict(_flaws(plain)) | {
-        key: f"a secret has at most {LONGEST} letters"
-        for key in secret_keys
-        if len(plain[key]) > LONGEST
-    }
+    secret_keys = _secret_keys(plain, defined, found.misspelt.keys())
+    flaws = dict(_flaws(plain, secret_keys))
     if outside and not (validation.errors or flaws):
         findings = outside.find(plugin, plain)
         validation = replace(
@@ -174,8 +163,23 @@ def _opened(vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]) 
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
 
 
-def _flaws(plain: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _secret_keys(
+    plain: Mapping[str, str], defined: Mapping[str, Kind], misspelt: Collection[str]
+) -> frozenset[str]:
+    """Return the keys whose values are sealed: by definition, by name, or for what they hold."""
+    return frozenset(
+        key
+        for key, value in plain.items()
+        if defined.get(key) is Kind.PASSWORD
+        or ((key not in defined or key in misspelt) and sounds_secret(key))
+        or passwords_in(value)
+    )
+
+
+def _flaws(plain: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[tuple[str, str]]:
     for key, value in plain.items():
+        if len(value) > LONGEST and key in secret_keys:
+            yield key, f"a secret has at most {LONGEST} letters"
         if PREFIX in value:
             yield key, f"{PREFIX}...}} is how the cluster stores a secret: give the secret itself"
         elif value == HIDDEN:
