@@ -24,11 +24,17 @@ PAGES_PER_APPEND: Final = 16
 
 
 def free_bytes(path: Path) -> int:
-    """Return how many bytes a process without privileges may still write at `path`."""
+    """Return how many bytes a process without privileges may still write at `path`.
+
+    An open log goes on where it, or a folder above it, was moved, as a rule on the same disk: what
+    counts then is the nearest folder that is there.
+    """
     try:
         disk = os.statvfs(path)
-    except FileNotFoundError:  # an open log goes on in a folder that was moved, on the same disk
-        disk = os.statvfs(path.parent)
+    except FileNotFoundError:
+        if path == path.parent:
+            raise
+        return free_bytes(path.parent)
     return disk.f_bavail * disk.f_frsize
 
 

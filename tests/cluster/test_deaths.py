@@ -198,11 +198,15 @@ def test_a_group_whose_logs_are_gone_comes_back_with_them_and_never_without(
     node.put("numbers", 2)
     node.runs_tasks("numbers", 2, "w1", "w2")
     groups = node.data_dir / "groups"
+    pid = node.pid("group connect")
     groups.rename(groups.with_name("aside"))
+    node.put("letters", 2)  # what is open goes on
+    node.runs_tasks("letters", 2, "w1", "w2")
+    assert node.pid("group connect") == pid
     kill(node, "group connect")
     eventually(lambda: "was there and is gone" in node.view().groups[0].detail, "it is told why")
     assert not groups.exists()
     groups.with_name("aside").rename(groups)
     node.runs_tasks("numbers", 2, "w1", "w2")
-    node.put("letters", 2)
-    node.runs_tasks("letters", 2, "w1", "w2")
+    node.put("words", 2)
+    node.runs_tasks("words", 2, "w1", "w2")

@@ -9,7 +9,7 @@ from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, ReportStatus, StatusUpdate
-from fairlead.events.log.space import RESERVE_BYTES, Room, require_room
+from fairlead.events.log.space import RESERVE_BYTES, Room, require_room, room_at
 from fairlead.events.model import Commit, CommitId, Manifest, Resource, RunState
 from fairlead.events.tokens import token_of
 
@@ -108,3 +108,7 @@ def test_what_was_decided_while_there_was_room_is_written() -> None:
     room = Room(DISK, RESERVE_BYTES // 4)
     assert not room.is_out
     require_room(room, entries=100, frames=100_000, into_reserve=True)
+
+
+def test_the_room_of_a_log_is_known_also_when_all_its_folders_were_moved(tmp_path: Path) -> None:
+    assert room_at(tmp_path / "groups" / "connect" / "control").free_bytes > 0
