@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
+from types import FrameType
 
 from ...actors.actor import Actor, Address
 from ...actors.assignors.built_in import BUILT_IN
@@ -98,7 +99,11 @@ class AssignorActor(Actor):
         order = self._order
         spec = AssignorSpec(order.names, order.conf, order.memory_bytes)
         self._sandbox = sandbox = Sandbox(spec, order.log_file)
-        signal.signal(signal.SIGABRT, lambda *_: sandbox.abort())
+
+        def abort(_number: int, _frame: FrameType | None) -> None:
+            sandbox.abort()
+
+        signal.signal(signal.SIGABRT, abort)
         self.wake_after(LOOK_SECONDS)
         try:
             return sandbox.open()

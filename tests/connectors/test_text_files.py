@@ -122,6 +122,10 @@ def test_a_copy_that_finds_no_space_is_told_by_its_path(
 ) -> None:
     file = tmp_path / "a.csv"
     file.write_bytes("ä\n".encode("latin-1"))
-    monkeypatch.setattr(Copies, "new", lambda *_: Path("/dev/full"))
+
+    def full(*_: object) -> Path:
+        return Path("/dev/full")
+
+    monkeypatch.setattr(Copies, "new", full)
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
         survey(file, CsvStyle(header=False, encoding="latin-1"), Copies(), None)

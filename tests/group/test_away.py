@@ -341,12 +341,10 @@ def test_seats_that_are_drained_and_let_again_while_all_are_away_take_work_when_
     None
 ):
     coordinator = seats(2)
-    for order in (
-        lambda each: Cordon("connect", each, drain=True),
-        lambda e: Uncordon("connect", e),
-    ):
-        for instance in ("i-w1", "i-w2"):
-            coordinator.command(order(instance))
+    for instance in ("i-w1", "i-w2"):
+        coordinator.command(Cordon("connect", instance, drain=True))
+    for instance in ("i-w1", "i-w2"):
+        coordinator.command(Uncordon("connect", instance))
     for name in ("w1", "w2"):
         back = replace(STATIC, instance_id=f"i-{name}", url=f"here/{name}", incarnation="2")
         coordinator.join(f"new-{name}", back)

@@ -2,9 +2,10 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -21,7 +22,7 @@ QUESTION = Introduce("m", Worker("w1", "localhost:8083/w1"), 7)
 
 
 @contextmanager
-def opened(site: Path, says: str) -> Iterator[Sandbox]:
+def opened(site: Path, says: str) -> Generator[Sandbox]:
     """A sandbox whose assignor says a text of what it finds."""
     says = f"import os; return Metadata(0, 0, ({says}).encode())"
     source = ASSIGNOR.replace("return plain_metadata(worker)", says)
@@ -63,11 +64,9 @@ def test_nothing_of_the_memory_of_who_started_it_is_in_its_own(site: Path) -> No
     (site / "looking.py").write_text(LOOKING)
     with opened(site, "__import__('looking').found()") as sandbox:
         assert told(sandbox) == "0"
-    monkey = dict[str, object]()
-    exec(LOOKING, monkey)  # the same look finds it here
-    found = monkey["found"]
-    assert callable(found)
-    assert int(found()) >= 1
+    here = dict[str, Any]()
+    exec(LOOKING, here)  # the same look finds it here
+    assert int(here["found"]()) >= 1
 
 
 LOOKING = (
