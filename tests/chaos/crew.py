@@ -232,11 +232,10 @@ class Crew:
         grant = group.members[holder].current.assigned.get(task)
         return status.token.grant_epoch == grant
 
-    def told_since(self, at_ms: int, task: Resource) -> bool:
-        """Whether a task has told anything of itself since a moment, or is not wanted any more."""
+    def has_told_more(self, task: Resource, before: TaskStatus | None) -> bool:
+        """Whether a task has another status than before, or is not wanted any more."""
         status = self.look().statuses.get(task)
-        is_wanted = task in self.group.configured
-        return not is_wanted or (status is not None and status.time_ms > at_ms)
+        return task not in self.group.configured or status != before
 
     def files_read(self, connector: str) -> set[str]:
         """The files of its source that a connector has committed, by name."""

@@ -139,10 +139,11 @@ class Storm:
     def kill_jvm(self) -> str:
         """A worker loses its JVM."""
         name = self._dice.choice(self.crew.workers())
-        jvm, at_ms = self.crew.jvm(name), time.time_ns() // 1_000_000
-        tasks = {each for each in self.crew.held(name) if each.is_task}
+        jvm, tasks = self.crew.jvm(name), [each for each in self.crew.held(name) if each.is_task]
+        statuses = self.crew.look().statuses
+        before = {each: statuses.get(each) for each in tasks}
         os.kill(jvm, signal.SIGKILL)
-        told = lambda: all(self.crew.told_since(at_ms, each) for each in tasks)  # noqa: E731
+        told = lambda: all(self.crew.has_told_more(*each) for each in before.items())  # noqa: E731
         self.crew.eventually(told, f"the tasks of {name} have noticed", LONGEST_S)
         return name
 

@@ -10,7 +10,7 @@ import pytest
 from chaos.crew import crew
 from chaos.lookout import Lookout
 from chaos.storm import CSV, JSON, Pipelines
-from chaos.torture import PATIENCE_S, Disk, Torture
+from chaos.torture import PATIENCE_S, Clock, Disk, Torture
 
 from fairlead.runtime.connectors.staging import STAGING
 from fairlead.runtime.demo.output import Format
@@ -23,9 +23,10 @@ FORMATS: dict[str, Format] = {CSV: "parquet", JSON: "csv"}
 
 def run(folder: Path, disk: Disk, pipelines: Pipelines, dice: random.Random, seconds: float) -> int:
     """Run two pipelines until time is up, and return how many events there were."""
-    with crew(folder / "node", patience_s=PATIENCE_S) as node:
+    clock = Clock(folder)
+    with crew(folder / "node", patience_s=PATIENCE_S, environ=clock.environ()) as node:
         lookout = Lookout(*map(disk.folder, FORMATS))
-        storm = Torture(node, pipelines, dice, disk)
+        storm = Torture(node, pipelines, dice, disk, clock)
         try:
             node.up(workers=2)
             for name, feed in pipelines.feeds.items():

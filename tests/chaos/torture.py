@@ -1,4 +1,4 @@
-"""What else may happen to a node: to any process of it, to the disk of its sinks, to all of it."""
+"""What else may happen to a node: to its processes, its clock, the disk of its sinks, all of it."""
 
 import os
 import random
@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -17,6 +18,8 @@ DISK_MIB = 512
 SELDOM = ("restart", "kill node", "freeze", "freeze any")
 """What takes long, and so comes a quarter as often as the rest."""
 PATIENCE_S = 240.0
+JUMPS_S = (-315_360_000, -3_600, -60, -2, 0, 2, 60, 3_600, 315_360_000)
+"""By how much the node's wall clock is ahead of the machine's."""
 
 
 class Disk:
@@ -48,15 +51,17 @@ class Disk:
         return list(self._sinks[name].iterdir())
 
     def fill(self) -> Path:
-        """Leave no room."""
+        """Leave no room, or what somebody else freed meanwhile."""
         ballast = self._point / "ballast"
-        with ballast.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(self._point).free)
+        with ballast.open("wb") as file, suppress(OSError):  # others may be faster
+            while free := shutil.disk_usage(self._point).free:
+                os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free)
         return ballast
 
-    def remount(self, mode: str) -> None:
+    def remount(self, mode: str) -> bool:
+        """Let the disk take nothing, or anything again; return whether it was idle enough."""
         size = f"remount,{mode},size={DISK_MIB}m"
-        subprocess.run(["mount", "-o", size, self._point], check=True)
+        return subprocess.run(["mount", "-o", size, self._point], check=False).returncode == 0
 
     def close(self) -> None:
         """Take every mount away."""
@@ -65,14 +70,36 @@ class Disk:
         subprocess.run(["umount", "-l", self._point], check=False)
 
 
+class Clock:
+    """The wall clock of a node's processes; that of their JVMs stays as it is."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "clock"
+        self.set(0)
+
+    def set(self, offset_s: int) -> None:
+        """Have the clock tell another time than the machine's, from one moment to the next."""
+        new = self._file.with_suffix(".new")
+        new.write_text(str(offset_s))
+        new.rename(self._file)
+
+    def environ(self) -> Mapping[str, str]:
+        """What a process is started with that goes by this clock."""
+        customized = str(Path(__file__).parent / "clock")
+        return {**os.environ, "PYTHONPATH": customized, "CHAOS_CLOCK": str(self._file)}
+
+
 class Torture(Storm):
-    """A storm whose disks go, fill up and come back, and that spares no process."""
+    """A storm whose clock jumps, whose disks go and come back, and that spares no process."""
 
     longest_s = PATIENCE_S
 
-    def __init__(self, crew: Crew, pipelines: Pipelines, dice: random.Random, disk: Disk) -> None:
+    def __init__(
+        self, crew: Crew, pipelines: Pipelines, dice: random.Random, disk: Disk, clock: Clock
+    ) -> None:
         super().__init__(crew, pipelines, dice)
         self._disk = disk
+        self._clock = clock
         self.events: Mapping[str, Callable[[], str]] = {
             **self.events,
             "unmount": self.unmount,
@@ -83,6 +110,7 @@ class Torture(Storm):
             "freeze any": self.freeze_any,
             "restart": self.restart,
             "kill node": self.kill_node,
+            "clock": self.set_clock,
         }
 
     def strike(self, name: str) -> None:
@@ -125,7 +153,8 @@ class Torture(Storm):
 
     def read_only(self) -> str:
         """The disk takes nothing for a while."""
-        self._disk.remount("ro")
+        while not self._disk.remount("ro"):
+            time.sleep(0.01)  # a file is just being written
         time.sleep(self._dice.uniform(0, 4))
         self._disk.remount("rw")
         return "the disk"
@@ -158,6 +187,14 @@ class Torture(Storm):
         time.sleep(self._dice.uniform(0, 2))
         self.crew.up(workers=2)
         return "the node"
+
+    def set_clock(self) -> str:
+        """The wall clock jumps, for what comes after; now and then the group begins anew by it."""
+        offset_s = self._dice.choice(JUMPS_S)
+        self._clock.set(offset_s)
+        if self._dice.random() < 0.5:
+            self.kill_group()
+        return f"{offset_s:+d} s"
 
     def _any(self) -> psutil.Process:
         below = psutil.Process(self.crew.up_pid).children(recursive=True)

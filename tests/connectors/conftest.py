@@ -1,3 +1,4 @@
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 """One Spark for all tests of connectors, and the way from a config to files."""
 
 import threading
@@ -5,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from py4j import java_gateway, protocol
 from tasks.book import Book
 from tasks.numbers import Reports
 
@@ -28,6 +30,12 @@ def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]
     assert engine.wait_warm(WARM_S), engine.detail
     yield engine
     engine.close(10)
+
+
+@pytest.fixture
+def plain_py4j(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Py4J as it is where no session is: PySpark's errors ask the JVM of the session about all."""
+    monkeypatch.setattr(java_gateway, "get_return_value", protocol.get_return_value)
 
 
 @pytest.fixture

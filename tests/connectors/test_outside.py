@@ -31,10 +31,15 @@ def config(tmp_path: Path) -> Config:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[QueryCheck]:
+def query_check() -> Iterator[QueryCheck]:
     check = QueryCheck()
     yield check
     check.close()
+
+
+@pytest.fixture
+def spark(query_check: QueryCheck, plain_py4j: None) -> QueryCheck:  # noqa: ARG001
+    return query_check
 
 
 def found(config: Mapping[str, str], outside: Outside = Outside()) -> Findings:  # noqa: B008

@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -158,7 +159,8 @@ def test_a_disk_that_becomes_read_only_is_waited_for(small_disk: Path) -> None:
     flow = Flow(claimed(root, CLUSTER, sink_format="parquet"), 30)
     with flow.running():
         flow.reports.wait_batches(1)
-        subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+        while subprocess.run(["mount", "-o", "remount,ro", small_disk], check=False).returncode:
+            time.sleep(0.01)  # a file is just being written
         flow.told(RunState.RESTARTING, "waiting for the sink", str(root), "read-only")
         subprocess.run(["mount", "-o", "remount,rw,size=1m", small_disk], check=True)
         flow.finished()

@@ -110,10 +110,15 @@ ALLOWED = (
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[QueryCheck]:
+def query_check() -> Iterator[QueryCheck]:
     check = QueryCheck()
     yield check
     check.close()
+
+
+@pytest.fixture
+def spark(query_check: QueryCheck, plain_py4j: None) -> QueryCheck:  # noqa: ARG001
+    return query_check
 
 
 def complaint(spark: QueryCheck, query: str, allowed: frozenset[str] = frozenset()) -> str:
