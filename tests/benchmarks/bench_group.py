@@ -24,6 +24,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import RunState
 from fairlead.projections.follow import Follower
 from fairlead.runtime.node.launcher import free_port
+from fairlead.runtime.node.run_folder import RunFolder
 from fairlead.runtime.node.spec import AddWorker, Begin, EngineSpec, NodeSpec, ShutDown, WhereIs
 from fairlead.runtime.node.supervisor import Supervisor
 
@@ -108,8 +109,10 @@ def one_group(folder: Path) -> None:
 
 def crew(folder: Path) -> None:
     """Measure a crew of workers with no-op tasks: from nothing, and one more joining."""
+    run = RunFolder(folder)
+    run.path.mkdir()
     system = start_system(
-        Door("127.0.0.1", free_port(), os.urandom(32)), log_file=folder / "log", name="crew"
+        Door("127.0.0.1", free_port(), run.key()), log_file=folder / "log", name="crew"
     )
     names = tuple(f"w{number}" for number in range(WORKERS))
     node = NodeSpec(folder, "crew", "127.0.0.1:1", names, Settings(), Timing(), EngineSpec("noop"))
