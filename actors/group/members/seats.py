@@ -116,15 +116,16 @@ def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
 
 
 def is_left_short(group: Group, seat: Member) -> bool:
-    """Tell whether a target that came while the seat was away left it less than an even share.
+    """Tell whether a target that came while the seat was away calls for another on its return.
 
-    Who is away is given nothing new: such a target levels the others alone.
+    Who is away is given nothing new: such a target levels the others alone, and may leave the
+    seat with nothing, or with more than one resource below an even share of all.
     """
     had_target_of = seat.current.previous_epoch
+    if not group.configured or not had_target_of < group.assignment_epoch == group.group_epoch:
+        return False
     share = len(group.share_of(seat.member_id))
-    is_short = share < len(group.configured) / len(group.members) - 1 or not share
-    missed_it = had_target_of < group.assignment_epoch == group.group_epoch
-    return bool(group.configured) and is_short and missed_it
+    return not share or share + 1 < len(group.configured) / len(group.members)
 
 
 def _succession(group: Group, away: Member) -> Succession:

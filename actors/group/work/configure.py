@@ -185,10 +185,10 @@ def _news(group: Group, updates: tuple[StatusUpdate, ...]) -> Iterator[StatusUpd
         when = (update.token, update.at_ms)
         if gone or (known is not None and when < (known.token, known.time_ms)):
             continue
-        if (
-            known is None
-            or when != (known.token, known.time_ms)
-            or ((known.state, known.reason) != (update.state, update.reason))
+        if known is None or (when, update.state, update.reason) != (
+            (known.token, known.time_ms),
+            known.state,
+            known.reason,
         ):
             yield update
 
