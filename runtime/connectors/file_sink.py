@@ -20,7 +20,7 @@ from .publishing import (
     publish_what_is_left,
     say_nothing_of_rows,
 )
-from .sink_marks import Batch, Claim, TaskMark
+from .sink_marks import Batch, SinkClaim, TaskMark
 from .sink_root import OpenRoot, Place, opened, told_by_spark
 from .spark_paths import target
 from .spi import Sink, SinkAway, SinkBroken, Tenure
@@ -99,7 +99,7 @@ class FileSink(Sink):
             return
         place = self._place
         if Path(manifest.root) != place.root:  # the sink of an earlier config
-            claim = Claim(manifest.claim, 0) if manifest.claim else None
+            claim = SinkClaim(manifest.claim, 0) if manifest.claim else None
             place = replace(place, root=Path(manifest.root), claim=claim)
         with opened(place) as root:
             self._refuse_intruders(root, commit_id)

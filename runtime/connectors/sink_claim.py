@@ -15,7 +15,7 @@ from pathlib import Path
 from . import pipeline_keys as keys
 from . import sink_marks as marks
 from .config import Settings
-from .sink_marks import Claim
+from .sink_marks import SinkClaim
 from .sink_root import Place, foreign, translated
 from .spi import SinkAway
 from .staging import make_folder
@@ -25,7 +25,7 @@ _WRITER_BYTES = 4
 
 def claim_sink(
     settings: Settings, cluster: str, connector: str, before: Mapping[str, str] | None
-) -> Claim:
+) -> SinkClaim:
     """Return the claim that a connector's tasks write under, and make it if need be.
 
     `before` is a task config that is in force, if there is any. Raises `SinkAway` or
@@ -33,7 +33,7 @@ def claim_sink(
     """
     root, adopts = Path(settings.text(keys.SINK_PATH)), settings.flag(keys.SINK_ADOPT)
     is_known = before is not None and before.get(keys.SINK_PATH) == str(root)
-    had = Claim.read(before.get(keys.TASK_CLAIM, "")) if before and is_known else None
+    had = SinkClaim.read(before.get(keys.TASK_CLAIM, "")) if before and is_known else None
     was_obeyed = had is not None and before is not None and _says_adopt(before)
     place = Place(root, cluster, connector, None, has_adopted=was_obeyed and adopts)
     if adopts and not was_obeyed:
@@ -48,7 +48,7 @@ def claim_sink(
     return _claimed(place)
 
 
-def _claimed(place: Place) -> Claim:
+def _claimed(place: Place) -> SinkClaim:
     with _made(place.root) as folder:
         marks.write_owner(place.root, place.cluster, anew=False)
         owner = marks.read_owner(place.root)
@@ -61,15 +61,15 @@ def _claimed(place: Place) -> Claim:
             where = (place.root, place.connector, place.cluster)
             marks.write_claim(*where, writer, anew=is_foreign)
         _, writer = marks.read_claim(place.root, place.connector) or ("", writer)
-        return Claim(writer, folder)
+        return SinkClaim(writer, folder)
 
 
-def _adopted(place: Place) -> Claim:
+def _adopted(place: Place) -> SinkClaim:
     with _made(place.root) as folder:
         marks.write_owner(place.root, place.cluster, anew=True)
         writer = secrets.token_hex(_WRITER_BYTES)
         marks.write_claim(place.root, place.connector, place.cluster, writer, anew=True)
-        return Claim(writer, folder, is_adopted=True)
+        return SinkClaim(writer, folder, is_adopted=True)
 
 
 @contextmanager

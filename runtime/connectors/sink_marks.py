@@ -33,7 +33,7 @@ Batch = tuple[Token, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SinkClaim:
     """The right of a connector's tasks to write to a sink; a new one ends all earlier ones."""
 
     writer: str

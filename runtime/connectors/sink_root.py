@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from . import sink_marks as marks
-from .sink_marks import Claim
+from .sink_marks import SinkClaim
 from .spi import SinkAway, SinkBroken, SinkFull
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -46,7 +46,7 @@ class Place:
     root: Path
     cluster: str
     connector: str
-    claim: Claim | None
+    claim: SinkClaim | None
     has_adopted: bool = False
     """Whether the config says `sink.adopt=true`, which counts once."""
 
@@ -142,7 +142,7 @@ def foreign(place: Place, owner: str) -> SinkBroken:
     )
 
 
-def _unmarked(root: OpenRoot, claim: Claim) -> SinkAway | SinkBroken:
+def _unmarked(root: OpenRoot, claim: SinkClaim) -> SinkAway | SinkBroken:
     """Tell a folder that lies under an absent mount from one whose marks were removed."""
     place = root.place
     if os.fstat(root.descriptor).st_ino == claim.folder:

@@ -16,7 +16,7 @@ from .listing import walk
 from .outside import check_outside
 from .shares import BUCKETS, Share, deal, read_share, spell
 from .sink_claim import claim_sink
-from .sink_marks import Claim
+from .sink_marks import SinkClaim
 from .sink_root import Place
 from .spi import (
     Connector,
@@ -161,7 +161,7 @@ class SparkPipeline(Connector):
                     Path(settings.text(keys.SINK_PATH)),
                     context.cluster_id,
                     context.resource.connector,
-                    Claim.read(settings.text(keys.TASK_CLAIM)),
+                    SinkClaim.read(settings.text(keys.TASK_CLAIM)),
                     settings.flag(keys.SINK_ADOPT),
                 ),
                 WriteFormat(

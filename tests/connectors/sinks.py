@@ -24,7 +24,7 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.connectors import pipeline_keys as keys
 from fairlead.runtime.connectors.file_sink import FileSink, WriteFormat
 from fairlead.runtime.connectors.sink_claim import claim_sink
-from fairlead.runtime.connectors.sink_marks import Claim
+from fairlead.runtime.connectors.sink_marks import SinkClaim
 from fairlead.runtime.connectors.sink_root import Place
 from fairlead.runtime.connectors.spi import Context, Limit, Pace, Pipeline, Tenure
 from fairlead.runtime.tasks.reports import StatusChanged
@@ -126,7 +126,7 @@ def sink_of(
         Path(settings.text(keys.SINK_PATH)),
         cluster,
         NAME,
-        Claim.read(settings.text(keys.TASK_CLAIM)),
+        SinkClaim.read(settings.text(keys.TASK_CLAIM)),
         settings.flag(keys.SINK_ADOPT),
     )
     form = WriteFormat(settings.text(keys.SINK_FORMAT))
