@@ -76,7 +76,7 @@ def temporary_leave(_: Office, expect: Any) -> None:
     asked_at = coordinator.member("old").offset
     assert coordinator.current("old").pending == {next(iter(resources("B-2"))): 10}
     agree(outcome(coordinator, replace(OWNER, member_epoch=-2)), expect)
-    # PROTOCOL §13: a seat that is away holds a place, not work.
+    # PROTOCOL §8: a seat that is away holds a place, not work.
     assert coordinator.current("old") == CurrentAssignment("old", -2, 10, MemberState.AWAY, {}, {})
     assert coordinator.carry_out(ExpireRebalance("old", asked_at)).records == (), "void"
 
@@ -109,7 +109,7 @@ def returns_changed(_: Office, expect: Any) -> None:
 @plays("static_membership", "no-return")
 def no_return(_: Office, __: Any) -> None:
     coordinator = away()
-    # PROTOCOL §8: the target is one record, so two tombstones; §13: it held nothing to lose.
+    # PROTOCOL §8: the target is one record, so two tombstones, and it held nothing to lose.
     assert _spelled(coordinator.carry_out(ExpireSession("old")).records) == [
         "current assignment tombstone",
         "member metadata tombstone",

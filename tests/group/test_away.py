@@ -1,4 +1,4 @@
-"""A seat whose member is away holds a place, not work (PROTOCOL §13)."""
+"""A seat whose member is away holds a place, not work (PROTOCOL §8)."""
 
 from dataclasses import replace
 

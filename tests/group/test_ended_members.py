@@ -1,4 +1,4 @@
-"""A process that was seen to end is not waited for (PROTOCOL §7, §13)."""
+"""A process that was seen to end is not waited for (PROTOCOL §7)."""
 
 from dataclasses import replace
 

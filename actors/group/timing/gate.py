@@ -1,7 +1,7 @@
 """Request identity: which requests are new, and who ever answered for an assignment.
 
 A request is carried out once, and only by the coordinator process that its sender has heard
-of (PROTOCOL §3 and §13, Identity). Two numbers see to that:
+of (PROTOCOL §3, Identity). Two numbers see to that:
 
 * *Sequence*: each process of a client counts its requests. Whatever is not newer than the
   last request seen from that process is dropped unanswered, leaves included.

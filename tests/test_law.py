@@ -1,0 +1,46 @@
+"""The law is at home: every section that the code cites stands on a page of this repository."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(__file__).parents[1]
+PAGES = {"PROTOCOL": "actors/PROTOCOL.md"}
+"""The pages that are cited by section, by the name that citations use."""
+
+NAMED = re.compile(r"\b([A-Z_]{3,})(?:\.md)? (§\d+(?:(?:,| and| to|, and) §\d+)*)")
+ANY = re.compile(r"§(\d+)")
+ROOMS = ("actors", "events", "projections", "runtime", "tests", "deploy")
+
+
+def sections(page: str) -> set[str]:
+    """Return the numbers of the sections that a page has."""
+    return set(re.findall(r"^## §(\d+)", (HOUSE / PAGES[page]).read_text(), re.MULTILINE))
+
+
+def sources() -> list[Path]:
+    """Return the files whose citations count."""
+    files = (path for room in ROOMS for path in (HOUSE / room).rglob("*.py"))
+    return sorted(path for path in files if path != Path(__file__))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_sections_of_a_page_are_numbered_one_after_the_other(page: str) -> None:
+    found = sections(page)
+    assert found == {str(number + 1) for number in range(len(found))}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_section_that_is_cited_exists(room: str) -> None:
+    missing: list[str] = []
+    for path in sources():
+        if path.relative_to(HOUSE).parts[0] != room:
+            continue
+        text = path.read_text()
+        for page, numbers in NAMED.findall(text):
+            gone = set(ANY.findall(numbers)) - sections(page) if page in PAGES else set[str]()
+            missing += [f"{path.relative_to(HOUSE)}: {page} §{number}" for number in gone]
+        bare = set(ANY.findall(NAMED.sub("", text))) - sections("PROTOCOL")
+        missing += [f"{path.relative_to(HOUSE)}: §{number}" for number in bare]
+    assert missing == []
