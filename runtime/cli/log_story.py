@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from ...events.model import Resource
-from ...projections.chapters import Answer, Chapter, Seat, Transfer
+from ...projections.explain.epochs import Answer, Chapter, Seat, Transfer
 from .log_words import cause_in_words, listed, member_name
 from .moments import moment
 

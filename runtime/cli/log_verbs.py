@@ -11,7 +11,7 @@ from ...events.log.errors import LogError, NoLogError
 from ...events.log.probe import probe
 from ...events.log.reader import LogReader
 from ...events.restore import restore
-from ...projections.story import story_of
+from ...projections.explain.reader import story_of
 from ...projections.views import group_view
 from . import member_tables
 from .log_files import GroupFolder, LogName

@@ -13,10 +13,10 @@ from ...events.group import Group
 from ...events.model import GroupState, Resource
 from ...events.placement import work_in
 from ...events.records import MemberMetadata
-from ...projections.answers import Homes
-from ...projections.chapters import Seat
 from ...projections.downtimes import Measured
-from ...projections.reasons import RETURN, Reason
+from ...projections.explain.diff import Homes
+from ...projections.explain.epochs import Seat
+from ...projections.explain.reasons import RETURN, Reason
 from .plan import Expected, Plan, PlannedMove, Round, Split, WorkerPlan
 from .standing import Standing, standing_of
 

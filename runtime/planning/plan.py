@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...events.model import Cause, Grants, GroupState, Resource
-from ...projections.chapters import Document, Json, Seat
 from ...projections.downtimes import Downtime
-from ...projections.reasons import Reason
+from ...projections.explain.epochs import Document, Json, Seat
+from ...projections.explain.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from ...projections.chronicle import LINES_MAX
-from ...projections.explanation import NotToldError
+from ...projections.explain.cache import LINES_MAX
+from ...projections.explain.explanation import NotToldError
 from .errors import not_found
 from .replies import known
 from .service import Served

@@ -19,8 +19,8 @@ from ...events.log.reader import LogReader
 from ...events.log.space import Room, room_at
 from ...events.logs import CONTROL, OFFSETS
 from ...events.model import Commit
-from ...projections.chronicle import Chronicle
 from ...projections.downtimes import Downtimes, Measured
+from ...projections.explain.cache import Chronicle
 from ...projections.follow import Follower
 from ...projections.metrics import GroupFigures, LogFigures
 from ...projections.progress import Progress, connector_progress, task_progress, unpublished

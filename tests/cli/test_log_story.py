@@ -10,7 +10,7 @@ from cli.conftest import Run
 from fairlead.events.codec import TYPES
 from fairlead.events.model import Cause, Resource, Scope, Why
 from fairlead.events.records import GroupMetadata, Operator, Tombstone
-from fairlead.projections.chapters import Answer, Chapter, Seat
+from fairlead.projections.explain.epochs import Answer, Chapter, Seat
 from fairlead.runtime.cli.log_story import tell
 from fairlead.runtime.cli.log_words import TELL, Narrator
 

@@ -7,7 +7,7 @@ import pytest
 from fairlead.events.codec import TYPES
 from fairlead.events.model import Cause, Resource, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance, Tombstone
-from fairlead.projections.chapters import Answer, Chapter
+from fairlead.projections.explain.epochs import Answer, Chapter
 from fairlead.runtime.cli.log_story import tell
 from fairlead.runtime.cli.log_words import TELL, Narrator
 from fairlead.runtime.cli.moments import moment

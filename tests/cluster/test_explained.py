@@ -8,8 +8,8 @@ from cluster.remains import Starts
 
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
-from fairlead.projections.explanation import explain
-from fairlead.projections.reasons import Kind, Reason
+from fairlead.projections.explain.explanation import explain
+from fairlead.projections.explain.reasons import Kind, Reason
 
 pytestmark = pytest.mark.cluster
 

@@ -8,8 +8,8 @@ from cluster.remains import Starts
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
 from fairlead.events.records import ScheduledRebalance
-from fairlead.projections.chapters import Chapter
-from fairlead.projections.story import story_of
+from fairlead.projections.explain.epochs import Chapter
+from fairlead.projections.explain.reader import story_of
 
 pytestmark = pytest.mark.cluster
 

@@ -14,8 +14,8 @@ from fairlead.actors.messages.orders import EndMember
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
 from fairlead.events.records import MemberMetadata
-from fairlead.projections.explanation import Explanation, explain
-from fairlead.projections.reasons import Kind, Reason
+from fairlead.projections.explain.explanation import Explanation, explain
+from fairlead.projections.explain.reasons import Kind, Reason
 
 pytestmark = pytest.mark.cluster
 

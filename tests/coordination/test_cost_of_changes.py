@@ -9,9 +9,9 @@ from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.events import shards
 from fairlead.events.model import GroupState
-from fairlead.projections.chapters import Document
-from fairlead.projections.explanation import explanation_of
-from fairlead.projections.story import story
+from fairlead.projections.explain.epochs import Document
+from fairlead.projections.explain.explanation import explanation_of
+from fairlead.projections.explain.reader import story
 
 CHANGES = 5
 MOST_BYTES = 10_000

@@ -15,7 +15,7 @@ from fairlead.events.epochs import LARGEST_EPOCH, MANY_EPOCHS, epoch_warning
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Cause, GroupState, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.explanation import explain
+from fairlead.projections.explain.explanation import explain
 from fairlead.projections.views import group_summary, group_view
 
 FAR = {"2^30": 1 << 30, "2^31": 1 << 31, "2^53": 1 << 53, "2^62": 1 << 62}

@@ -19,7 +19,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.records import GroupMetadata
 from fairlead.events.restore import restore
-from fairlead.projections.story import story
+from fairlead.projections.explain.reader import story
 
 GOLDEN = [
     pytest.param(path, id=f"{path.parent.name}-{path.stem}")

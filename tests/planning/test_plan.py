@@ -24,9 +24,9 @@ from fairlead.actors.planning.changes import (
 from fairlead.actors.planning.rehearsal import CannotPlan
 from fairlead.events.abilities import COLD, Abilities
 from fairlead.events.model import Assignor, Cause, GroupState, Why
-from fairlead.projections.chapters import Seat
 from fairlead.projections.downtimes import Downtime, Measured
-from fairlead.projections.reasons import Kind, Reason
+from fairlead.projections.explain.epochs import Seat
+from fairlead.projections.explain.reasons import Kind, Reason
 from fairlead.runtime.planning.make import make_plan
 from fairlead.runtime.planning.plan import (
     Expected,

@@ -10,9 +10,9 @@ from fairlead.events.log.frame import Entry
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import Record
 from fairlead.events.tokens import token_of
-from fairlead.projections.chapters import Chapter
-from fairlead.projections.explanation import Explanation, explanation_of
-from fairlead.projections.story import story
+from fairlead.projections.explain.epochs import Chapter
+from fairlead.projections.explain.explanation import Explanation, explanation_of
+from fairlead.projections.explain.reader import story
 
 
 class Scribe(Coordinator):

@@ -10,11 +10,11 @@ from fairlead.actors.assignors import simple
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import RunState
-from fairlead.projections.chapters import Seat
-from fairlead.projections.handovers import Handover
+from fairlead.projections.explain.epochs import Seat
+from fairlead.projections.explain.handovers import Handover
+from fairlead.projections.explain.phases import Phase
+from fairlead.projections.explain.reasons import RETURN, Kind, Reason
 from fairlead.projections.moves import BATCHES_RUN
-from fairlead.projections.phases import Phase
-from fairlead.projections.reasons import RETURN, Kind, Reason
 
 C, D = map(resource, "CD")
 AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")

@@ -12,10 +12,10 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Expect, Rebalance, ReleaseSeats, RemoveMember
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Cause, RunState, Why
-from fairlead.projections.chapters import Seat
-from fairlead.projections.explanation import Explanation
+from fairlead.projections.explain.epochs import Seat
+from fairlead.projections.explain.explanation import Explanation
+from fairlead.projections.explain.waits import Wait
 from fairlead.projections.moves import BATCHES_RUN
-from fairlead.projections.waits import Wait
 
 LEFT_MS, GIVEN_UP_MS, RUNS_MS = 10_000, 424_000, 424_900
 AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")

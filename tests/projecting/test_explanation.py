@@ -24,13 +24,13 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, RunState, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.chapters import Document, Seat
-from fairlead.projections.explanation import Explanation, NotToldError, explain
-from fairlead.projections.handovers import Handover
-from fairlead.projections.history import History, history_of
+from fairlead.projections.explain.epochs import Document, Seat
+from fairlead.projections.explain.explanation import Explanation, NotToldError, explain
+from fairlead.projections.explain.handovers import Handover
+from fairlead.projections.explain.history import History, history_of
+from fairlead.projections.explain.phases import Phase
+from fairlead.projections.explain.reasons import DELETED, NEW, RETURN, Kind, Reason
 from fairlead.projections.moves import BATCHES_RUN
-from fairlead.projections.phases import Phase
-from fairlead.projections.reasons import DELETED, NEW, RETURN, Kind, Reason
 
 GROUP_METADATA = TYPES[GroupMetadata][0]
 A, B, C, D = map(resource, "ABCD")

@@ -12,7 +12,7 @@ from fairlead.actors.messages.orders import Place
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.abilities import COLD, Abilities, written
 from fairlead.events.model import Assignor
-from fairlead.projections.reasons import Kind, Reason
+from fairlead.projections.explain.reasons import Kind, Reason
 
 NOT_WARM = (Assignor("balanced", metadata=COLD),)
 GPU = (Assignor("balanced", metadata=written(Abilities(1, frozenset({"gpu"})))),)

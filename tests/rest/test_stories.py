@@ -13,10 +13,10 @@ from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.downtimes import Downtimes
-from fairlead.projections.explanation import NotToldError, explain
-from fairlead.projections.history import history_of
+from fairlead.projections.explain.explanation import NotToldError, explain
+from fairlead.projections.explain.history import history_of
+from fairlead.projections.explain.reader import Teller
 from fairlead.projections.rebalances import Rebalances
-from fairlead.projections.story import Teller
 from fairlead.runtime.rest.errors import ApiError
 from fairlead.runtime.rest.stories import Stories
 

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..events.log.frame import Entry
-from ..events.model import Resource, Resources, RunState, Why
-from ..events.records import (
+from ...events.log.frame import Entry
+from ...events.model import Resource, Resources, RunState, Why
+from ...events.records import (
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,
@@ -20,8 +20,8 @@ from ..events.records import (
     TaskStatus,
     Tombstone,
 )
-from .chapters import Answer, Document, Seat
-from .moves import BATCHES_RUN
+from ..moves import BATCHES_RUN
+from .epochs import Answer, Document, Seat
 from .reasons import DELETED, NEW, RETURN, Reason
 
 

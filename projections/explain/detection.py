@@ -7,10 +7,10 @@ record that raised the epoch says, unless it is an old one, or the group was res
 
 from dataclasses import dataclass
 
-from ..events.group import AWAY_EPOCH
-from ..events.log.frame import Entry
-from ..events.model import Why
-from ..events.records import (
+from ...events.group import AWAY_EPOCH
+from ...events.log.frame import Entry
+from ...events.model import Why
+from ...events.records import (
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,

@@ -1,14 +1,14 @@
 """What a group's story is told in: a chapter for each group epoch, and its answer.
 
-Values only; `story.py` reads them out of the log. Times are wall clock, in milliseconds.
+Values only; `reader.py` reads them out of the log. Times are wall clock, in milliseconds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..events.model import Grants, Resource, Resources
-from ..events.records import GroupMetadata
+from ...events.model import Grants, Resource, Resources
+from ...events.records import GroupMetadata
 from .reasons import Reason
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from ..events.abilities import abilities, is_warm, said_for
-from ..events.directory import Directory
-from ..events.group import Group, Member
-from ..events.model import Cause, Resource, Why
-from ..events.orders import is_drained, placement_of, worker_name
-from ..events.placement import ANYWHERE, placement_in
-from ..events.records import GroupMetadata, MemberMetadata
+from ...events.abilities import abilities, is_warm, said_for
+from ...events.directory import Directory
+from ...events.group import Group, Member
+from ...events.model import Cause, Resource, Why
+from ...events.orders import is_drained, placement_of, worker_name
+from ...events.placement import ANYWHERE, placement_in
+from ...events.records import GroupMetadata, MemberMetadata
 
 _DEPARTURES = frozenset(
     {

@@ -12,11 +12,11 @@ from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.store import Slice
 from fairlead.events.records import GroupMetadata
-from fairlead.projections import chronicle
-from fairlead.projections.chapters import Document
-from fairlead.projections.chronicle import Chronicle
-from fairlead.projections.explanation import NotToldError, explain
-from fairlead.projections.history import history_of
+from fairlead.projections.explain import cache
+from fairlead.projections.explain.cache import Chronicle
+from fairlead.projections.explain.epochs import Document
+from fairlead.projections.explain.explanation import NotToldError, explain
+from fairlead.projections.explain.history import history_of
 
 GROUP_METADATA = TYPES[GroupMetadata][0]
 LIVES = [life for folder in generations() for life in sorted(folder.glob("*.control"))]
@@ -61,18 +61,18 @@ def explained(source: Chronicle | LogReader, epoch: int | None) -> Document | st
 def check(kept: Chronicle, log: LogReader, epochs: int) -> None:
     """Check that a chronicle says what its log says: of every epoch, and of those it has not."""
     whole = history_of(log)
-    assert kept.history(chronicle.LINES_MAX) == whole
+    assert kept.history(cache.LINES_MAX) == whole
     assert kept.history(2).epochs == whole.epochs[-2:]
     for epoch in (None, *range(epochs + 2)):
         assert explained(kept, epoch) == explained(log, epoch)
 
 
-@pytest.mark.parametrize("named_max", [1, chronicle.NAMED_MAX])
+@pytest.mark.parametrize("named_max", [1, cache.NAMED_MAX])
 @pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.parent.name}-{life.stem}")
 def test_what_is_kept_is_what_the_log_tells_from_its_beginning(
     life: Path, named_max: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chronicle, "NAMED_MAX", named_max)
+    monkeypatch.setattr(cache, "NAMED_MAX", named_max)
     entries = read_lines(life)
     log = Growing([])
     kept = Chronicle(log)

@@ -8,13 +8,13 @@ secrets.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from ..events.abilities import Abilities, abilities, said_for
-from ..events.codec import key_of
-from ..events.keys import Key
-from ..events.model import Resource, Scope, Why
-from ..events.orders import last_part
-from ..events.placement import KEYS
-from ..events.records import (
+from ...events.abilities import Abilities, abilities, said_for
+from ...events.codec import key_of
+from ...events.keys import Key
+from ...events.model import Resource, Scope, Why
+from ...events.orders import last_part
+from ...events.placement import KEYS
+from ...events.records import (
     ConnectorConfig,
     GroupMetadata,
     MemberMetadata,

@@ -7,18 +7,18 @@ and where no cluster runs. How long ago it was makes no difference to what is to
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..events.codec import decode
-from ..events.epochs import epoch_warning
-from ..events.keys import pack_key
-from ..events.log.frame import Entry
-from ..events.log.reader import LogReader
-from ..events.shards import Shards
+from ...events.codec import decode
+from ...events.epochs import epoch_warning
+from ...events.keys import pack_key
+from ...events.log.frame import Entry
+from ...events.log.reader import LogReader
+from ...events.shards import Shards
 from .changed import Changed
-from .chapters import Chapter, Document
 from .detection import Detecting, Detection
+from .epochs import Chapter, Document
 from .handovers import Handover, Handovers
 from .phases import Phase, phases_of
-from .story import STATUS, story_of, written, written_since
+from .reader import STATUS, story_of, written, written_since
 from .waits import Wait, Waits
 
 

@@ -3,9 +3,9 @@
 from collections import deque
 from dataclasses import dataclass
 
-from ..events.log.reader import LogReader
-from .chapters import Chapter, Document
-from .story import story_of
+from ...events.log.reader import LogReader
+from .epochs import Chapter, Document
+from .reader import story_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ release (until the last one was granted), start (until the last one ran).
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..events.model import Why
-from .chapters import Answer, Chapter, Document
+from ...events.model import Why
 from .detection import Detection
+from .epochs import Answer, Chapter, Document
 from .handovers import Handover
 
 _NOTHING_MOVED = "nothing moved"

@@ -18,8 +18,8 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.chapters import Answer, Attempt, Chapter, Seat, Transfer
-from fairlead.projections.story import story, story_of
+from fairlead.projections.explain.epochs import Answer, Attempt, Chapter, Seat, Transfer
+from fairlead.projections.explain.reader import story, story_of
 
 GROUP_METADATA = TYPES[GroupMetadata][0]
 A, B, C, D = map(resource, "ABCD")

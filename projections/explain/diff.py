@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from ..events.directory import Directory, directory_of, workers_in
-from ..events.group import Group
-from ..events.model import Resource, Resources
-from ..events.records import GroupMetadata, MemberMetadata, TargetAssignment
-from .chapters import Answer, Seat, Transfer
+from ...events.directory import Directory, directory_of, workers_in
+from ...events.group import Group
+from ...events.model import Resource, Resources
+from ...events.records import GroupMetadata, MemberMetadata, TargetAssignment
+from .epochs import Answer, Seat, Transfer
 from .reasons import Reason, reason_of, why_displaced
 
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from ..events.codec import TYPES, decode
-from ..events.evolve import evolve
-from ..events.group import Group
-from ..events.log.frame import Entry
-from ..events.log.reader import LogReader
-from ..events.model import GroupState
-from ..events.records import (
+from ...events.codec import TYPES, decode
+from ...events.evolve import evolve
+from ...events.group import Group
+from ...events.log.frame import Entry
+from ...events.log.reader import LogReader
+from ...events.model import GroupState
+from ...events.records import (
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,
@@ -24,9 +24,9 @@ from ..events.records import (
     TargetAssignment,
     TaskStatus,
 )
-from ..events.restore import restore
-from .answers import Homes
-from .chapters import Answer, Attempt, Chapter
+from ...events.restore import restore
+from .diff import Homes
+from .epochs import Answer, Attempt, Chapter
 
 STATUS: Final = TYPES[TaskStatus][0]
 """Most entries of a log are statuses, of which the story tells nothing."""

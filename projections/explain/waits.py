@@ -7,17 +7,17 @@ target they fall under.
 
 from dataclasses import dataclass, replace
 
-from ..events.group import AWAY_EPOCH
-from ..events.log.frame import Entry
-from ..events.model import NOTHING, Resources
-from ..events.records import (
+from ...events.group import AWAY_EPOCH
+from ...events.log.frame import Entry
+from ...events.model import NOTHING, Resources
+from ...events.records import (
     CurrentAssignment,
     MemberMetadata,
     Record,
     TargetAssignment,
     Tombstone,
 )
-from .chapters import Answer, Document, Seat
+from .epochs import Answer, Document, Seat
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..events.log.errors import TrimmedError
-from ..events.log.reader import LogReader
-from .chapters import Chapter, Document
+from ...events.log.errors import TrimmedError
+from ...events.log.reader import LogReader
+from .epochs import Chapter, Document
 from .explanation import Explaining, Explanation, find_chapter, not_told
 from .history import History, line_of
-from .story import Teller, group_before, written_since
+from .reader import Teller, group_before, written_since
 
 LINES_MAX: Final = 10_000
 """How many of the last epochs a line is kept of."""
