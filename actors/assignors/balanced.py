@@ -37,9 +37,9 @@ from .balancing.levelling import level
 from .balancing.roster import Roster, roster_of
 from .balancing.stock import Stock, stocks
 from .balancing.weighing import weigh
-from .crew import Claim, Crew, holdings, kept, muster
 from .demanded import permitted
 from .demands import NO_DEMAND, nobody_meets
+from .eligibility import Claim, Eligible, eligible, holdings, kept
 from .losses import parked_and_returned
 from .placing import without_members
 
@@ -57,12 +57,12 @@ def assign(snapshot: Snapshot) -> Assignment:
     """
     if not snapshot.members:
         return without_members(snapshot, VERSION)
-    crew = muster(snapshot.members)
-    parked, back = parked_and_returned(snapshot, crew)
+    members = eligible(snapshot.members)
+    parked, back = parked_and_returned(snapshot, members)
     placeable = snapshot.configured.difference(parked) if parked else snapshot.configured
-    staying = kept(crew, placeable, partial(permitted, snapshot))
+    staying = kept(members, placeable, partial(permitted, snapshot))
     rest = placeable.difference(*staying.values()) if staying else placeable
-    shares, unplaceable = _shared_out(snapshot, crew, back, rest, staying)
+    shares, unplaceable = _shared_out(snapshot, members, back, rest, staying)
     return Assignment(
         {member: shares.get(member, NOTHING) for member in sorted(snapshot.members)},
         parked,
@@ -73,19 +73,19 @@ def assign(snapshot: Snapshot) -> Assignment:
 
 def _shared_out(
     snapshot: Snapshot,
-    crew: Crew,
+    members: Eligible,
     back: Sequence[Claim],
     rest: Resources,
     staying: Mapping[str, Resources],
 ) -> tuple[Mapping[str, Resources], Mapping[Resource, str]]:
     """Return everybody's share when the rest has been shared out, and what nobody can take."""
-    if not crew.takers:
+    if not members.takers:
         return staying, dict.fromkeys(sorted(rest), nobody_meets(NO_DEMAND, ()))
-    roster = roster_of(crew.takers)
+    roster = roster_of(members.takers)
     classes = classes_of(snapshot, roster, rest)
     if classes.unplaceable:
         rest = rest.difference(classes.unplaceable)
-    having, free = holdings(crew, back, rest)
+    having, free = holdings(members, back, rest)
     held = [having[taker.member_id] for taker in roster.takers]
     connectors = rest & _connectors(snapshot)
     kept_here = [(snapshot.members[member], share) for member, share in staying.items()]

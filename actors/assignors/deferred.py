@@ -19,7 +19,7 @@ from collections.abc import Mapping
 
 from ...events.model import Resources
 from ..messages.computing import Assignment, Snapshot
-from .crew import Shares
+from .eligibility import Shares
 from .level import level
 from .placing import place
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ...events.model import Resource, Resources
 from ..messages.computing import MemberView, Snapshot
-from .crew import Crew, Shares
 from .demands import NO_DEMAND, Demand, Meeting, demand_of, nobody_meets
+from .eligibility import Eligible, Shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def demands_in(snapshot: Snapshot, resources: Iterable[Resource]) -> Mapping[Res
 
 
 def place_demanded(
-    snapshot: Snapshot, crew: Crew, placeable: Resources, claims: Shares
+    snapshot: Snapshot, members: Eligible, placeable: Resources, claims: Shares
 ) -> Demanded:
     """Return where those of the placeable go that demand anything.
 
@@ -42,14 +42,14 @@ def place_demanded(
     demands = demands_in(snapshot, placeable)
     if not demands:
         return Demanded({}, {})
-    allowed = _allowed(crew.takers, demands.values())
+    allowed = _allowed(members.takers, demands.values())
     owners = {each: member for member, claim in claims.items() for each in claim}
     shares: dict[str, set[Resource]] = {}
     unplaceable: dict[Resource, str] = {}
     homeless: list[Resource] = []
     for resource, demand in demands.items():
         if not allowed[demand]:
-            unplaceable[resource] = nobody_meets(demand, crew.takers)
+            unplaceable[resource] = nobody_meets(demand, members.takers)
         elif (owner := owners.get(resource, "")) in allowed[demand]:
             shares.setdefault(owner, set()).add(resource)
         else:

@@ -1,4 +1,4 @@
-"""What work demands of the worker that runs it, and who of a crew meets that.
+"""What work demands of the worker that runs it, and which workers meet that.
 
 A demand is hard: work whose demand nobody meets is unplaceable, with the demand as reason.
 """
@@ -52,7 +52,7 @@ def demand_of(snapshot: Snapshot, resource: Resource) -> Demand:
 
 
 class Meeting:
-    """Finds who of a crew meets a demand, without asking everybody about every demand.
+    """Finds which takers meet a demand, without asking everybody about every demand.
 
     Pins are looked up by name; of workers of one zone that say the same of themselves, one
     answers for all.

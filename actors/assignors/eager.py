@@ -14,7 +14,7 @@ that does. The cursor goes round with the rest.
 from ...events.model import Resources
 from ..messages.computing import Assignment, Snapshot
 from .classic import eager
-from .crew import Shares
+from .eligibility import Shares
 from .losses import without_losses
 from .placing import place
 

@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 from ...events.model import NOTHING, Resource, Resources
 from ..messages.computing import SHORTEST_WAIT_MS, Assignment, MemberView, Snapshot
 from . import deferred
-from .crew import muster
 from .demands import demand_of
+from .eligibility import eligible
 from .pacing import Spent, spent
 
 NAME = "incremental"
@@ -107,7 +107,7 @@ def _givers(snapshot: Snapshot, arrivals: Mapping[Resource, str]) -> Mapping[Res
 
     That is whose target it is, or else who runs it, as it counts for the goal.
     """
-    takers = muster(snapshot.members).takers
+    takers = eligible(snapshot.members).takers
     found: dict[Resource, str] = {}
     for taker in reversed(takers):  # backwards, so that the lowest member id is what stays
         found.update(dict.fromkeys(arrivals.keys() & taker.owned, taker.member_id))

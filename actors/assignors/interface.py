@@ -112,7 +112,7 @@ class ConnectAssignor(Protocol):
         refused as a whole, with the resource named, and the target stays as it was.
 
         What operators ordered of workers nobody checks: only the assignor heeds it. The takers
-        that `crew.muster(group.members)` returns are those that may be given anything, its
+        that `eligible(group.members)` returns are those that may be given anything, its
         keepers those that may only keep what they have, and whoever is draining is to have
         nothing.
         """

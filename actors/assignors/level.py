@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from ...events.model import Resource, Resources
-from .crew import Shares
+from .eligibility import Shares
 
 
 def level(placeable: Resources, claims: Shares, fixed: Mapping[str, int]) -> Shares:

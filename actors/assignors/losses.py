@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from ...events.model import NOTHING, Resource, Resources
 from ..messages.computing import LossView, MemberView, Snapshot
-from .crew import Claim, Crew
 from .demands import Meeting, demand_of
+from .eligibility import Claim, Eligible
 
 
 def waiting(snapshot: Snapshot) -> dict[Resource, int]:
@@ -30,7 +30,7 @@ def waiting(snapshot: Snapshot) -> dict[Resource, int]:
 
 
 def parked_and_returned(
-    snapshot: Snapshot, crew: Crew
+    snapshot: Snapshot, members: Eligible
 ) -> tuple[dict[Resource, int], Sequence[Claim]]:
     """Return what stays parked, each with its deadline, and what came back with whom.
 
@@ -38,11 +38,11 @@ def parked_and_returned(
     its wait was for the worker, not for an engine.
     """
     lost = waiting(snapshot)
-    back = returned(snapshot.losses, crew.takers, frozenset(lost))
+    back = returned(snapshot.losses, members.takers, frozenset(lost))
     came_back = NOTHING.union(*(resources for _, resources in back))
-    if crew.cold:
-        cold = returned(snapshot.losses, crew.cold, frozenset(lost) - came_back)
-        came_back |= _runnable(snapshot, crew.takers, NOTHING.union(*(each for _, each in cold)))
+    if members.cold:
+        cold = returned(snapshot.losses, members.cold, frozenset(lost) - came_back)
+        came_back |= _runnable(snapshot, members.takers, NOTHING.union(*(each for _, each in cold)))
     return {resource: at for resource, at in lost.items() if resource not in came_back}, back
 
 

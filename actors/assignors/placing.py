@@ -10,9 +10,9 @@ from functools import partial
 
 from ...events.model import Resource, Resources
 from ..messages.computing import Assignment, Snapshot
-from .crew import Crew, Shares, claims, kept, muster
 from .demanded import permitted, place_demanded
 from .demands import NO_DEMAND, nobody_meets
+from .eligibility import Eligible, Shares, claims, eligible, kept
 from .losses import parked_and_returned
 
 NO_MEMBERS = "no members"
@@ -29,10 +29,10 @@ def place(snapshot: Snapshot, deal: Dealing, version: int) -> Assignment:
     """
     if not snapshot.members:
         return without_members(snapshot, version)
-    crew = muster(snapshot.members)
-    parked, back = parked_and_returned(snapshot, crew)
+    members = eligible(snapshot.members)
+    parked, back = parked_and_returned(snapshot, members)
     placeable = snapshot.configured.difference(parked)
-    shares, unplaceable = _place(snapshot, crew, placeable, claims(crew, back), deal)
+    shares, unplaceable = _place(snapshot, members, placeable, claims(members, back), deal)
     return Assignment(
         {member: frozenset(shares.get(member, ())) for member in sorted(snapshot.members)},
         parked,
@@ -48,16 +48,16 @@ def without_members(snapshot: Snapshot, version: int) -> Assignment:
 
 
 def _place(
-    snapshot: Snapshot, crew: Crew, placeable: Resources, claimed: Shares, deal: Dealing
+    snapshot: Snapshot, members: Eligible, placeable: Resources, claimed: Shares, deal: Dealing
 ) -> tuple[Shares, dict[Resource, str]]:
     """Return everybody's share of what is not parked, and what nobody can take."""
-    staying = kept(crew, placeable, partial(permitted, snapshot))
+    staying = kept(members, placeable, partial(permitted, snapshot))
     shares: Shares = {member: set(share) for member, share in staying.items()}
     free = placeable.difference(*shares.values())
-    demanded = place_demanded(snapshot, crew, free, claimed)
+    demanded = place_demanded(snapshot, members, free, claimed)
     free -= demanded.all
     if not claimed:
-        nobody = nobody_meets(NO_DEMAND, crew.takers)
+        nobody = nobody_meets(NO_DEMAND, members.takers)
         return shares, {**demanded.unplaceable, **dict.fromkeys(sorted(free), nobody)}
     for dealt in (demanded.shares, deal(free, claimed, demanded.shares)):
         for member, share in dealt.items():

@@ -9,7 +9,7 @@ was one stretch of the list, the other stretches stay where they are meanwhile.
 
 from ...events.model import Resources
 from ..messages.computing import Assignment, Snapshot
-from .crew import Shares
+from .eligibility import Shares
 from .placing import place
 
 NAME = "range"

@@ -7,7 +7,6 @@ goes moves no more than what is, or was, its own.
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from fairlead.actors.assignors.crew import muster
 from fairlead.actors.assignors.demands import demand_of, nobody_meets
 from fairlead.actors.assignors.interface import (
     MemberAssignment,
@@ -17,6 +16,8 @@ from fairlead.actors.assignors.interface import (
 )
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.events.model import Resource
+
+from ...actors.assignors.eligibility import eligible
 
 
 class Together:
@@ -35,7 +36,7 @@ class Together:
 
     def assign(self, group: Snapshot) -> Assignment:
         """Give each connector to the worker that its name and the worker's lead to."""
-        takers = muster(group.members).takers
+        takers = eligible(group.members).takers
         shares: dict[str, set[Resource]] = {member: set() for member in group.members}
         unplaceable: dict[Resource, str] = {}
         for resource in group.configured:

@@ -7,8 +7,8 @@ from assignors.snapshots import loss, member, outcome, snapshot, work
 from hypothesis import given
 
 from fairlead.actors.assignors.classic import eager as classic
-from fairlead.actors.assignors.crew import muster
 from fairlead.actors.assignors.eager import assign
+from fairlead.actors.assignors.eligibility import eligible
 from fairlead.actors.messages.computing import MemberView, Snapshot
 
 
@@ -49,7 +49,7 @@ def test_orders_stand_and_the_cursor_goes_round_with_the_rest() -> None:
 @given(snapshots())
 def test_among_those_that_take_work_it_is_dealt_as_the_classic_one_deals(group: Snapshot) -> None:
     members = {each: replace(view, worker=each) for each, view in group.members.items()}
-    takers = [each.member_id for each in muster(members).takers]
+    takers = [each.member_id for each in eligible(members).takers]
     dealt = classic.assign(group.configured, takers)
     assert {
         member_id: share

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.actors.assignors import deferred
-from fairlead.actors.assignors.crew import muster
+from fairlead.actors.assignors.eligibility import eligible
 from fairlead.actors.assignors.incremental import assign
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.abilities import COLD
@@ -47,7 +47,7 @@ def rounds(group: Snapshot, moves: int) -> Iterator[tuple[Snapshot, Assignment]]
 
 def moved(group: Snapshot, made: Assignment) -> set[Resource]:
     """Return what went to another member though who has it could go on running it."""
-    takers = muster(group.members).takers
+    takers = eligible(group.members).takers
     at_home = dict[Resource, str]()
     for has in ("owned", "target"):
         for each in reversed(takers):

@@ -23,7 +23,7 @@ Permitted = Callable[[str, Resources], Resources]
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class Eligible:
     """The members of a snapshot by what they are good for, each in the order of their ids."""
 
     takers: Sequence[MemberView]
@@ -34,8 +34,8 @@ class Crew:
     """Those that would take work, were their engines warm as those of the takers are."""
 
 
-def muster(members: Mapping[str, MemberView]) -> Crew:
-    """Return the crew: takers are the warm ones, or all that are open if none is warm."""
+def eligible(members: Mapping[str, MemberView]) -> Eligible:
+    """Sort the members: takers are the warm ones, or all that are open if none is warm."""
     heirs = _heirs(members.values())
     # Sorted as they come: they are nearly in order, which what is left of a set would not be.
     staying = [members[member_id] for member_id in sorted(members) if member_id not in heirs]
@@ -43,7 +43,7 @@ def muster(members: Mapping[str, MemberView]) -> Crew:
     others = staying if len(takers) < len(staying) else ()
     warm = {said for said in {member.metadata for member in takers} if is_warm(said)}
     ready = [member for member in takers if member.metadata in warm] or takers
-    return Crew(
+    return Eligible(
         ready,
         [member for member in others if not _is_open(member) and not member.draining],
         [(heirs[ghost], members[ghost]) for ghost in sorted(heirs)],
@@ -74,29 +74,29 @@ def _heirs(members: Collection[MemberView]) -> Mapping[str, str]:
     }
 
 
-def kept(crew: Crew, placeable: Resources, permitted: Permitted) -> Mapping[str, Resources]:
+def kept(members: Eligible, placeable: Resources, permitted: Permitted) -> Mapping[str, Resources]:
     """Return what each keeper keeps of the placeable: what it may run of its target and its own.
 
     What is on its way to who takes work goes there, unless that one may not run it any more.
     """
-    if not crew.keepers:
+    if not members.keepers:
         return {}
     found: dict[str, Resources] = {}
-    going = [permitted(taker.member_id, taker.target) for taker in crew.takers]
+    going = [permitted(taker.member_id, taker.target) for taker in members.takers]
     rest = _without(placeable, going)
     taken: set[Resource] = set()
-    for keeper in crew.keepers:
+    for keeper in members.keepers:
         has = ((keeper.target | keeper.owned) & rest) - taken
         found[keeper.member_id] = permitted(keeper.member_id, has)
         taken |= found[keeper.member_id]
     return found
 
 
-def claims(crew: Crew, returned: Iterable[Claim]) -> Shares:
+def claims(members: Eligible, returned: Iterable[Claim]) -> Shares:
     """Return what each taker has, nothing twice."""
-    shares: Shares = {taker.member_id: set() for taker in crew.takers}
+    shares: Shares = {taker.member_id: set() for taker in members.takers}
     taken: set[Resource] = set()
-    for member_id, resources in _in_order(crew, returned):
+    for member_id, resources in _in_order(members, returned):
         mine = resources - taken
         shares[member_id] |= mine
         taken |= mine
@@ -104,13 +104,13 @@ def claims(crew: Crew, returned: Iterable[Claim]) -> Shares:
 
 
 def holdings(
-    crew: Crew, returned: Iterable[Claim], placeable: Resources
+    members: Eligible, returned: Iterable[Claim], placeable: Resources
 ) -> tuple[dict[str, Resources], Resources]:
     """Return what each taker has of the placeable, nothing twice, and what of it nobody has.
 
     Who has just its target has that very set: most do, and there may be thousands of them.
     """
-    shares = {taker.member_id: taker.target for taker in crew.takers}
+    shares = {taker.member_id: taker.target for taker in members.takers}
     targets = [share for share in shares.values() if share]
     free = _without(placeable, targets)
     if len(free) + sum(map(len, targets)) > len(placeable):
@@ -118,7 +118,7 @@ def holdings(
     if not free:
         return shares, free
     taken: set[Resource] = set()
-    for member_id, resources in _in_order(crew, returned):
+    for member_id, resources in _in_order(members, returned):
         if not free.isdisjoint(resources):
             mine = resources if resources <= free else resources & free
             mine = mine if taken.isdisjoint(mine) else mine - taken
@@ -135,13 +135,13 @@ def _without(resources: Resources, shares: Sequence[Resources]) -> Resources:
     return frozenset([*resources.difference(*shares)]) if shares else resources
 
 
-def _in_order(crew: Crew, returned: Iterable[Claim]) -> Iterator[Claim]:
+def _in_order(members: Eligible, returned: Iterable[Claim]) -> Iterator[Claim]:
     """Yield who has a claim to what, the stronger first: targets, what is owned, what came back.
 
     An heir has what the member that it follows was left with. Where two claim a resource the
     target wins, for that is where it is going already.
     """
-    yield from ((taker.member_id, taker.target) for taker in crew.takers)
-    yield from ((taker.member_id, taker.owned) for taker in crew.takers)
-    yield from ((heir, member.target | member.owned) for heir, member in crew.left)
+    yield from ((taker.member_id, taker.target) for taker in members.takers)
+    yield from ((taker.member_id, taker.owned) for taker in members.takers)
+    yield from ((heir, member.target | member.owned) for heir, member in members.left)
     yield from returned
