@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ..messages.assignors import MemberAssignment, Metadata, Worker
 from ..messages.computing import Assignment, Snapshot
 from . import balanced, deferred, eager, incremental, simple
-from .interface import AssignorFactory, ConnectAssignor, MemberAssignment, Metadata, Worker
+from .interface import AssignorFactory, ConnectAssignor
 from .interface import plain_metadata as plain
 
 Computes = Callable[[Snapshot], Assignment]

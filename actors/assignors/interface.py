@@ -22,54 +22,11 @@ it starts end with it, and a fork of it ends where the call returns.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from ...events.abilities import Abilities, written
-from ...events.model import NOTHING, Resources
+from ..messages.assignors import MemberAssignment, Metadata, Worker
 from ..messages.computing import Assignment, Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """What is known of the worker that an assignor speaks for.
-
-    Its capacity is relative to that of others, and 0 until its engine can take work.
-    """
-
-    name: str
-    zone: str | None = None
-    tags: frozenset[str] = frozenset()
-    capacity: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Metadata:
-    """What an assignor says for its worker; every member's comes with the snapshot.
-
-    `version` is how `content` is written, within the assignor's range; other content, or
-    another `reason` than 0 (2: a scheduled rebalance is due, 3: asked for by hand), has the
-    group compute a new target. The content is at most 64 KiB; where it is a JSON object with
-    `capacity` and `tags` (`plain_metadata`), the group knows these of the worker.
-    """
-
-    version: int = 0
-    reason: int = 0
-    content: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class MemberAssignment:
-    """What the worker was given, and what its assignor's last assignment had to say to all.
-
-    `error` is why the last attempt at a target failed, if it did.
-    """
-
-    member_id: str
-    resources: Resources = NOTHING
-    error: str = ""
-    version: int = 0
-    content: bytes = b""
 
 
 class ConnectAssignor(Protocol):

@@ -13,7 +13,6 @@ from ...events.evolve import evolve
 from ...events.group import Group, Member
 from ...events.model import NOTHING, MemberState, Resources
 from ...events.records import GroupMetadata, Record, TargetAssignment
-from ..assignors.interface import Metadata, Worker
 from ..errors import Error
 from ..group.computing.compute import attend, is_due
 from ..group.computing.outlook import foresee
@@ -21,6 +20,7 @@ from ..group.decide import decide
 from ..group.desk import Desk, Settings
 from ..group.members.reconcile import Goal, reconcile
 from ..group.orders.configuration import effective
+from ..messages.assignors import Metadata, Worker
 from ..messages.commands import Command, Reply
 from ..messages.computing import Assignment, Install, InstallReply, Prepare, PrepareReply, Snapshot
 from ..messages.heartbeat import JOIN_EPOCH

@@ -7,17 +7,18 @@ goes moves no more than what is, or was, its own.
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from fairlead.actors.assignors.demands import demand_of, nobody_meets
-from fairlead.actors.assignors.interface import (
+from fairlead.actors.assignors.sdk import (
+    Assignment,
     MemberAssignment,
     Metadata,
+    Resource,
+    Snapshot,
     Worker,
+    demand_of,
+    eligible,
+    nobody_meets,
     plain_metadata,
 )
-from fairlead.actors.messages.computing import Assignment, Snapshot
-from fairlead.events.model import Resource
-
-from ...actors.assignors.eligibility import eligible
 
 
 class Together:

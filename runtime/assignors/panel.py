@@ -7,12 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from ...actors.assignors.interface import (
-    AssignorFactory,
-    ConnectAssignor,
-    MemberAssignment,
-    Worker,
-)
+from ...actors.assignors.interface import AssignorFactory, ConnectAssignor
 from ...actors.group.computing.target import flaw_in
 from ...actors.messages.assignors import (
     Assign,
@@ -21,7 +16,9 @@ from ...actors.messages.assignors import (
     Given,
     Introduce,
     Introduced,
+    MemberAssignment,
     Noted,
+    Worker,
 )
 from ...actors.messages.computing import Assignment, Snapshot
 from ...events.model import Assignor

@@ -7,8 +7,9 @@ assignor's own package knows, and nothing of that package is to run in a worker.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard, cast
 
-from ...actors.assignors.interface import ConnectAssignor, Metadata
+from ...actors.assignors.interface import ConnectAssignor
 from ...actors.group.members.validate import LONGEST_INT, flaw_in_assignor, flaw_in_text
+from ...actors.messages.assignors import Metadata
 from ...actors.messages.computing import Assignment
 from ...events.model import Assignor, Resource, Resources
 

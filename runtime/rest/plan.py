@@ -15,9 +15,9 @@ from typing import Final
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from ...actors.assignors.interface import Metadata, Worker
 from ...actors.errors import Error
 from ...actors.group.computing.outlook import foresee
+from ...actors.messages.assignors import Metadata, Worker
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.planning.changes import Change, PutConnector
 from ...actors.planning.rehearsal import CannotPlan, Understudy

@@ -10,8 +10,14 @@ process is told the worker's share as well, but not one that ended several in a 
 
 from collections.abc import Sequence
 
-from ...actors.assignors.interface import MemberAssignment, Worker
-from ...actors.messages.assignors import Given, Introduce, Introduced, Noted
+from ...actors.messages.assignors import (
+    Given,
+    Introduce,
+    Introduced,
+    MemberAssignment,
+    Noted,
+    Worker,
+)
 from ...events.model import Assignor, Resources
 from ...events.records import TargetAssignment
 

@@ -3,7 +3,7 @@
 import socket
 import uuid
 
-from ...actors.assignors.interface import Worker
+from ...actors.messages.assignors import Worker
 from ...actors.worker.instructions import Identity
 from ...actors.worker.membership import Membership
 from ...events.model import Assignor

@@ -192,7 +192,7 @@ def test_an_assignor_hears_what_its_worker_was_given(start_node: Starts, tmp_pat
             "assignor faulty: WrongResultError: members: the share of {} has numbers-0,"
             " of type str: it must be a Resource",
         ),
-        ("mute", "assignor faulty: LookupError: no idea (shop_rules.py, line 30)"),
+        ("mute", "assignor faulty: LookupError: no idea (shop_rules.py, line 28)"),
         ("end", "the process of assignor faulty ended 3 times over it"),
     ],
 )
@@ -412,7 +412,7 @@ def test_a_worker_for_which_no_assignor_speaks_says_so_and_joins_when_one_does(
 ) -> None:
     trigger(tmp_path).touch()
     node = faulty(start_node, tmp_path, "mute", workers=["w1"])
-    why = "assignor faulty said nothing: LookupError: no idea (shop_rules.py, line 30)"
+    why = "assignor faulty said nothing: LookupError: no idea (shop_rules.py, line 28)"
     eventually(lambda: node.view().workers[0].detail == why, "it says why")
     assert node.group().members == {}
     trigger(tmp_path).unlink()

@@ -6,9 +6,7 @@ from pathlib import Path
 IMPORTS = """
 from collections.abc import Mapping
 from fairlead.actors.assignors import deferred
-from fairlead.actors.assignors.interface import Metadata, plain_metadata
-from fairlead.actors.messages.computing import Assignment
-from fairlead.events.model import Resource
+from fairlead.actors.assignors.sdk import Assignment, Metadata, Resource, plain_metadata
 """
 
 ASSIGNOR = """

@@ -2,8 +2,14 @@
 
 import pytest
 
-from fairlead.actors.assignors.interface import MemberAssignment, Worker
-from fairlead.actors.messages.assignors import Given, Introduce, Introduced, Noted
+from fairlead.actors.messages.assignors import (
+    Given,
+    Introduce,
+    Introduced,
+    MemberAssignment,
+    Noted,
+    Worker,
+)
 from fairlead.events.model import NOTHING, Assignor, Resource
 from fairlead.events.records import TargetAssignment
 from fairlead.runtime.worker.counsel import (

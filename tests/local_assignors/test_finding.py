@@ -90,8 +90,8 @@ def test_a_distribution_that_is_broken_is_nobody_elses_trouble(
             "import nowhere_to_be_found",
             "ModuleNotFoundError: No module named 'nowhere_to_be_found'",
         ),
-        ("1 / 0", "ZeroDivisionError: division by zero (shop_rules.py, line 7)"),
-        ("raise SystemExit(3)", "SystemExit: 3 (shop_rules.py, line 7)"),
+        ("1 / 0", "ZeroDivisionError: division by zero (shop_rules.py, line 5)"),
+        ("raise SystemExit(3)", "SystemExit: 3 (shop_rules.py, line 5)"),
         ("Yours = 1", "AttributeError: module 'shop_rules' has no attribute 'Mine'"),
     ],
 )

@@ -10,9 +10,8 @@ from local_assignors.conftest import Installs
 from local_assignors.packages import ASSIGNOR
 
 from fairlead.actors.assignors.deferred import assign
-from fairlead.actors.assignors.interface import MemberAssignment, Worker
 from fairlead.actors.group.computing.target import flaw_in
-from fairlead.actors.messages.assignors import Assigned, Introduced
+from fairlead.actors.messages.assignors import Assigned, Introduced, MemberAssignment, Worker
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, Assignor, Resource
 from fairlead.runtime.assignors.finding import AssignorRefusedError
@@ -54,8 +53,8 @@ def test_a_member_is_introduced_in_the_order_of_preference(installed: Installs) 
 @pytest.mark.parametrize(
     ("does", "why"),
     [
-        ("1 / 0", "ZeroDivisionError: division by zero (shop_rules.py, line 13)"),
-        ("import sys; sys.exit('bye')", "SystemExit: bye (shop_rules.py, line 13)"),
+        ("1 / 0", "ZeroDivisionError: division by zero (shop_rules.py, line 11)"),
+        ("import sys; sys.exit('bye')", "SystemExit: bye (shop_rules.py, line 11)"),
         ("return b'2'", "WrongResultError: metadata returned of type bytes: return a Metadata"),
         ("return Metadata('1')", "WrongResultError: version is of type str"),
         ("return Metadata(content='1')", "WrongResultError: content is of type str"),
@@ -87,7 +86,7 @@ def test_an_assignment_is_that_of_the_assignor_that_the_snapshot_names(
     ("does", "why"),
     [
         ("raise LookupError('no such worker')", "LookupError: no such worker (shop_rules.py"),
-        ("raise KeyboardInterrupt", "KeyboardInterrupt (shop_rules.py, line 15)"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt (shop_rules.py, line 13)"),
         ("return self.assign(group)", "RecursionError: maximum recursion depth exceeded"),
         ("return None", "WrongResultError: assign returned None: return an Assignment"),
         ("return Assignment([])", "WrongResultError: members is of type list: it must be a"),
@@ -149,15 +148,15 @@ def test_what_is_no_assignment_is_an_error_that_names_what_it_was(
 def test_an_error_that_can_not_even_be_said_is_told_by_its_type(installed: Installs) -> None:
     source = body(assign="raise Mute") + "\nclass Mute(Exception):\n    __str__ = None\n"
     answer = panel(installed, source).assign("m", snapshot())
-    assert answer.error == "assignor mine: Mute: (it does not say) (shop_rules.py, line 15)"
+    assert answer.error == "assignor mine: Mute: (it does not say) (shop_rules.py, line 13)"
 
 
 @pytest.mark.parametrize(
     ("does", "why"),
     [
-        ("raise Loud", "assignor mine: Loud: x (shop_rules.py, line 15)"),
-        ("raise Ends", "assignor mine: Ends: (it does not say) (shop_rules.py, line 15)"),
-        ("raise Own", "assignor mine: Own: own (shop_rules.py, line 15)"),
+        ("raise Loud", "assignor mine: Loud: x (shop_rules.py, line 13)"),
+        ("raise Ends", "assignor mine: Ends: (it does not say) (shop_rules.py, line 13)"),
+        ("raise Own", "assignor mine: Own: own (shop_rules.py, line 13)"),
         ("raise Nameless", "assignor mine: an error that can not be told"),
         ("raise Traceless", "assignor mine: an error that can not be told"),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from local_assignors.conftest import Installs
 
-from fairlead.actors.assignors.interface import Worker
+from fairlead.actors.messages.assignors import Worker
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, Resource
 from fairlead.runtime.assignors.panel import Panel

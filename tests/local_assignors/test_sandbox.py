@@ -12,8 +12,7 @@ import pytest
 from actor_system import eventually, runs
 from local_assignors.packages import ASSIGNOR, install
 
-from fairlead.actors.assignors.interface import Worker
-from fairlead.actors.messages.assignors import Introduce, Introduced
+from fairlead.actors.messages.assignors import Introduce, Introduced, Worker
 from fairlead.runtime.assignors.sandbox import Sandbox, SandboxEndedError, allowed
 from fairlead.runtime.node.spec import AssignorSpec
 
