@@ -5,7 +5,7 @@ Connectors are told in the shapes of Kafka Connect's REST API, groups in our own
 in as they may be shown: what is secret in them is not known here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -15,11 +15,9 @@ from ..events.group import Group, Member
 from ..events.model import Cause, Grants, Resource, Resources, RunState
 from ..events.records import GroupMetadata, Loss, Operator
 from ..events.tokens import token_of
+from .documents import Document, Json
 from .moves import BATCHES_RUN
 from .progress import Progress
-
-Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
-Document = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)

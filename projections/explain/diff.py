@@ -1,15 +1,102 @@
 """What a target changes, told by holding it against who had everything before."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from typing import NamedTuple
 
 from ...events.directory import Directory, directory_of, workers_in
 from ...events.group import Group
-from ...events.model import Resource, Resources
+from ...events.model import Grants, Resource, Resources
 from ...events.records import GroupMetadata, MemberMetadata, TargetAssignment
-from .epochs import Answer, Seat, Transfer
+from ..documents import Document, Json
 from .reasons import Reason, reason_of, why_displaced
+
+
+class Seat(NamedTuple):
+    """A member, by its worker's url (or, where it has none, its id) and its member id."""
+
+    worker: str
+    member_id: str
+
+
+class Transfer(NamedTuple):
+    """A resource that somebody gets; `giver` had it last, None if nobody ever did."""
+
+    resource: Resource
+    giver: Seat | None
+    taker: Seat
+
+
+@dataclass(frozen=True, slots=True)
+class TargetChange:
+    """A target that was installed, told by what it changes.
+
+    All that was configured when it was computed, and still is, is in exactly one of `kept`,
+    `moved`, `returned`, `placed`, `parked` and `unplaceable`; `computed_by` is None where the
+    coordinator did it itself.
+    """
+
+    assignment_epoch: int
+    time_ms: int
+    assignor: str
+    computed_by: Seat | None
+    kept: Mapping[Seat, Resources]
+    moved: tuple[Transfer, ...]
+    """From one worker to another, which may be gone."""
+    returned: tuple[Transfer, ...]
+    """Back to the worker that had it before: in a new seat, or after it had no place."""
+    placed: tuple[Transfer, ...]
+    """For the first time."""
+    parked: Grants
+    """Each with the deadline until when it waits for its worker."""
+    unplaceable: Mapping[Resource, str]
+    """Each with the assignor's reason."""
+    retired: Resources
+    """What had a place, and is not configured any more."""
+    settled_ms: int | None = None
+    """When every member had reached this target; None if another came first, or not yet."""
+    reasons: Mapping[Resource, Reason] = field(default_factory=dict[Resource, Reason])
+    """Why each of `moved` goes to another worker, and each of `displaced` stops."""
+    next_moves_at_ms: int | None = None
+    """When the rest of the moves is to be made; None if this is all of them."""
+    displaced: Mapping[Resource, Seat] = field(default_factory=dict[Resource, Seat])
+    """Those of `unplaceable` that had a place until this target, each with who had it."""
+
+    @property
+    def kept_count(self) -> int:
+        """How many resources stay where they are."""
+        return sum(map(len, self.kept.values()))
+
+    def to_json(self) -> Document:
+        """Return the change in plain data."""
+        return {
+            "assignment_epoch": self.assignment_epoch,
+            "time_ms": self.time_ms,
+            "settled_ms": self.settled_ms,
+            "assignor": self.assignor,
+            "computed_by": _seat_json(self.computed_by),
+            "kept": [
+                {"seat": _seat_json(seat), "resources": _listed(self.kept[seat])}
+                for seat in sorted(self.kept)
+            ],
+            "moved": _transfers(self.moved),
+            "returned": _transfers(self.returned),
+            "placed": _transfers(self.placed),
+            "parked": [
+                {"id": str(each), "deadline_ms": due} for each, due in sorted(self.parked.items())
+            ],
+            "unplaceable": [
+                {"id": str(each), "reason": reason}
+                for each, reason in sorted(self.unplaceable.items())
+            ],
+            "displaced": [
+                {"id": str(each), "from": _seat_json(giver)}
+                for each, giver in sorted(self.displaced.items())
+            ],
+            "retired": _listed(self.retired),
+            "next_moves_at_ms": self.next_moves_at_ms,
+        }
 
 
 def homes_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
@@ -27,15 +114,15 @@ class Homes:
         self.last: dict[Resource, MemberMetadata] = dict(homes_in(group))
         self._placed = frozenset(self.last)
 
-    def answer(
+    def compare(
         self,
         group: Group,
         record: TargetAssignment,
         time_ms: int,
         bumps: Sequence[GroupMetadata],
-    ) -> Answer:
+    ) -> TargetChange:
         """Return what a target changes that the group has already; `move` comes after that."""
-        return answer_of(group, record, self.last, time_ms, bumps, self._placed)
+        return change_of(group, record, self.last, time_ms, bumps, self._placed)
 
     def move(self, group: Group) -> None:
         """Take down whom the group's target gives everything now."""
@@ -57,14 +144,14 @@ class _Changes:
     reasons: dict[Resource, Reason] = field(default_factory=dict[Resource, Reason])
 
 
-def answer_of(
+def change_of(
     group: Group,
     record: TargetAssignment,
     homes: Mapping[Resource, MemberMetadata],
     time_ms: int,
     bumps: Sequence[GroupMetadata],
     placed: Resources,
-) -> Answer:
+) -> TargetChange:
     """Hold a target, already in the group, against who had everything before it.
 
     `bumps` are what it answers, `time_ms` is wall clock; `placed` has had a place until now.
@@ -75,7 +162,7 @@ def answer_of(
     for each in displaced:
         changes.reasons[each] = why_displaced(group, each, homes[each], bumps, directory)
     computed_by = group.members.get(record.computed_by)
-    return Answer(
+    return TargetChange(
         record.assignment_epoch,
         time_ms,
         record.assignor,
@@ -130,3 +217,18 @@ def _is_same_worker(one: MemberMetadata, other: MemberMetadata) -> bool:
         or (one.instance_id is not None and one.instance_id == other.instance_id)
         or (one.url != "" and one.url == other.url)
     )
+
+
+def _transfers(transfers: Iterable[Transfer]) -> list[Json]:
+    return [
+        {"id": str(each.resource), "from": _seat_json(each.giver), "to": _seat_json(each.taker)}
+        for each in transfers
+    ]
+
+
+def _seat_json(seat: Seat | None) -> Document | None:
+    return None if seat is None else dict(seat._asdict())
+
+
+def _listed(resources: Resources) -> list[Json]:
+    return [str(each) for each in sorted(resources)]

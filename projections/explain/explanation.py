@@ -13,13 +13,14 @@ from ...events.keys import pack_key
 from ...events.log.frame import Entry
 from ...events.log.reader import LogReader
 from ...events.shards import Shards
+from ..documents import Document
 from .changed import Changed
 from .detection import Detecting, Detection
-from .epochs import Chapter, Document
+from .epochs import EpochReport
 from .handovers import Handover, Handovers
 from .phases import Phase, phases_of
 from .reader import STATUS, story_of, written, written_since
-from .waits import Wait, Waits
+from .waits import Absence, Absences
 
 
 class NotToldError(LookupError):
@@ -28,25 +29,25 @@ class NotToldError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One group epoch explained; an answer's handovers are told with each epoch it answers."""
+    """One group epoch explained; an change's handovers are told with each epoch it answers."""
 
-    chapter: Chapter
+    report: EpochReport
     detection: Detection
     handovers: tuple[Handover, ...]
     changed: str = ""
     """What the change was that raised the epoch, where its cause does not say it already."""
-    waits: tuple[Wait, ...] = ()
-    """What was kept, while the answer held, for members that were away."""
+    waits: tuple[Absence, ...] = ()
+    """What was kept, while the change held, for members that were away."""
 
     @property
     def phases(self) -> tuple[Phase, ...]:
         """Detect, compute, revoke, release and start, in this order."""
-        return phases_of(self.chapter, self.detection, self.handovers)
+        return phases_of(self.report, self.detection, self.handovers)
 
     @property
     def warning(self) -> str:
         """What people should know of a group that has counted as far as this epoch, or nothing."""
-        return epoch_warning(self.chapter.group_epoch)
+        return epoch_warning(self.report.group_epoch)
 
     @property
     def total_ms(self) -> int | None:
@@ -56,24 +57,24 @@ class Explanation:
 
         None as long as that has not come about, and where another target came first.
         """
-        answer = self.chapter.answer
-        if answer is None or answer.settled_ms is None:
+        change = self.report.target_change
+        if change is None or change.settled_ms is None:
             return None
         start = self.phases[-1]
         if start.until_ms is None and any(each.taker for each in self.handovers):
             return None
-        end_ms = max(answer.settled_ms, start.until_ms or 0)
-        bump = self.chapter.bump
+        end_ms = max(change.settled_ms, start.until_ms or 0)
+        bump = self.report.bump
         return max(0, end_ms - (bump.since_ms or bump.time_ms))
 
     def to_json(self) -> Document:
-        """Return the explanation in plain data: the chapter's, and what is told beyond it."""
+        """Return the explanation in plain data: the report's, and what is told beyond it."""
         return {
-            **self.chapter.to_json(),
+            **self.report.to_json(),
             "changed": self.changed,
             "total_ms": self.total_ms,
             "phases": [each.to_json() for each in self.phases],
-            "handovers": [each.to_json(self.chapter.group_epoch) for each in self.handovers],
+            "handovers": [each.to_json(self.report.group_epoch) for each in self.handovers],
             "waits": [each.to_json() for each in self.waits],
             **({"warning": self.warning} if self.warning else {}),
         }
@@ -85,20 +86,20 @@ class Explaining:
     Of statuses, of which a log has many, it decodes those alone that it has to know.
     """
 
-    def __init__(self, chapter: Chapter) -> None:
-        self._detecting, self._changed = Detecting(chapter.bump), Changed(chapter.bump)
-        self._handovers = Handovers(chapter.answer) if chapter.answer else None
-        self._waits = Waits(chapter.answer) if chapter.answer else None
+    def __init__(self, report: EpochReport) -> None:
+        self._detecting, self._changed = Detecting(report.bump), Changed(report.bump)
+        self._handovers = Handovers(report.target_change) if report.target_change else None
+        self._waits = Absences(report.target_change) if report.target_change else None
         begun = self._handovers.found if self._handovers else ()
-        self._subject = chapter.bump.cause.subject.encode()
+        self._subject = report.bump.cause.subject.encode()
         self._followed = {pack_key(tuple(each.resource)) for each in begun}
-        self._is_of = _identity(chapter)
+        self._is_of = _identity(report)
         self._shards = Shards()
         self._next = 0
 
-    def is_of(self, chapter: Chapter) -> bool:
-        """Tell whether it is for this chapter, which may have been told further meanwhile."""
-        return self._is_of == _identity(chapter)
+    def is_of(self, report: EpochReport) -> bool:
+        """Tell whether it is for this report, which may have been told further meanwhile."""
+        return self._is_of == _identity(report)
 
     def catch_up(self, log: LogReader) -> None:
         """Fold what was written since the last look; raises `LogError`, `CodecError`."""
@@ -123,16 +124,16 @@ class Explaining:
             return True
         return self._detecting.listens and self._subject in (entry.value or b"")
 
-    def explained(self, chapter: Chapter) -> Explanation:
-        """Return what is known of the chapter so far."""
+    def explained(self, report: EpochReport) -> Explanation:
+        """Return what is known of the report so far."""
         moved = self._handovers.found if self._handovers else ()
         waits = self._waits.found if self._waits else ()
-        return Explanation(chapter, self._detecting.found, moved, self._changed.found, waits)
+        return Explanation(report, self._detecting.found, moved, self._changed.found, waits)
 
 
-def _identity(chapter: Chapter) -> tuple[int, int | None]:
-    answer = chapter.answer
-    return chapter.group_epoch, answer.assignment_epoch if answer else None
+def _identity(report: EpochReport) -> tuple[int, int | None]:
+    change = report.target_change
+    return report.group_epoch, change.assignment_epoch if change else None
 
 
 def explain(log: LogReader, group_epoch: int | None = None) -> Explanation:
@@ -143,12 +144,12 @@ def explain(log: LogReader, group_epoch: int | None = None) -> Explanation:
     return explanation_of(find_chapter(log, group_epoch), written(log))
 
 
-def explanation_of(chapter: Chapter, entries: Iterable[Entry]) -> Explanation:
-    """Explain a chapter by all entries of the log that it was read from; raises `CodecError`."""
-    explaining = Explaining(chapter)
+def explanation_of(report: EpochReport, entries: Iterable[Entry]) -> Explanation:
+    """Explain a report by all entries of the log that it was read from; raises `CodecError`."""
+    explaining = Explaining(report)
     for entry in entries:
         explaining.fold(entry)
-    return explaining.explained(chapter)
+    return explaining.explained(report)
 
 
 def not_told(log: LogReader, group_epoch: int | None, told: Sequence[int]) -> NotToldError:
@@ -162,7 +163,7 @@ def not_told(log: LogReader, group_epoch: int | None, told: Sequence[int]) -> No
     )
 
 
-def find_chapter(log: LogReader, group_epoch: int | None) -> Chapter:
+def find_chapter(log: LogReader, group_epoch: int | None) -> EpochReport:
     """Read a log up to where an epoch is told, None for the latest; raises as `explain`."""
     told: list[int] = []
     last = None

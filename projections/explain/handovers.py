@@ -20,8 +20,9 @@ from ...events.records import (
     TaskStatus,
     Tombstone,
 )
+from ..documents import Document
 from ..moves import BATCHES_RUN
-from .epochs import Answer, Document, Seat
+from .diff import Seat, TargetChange
 from .reasons import DELETED, NEW, RETURN, Reason
 
 
@@ -95,8 +96,8 @@ class Handover:
             "id": str(self.resource),
             "reason": self.reason.kind.value,
             "detail": self.reason.detail,
-            "giver": dict(self.giver._asdict()) if self.giver else None,
-            "taker": dict(self.taker._asdict()) if self.taker else None,
+            "from": dict(self.giver._asdict()) if self.giver else None,
+            "to": dict(self.taker._asdict()) if self.taker else None,
             "asked_ms": self.asked_ms,
             "stopped_ms": self.stopped_ms,
             "gone_ms": self.gone_ms,
@@ -119,10 +120,10 @@ def _between(start_ms: int | None, end_ms: int | None) -> int | None:
 class Handovers:
     """A fold of the whole log that follows what one target moved."""
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
+    def __init__(self, change: TargetChange) -> None:
+        self._change = change
         self._is_aimed = False
-        self._found = {each.resource: each for each in _begun(answer)}
+        self._found = {each.resource: each for each in _begun(change)}
         self._given: defaultdict[str, set[Resource]] = defaultdict(set)
         self._taken: defaultdict[str, set[Resource]] = defaultdict(set)
         for each in self._found.values():
@@ -134,7 +135,7 @@ class Handovers:
         """What a later target gave anew to who had it: how it leaves then is another story."""
         self._urls: dict[str, str] = {}
         self._names: dict[str, str] = {}
-        """The member ids by which the answer knows those who came back to their seats since."""
+        """The member ids by which the change knows those who came back to their seats since."""
         self._steps: dict[str, CurrentAssignment] = {}
         self._departing: set[Resource] = set()
         """What members had whose seats have ended by the records since the last epoch."""
@@ -163,7 +164,7 @@ class Handovers:
 
     def _aim(self, record: TargetAssignment) -> None:
         if not self._is_aimed:
-            self._is_aimed = record.assignment_epoch == self._answer.assignment_epoch
+            self._is_aimed = record.assignment_epoch == self._change.assignment_epoch
             if not self._is_aimed:
                 self._begin_anew(record)
             return
@@ -180,7 +181,7 @@ class Handovers:
         """Learn who sits where; who comes back to a seat in this moment did not lose it."""
         member_id, came_back = record.member_id, record.succession
         self._urls[member_id] = record.url or member_id
-        if came_back is None or came_back.assignment_epoch < self._answer.assignment_epoch:
+        if came_back is None or came_back.assignment_epoch < self._change.assignment_epoch:
             return
         name = self._names[member_id] = self._name_of(came_back.target_id)
         for resource in self._given[name]:
@@ -202,10 +203,10 @@ class Handovers:
         elif (
             each.giver
             and each.giver.worker == status.worker
-            and grant_epoch < self._answer.assignment_epoch
+            and grant_epoch < self._change.assignment_epoch
         ):
             self._found[status.resource] = _heard_of_giver(each, status)
-        elif each.is_left_out and self._is_aimed and grant_epoch > self._answer.assignment_epoch:
+        elif each.is_left_out and self._is_aimed and grant_epoch > self._change.assignment_epoch:
             self._found[status.resource] = _heard_of_taker(each, status)
 
     def _step(self, step: CurrentAssignment, now_ms: int) -> None:
@@ -254,7 +255,7 @@ class Handovers:
 
     def _ask_for_deleted(self, step: CurrentAssignment) -> None:
         """Learn who had what is deleted: whoever is asked for it."""
-        for resource in self._answer.retired & step.pending.keys():
+        for resource in self._change.retired & step.pending.keys():
             if self._found[resource].giver is None and resource not in self._over:
                 giver = Seat(self._urls.get(step.member_id, step.member_id), step.member_id)
                 self._found[resource] = replace(self._found[resource], giver=giver)
@@ -300,16 +301,16 @@ class Handovers:
         self._found[resource] = replace(self._found[resource], revoked_ms=now_ms)
 
 
-def _begun(answer: Answer) -> Iterator[Handover]:
-    for each in answer.moved:
-        yield Handover(each.resource, answer.reasons[each.resource], each.giver, each.taker)
-    for each in answer.returned:
+def _begun(change: TargetChange) -> Iterator[Handover]:
+    for each in change.moved:
+        yield Handover(each.resource, change.reasons[each.resource], each.giver, each.taker)
+    for each in change.returned:
         yield Handover(each.resource, RETURN, each.giver, each.taker)
-    for each in answer.placed:
+    for each in change.placed:
         yield Handover(each.resource, NEW, None, each.taker)
-    for resource, giver in answer.displaced.items():
-        yield Handover(resource, answer.reasons[resource], giver)
-    for resource in answer.retired:
+    for resource, giver in change.displaced.items():
+        yield Handover(resource, change.reasons[resource], giver)
+    for resource in change.retired:
         yield Handover(resource, DELETED)
 
 

@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...events.model import Why
+from ..documents import Document
 from .detection import Detection
-from .epochs import Answer, Chapter, Document
+from .diff import TargetChange
+from .epochs import EpochReport
 from .handovers import Handover
 
 _NOTHING_MOVED = "nothing moved"
@@ -43,19 +45,19 @@ class Phase(NamedTuple):
 
 
 def phases_of(
-    chapter: Chapter, detection: Detection, handovers: Sequence[Handover]
+    report: EpochReport, detection: Detection, handovers: Sequence[Handover]
 ) -> tuple[Phase, ...]:
     """Return the phases of an epoch in order, always all five."""
-    detect = _detect(chapter, detection)
-    answer = chapter.answer
-    if answer is None:
-        compute = Phase("compute", chapter.bump.time_ms, note="not answered")
+    detect = _detect(report, detection)
+    change = report.target_change
+    if change is None:
+        compute = Phase("compute", report.bump.time_ms, note="not answered")
         return (detect, compute, Phase("revoke"), Phase("release"), Phase("start"))
-    compute = Phase("compute", chapter.bump.time_ms, answer.time_ms, _attempts(chapter))
-    revoke = _revoke(answer, handovers)
+    compute = Phase("compute", report.bump.time_ms, change.time_ms, _attempts(report))
+    revoke = _revoke(change, handovers)
     taken = [each for each in handovers if each.taker is not None]
     release = _until_last(
-        "release", revoke.until_ms or answer.time_ms, taken, lambda each: each.granted_ms
+        "release", revoke.until_ms or change.time_ms, taken, lambda each: each.granted_ms
     )
     granted = [each for each in taken if each.granted_ms]
     start = _until_last("start", release.until_ms, granted or taken, _up)
@@ -66,8 +68,8 @@ def _up(each: Handover) -> int | None:
     return each.up_ms
 
 
-def _detect(chapter: Chapter, detection: Detection) -> Phase:
-    bump, note = chapter.bump, ""
+def _detect(report: EpochReport, detection: Detection) -> Phase:
+    bump, note = report.bump, ""
     if detection.was_away:
         note = "its place was kept for its return"
     elif bump.cause.why is Why.SESSION_EXPIRED and detection.since_ms is not None:
@@ -82,20 +84,20 @@ def _detect(chapter: Chapter, detection: Detection) -> Phase:
     return Phase("detect", detection.since_ms, bump.time_ms, note)
 
 
-def _attempts(chapter: Chapter) -> str:
-    count = len(chapter.attempts)
+def _attempts(report: EpochReport) -> str:
+    count = len(report.attempts)
     return f"{count} failed attempt{'s' if count > 1 else ''} before" if count else ""
 
 
-def _revoke(answer: Answer, handovers: Sequence[Handover]) -> Phase:
+def _revoke(change: TargetChange, handovers: Sequence[Handover]) -> Phase:
     asked = [each for each in handovers if each.asked_ms or each.revoked_ms]
     if not asked:
         return Phase("revoke", note="nobody had to give up anything")
-    phase = _until_last("revoke", answer.time_ms, asked, lambda each: each.revoked_ms)
+    phase = _until_last("revoke", change.time_ms, asked, lambda each: each.revoked_ms)
     last_ms = max((each.asked_ms for each in asked if each.asked_ms), default=None)
     if phase.note or last_ms is None:
         return phase
-    waited_ms = max(0, last_ms - answer.time_ms)
+    waited_ms = max(0, last_ms - change.time_ms)
     return phase._replace(note=f"all were asked after {waited_ms / 1000:.3f} s")
 
 

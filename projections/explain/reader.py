@@ -5,6 +5,7 @@ ago. Of a log that was trimmed, the story begins behind the first target that is
 that one changed can not be known any more.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
@@ -25,17 +26,29 @@ from ...events.records import (
     TaskStatus,
 )
 from ...events.restore import restore
-from .diff import Homes
-from .epochs import Answer, Attempt, Chapter
+from ..documents import Document
+from .diff import Homes, TargetChange
+from .epochs import Attempt, EpochReport, History, line_of
 
 STATUS: Final = TYPES[TaskStatus][0]
 """Most entries of a log are statuses, of which the story tells nothing."""
 
 
-def story_of(log: LogReader) -> Iterator[Chapter]:
-    """Yield the chapters of a log, as far back as it goes; raises `LogError`, `CodecError`."""
+def story_of(log: LogReader) -> Iterator[EpochReport]:
+    """Yield the reports of a log, as far back as it goes; raises `LogError`, `CodecError`."""
     low = log.low()
     yield from story(written_since(log, low), group_before(log, low))
+
+
+def history_of(log: LogReader, limit: int | None = None) -> History:
+    """Return the last `limit` epochs of a log, None for all; raises `LogError`, `CodecError`."""
+    lines = deque[Document](maxlen=limit)
+    first = last = None
+    for report in story_of(log):
+        last = report.group_epoch
+        first = last if first is None else first
+        lines.append(line_of(report))
+    return History(log.log_id, first, last, log.low() > 0, tuple(lines))
 
 
 def group_before(log: LogReader, low: int) -> Group | None:
@@ -66,34 +79,34 @@ def _before(log: LogReader, low: int) -> Iterator[Entry]:
     return (entry for entry in log.load().entries if entry.offset < low)
 
 
-def story(entries: Iterable[Entry], before: Group | None = None) -> Iterator[Chapter]:
-    """Yield a chapter for each group epoch in order, as soon as no more can come to it.
+def story(entries: Iterable[Entry], before: Group | None = None) -> Iterator[EpochReport]:
+    """Yield a report for each group epoch in order, as soon as no more can come to it.
 
     `before` is what is still known of the group before the first of the entries, None where
     nothing was before; it is changed. Chapters that nothing answered yet come last. Raises
     `CodecError`.
     """
-    teller = Teller.after(before)
+    reader = EpochReader.after(before)
     for entry in entries:
-        yield from teller.take(entry)
-    yield from teller.rest()
+        yield from reader.take(entry)
+    yield from reader.rest()
 
 
 @dataclass(slots=True)
-class Teller:
-    """Folds the log entry by entry, and keeps the chapters that are not at their end."""
+class EpochReader:
+    """Folds the log entry by entry, and keeps the reports that are not at their end."""
 
     group: Group
     knows_homes: bool
     homes: Homes = field(init=False)
-    open: list[Chapter] = field(default_factory=list[Chapter])
+    open: list[EpochReport] = field(default_factory=list[EpochReport])
     """Not answered, in order."""
-    told: list[Chapter] = field(default_factory=list[Chapter])
-    """Answered by `answer`, which the group has not settled on yet."""
-    done: list[Chapter] = field(default_factory=list[Chapter])
-    answer: Answer | None = None
+    told: list[EpochReport] = field(default_factory=list[EpochReport])
+    """Answered by `change`, which the group has not settled on yet."""
+    done: list[EpochReport] = field(default_factory=list[EpochReport])
+    change: TargetChange | None = None
     aimed_at: int = -1
-    """The offset of the record that `answer` was read from."""
+    """The offset of the record that `change` was read from."""
 
     def __post_init__(self) -> None:
         self.homes = Homes(self.group)
@@ -103,8 +116,8 @@ class Teller:
         """Return who tells what comes after `before`, as `story` does."""
         return cls(before or Group(""), before is None or before.assignment_epoch > 0)
 
-    def take(self, entry: Entry) -> list[Chapter]:
-        """Take the next entry of the log; return the chapters that nothing can be added to now.
+    def take(self, entry: Entry) -> list[EpochReport]:
+        """Take the next entry of the log; return the reports that nothing can be added to now.
 
         Raises `CodecError`, and is then as it was.
         """
@@ -118,7 +131,7 @@ class Teller:
         group = self.group
         evolve(group, record, entry.offset)
         if isinstance(record, GroupMetadata):
-            self.open.append(Chapter(record))
+            self.open.append(EpochReport(record))
         elif isinstance(record, TargetAssignment):
             self._aim(group.target, entry)
         elif isinstance(record, ScheduledRebalance) and entry.offset == self.aimed_at + 1:
@@ -128,49 +141,49 @@ class Teller:
         elif isinstance(record, CurrentAssignment):
             self._settle(entry)
 
-    def rest(self) -> list[Chapter]:
+    def rest(self) -> list[EpochReport]:
         """Return what is not at its end yet, as it is now."""
-        return [*self._with_answer(), *self.open]
+        return [*self._with_change(), *self.open]
 
     def _aim(self, record: TargetAssignment, entry: Entry) -> None:
         time_ms = record.time_ms or entry.timestamp_ms
         if record.error:
             attempt = Attempt(record.assignment_epoch, time_ms, record.error)
-            self.open = [self._tried(chapter, attempt) for chapter in self.open]
+            self.open = [self._tried(report, attempt) for report in self.open]
             return
-        self.done += self._with_answer()
+        self.done += self._with_change()
         self.told = [each for each in self.open if each.group_epoch <= record.assignment_epoch]
         self.open = self.open[len(self.told) :]
-        self.answer = None
+        self.change = None
         if self.knows_homes:
-            bumps = [chapter.bump for chapter in self.told]
-            self.answer = self.homes.answer(self.group, record, time_ms, bumps)
+            bumps = [report.bump for report in self.told]
+            self.change = self.homes.compare(self.group, record, time_ms, bumps)
         else:
             self.told, self.knows_homes = [], True
         self.aimed_at = entry.offset
         self.homes.move(self.group)
 
-    def _tried(self, chapter: Chapter, attempt: Attempt) -> Chapter:
-        if chapter.group_epoch > attempt.assignment_epoch:
-            return chapter
-        return replace(chapter, attempts=(*chapter.attempts, attempt))
+    def _tried(self, report: EpochReport, attempt: Attempt) -> EpochReport:
+        if report.group_epoch > attempt.assignment_epoch:
+            return report
+        return replace(report, attempts=(*report.attempts, attempt))
 
     def _park(self, record: ScheduledRebalance) -> None:
         """Take what is left for later from the record that follows the target in its batch."""
-        if self.answer is not None:
+        if self.change is not None:
             next_moves_at_ms = record.again_at_ms or None
-            self.answer = replace(
-                self.answer, parked=record.parked, next_moves_at_ms=next_moves_at_ms
+            self.change = replace(
+                self.change, parked=record.parked, next_moves_at_ms=next_moves_at_ms
             )
 
     def _settle(self, entry: Entry) -> None:
-        group, answer = self.group, self.answer
-        if answer is None or group.state is not GroupState.STABLE:
+        group, change = self.group, self.change
+        if change is None or group.state is not GroupState.STABLE:
             return
-        if group.assignment_epoch == answer.assignment_epoch:
-            self.answer = replace(answer, settled_ms=entry.timestamp_ms)
-            self.done += self._with_answer()
-            self.told, self.answer = [], None
+        if group.assignment_epoch == change.assignment_epoch:
+            self.change = replace(change, settled_ms=entry.timestamp_ms)
+            self.done += self._with_change()
+            self.told, self.change = [], None
 
-    def _with_answer(self) -> list[Chapter]:
-        return [replace(chapter, answer=self.answer) for chapter in self.told]
+    def _with_change(self) -> list[EpochReport]:
+        return [replace(report, target_change=self.change) for report in self.told]

@@ -23,7 +23,7 @@ _DEPARTURES = frozenset(
 )
 
 
-class Kind(Enum):
+class ReasonKind(Enum):
     """What sort of reason it is."""
 
     BALANCE = "balance"
@@ -48,14 +48,14 @@ class Kind(Enum):
 class Reason(NamedTuple):
     """Why a resource moves; `detail` says more where there is more to say."""
 
-    kind: Kind
+    kind: ReasonKind
     detail: str = ""
 
 
-NEW = Reason(Kind.NEW)
-RETURN = Reason(Kind.RETURN)
-DELETED = Reason(Kind.DELETED)
-_BALANCE = Reason(Kind.BALANCE)
+NEW = Reason(ReasonKind.NEW)
+RETURN = Reason(ReasonKind.RETURN)
+DELETED = Reason(ReasonKind.DELETED)
+_BALANCE = Reason(ReasonKind.BALANCE)
 
 
 def reason_of(
@@ -72,14 +72,14 @@ def reason_of(
     """
     if _is_gone(group, giver):
         if resource in group.schedule.fired:
-            return Reason(Kind.DELAY_EXPIRED)
-        return Reason(Kind.DEPARTURE, _departure(group, giver, bumps))
+            return Reason(ReasonKind.DELAY_EXPIRED)
+        return Reason(ReasonKind.DEPARTURE, _departure(group, giver, bumps))
     order = group.worker_orders.get(worker_name(giver))
     if is_drained(order, giver.member_id):
-        return Reason(Kind.CONSTRAINT, "drain")
+        return Reason(ReasonKind.CONSTRAINT, "drain")
     now = group.members[giver.member_id].metadata
     unmet = _unmet(group, resource, now, directory) or ("cold" if _is_cold(group, now) else "")
-    return Reason(Kind.CONSTRAINT, unmet) if unmet else _BALANCE
+    return Reason(ReasonKind.CONSTRAINT, unmet) if unmet else _BALANCE
 
 
 def why_displaced(
@@ -91,7 +91,7 @@ def why_displaced(
 ) -> Reason:
     """Return why a resource leaves its giver though nobody else can take it."""
     reason = reason_of(group, resource, giver, bumps, directory)
-    return Reason(Kind.CONSTRAINT) if reason == _BALANCE else reason
+    return Reason(ReasonKind.CONSTRAINT) if reason == _BALANCE else reason
 
 
 def _is_gone(group: Group, giver: MemberMetadata) -> bool:

@@ -17,11 +17,12 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
-from .epochs import Answer, Document, Seat
+from ..documents import Document
+from .diff import Seat, TargetChange
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class Absence:
     """What waited for a member that was away; times are wall clock in milliseconds.
 
     `until_ms` is None while it is away still; `is_back` tells whether it returned, and
@@ -47,20 +48,20 @@ class Wait:
         }
 
 
-class Waits:
+class Absences:
     """A fold of the whole log that follows who was away while one target held."""
 
-    def __init__(self, answer: Answer) -> None:
-        self._epoch = answer.assignment_epoch
+    def __init__(self, change: TargetChange) -> None:
+        self._epoch = change.assignment_epoch
         self._is_over = False
         self._shares: dict[str, Resources] = {}
         """What the target gives each member, by the member id that it has now."""
         self._urls: dict[str, str] = {}
         self._away_since_ms: dict[str, int] = {}
-        self._found: list[Wait] = []
+        self._found: list[Absence] = []
 
     @property
-    def found(self) -> tuple[Wait, ...]:
+    def found(self) -> tuple[Absence, ...]:
         """The waits so far, as they began."""
         return tuple(self._found)
 
@@ -119,7 +120,7 @@ class Waits:
         share = self._shares.get(member_id, NOTHING)
         if share:
             seat = Seat(self._urls.get(member_id, member_id), member_id)
-            self._found.append(Wait(seat, share, since_ms))
+            self._found.append(Absence(seat, share, since_ms))
 
     def _end(self, member_id: str, now_ms: int, *, is_back: bool = False) -> None:
         for number, each in enumerate(self._found):

@@ -112,7 +112,7 @@ def _wait(each: Document) -> tuple[str, ...]:
 
 
 def _facts(found: Document) -> Iterator[tuple[str, str]]:
-    answer = inner(found, "answer")
+    change = inner(found, "target_change")
     yield "Epoch", text(found, "group_epoch")
     yield "Time", moment(inner(found, "time_ms"))
     yield "Cause", _cause(found)
@@ -122,18 +122,18 @@ def _facts(found: Document) -> Iterator[tuple[str, str]]:
     for each in documents(inner(found, "attempts")):
         failed = text(each, "error").strip().partition("\n")[0]
         yield "Failed", f"{moment(inner(each, 'time_ms'))}: {failed}"
-    if answer is None:
-        yield "Answer", "none"
+    if change is None:
+        yield "Target", "none"
         return
-    yield "Answer", f"assignment epoch {text(answer, 'assignment_epoch')}"
-    yield "Assignor", text(answer, "assignor")
-    yield "Computed by", _who(inner(answer, "computed_by")) or "the coordinator"
-    yield "Kept", _kept(answer)
-    for due, parked in _by("deadline_ms", inner(answer, "parked")):
+    yield "Target", f"assignment epoch {text(change, 'assignment_epoch')}"
+    yield "Assignor", text(change, "assignor")
+    yield "Computed by", _who(inner(change, "computed_by")) or "the coordinator"
+    yield "Kept", _kept(change)
+    for due, parked in _by("deadline_ms", inner(change, "parked")):
         yield "Parked", f"{parked} until {moment(due)}"
-    if inner(answer, "next_moves_at_ms"):
-        yield "More moves", f"at {moment(inner(answer, 'next_moves_at_ms'))}"
-    for reason, left_out in _by("reason", inner(answer, "unplaceable")):
+    if inner(change, "next_moves_at_ms"):
+        yield "More moves", f"at {moment(inner(change, 'next_moves_at_ms'))}"
+    for reason, left_out in _by("reason", inner(change, "unplaceable")):
         yield "Left out", f"{left_out}: {reason}"
 
 
@@ -147,9 +147,9 @@ def _by(name: str, found: object) -> Iterator[tuple[object, str]]:
         yield common, " ".join(ids[:NAMES_MAX]) + more
 
 
-def _kept(answer: object) -> str:
+def _kept(change: object) -> str:
     shares: list[tuple[str, int]] = []
-    for each in documents(inner(answer, "kept")):
+    for each in documents(inner(change, "kept")):
         resources = inner(each, "resources")
         count = len(resources) if isinstance(resources, list) else 0  # pyright: ignore[reportUnknownArgumentType]
         shares.append((_who(inner(each, "seat")), count))
@@ -160,13 +160,13 @@ def _kept(answer: object) -> str:
 def _handover(each: Document) -> tuple[str, ...]:
     details = (text(each, "reason"), text(each, "detail"))
     superseded = text(each, "superseded_by")
-    taker = _who(inner(each, "taker"))
+    taker = _who(inner(each, "to"))
     if not taker and text(each, "reason") != DELETED:
         taker = NOBODY
     return (
         text(each, "id"),
         ", ".join(filter(None, details)),
-        _who(inner(each, "giver")),
+        _who(inner(each, "from")),
         f"{taker}, superseded by {superseded}" if superseded else taker,
         _down(each),
     )

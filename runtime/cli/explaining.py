@@ -13,9 +13,9 @@ import typer
 
 from ...events.log.errors import NoLogError
 from ...events.log.reader import LogReader
+from ...projections.documents import Document
 from ...projections.explain import explanation
-from ...projections.explain.epochs import Document
-from ...projections.explain.history import history_of
+from ...projections.explain.reader import history_of
 from . import epochs
 from .client import Client, client_of, note_of
 from .log_files import GroupFolder, LogName

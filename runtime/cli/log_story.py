@@ -3,55 +3,56 @@
 from collections.abc import Iterable, Iterator
 
 from ...events.model import Resource
-from ...projections.explain.epochs import Answer, Chapter, Seat, Transfer
+from ...projections.explain.diff import Seat, TargetChange, Transfer
+from ...projections.explain.epochs import EpochReport
 from .log_words import cause_in_words, listed, member_name
 from .moments import moment
 
 INDENT = "    "
 
 
-def tell(chapter: Chapter) -> Iterator[str]:
-    """Yield the lines of one chapter, the first one its cause."""
-    bump, answer = chapter.bump, chapter.answer
+def tell(report: EpochReport) -> Iterator[str]:
+    """Yield the lines of one report, the first one its cause."""
+    bump, change = report.bump, report.target_change
     asked = f" (asked by {bump.actor})" if bump.actor else ""
     cause = cause_in_words(bump.cause)
     yield f"epoch {bump.group_epoch}  {moment(bump.time_ms)}  {cause}{asked}"
-    for attempt in chapter.attempts:
+    for attempt in report.attempts:
         yield f"{INDENT}failed at {moment(attempt.time_ms)}: {_first_line(attempt.error)}"
-    if answer is None:
+    if change is None:
         yield f"{INDENT}not answered"
         return
-    by = f" at {_who(answer.computed_by)}" if answer.computed_by else ""
-    assignor = f", {answer.assignor}{by}" if answer.assignor else ""
+    by = f" at {_who(change.computed_by)}" if change.computed_by else ""
+    assignor = f", {change.assignor}{by}" if change.assignor else ""
     yield (
-        f"{INDENT}answered by assignment epoch {answer.assignment_epoch}"
-        f" after {_seconds(chapter.took_ms)}{assignor}"
+        f"{INDENT}answered by assignment epoch {change.assignment_epoch}"
+        f" after {_seconds(report.took_ms)}{assignor}"
     )
-    if answer.assignment_epoch == bump.group_epoch:
-        yield from (INDENT + line for line in _changes(answer))
+    if change.assignment_epoch == bump.group_epoch:
+        yield from (INDENT + line for line in _changes(change))
 
 
-def _changes(answer: Answer) -> Iterator[str]:
+def _changes(change: TargetChange) -> Iterator[str]:
     """Yield what a target changed; told once, at the last of the epochs that it answers."""
-    yield from _transfers("moved", answer.moved)
-    yield from _transfers("returned", answer.returned)
-    yield from _transfers("placed", answer.placed)
-    for due in sorted(set(answer.parked.values())):
-        parked = (each for each, until in answer.parked.items() if until == due)
+    yield from _transfers("moved", change.moved)
+    yield from _transfers("returned", change.returned)
+    yield from _transfers("placed", change.placed)
+    for due in sorted(set(change.parked.values())):
+        parked = (each for each, until in change.parked.items() if until == due)
         yield f"parked    {listed(parked)} until {moment(due)}"
-    if answer.next_moves_at_ms is not None:
-        yield f"more      moves at {moment(answer.next_moves_at_ms)}"
-    for giver in sorted(set(answer.displaced.values())):
-        stopped = (each for each, had in answer.displaced.items() if had == giver)
+    if change.next_moves_at_ms is not None:
+        yield f"more      moves at {moment(change.next_moves_at_ms)}"
+    for giver in sorted(set(change.displaced.values())):
+        stopped = (each for each, had in change.displaced.items() if had == giver)
         yield f"stopped   {listed(stopped)} at {_who(giver)}"
-    for resource in sorted(answer.unplaceable):
-        yield f"left out  {resource}: {_first_line(answer.unplaceable[resource])}"
-    if answer.retired:
-        yield f"retired   {listed(answer.retired)}"
-    shares = ", ".join(f"{_who(seat)} {len(answer.kept[seat])}" for seat in sorted(answer.kept))
-    yield f"kept      {answer.kept_count}{f' ({shares})' if shares else ''}"
-    if answer.settled_ms is not None:
-        yield f"settled   {_seconds(max(0, answer.settled_ms - answer.time_ms))} later"
+    for resource in sorted(change.unplaceable):
+        yield f"left out  {resource}: {_first_line(change.unplaceable[resource])}"
+    if change.retired:
+        yield f"retired   {listed(change.retired)}"
+    shares = ", ".join(f"{_who(seat)} {len(change.kept[seat])}" for seat in sorted(change.kept))
+    yield f"kept      {change.kept_count}{f' ({shares})' if shares else ''}"
+    if change.settled_ms is not None:
+        yield f"settled   {_seconds(max(0, change.settled_ms - change.time_ms))} later"
 
 
 def _transfers(word: str, transfers: Iterable[Transfer]) -> Iterator[str]:

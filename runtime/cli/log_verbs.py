@@ -73,18 +73,18 @@ def tell_story(
 ) -> None:
     """Tell of each group epoch its cause, who asked, and what moved, stayed and waits."""
     with GroupFolder(place).open(LogName.CONTROL) as reader:
-        chapters = [
-            chapter
-            for chapter in story_of(reader)
-            if (start is None or chapter.group_epoch >= start)
-            and (until is None or chapter.group_epoch <= until)
+        reports = [
+            report
+            for report in story_of(reader)
+            if (start is None or report.group_epoch >= start)
+            and (until is None or report.group_epoch <= until)
         ]
     if place.output is Output.TABLE:
-        for chapter in chapters:
-            for line in tell(chapter):
+        for report in reports:
+            for line in tell(report):
                 say(line)
     else:
-        show(place.output, [chapter.to_json() for chapter in chapters], ())
+        show(place.output, [report.to_json() for report in reports], ())
 
 
 @log.command()

@@ -14,8 +14,7 @@ from ...events.model import GroupState, Resource
 from ...events.placement import work_in
 from ...events.records import MemberMetadata
 from ...projections.downtimes import Measured
-from ...projections.explain.diff import Homes
-from ...projections.explain.epochs import Seat
+from ...projections.explain.diff import Homes, Seat
 from ...projections.explain.reasons import RETURN, Reason
 from .plan import Expected, Plan, PlannedMove, Round, Split, WorkerPlan
 from .standing import Standing, standing_of
@@ -67,13 +66,13 @@ class _Journey:
     def go(self, rehearsal: Rehearsal, step: Step) -> None:
         """Hold the target that the rehearsed group has now against the one before."""
         group = rehearsal.group
-        answer = self.homes.answer(group, step.target, rehearsal.now_ms, step.bumps)
+        change = self.homes.compare(group, step.target, rehearsal.now_ms, step.bumps)
         causes = tuple(bump.cause for bump in step.bumps)
-        moved = len(answer.moved) + len(answer.returned)
-        counts = (len(each) for each in (answer.placed, answer.retired, answer.displaced))
+        moved = len(change.moved) + len(change.returned)
+        counts = (len(each) for each in (change.placed, change.retired, change.displaced))
         self.rounds.append(Round(causes, moved, *counts))
-        givers = {each.resource: each.giver for each in answer.moved} | dict(answer.displaced)
-        for resource, reason in answer.reasons.items():
+        givers = {each.resource: each.giver for each in change.moved} | dict(change.displaced)
+        for resource, reason in change.reasons.items():
             giver, first = givers[resource], self.first.get(resource)
             if giver and first and giver.member_id == first.member_id:
                 self.reasons[resource] = reason

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...events.model import Cause, Grants, GroupState, Resource
+from ...projections.documents import Document, Json
 from ...projections.downtimes import Downtime
-from ...projections.explain.epochs import Document, Json, Seat
+from ...projections.explain.diff import Seat
 from ...projections.explain.reasons import Reason
 
 

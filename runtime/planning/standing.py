@@ -9,8 +9,7 @@ from ...events.abilities import is_warm, said_for
 from ...events.group import Group
 from ...events.model import Grants, Resource, Resources
 from ...events.records import MemberMetadata
-from ...projections.explain.diff import homes_in
-from ...projections.explain.epochs import Seat
+from ...projections.explain.diff import Seat, homes_in
 from .plan import Load
 
 NOWHERE = "no worker is left to run it"

@@ -21,7 +21,7 @@ from ...actors.messages.commands import CommandReply
 from ...actors.messages.work import DeleteConnector, PutConnector
 from ...events.log.errors import NoLogError
 from ...events.records import ConnectorConfig
-from ...projections import views
+from ...projections.documents import Document
 from .bodies import ConfigBody, NewConnector, RequiresJson
 from .configs import Prepared, check_name, named, prepare
 from .connectors import deletion_waits, existing, info
@@ -133,7 +133,7 @@ async def _told(
 ) -> JSONResponse:
     """Answer with the connector as the log has it, which is at least as far as the command."""
 
-    def read() -> views.Document:
+    def read() -> Document:
         with service.logs.reading(service.group_id) as logs:
             written(logs.group, reply)
             existing(logs, name)

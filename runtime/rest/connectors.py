@@ -10,6 +10,7 @@ from ...events.group import Group
 from ...events.model import Resource
 from ...events.records import ConnectorConfig
 from ...projections import views
+from ...projections.documents import Document
 from ..config.secrets import shown
 from ..connectors.publishing import describe
 from .configs import warnings_of
@@ -108,7 +109,7 @@ def deletion_waits(logs: GroupLogs, name: str) -> str:
     )
 
 
-def info(service: Service, group: Group, name: str, found: Iterable[str] = ()) -> views.Document:
+def info(service: Service, group: Group, name: str, found: Iterable[str] = ()) -> Document:
     """Return Connect's `ConnectorInfo` of an existing connector, without its secrets.
 
     `found` are warnings that its config alone does not give rise to.
@@ -119,7 +120,7 @@ def info(service: Service, group: Group, name: str, found: Iterable[str] = ()) -
     return _with_warnings(service, connector, told, found)
 
 
-def status(service: Service, group: Group, name: str) -> views.Document:
+def status(service: Service, group: Group, name: str) -> Document:
     """Return Connect's `ConnectorStateInfo` of an existing connector."""
     connector = group.connectors[name]
     told = views.connector_status(group, name, service.kind_of(connector.config), _held_up(service))
@@ -133,8 +134,8 @@ def _held_up(service: Service) -> str:
 
 
 def _with_warnings(
-    service: Service, connector: ConnectorConfig, told: views.Document, found: Iterable[str] = ()
-) -> views.Document:
+    service: Service, connector: ConnectorConfig, told: Document, found: Iterable[str] = ()
+) -> Document:
     """Add what is strange about a connector, if anything is: the reply is Connect's otherwise."""
     of_config = warnings_of(service.plugins, connector.config)
     warnings = tuple(dict.fromkeys((*_inherited(connector), *of_config, *found)))
@@ -151,8 +152,8 @@ def _inherited(connector: ConnectorConfig) -> Iterator[str]:
         )
 
 
-def _expanded(service: Service, logs: GroupLogs, name: str, expand: list[str]) -> views.Document:
-    told: views.Document = {}
+def _expanded(service: Service, logs: GroupLogs, name: str, expand: list[str]) -> Document:
+    told: Document = {}
     group = logs.group
     if "status" in expand:
         told["status"] = status(service, group, name)
@@ -163,5 +164,5 @@ def _expanded(service: Service, logs: GroupLogs, name: str, expand: list[str]) -
     return told
 
 
-def _progress(logs: GroupLogs, name: str) -> views.Document:
+def _progress(logs: GroupLogs, name: str) -> Document:
     return views.connector_progress(logs.group, name, logs.task_progress(name))

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from ...events.group import Group, Member
 from ...events.orders import worker_name
 from ...projections import views
+from ...projections.documents import Document
 from ..node.spec import ProcessView
 from .errors import Unanswered
 from .replies import known
@@ -21,7 +22,7 @@ router = APIRouter(tags=["groups"])
 @router.get("/groups")
 def list_groups(service: Served) -> JSONResponse:
     """List the groups of this node, a line each."""
-    told: list[views.Document] = []
+    told: list[Document] = []
     for group_id in service.logs.group_ids():
         with service.logs.reading(group_id) as logs:
             told.append(views.group_summary(logs.group))
@@ -53,8 +54,8 @@ async def list_workers(service: Served) -> JSONResponse:
     return JSONResponse({"processes_known": known, "workers": workers})
 
 
-def _workers(service: Service, processes: Mapping[str, ProcessView]) -> list[views.Document]:
-    told: list[views.Document] = []
+def _workers(service: Service, processes: Mapping[str, ProcessView]) -> list[Document]:
+    told: list[Document] = []
     joined: set[str] = set()
     for group_id in service.logs.group_ids():
         with service.logs.reading(group_id) as logs:
@@ -71,7 +72,7 @@ def _worker(
     process: ProcessView | None,
     group: Group | None = None,
     member: Member | None = None,
-) -> views.Document:
+) -> Document:
     return {
         "name": url.rpartition("/")[2],
         "worker_id": url,
@@ -82,19 +83,19 @@ def _worker(
     }
 
 
-def _process(process: ProcessView, member: Member | None) -> views.Document:
+def _process(process: ProcessView, member: Member | None) -> Document:
     if member is None or member.is_away or process.member_id in {"", member.member_id}:
         return process_view(process)  # of a seat that is away, the one that is about to return
     ended = replace(process, pid=None, state="ended", detail="another process is this worker now")
     return process_view(ended)
 
 
-def _order(group: Group, member: Member) -> views.Document | None:
+def _order(group: Group, member: Member) -> Document | None:
     order = group.worker_orders.get(worker_name(member.metadata))
     return views.worker_order(order) if order else None
 
 
-def process_view(process: ProcessView) -> views.Document:
+def process_view(process: ProcessView) -> Document:
     """Return what is told of a process."""
     return {
         "pid": process.pid,

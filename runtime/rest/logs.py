@@ -20,7 +20,7 @@ from ...events.log.space import Room, room_at
 from ...events.logs import CONTROL, OFFSETS
 from ...events.model import Commit
 from ...projections.downtimes import Downtimes, Measured
-from ...projections.explain.cache import Chronicle
+from ...projections.explain.cache import EpochCache
 from ...projections.follow import Follower
 from ...projections.metrics import GroupFigures, LogFigures
 from ...projections.progress import Progress, connector_progress, task_progress, unpublished
@@ -47,7 +47,7 @@ class GroupLogs:
             self._follower = Follower(group_id, self._control)
             self._open = undo.pop_all()
         self._offsets: LogReader | None = None
-        self.chronicle = Chronicle(self._control)
+        self.chronicle = EpochCache(self._control)
         self._rebalances = Rebalances()
         self._downtimes = Downtimes()
 
@@ -157,7 +157,7 @@ class Logs:
             raise
 
     @contextmanager
-    def telling(self, group_id: str) -> Generator[Chronicle]:
+    def telling(self, group_id: str) -> Generator[EpochCache]:
         """Give the one thread that tells stories a group's chronicle; raises as `reading`."""
         with self.apart(group_id) as logs:
             yield logs.chronicle

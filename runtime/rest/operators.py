@@ -17,6 +17,7 @@ from ...actors.group.orders.whereabouts import find_worker
 from ...actors.messages.commands import CommandReply
 from ...actors.messages.orders import Cordon, Expect, Uncordon
 from ...projections import views
+from ...projections.documents import Document
 from .bodies import Expectation, RequiresJson
 from .replies import actor, known, refuse, written
 from .service import Served, Service
@@ -74,9 +75,7 @@ async def _carry_out(service: Service, command: Cordon | Uncordon | Expect) -> J
     return JSONResponse(told, HTTPStatus.ACCEPTED)
 
 
-def _order(
-    service: Service, command: Cordon | Uncordon | Expect, reply: CommandReply
-) -> views.Document:
+def _order(service: Service, command: Cordon | Uncordon | Expect, reply: CommandReply) -> Document:
     """Return the order that stands; a worker that is known no more goes by what it was called."""
     with service.logs.reading(command.group_id) as logs:
         written(logs.group, reply)

@@ -17,6 +17,7 @@ from ...actors.messages.orders import Place, Rebalance
 from ...events.model import Resource, Scope
 from ...events.records import Operator
 from ...projections import views
+from ...projections.documents import Document
 from ..config.kinds import INT32_MAX
 from .bodies import PlacementBody, RequiresJson
 from .replies import actor, known, refuse, written
@@ -84,7 +85,7 @@ async def _carry_out(service: Service, command: Place) -> JSONResponse:
     return JSONResponse(told, HTTPStatus.ACCEPTED)
 
 
-def _order(service: Service, command: Place, reply: CommandReply) -> views.Document:
+def _order(service: Service, command: Place, reply: CommandReply) -> Document:
     """Return the order that stands; one that says nothing if none does."""
     with service.logs.reading(command.group_id) as logs:
         written(logs.group, reply)
@@ -93,7 +94,7 @@ def _order(service: Service, command: Place, reply: CommandReply) -> views.Docum
         return {"group_id": command.group_id, **told}
 
 
-def _summary(service: Service, group_id: str, reply: CommandReply) -> views.Document:
+def _summary(service: Service, group_id: str, reply: CommandReply) -> Document:
     with service.logs.reading(group_id) as logs:
         written(logs.group, reply)
         return views.group_summary(logs.group)

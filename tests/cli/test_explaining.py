@@ -19,7 +19,7 @@ Epoch:        2
 Time:         2013-01-01T00:26:40.000Z
 Cause:        connector-added flights
 Asked by:     rest
-Answer:       assignment epoch 2
+Target:       assignment epoch 2
 Assignor:     balanced
 Computed by:  w1(1b9d6bcd)
 Kept:         0
@@ -43,7 +43,7 @@ LOST = """\
 Epoch:   3
 Time:    2013-01-01T00:26:40.000Z
 Cause:   session-expired w2
-Answer:  none
+Target:  none
 
 PHASE    TOOK  NOTE
 detect         when the member was last heard of is not in the log; its last record is 0.000 s older
@@ -66,7 +66,7 @@ MOVED = {
     "time_ms": 1_357_000_000_000,
     "took_ms": 1_000,
     "attempts": [{"assignment_epoch": 6, "time_ms": 1_357_000_000_500, "error": "no luck\nat x"}],
-    "answer": {
+    "target_change": {
         "assignment_epoch": 7,
         "assignor": "uniform",
         "computed_by": None,
@@ -82,8 +82,8 @@ MOVED = {
             "id": "a-1",
             "reason": "departure",
             "detail": "session-expired",
-            "giver": W2,
-            "taker": W1,
+            "from": W2,
+            "to": W1,
             "downtime_ms": None,
             "downtime_at_least_ms": 1_250,
             "superseded_by": None,
@@ -92,14 +92,14 @@ MOVED = {
             "id": "a-2",
             "reason": "balance",
             "detail": "",
-            "giver": W2,
-            "taker": W1,
+            "from": W2,
+            "to": W1,
             "downtime_ms": 250,
             "downtime_at_least_ms": None,
             "superseded_by": 8,
         },
-        {"id": "c", "reason": "constraint", "detail": "drain", "giver": W2, "taker": None},
-        {"id": "d", "reason": "deleted", "detail": "", "giver": W2, "taker": None},
+        {"id": "c", "reason": "constraint", "detail": "drain", "from": W2, "to": None},
+        {"id": "d", "reason": "deleted", "detail": "", "from": W2, "to": None},
     ],
 }
 MOVED_TABLE = """\
@@ -109,7 +109,7 @@ Cause:        from-the-future x
 Changed:      capacity 1 > 2
 Asked by:     rest 127.0.0.1
 Failed:       2013-01-01T00:26:40.500Z: no luck
-Answer:       assignment epoch 7
+Target:       assignment epoch 7
 Assignor:     uniform
 Computed by:  the coordinator
 Kept:         2 (w1(1b9d6bcd) 2)
@@ -324,7 +324,7 @@ def test_what_waits_for_who_is_away_is_told_and_an_outage_once(run: Run, cluster
         {**still, **until},
         {**still, **until, "superseded_by": 9},
     ]
-    moved = {"id": "a-1", "reason": "return", "detail": "", "giver": W2, "taker": W1}
+    moved = {"id": "a-1", "reason": "return", "detail": "", "from": W2, "to": W1}
     told = {**MOVED, "handovers": [{**moved, "freed_by": 6}], "waits": waits}
     cluster.answer("GET", "/groups/connect/explain/7", told)
     out = run("explain", "7", "--url", cluster.url).out

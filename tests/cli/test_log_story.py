@@ -10,7 +10,8 @@ from cli.conftest import Run
 from fairlead.events.codec import TYPES
 from fairlead.events.model import Cause, Resource, Scope, Why
 from fairlead.events.records import GroupMetadata, Operator, Tombstone
-from fairlead.projections.explain.epochs import Answer, Chapter, Seat
+from fairlead.projections.explain.diff import Seat, TargetChange
+from fairlead.projections.explain.epochs import EpochReport
 from fairlead.runtime.cli.log_story import tell
 from fairlead.runtime.cli.log_words import TELL, Narrator
 
@@ -33,10 +34,10 @@ def test_each_epoch_is_told_with_its_cause_and_what_it_led_to(run: Run, data_dir
 
 def test_what_stopped_because_nobody_may_run_it_is_told_with_who_had_it() -> None:
     a, seat = Resource("a"), Seat(written.URL_1, written.W1)
-    answer = Answer(4, 2_000, "balanced", seat, {}, (), (), (), {}, {a: "no"}, frozenset())
+    answer = TargetChange(4, 2_000, "balanced", seat, {}, (), (), (), {}, {a: "no"}, frozenset())
     bump = GroupMetadata(4, Cause(Why.WORKER_DRAINED, written.URL_1), 1_000, "rest")
-    chapter = Chapter(bump, (), replace(answer, displaced={a: seat}))
-    assert list(tell(chapter)) == [
+    report = EpochReport(bump, (), replace(answer, displaced={a: seat}))
+    assert list(tell(report)) == [
         "epoch 4  1970-01-01T00:00:01.000Z  worker-drained w1 (asked by rest)",
         "    answered by assignment epoch 4 after 1.000 s, balanced at w1(1b9d6bcd)",
         "    stopped   a at w1(1b9d6bcd)",
@@ -63,11 +64,11 @@ def test_programs_get_the_whole_story(run: Run, data_dir: Path) -> None:
             "time_ms": 1_357_000_000_000,
             "took_ms": None,
             "attempts": [],
-            "answer": None,
+            "target_change": None,
         }
     ]
     ended = run("log", "story", "--from", "2", "--until", "2", "--data-dir", data_dir, "-o", "json")
-    answer = json.loads(ended.out)[0]["answer"]
+    answer = json.loads(ended.out)[0]["target_change"]
     assert answer["computed_by"] == {"worker": written.URL_1, "member_id": written.W1}
     assert [each["id"] for each in answer["placed"]] == [
         str(each) for each in (written.FLIGHTS, *written.TASKS)

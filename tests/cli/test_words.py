@@ -7,7 +7,8 @@ import pytest
 from fairlead.events.codec import TYPES
 from fairlead.events.model import Cause, Resource, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance, Tombstone
-from fairlead.projections.explain.epochs import Answer, Chapter
+from fairlead.projections.explain.diff import TargetChange
+from fairlead.projections.explain.epochs import EpochReport
 from fairlead.runtime.cli.log_story import tell
 from fairlead.runtime.cli.log_words import TELL, Narrator
 from fairlead.runtime.cli.moments import moment
@@ -75,9 +76,9 @@ def test_what_a_target_leaves_for_later_is_told(record: ScheduledRebalance, said
 
 def test_an_epoch_whose_target_leaves_moves_says_when_they_are_made() -> None:
     bump = GroupMetadata(2, Cause(Why.MOVES_DUE, "incremental"), 1_357_000_000_000)
-    answer = Answer(2, bump.time_ms, "incremental", None, {}, (), (), (), {}, {}, frozenset())
+    answer = TargetChange(2, bump.time_ms, "incremental", None, {}, (), (), (), {}, {}, frozenset())
     answer = replace(answer, next_moves_at_ms=1_357_000_030_000)
-    assert [*tell(Chapter(bump, answer=answer))] == [
+    assert [*tell(EpochReport(bump, target_change=answer))] == [
         "epoch 2  2013-01-01T00:26:40.000Z  moves-due incremental",
         "    answered by assignment epoch 2 after 0.000 s, incremental",
         "    more      moves at 2013-01-01T00:27:10.000Z",

@@ -8,7 +8,7 @@ from cluster.remains import Starts
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
 from fairlead.events.records import ScheduledRebalance
-from fairlead.projections.explain.epochs import Chapter
+from fairlead.projections.explain.epochs import EpochReport
 from fairlead.projections.explain.reader import story_of
 
 pytestmark = pytest.mark.cluster
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cluster
 ONE_A_SECOND = {"moves.per.round": "1", "moves.interval.ms": "1000"}
 
 
-def chapters(node: Node) -> list[Chapter]:
+def reports(node: Node) -> list[EpochReport]:
     """Return what the group's log tells of its epochs."""
     node.forget_log()
     with LogReader.open(node.data_dir / "groups" / GROUP / "control", GROUP) as log:
@@ -35,8 +35,8 @@ def test_what_runs_moves_to_a_newcomer_one_by_one_also_over_a_death_of_the_group
     eventually(lambda: node.shares() == [3, 3], "each has its share")
     node.settles("w1", "w2")
     assert node.group().schedule == ScheduledRebalance()
-    told = chapters(node)
-    moved = [len(each.answer.moved) for each in told if each.answer is not None]
+    told = reports(node)
+    moved = [len(each.target_change.moved) for each in told if each.target_change is not None]
     assert sorted(moved, reverse=True)[:4] == [1, 1, 1, 0]
     assert [each.bump.cause.why for each in told[-2:]] == [Why.MOVES_DUE] * 2
     assert overlaps(node.spans()) == []

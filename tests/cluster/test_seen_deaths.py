@@ -15,7 +15,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
 from fairlead.events.records import MemberMetadata
 from fairlead.projections.explain.explanation import Explanation, explain
-from fairlead.projections.explain.reasons import Kind, Reason
+from fairlead.projections.explain.reasons import Reason, ReasonKind
 
 pytestmark = pytest.mark.cluster
 
@@ -34,7 +34,7 @@ def last_end(node: Node) -> Explanation:
     node.forget_log()
     with LogReader.open(node.data_dir / "groups" / GROUP / "control", GROUP) as log:
         told = (explain(log, epoch) for epoch in epochs)
-        return next(each for each in told if each.chapter.bump.cause.why is Why.PROCESS_ENDED)
+        return next(each for each in told if each.report.bump.cause.why is Why.PROCESS_ENDED)
 
 
 def test_the_work_of_a_killed_worker_runs_elsewhere_within_a_second_without_a_delay(
@@ -55,7 +55,9 @@ def test_the_work_of_a_killed_worker_runs_elsewhere_within_a_second_without_a_de
     assert (node.states()["w2"], node.group().losses) == ("backing-off", {})
 
     told = last_end(node)
-    assert {each.reason for each in told.handovers} == {Reason(Kind.DEPARTURE, "process-ended")}
+    assert {each.reason for each in told.handovers} == {
+        Reason(ReasonKind.DEPARTURE, "process-ended")
+    }
     downtimes = [each.downtime_ms for each in told.handovers]
     assert all(each is not None and abs(each - outage_ms) < 250 for each in downtimes), downtimes
 
@@ -115,7 +117,7 @@ def _departures(node: Node, since_epoch: int) -> list[Why]:
     node.forget_log()
     with LogReader.open(node.data_dir / "groups" / GROUP / "control", GROUP) as log:
         causes = [
-            explain(log, epoch).chapter.bump.cause.why for epoch in range(since_epoch + 1, last + 1)
+            explain(log, epoch).report.bump.cause.why for epoch in range(since_epoch + 1, last + 1)
         ]
     gone = {Why.PROCESS_ENDED, Why.SESSION_EXPIRED, Why.MEMBER_LEFT}
     return [why for why in causes if why in gone]

@@ -9,7 +9,7 @@ from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.events import shards
 from fairlead.events.model import GroupState
-from fairlead.projections.explain.epochs import Document
+from fairlead.projections.documents import Document
 from fairlead.projections.explain.explanation import explanation_of
 from fairlead.projections.explain.reader import story
 

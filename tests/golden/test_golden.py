@@ -96,7 +96,7 @@ def test_a_golden_log_tells_its_story(path: Path) -> None:
     epochs = [
         record.group_epoch for record in map(decode, entries) if isinstance(record, GroupMetadata)
     ]
-    assert [chapter.group_epoch for chapter in story(entries)] == epochs
+    assert [report.group_epoch for report in story(entries)] == epochs
 
 
 def test_the_golden_logs_hold_every_kind_of_record() -> None:

@@ -25,8 +25,8 @@ from fairlead.actors.planning.rehearsal import CannotPlan
 from fairlead.events.abilities import COLD, Abilities
 from fairlead.events.model import Assignor, Cause, GroupState, Why
 from fairlead.projections.downtimes import Downtime, Measured
-from fairlead.projections.explain.epochs import Seat
-from fairlead.projections.explain.reasons import Kind, Reason
+from fairlead.projections.explain.diff import Seat
+from fairlead.projections.explain.reasons import Reason, ReasonKind
 from fairlead.runtime.planning.make import make_plan
 from fairlead.runtime.planning.plan import (
     Expected,
@@ -40,7 +40,7 @@ from fairlead.runtime.planning.plan import (
 
 OWN: Mapping[str, Computes] = {"balanced": balanced.assign}
 UNMEASURED = Measured({}, None)
-BALANCE, DRAIN = Reason(Kind.BALANCE), Reason(Kind.CONSTRAINT, "drain")
+BALANCE, DRAIN = Reason(ReasonKind.BALANCE), Reason(ReasonKind.CONSTRAINT, "drain")
 W1, W2 = Seat("http://w1", "W1"), Seat("http://w2", "W2")
 NEW_1, NEW_2 = Seat("new-1", "new-1"), Seat("new-2", "new-2")
 FOUR = "A A-0 A-1 A-2 A-3"

@@ -10,7 +10,7 @@ from fairlead.events.log.frame import Entry
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import Record
 from fairlead.events.tokens import token_of
-from fairlead.projections.explain.epochs import Chapter
+from fairlead.projections.explain.epochs import EpochReport
 from fairlead.projections.explain.explanation import Explanation, explanation_of
 from fairlead.projections.explain.reader import story
 
@@ -37,8 +37,8 @@ class Scribe(Coordinator):
         self.now_ms = now_ms
         return self
 
-    def told(self) -> dict[int, Chapter]:
-        return {chapter.group_epoch: chapter for chapter in story(self.entries)}
+    def told(self) -> dict[int, EpochReport]:
+        return {report.group_epoch: report for report in story(self.entries)}
 
     def explained(self, group_epoch: int) -> Explanation:
         return explanation_of(self.told()[group_epoch], self.entries)

@@ -12,11 +12,11 @@ from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.store import Slice
 from fairlead.events.records import GroupMetadata
+from fairlead.projections.documents import Document
 from fairlead.projections.explain import cache
-from fairlead.projections.explain.cache import Chronicle
-from fairlead.projections.explain.epochs import Document
+from fairlead.projections.explain.cache import EpochCache
 from fairlead.projections.explain.explanation import NotToldError, explain
-from fairlead.projections.explain.history import history_of
+from fairlead.projections.explain.reader import history_of
 
 GROUP_METADATA = TYPES[GroupMetadata][0]
 LIVES = [life for folder in generations() for life in sorted(folder.glob("*.control"))]
@@ -50,15 +50,15 @@ def epochs_of(entries: list[Entry]) -> int:
     return sum(each.type == GROUP_METADATA for each in entries)
 
 
-def explained(source: Chronicle | LogReader, epoch: int | None) -> Document | str:
+def explained(source: EpochCache | LogReader, epoch: int | None) -> Document | str:
     try:
-        told = source.explain(epoch) if isinstance(source, Chronicle) else explain(source, epoch)
+        told = source.explain(epoch) if isinstance(source, EpochCache) else explain(source, epoch)
     except NotToldError as untold:
         return str(untold)
     return told.to_json()
 
 
-def check(kept: Chronicle, log: LogReader, epochs: int) -> None:
+def check(kept: EpochCache, log: LogReader, epochs: int) -> None:
     """Check that a chronicle says what its log says: of every epoch, and of those it has not."""
     whole = history_of(log)
     assert kept.history(cache.LINES_MAX) == whole
@@ -75,7 +75,7 @@ def test_what_is_kept_is_what_the_log_tells_from_its_beginning(
     monkeypatch.setattr(cache, "NAMED_MAX", named_max)
     entries = read_lines(life)
     log = Growing([])
-    kept = Chronicle(log)
+    kept = EpochCache(log)
     for end in (*range(0, len(entries), 1 + len(entries) // 12), len(entries)):
         log.entries = entries[:end]
         check(kept, log, epochs_of(entries))
@@ -85,7 +85,7 @@ def test_what_is_kept_is_what_the_log_tells_from_its_beginning(
 def test_of_a_log_that_is_trimmed_is_kept_what_it_still_tells(life: Path) -> None:
     entries = read_lines(life)
     log = Growing(entries[: len(entries) // 2])
-    kept = Chronicle(log)
+    kept = EpochCache(log)
     check(kept, log, epochs_of(entries))
     log.trimmed_to = len(entries) // 3
     check(kept, log, epochs_of(entries))

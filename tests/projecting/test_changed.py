@@ -33,7 +33,7 @@ def told(scribe: Scribe, why: Why) -> str:
     """What changed with the latest epoch, which has this cause."""
     epoch = scribe.group.group_epoch
     explained = scribe.explained(epoch)
-    assert explained.chapter.bump.cause.why is why
+    assert explained.report.bump.cause.why is why
     return explained.changed
 
 

@@ -10,15 +10,15 @@ from fairlead.actors.assignors import simple
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import RunState
-from fairlead.projections.explain.epochs import Seat
+from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.phases import Phase
-from fairlead.projections.explain.reasons import RETURN, Kind, Reason
+from fairlead.projections.explain.reasons import RETURN, Reason, ReasonKind
 from fairlead.projections.moves import BATCHES_RUN
 
 C, D = map(resource, "CD")
 AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")
-BALANCE = Reason(Kind.BALANCE)
+BALANCE = Reason(ReasonKind.BALANCE)
 W1, W2, W3, S1 = (
     Seat("http://w1", "W1"),
     Seat("http://w2", "W2"),
@@ -89,7 +89,7 @@ def test_work_of_one_that_lost_its_seat_moves_because_of_that_though_it_joined_a
     scribe.install("W1", snapshot, simple.assign(snapshot))
     assert {str(each.resource): each.reason for each in scribe.explained(5).handovers} == {
         "C": RETURN,
-        "D": Reason(Kind.DEPARTURE, "session-expired"),
+        "D": Reason(ReasonKind.DEPARTURE, "session-expired"),
     }
 
 

@@ -12,9 +12,9 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Expect, Rebalance, ReleaseSeats, RemoveMember
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Cause, RunState, Why
-from fairlead.projections.explain.epochs import Seat
+from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.explanation import Explanation
-from fairlead.projections.explain.waits import Wait
+from fairlead.projections.explain.waits import Absence
 from fairlead.projections.moves import BATCHES_RUN
 
 LEFT_MS, GIVEN_UP_MS, RUNS_MS = 10_000, 424_000, 424_900
@@ -59,22 +59,22 @@ OUTAGE = dict.fromkeys(("C", "D"), RUNS_MS - LEFT_MS)
 
 
 def test_the_wait_for_a_member_that_is_away_is_told_while_it_lasts(scribe: Scribe) -> None:
-    assert scribe.explained(2).waits == (Wait(S1, KEPT, LEFT_MS),)
+    assert scribe.explained(2).waits == (Absence(S1, KEPT, LEFT_MS),)
     assert scribe.explained(1).waits == ()
 
 
 def test_a_wait_that_ends_with_the_return_was_as_long_as_that(scribe: Scribe) -> None:
     back = replace(STATIC, incarnation="2")
     scribe.at(30_000).join("S1", back)
-    assert scribe.explained(2).waits == (Wait(S1, KEPT, LEFT_MS, 30_000, is_back=True),)
+    assert scribe.explained(2).waits == (Absence(S1, KEPT, LEFT_MS, 30_000, is_back=True),)
 
 
 def test_a_return_under_another_member_id_is_a_return(scribe: Scribe) -> None:
     scribe.at(30_000).join("S2", replace(STATIC, incarnation="2"))
     scribe.settle()
-    assert scribe.explained(2).waits == (Wait(S1, KEPT, LEFT_MS, 30_000, is_back=True),)
+    assert scribe.explained(2).waits == (Absence(S1, KEPT, LEFT_MS, 30_000, is_back=True),)
     scribe.at(40_000).heartbeat(replace(AWAY, member_id="S2", incarnation="2"))
-    again = Wait(S1._replace(member_id="S2"), KEPT, 40_000)
+    again = Absence(S1._replace(member_id="S2"), KEPT, 40_000)
     assert scribe.explained(2).waits[1:] == (again,)
 
 
@@ -84,9 +84,9 @@ def test_a_joiner_claims_nothing_of_what_is_kept_for_another(scribe: Scribe) -> 
     run(scribe)
     told = scribe.explained(3)
     assert downtimes(told) == {"B": None}
-    assert told.waits == (Wait(S1, KEPT, LEFT_MS),)
+    assert told.waits == (Absence(S1, KEPT, LEFT_MS),)
     (before,) = scribe.explained(2).waits
-    assert before == Wait(S1, KEPT, LEFT_MS, 20_100, superseded_by=3)
+    assert before == Absence(S1, KEPT, LEFT_MS, 20_100, superseded_by=3)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_epoch_that_ends_the_wait_tells_the_true_outage(
     scribe.at(GIVEN_UP_MS).carry_out(command)
     run(scribe)
     told = scribe.explained(4)
-    assert told.chapter.bump.cause.why is why
+    assert told.report.bump.cause.why is why
     assert {each: took for each, took in downtimes(told).items() if each in OUTAGE} == OUTAGE
     assert not OUTAGE.keys() & downtimes(scribe.explained(3)).keys()
     (wait,) = scribe.explained(3).waits
@@ -123,7 +123,7 @@ def test_a_joiner_that_is_given_what_another_epoch_freed_does_not_claim_the_outa
     scribe.at(GIVEN_UP_MS + 100).join("W9", replace(JOIN, url="http://s"))
     run(scribe)
     freed, joined = scribe.explained(3), scribe.explained(4)
-    assert joined.chapter.bump.cause == Cause(Why.MEMBER_JOINED, "http://s")
+    assert joined.report.bump.cause == Cause(Why.MEMBER_JOINED, "http://s")
     assert downtimes(freed) == OUTAGE
     assert downtimes(joined) == dict.fromkeys(OUTAGE)
     assert {each.freed_by for each in joined.handovers} == {3}

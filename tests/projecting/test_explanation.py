@@ -24,18 +24,20 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, RunState, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.explain.epochs import Document, Seat
+from fairlead.projections.documents import Document
+from fairlead.projections.explain.diff import Seat
+from fairlead.projections.explain.epochs import History
 from fairlead.projections.explain.explanation import Explanation, NotToldError, explain
 from fairlead.projections.explain.handovers import Handover
-from fairlead.projections.explain.history import History, history_of
 from fairlead.projections.explain.phases import Phase
-from fairlead.projections.explain.reasons import DELETED, NEW, RETURN, Kind, Reason
+from fairlead.projections.explain.reader import history_of
+from fairlead.projections.explain.reasons import DELETED, NEW, RETURN, Reason, ReasonKind
 from fairlead.projections.moves import BATCHES_RUN
 
 GROUP_METADATA = TYPES[GroupMetadata][0]
 A, B, C, D = map(resource, "ABCD")
 W1, W2 = Seat("http://w1", "W1"), Seat("http://w2", "W2")
-BALANCE = Reason(Kind.BALANCE)
+BALANCE = Reason(ReasonKind.BALANCE)
 
 
 def shared() -> Scribe:
@@ -116,9 +118,9 @@ def lost(scribe: Scribe, command: Command) -> Scribe:
 
 def test_of_a_process_that_ended_the_outage_counts_from_its_end() -> None:
     told = lost(shared(), EndMember("connect", "W2", "1", ended_ms=29_950)).explained(3)
-    assert told.chapter.bump.cause == Cause(Why.PROCESS_ENDED, "http://w2")
+    assert told.report.bump.cause == Cause(Why.PROCESS_ENDED, "http://w2")
     assert told.phases[0] == Phase("detect", 29_950, 30_000)
-    assert reasons(told) == dict.fromkeys("CD", Reason(Kind.DEPARTURE, "process-ended"))
+    assert reasons(told) == dict.fromkeys("CD", Reason(ReasonKind.DEPARTURE, "process-ended"))
     assert [each.downtime_ms for each in told.handovers] == [450, 450]
     assert told.total_ms == 450
 
@@ -147,7 +149,7 @@ def test_parked_work_moves_because_its_delay_is_over_and_was_down_at_least_since
     parked, told = scribe.explained(3), scribe.explained(4)
     assert (parked.handovers, parked.total_ms) == ((), 100)
     assert told.phases[0] == Phase("detect", 320_000, 320_050)
-    assert reasons(told) == dict.fromkeys("CD", Reason(Kind.DELAY_EXPIRED))
+    assert reasons(told) == dict.fromkeys("CD", Reason(ReasonKind.DELAY_EXPIRED))
     assert {(each.downtime_ms, each.downtime_at_least_ms) for each in told.handovers} == {
         (None, 300_300)
     }
@@ -167,11 +169,11 @@ def test_the_rest_of_the_moves_is_told_with_when_it_was_due_and_moves_for_the_ba
         scribe.install("W1", snapshot, Assignment(others, again_at_ms=again_at_ms))
         scribe.settle()
     first, second = scribe.explained(2), scribe.explained(3)
-    assert first.chapter.answer is not None
-    assert second.chapter.answer is not None
-    assert first.chapter.answer.next_moves_at_ms == 35_200
-    assert second.chapter.answer.next_moves_at_ms is None
-    assert second.chapter.bump.cause == Cause(Why.MOVES_DUE, "balanced")
+    assert first.report.target_change is not None
+    assert second.report.target_change is not None
+    assert first.report.target_change.next_moves_at_ms == 35_200
+    assert second.report.target_change.next_moves_at_ms is None
+    assert second.report.bump.cause == Cause(Why.MOVES_DUE, "balanced")
     assert second.phases[0] == Phase("detect", 35_200, 35_300)
     assert (reasons(first), reasons(second)) == ({"D": BALANCE}, {"C": BALANCE})
 
@@ -184,7 +186,7 @@ def test_work_of_one_who_left_moves_because_of_that() -> None:
     scribe.settle()
     scribe.at(9_500).says(C, RunState.RUNNING)
     told = scribe.explained(3)
-    assert reasons(told) == dict.fromkeys("CD", Reason(Kind.DEPARTURE, "member-left"))
+    assert reasons(told) == dict.fromkeys("CD", Reason(ReasonKind.DEPARTURE, "member-left"))
     assert [each.downtime_ms for each in told.handovers] == [500, None]
     assert took(told)["start"] is None
     assert told.phases[4].note == "1 of 2 so far"
@@ -208,9 +210,9 @@ def test_a_drained_worker_gives_up_its_work_because_of_the_constraint() -> None:
     assignment = Assignment({"W1": resources("A B C D"), "W2": resources("")})
     scribe.install("W1", snapshot, assignment)
     told = scribe.explained(3)
-    assert (told.chapter.bump.actor, reasons(told)) == (
+    assert (told.report.bump.actor, reasons(told)) == (
         "rest",
-        dict.fromkeys("CD", Reason(Kind.CONSTRAINT, "drain")),
+        dict.fromkeys("CD", Reason(ReasonKind.CONSTRAINT, "drain")),
     )
 
 
@@ -228,7 +230,7 @@ def test_work_that_nobody_may_take_is_given_up_by_who_had_it_once() -> None:
     snapshot = scribe.at(10_100).prepare("W1")
     shares["W3"] = resources("")
     scribe.install("W1", snapshot, Assignment(shares, unplaceable={C: "nobody can"}))
-    drain = Reason(Kind.CONSTRAINT, "drain")
+    drain = Reason(ReasonKind.CONSTRAINT, "drain")
     told = scribe.explained(3)
     assert told.handovers == (
         Handover(C, drain, W2, asked_ms=9_200, stopped_ms=9_300, revoked_ms=9_400),
@@ -267,8 +269,8 @@ def given_back(scribe: Scribe) -> Scribe:
 
 def test_work_that_nobody_could_take_and_then_who_had_it_is_returned() -> None:
     told = given_back(stopped(shared())).explained(4)
-    assert told.chapter.answer is not None
-    assert told.chapter.answer.kept == {W1: resources("A B")}
+    assert told.report.target_change is not None
+    assert told.report.target_change.kept == {W1: resources("A B")}
     assert told.handovers == tuple(
         Handover(
             each,
@@ -330,7 +332,7 @@ def test_work_that_is_pinned_elsewhere_moves_because_of_the_constraint() -> None
     shares = {"W1": resources("C"), "W2": resources("A B D")}
     scribe.install("W1", snapshot, Assignment(shares))
     assert reasons(scribe.explained(3)) == {
-        "A": Reason(Kind.CONSTRAINT, "pin"),
+        "A": Reason(ReasonKind.CONSTRAINT, "pin"),
         "B": BALANCE,
         "C": BALANCE,
     }

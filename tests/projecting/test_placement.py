@@ -12,7 +12,7 @@ from fairlead.actors.messages.orders import Place
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.abilities import COLD, Abilities, written
 from fairlead.events.model import Assignor
-from fairlead.projections.explain.reasons import Kind, Reason
+from fairlead.projections.explain.reasons import Reason, ReasonKind
 
 NOT_WARM = (Assignor("balanced", metadata=COLD),)
 GPU = (Assignor("balanced", metadata=written(Abilities(1, frozenset({"gpu"})))),)
@@ -53,7 +53,7 @@ def why(*commands: PutConnector | Place, instance_id: str | None = None) -> Reas
 def test_what_its_giver_may_not_run_any_more_moves_for_that(
     config: PutConnector, detail: str
 ) -> None:
-    assert why(config) == Reason(Kind.CONSTRAINT, detail)
+    assert why(config) == Reason(ReasonKind.CONSTRAINT, detail)
 
 
 def test_work_of_a_worker_that_takes_none_yet_moves_once_another_does() -> None:
@@ -69,19 +69,19 @@ def test_work_of_a_worker_that_takes_none_yet_moves_once_another_does() -> None:
     told = scribe.explained(3)
     assert told.changed == "it takes work now, with capacity 1, tags none > gpu"
     assert [(each.resource, each.reason) for each in told.handovers] == [
-        (resource("A"), Reason(Kind.CONSTRAINT, "cold"))
+        (resource("A"), Reason(ReasonKind.CONSTRAINT, "cold"))
     ]
 
 
 def test_what_its_giver_might_have_kept_moves_for_the_balance() -> None:
-    assert why(asked(workers="w1,w2", weight="7")) == Reason(Kind.BALANCE)
+    assert why(asked(workers="w1,w2", weight="7")) == Reason(ReasonKind.BALANCE)
 
 
 def test_a_name_that_is_another_workers_own_is_not_its_givers() -> None:
     """W1's url ends with w1, but it is W2 that is called so."""
-    assert why(asked(workers="w1"), instance_id="w1") == Reason(Kind.CONSTRAINT, "pin")
+    assert why(asked(workers="w1"), instance_id="w1") == Reason(ReasonKind.CONSTRAINT, "pin")
 
 
 def test_an_operators_pins_count_and_not_the_configs() -> None:
     allowed = Place("connect", resource("A"), pins=("w1", "w2"))
-    assert why(asked(workers="w2"), allowed) == Reason(Kind.BALANCE)
+    assert why(asked(workers="w2"), allowed) == Reason(ReasonKind.BALANCE)

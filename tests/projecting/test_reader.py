@@ -18,7 +18,8 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.explain.epochs import Answer, Attempt, Chapter, Seat, Transfer
+from fairlead.projections.explain.diff import Seat, TargetChange, Transfer
+from fairlead.projections.explain.epochs import Attempt, EpochReport
 from fairlead.projections.explain.reader import story, story_of
 
 GROUP_METADATA = TYPES[GroupMetadata][0]
@@ -26,17 +27,17 @@ A, B, C, D = map(resource, "ABCD")
 W1, W2, W3 = (Seat(f"http://w{number}", f"W{number}") for number in (1, 2, 3))
 
 
-def answer(chapter: Chapter) -> Answer:
-    assert chapter.answer is not None
-    return chapter.answer
+def target_change(report: EpochReport) -> TargetChange:
+    assert report.target_change is not None
+    return report.target_change
 
 
 def test_an_epoch_has_its_cause_its_answer_and_what_moved_from_whom_to_whom() -> None:
     told = grown().told()
-    assert told[1] == Chapter(
+    assert told[1] == EpochReport(
         GroupMetadata(1, Cause(Why.MEMBER_JOINED, "http://w1"), 1_000),
         (),
-        Answer(
+        TargetChange(
             1,
             1_500,
             "balanced",
@@ -52,7 +53,7 @@ def test_an_epoch_has_its_cause_its_answer_and_what_moved_from_whom_to_whom() ->
         ),
     )
     assert told[1].took_ms == 500
-    second = answer(told[2])
+    second = target_change(told[2])
     assert second.kept == {W1: resources("A B")}
     assert second.moved == (Transfer(C, W1, W2), Transfer(D, W1, W2))
     assert (second.returned, second.placed, second.settled_ms) == ((), (), TIME_MS + 5_900)
@@ -65,9 +66,9 @@ def test_epochs_that_one_target_answers_have_the_same_answer() -> None:
     scribe.at(20).join("W2")
     scribe.at(50).compute()
     told = scribe.told()
-    assert [chapter.took_ms for chapter in told.values()] == [40, 30]
-    assert answer(told[1]) == answer(told[2])
-    assert answer(told[2]).settled_ms is None
+    assert [report.took_ms for report in told.values()] == [40, 30]
+    assert target_change(told[1]) == target_change(told[2])
+    assert target_change(told[2]).settled_ms is None
 
 
 def test_lost_work_is_parked_until_its_deadline_and_then_moves_from_who_is_gone() -> None:
@@ -80,12 +81,12 @@ def test_lost_work_is_parked_until_its_deadline_and_then_moves_from_who_is_gone(
     scribe.settle()
     told = scribe.told()
     assert told[3].bump.cause == Cause(Why.SESSION_EXPIRED, "http://w2")
-    parked = answer(told[3])
+    parked = target_change(told[3])
     assert parked.parked == {C: 320_000, D: 320_000}
     assert (parked.kept, parked.moved, parked.placed) == ({W1: resources("A B")}, (), ())
     assert told[4].bump.cause.why is Why.DELAY_EXPIRED
-    assert answer(told[4]).moved == (Transfer(C, W2, W1), Transfer(D, W2, W1))
-    assert answer(told[4]).parked == {}
+    assert target_change(told[4]).moved == (Transfer(C, W2, W1), Transfer(D, W2, W1))
+    assert target_change(told[4]).parked == {}
 
 
 def test_a_worker_that_comes_back_has_its_work_returned() -> None:
@@ -104,7 +105,7 @@ def test_a_worker_that_comes_back_has_its_work_returned() -> None:
     )
     scribe.at(21_000).heartbeat(back)
     scribe.at(21_100).compute()
-    last = answer(scribe.told()[4])
+    last = target_change(scribe.told()[4])
     w9 = Seat("http://w2", "W9")
     assert last.returned == (Transfer(C, W2, w9), Transfer(D, W2, w9))
     assert (last.kept, last.moved) == ({W1: resources("A B")}, ())
@@ -124,7 +125,7 @@ def test_a_static_member_that_came_back_without_a_bump_keeps_what_it_has() -> No
     scribe.compute()
     told = scribe.told()
     assert set(told) == {1, 2}
-    assert answer(told[2]).kept == {Seat("http://w1", "W7"): resources("A")}
+    assert target_change(told[2]).kept == {Seat("http://w1", "W7"): resources("A")}
 
 
 def test_failed_attempts_belong_to_the_epochs_that_they_were_for() -> None:
@@ -140,7 +141,7 @@ def test_failed_attempts_belong_to_the_epochs_that_they_were_for() -> None:
     assert told[1].attempts == (Attempt(1, 30, "out of luck"),)
     assert told[2].attempts == ()
     assert told[2].bump.cause == Cause(Why.ASSIGNOR_RETRY, "")
-    assert {answer(chapter).assignment_epoch for chapter in told.values()} == {2}
+    assert {target_change(report).assignment_epoch for report in told.values()} == {2}
 
 
 def test_what_can_not_be_placed_and_what_is_configured_no_more_are_told() -> None:
@@ -152,18 +153,18 @@ def test_what_can_not_be_placed_and_what_is_configured_no_more_are_told() -> Non
     members = {each: share - {resource("E")} for each, share in computed.members.items()}
     reason = {resource("E"): "too heavy"}
     scribe.install("W1", snapshot, Assignment(members, unplaceable=reason))
-    chapter = scribe.told()[3]
-    assert (chapter.bump.cause.why, chapter.bump.actor) == (Why.CONNECTOR_ADDED, "rest")
-    assert answer(chapter).unplaceable == reason
-    assert answer(chapter).retired == resources("D")
-    assert answer(chapter).kept_count == 3
+    report = scribe.told()[3]
+    assert (report.bump.cause.why, report.bump.actor) == (Why.CONNECTOR_ADDED, "rest")
+    assert target_change(report).unplaceable == reason
+    assert target_change(report).retired == resources("D")
+    assert target_change(report).kept_count == 3
 
 
 def test_an_epoch_that_nothing_answered_says_so() -> None:
     scribe = Scribe()
     scribe.join("W1")
     scribe.carry_out(ExpireSession("W1", acknowledged=False))
-    assert [(each.group_epoch, each.answer) for each in story(scribe.entries)] == [
+    assert [(each.group_epoch, each.target_change) for each in story(scribe.entries)] == [
         (1, None),
         (2, None),
     ]

@@ -24,7 +24,7 @@ def handover(**known: Any) -> dict[str, Any]:
     """Return a handover of which only this is known."""
     unknown = dict.fromkeys(
         (
-            *("giver", "taker", "asked_ms", "stopped_ms", "gone_ms", "revoked_ms", "granted_ms"),
+            *("from", "to", "asked_ms", "stopped_ms", "gone_ms", "revoked_ms", "granted_ms"),
             *("running_ms", "first_batch_ms", "downtime_ms", "downtime_at_least_ms"),
             *("downtime_at_most_ms", "superseded_by"),
         )
@@ -75,7 +75,7 @@ def test_an_epoch_is_explained_with_its_phases_and_what_moved(house: House) -> N
         handover(
             id="a-0",
             reason="new",
-            taker=W1,
+            to=W1,
             granted_ms=NOW_MS,
             running_ms=NOW_MS,
             first_batch_ms=NOW_MS,
@@ -88,7 +88,7 @@ def test_a_lost_worker_is_named_by_the_epoch_that_its_loss_led_to(house: House) 
     house.scribe.ask("carry_out", ExpireSession("W1"))
     told = house.client.get("/groups/connect/explain/3").json()
     assert (told["cause"], told["subject"]) == ("session-expired", "127.0.0.1:8083/w1")
-    assert told["answer"] is None
+    assert told["target_change"] is None
 
 
 def test_an_epoch_that_is_not_in_the_log_is_a_404_that_says_what_is(house: House) -> None:

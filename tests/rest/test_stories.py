@@ -14,8 +14,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.downtimes import Downtimes
 from fairlead.projections.explain.explanation import NotToldError, explain
-from fairlead.projections.explain.history import history_of
-from fairlead.projections.explain.reader import Teller
+from fairlead.projections.explain.reader import EpochReader, history_of
 from fairlead.projections.rebalances import Rebalances
 from fairlead.runtime.rest.errors import ApiError
 from fairlead.runtime.rest.stories import Stories
@@ -52,8 +51,8 @@ def live(house: House) -> None:
 @pytest.mark.parametrize(
     ("step", "method", "path", "body"),
     [
-        ((Teller, "take"), "GET", "/groups/connect/history", None),
-        ((Teller, "take"), "GET", "/groups/connect/explain/latest", None),
+        ((EpochReader, "take"), "GET", "/groups/connect/history", None),
+        ((EpochReader, "take"), "GET", "/groups/connect/explain/latest", None),
         ((Rebalances, "catch_up"), "GET", "/metrics", None),
         ((Downtimes, "catch_up"), "POST", "/groups/connect/plan", ADD),
     ],
@@ -85,7 +84,7 @@ def test_figures_and_plans_do_not_wait_for_an_explanation(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live(house)
-    held = Held(monkeypatch, Teller, "take")
+    held = Held(monkeypatch, EpochReader, "take")
     with ThreadPoolExecutor() as threads:
         told = threads.submit(house.client.get, "/groups/connect/explain/latest")
         assert held.begun.wait(SECONDS)
