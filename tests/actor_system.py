@@ -27,7 +27,7 @@ from typing import IO, Any
 import psutil
 import pytest
 
-from fairlead.actors.actor import Actor, Door, System, connect, start_system
+from fairlead.actors.door.actor import Actor, Door, System, connect, start_system
 
 PR_SET_CHILD_SUBREAPER = 36
 PATIENCE_SECONDS = 30.0
@@ -243,7 +243,7 @@ def main(orders: IO[str], answers: IO[str]) -> None:
     order = json.loads(orders.readline())
     folder = Path.cwd().resolve()
     watch_files(folder)
-    from fairlead.actors import transport  # noqa: PLC0415
+    from fairlead.actors.door import transport  # noqa: PLC0415
 
     for name, value in order["settings"].items():
         setattr(transport, name, value)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from invariants import Witness, fold
 
 from fairlead.actors.assignors.balanced import assign
-from fairlead.actors.errors import Error
 from fairlead.actors.group.computing.compute import attend
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.desk import Decision, Desk, Settings
@@ -19,6 +18,7 @@ from fairlead.actors.messages.computing import (
     PrepareReply,
     Snapshot,
 )
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, Member

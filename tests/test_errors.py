@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fairlead.actors.errors import FIRST_OF_OURS, MEANINGS, SUCCESS, Error, Remedy
+from fairlead.actors.messages.errors import FIRST_OF_OURS, MEANINGS, SUCCESS, Error, Remedy
 
 DOCUMENT = Path(__file__).parents[1] / "actors" / "ERRORS.md"
 KAFKA_LAST = 131

@@ -33,13 +33,13 @@ KNOWN_ONLY_TO = {
         "events/convert.py",
         "events/log/frame.py",
         "events/wire.py",
-        "actors/host_messages.py",
+        "actors/door/host_messages.py",
         "runtime/assignors/telling.py",
     ),
     "lmdb": ("events/log/*.py",),
-    "thespian": ("actors/actor.py", "actors/transport.py"),
-    "psutil": ("actors/actor.py", "actors/ports.py", "runtime/*"),
-    "setproctitle": ("actors/transport.py", "runtime/*"),
+    "thespian": ("actors/door/actor.py", "actors/door/transport.py"),
+    "psutil": ("actors/door/actor.py", "actors/door/ports.py", "runtime/*"),
+    "setproctitle": ("actors/door/transport.py", "runtime/*"),
     "prometheus_client": ("projections/metrics.py",),
     "pyspark": SPARK,
     "py4j": SPARK,
@@ -72,7 +72,7 @@ PURE = (
     "events/directory.py",
     "events/placement.py",
     "events/tokens.py",
-    "actors/listing.py",
+    "actors/door/listing.py",
     "actors/messages/*.py",
     "actors/group/**/*.py",
     "actors/assignors/**/*.py",
@@ -82,7 +82,7 @@ PURE = (
 )
 """Files that decide, fold or compute: they come without any library."""
 
-SHELLS = {"actors/group/coordinator.py", "actors/group/work/ledger.py"}
+SHELLS = {"actors/group/actor.py", "actors/group/coordinator.py", "actors/group/work/ledger.py"}
 """Files in a pure folder that look into the log itself."""
 
 DOOR = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...events.abilities import abilities
 from ...events.model import Resource
-from ..listing import listing
+from ..door.listing import listing
 from ..messages.computing import NO_NEEDS, MemberView, Needs, Snapshot
 
 

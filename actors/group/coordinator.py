@@ -24,9 +24,9 @@ from ...events.records import (
     Tombstone,
 )
 from ...events.shards import Laid, lay_out
-from ..errors import SUCCESS, Error
 from ..messages.commands import Command, CommandReply, GroupCommand, Reply, Traffic
 from ..messages.computing import Install, InstallReply
+from ..messages.errors import SUCCESS, Error
 from ..messages.heartbeat import (
     JOIN_EPOCH,
     NO_COORDINATOR_EPOCH,

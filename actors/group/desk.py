@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from ...events.group import Group
 from ...events.model import Cause, Why
 from ...events.records import GroupMetadata, Record
-from ..errors import Error
 from ..messages.commands import CommandReply, Reply
 from ..messages.computing import Snapshot
+from ..messages.errors import Error
 from ..messages.heartbeat import NO_COORDINATOR_EPOCH
 
 

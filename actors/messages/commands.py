@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..errors import Error
 from .computing import Install, InstallReply, Prepare, PrepareReply
+from .errors import Error
 from .heartbeat import Heartbeat, HeartbeatReply
 from .orders import ConfigureGroup, DeleteGroup, EndMember, OperatorCommand, ReleaseSeats
 from .timers import TimerCommand

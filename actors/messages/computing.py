@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...events.model import Grants, Resource, Resources
-from ..errors import Error
+from .errors import Error
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ...events.model import Assignor, Resource, Resources
-from ..errors import Error
+from .errors import Error
 
 JOIN_EPOCH = 0
 

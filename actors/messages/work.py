@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...events.model import Commit, CommitId, Resource, RunState, Token
-from ..errors import Error
+from .errors import Error
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from ...events.model import Assignor
 from ...events.records import MemberMetadata
 from ..assignors import balanced
 from ..assignors.interface import plain_metadata
-from ..errors import Error
 from ..messages.assignors import Worker
+from ..messages.errors import Error
 from ..messages.heartbeat import JOIN_EPOCH, Heartbeat
 from .changes import AddWorkers
 from .rehearsal import CannotPlan, Understudy

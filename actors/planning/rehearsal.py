@@ -13,7 +13,6 @@ from ...events.evolve import evolve
 from ...events.group import Group, Member
 from ...events.model import NOTHING, MemberState, Resources
 from ...events.records import GroupMetadata, Record, TargetAssignment
-from ..errors import Error
 from ..group.computing.compute import attend, is_due
 from ..group.computing.outlook import foresee
 from ..group.decide import decide
@@ -23,6 +22,7 @@ from ..group.orders.configuration import effective
 from ..messages.assignors import Metadata, Worker
 from ..messages.commands import Command, Reply
 from ..messages.computing import Assignment, Install, InstallReply, Prepare, PrepareReply, Snapshot
+from ..messages.errors import Error
 from ..messages.heartbeat import JOIN_EPOCH
 from ..messages.timers import ContinueMoves
 

@@ -9,9 +9,9 @@ from itertools import count
 
 from ...events.model import Resource
 from ...events.tokens import token_of
-from ..errors import Error
 from ..group.orders.remove import GOODBYE_MS, removed_by_now
 from ..messages.commands import Command, CommandReply
+from ..messages.errors import Error
 from ..messages.heartbeat import HeartbeatReply
 from ..messages.orders import Cordon, RemoveMember
 from ..messages.work import DeleteConnector as Delete

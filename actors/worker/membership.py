@@ -19,7 +19,7 @@ states. What ends when is in `deadlines.py`, what is said in `requests.py`, when
 from collections.abc import Iterable
 
 from ...events.model import NOTHING, Assignor, Resources
-from ..errors import MEANINGS, SUCCESS, Error, Remedy
+from ..messages.errors import MEANINGS, SUCCESS, Error, Remedy
 from ..messages.heartbeat import (
     JOIN_EPOCH,
     LEAVE_EPOCH,

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import FrameType
 
-from ...actors.actor import Actor, Address
 from ...actors.assignors.built_in import BUILT_IN
+from ...actors.door.actor import Actor, Address
 from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
 from ..node.spec import AssignorsOpen, AssignorSpec, AssignorUp, OpenAssignors
 from .apart import doing, set_apart

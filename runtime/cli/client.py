@@ -108,7 +108,7 @@ class Client:
         found = answer.headers.get(HEADER, "")
         if self._expected is None or (found and found == self._expected.node):
             return
-        from ...actors.ports import holder_of  # noqa: PLC0415  # who is as expected needs no psutil
+        from ...actors.door.ports import holder_of  # noqa: PLC0415  # who is as expected needs no psutil
 
         cluster, _, node = found.partition("/")
         who = f"node {node} of cluster {cluster}" if node else "it does not say which node it is"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from ...actors.actor import System, connect
+from ...actors.door.actor import System, connect
 from ..node.run_folder import NodeFile, NoNodeError, RunFolder
 from ..node.spec import DescribeNode, NodeView
 from ..spark import tether

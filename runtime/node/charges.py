@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...actors.actor import Address
+from ...actors.door.actor import Address
 from .processes import NodeProcess
 from .silence import GroupCare
 from .spec import ProcessView, Traits

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
 
-from ...actors.actor import Address, System, UnreachableError, connect
-from ...actors.ports import PortTakenError, check_free
+from ...actors.door.actor import Address, System, UnreachableError, connect
+from ...actors.door.ports import PortTakenError, check_free
 from ...events.log.owner import Owner, is_alive, kill
 from ..config.keys import Config
 from ..spark.settings import SQL_MEANINGS

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from ...actors.actor import KEY_BYTES
+from ...actors.door.actor import KEY_BYTES
 
 OTHERS: Final = 0o077  # whatever a group or everybody may do
 

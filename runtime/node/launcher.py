@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from ...actors.actor import (
+from ...actors.door.actor import (
     Address,
     CannotStartError,
     Door,
@@ -25,7 +25,7 @@ from ...actors.actor import (
     UnreachableError,
     start_system,
 )
-from ...actors.ports import PortTakenError, check_free
+from ...actors.door.ports import PortTakenError, check_free
 from ...events.log.owner import Owner, is_alive, kill, process_of
 from .assignor_file import write_assignors
 from .processes import NodeProcess, ProcessFiles

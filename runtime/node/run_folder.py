@@ -11,7 +11,7 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ...actors.actor import KEY_BYTES, Door
+from ...actors.door.actor import KEY_BYTES, Door
 from ...events.log.owner import Owner, is_alive, process_of
 from .identity import KEY, NODE_ID, folder_number, identity_of
 from .key_file import check_new_key, read_key

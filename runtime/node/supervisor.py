@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ...actors.actor import Actor, Address, Failure, address_key
-from ...actors.errors import Error
-from ...actors.group_actor import GroupActor, GroupOpened, OpenGroup, Ping, Pong
+from ...actors.door.actor import Actor, Address, Failure, address_key
+from ...actors.group.actor import GroupActor, GroupOpened, OpenGroup, Ping, Pong
 from ...actors.messages.assignors import Forget
 from ...actors.messages.commands import CommandReply
+from ...actors.messages.errors import Error
 from ...actors.messages.orders import ReleaseSeats
 from ...events.abilities import ORDINARY
 from ...events.log.owner import kill, process_of

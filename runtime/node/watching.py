@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ...actors.actor import Question
+from ...actors.door.actor import Question
 from .silence import PING_SECONDS, Silence
 
 LOOK_SECONDS: Final = 0.2

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ...actors.errors import Error
+from ...actors.messages.errors import Error
 from ...actors.planning.changes import Change, PutConnector, Scale
 from ...actors.planning.rehearsal import CannotPlan, Rehearsal, Step, Understudy
 from ...actors.planning.rehearse import rehearse

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Self
 
 from ...actors.assignors.built_in import BUILT_IN
-from ...actors.errors import Error
 from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced, Metadata, Worker
 from ...actors.messages.computing import Assignment, Snapshot
+from ...actors.messages.errors import Error
 from ...actors.planning.rehearsal import CannotPlan
 from ..assignors.sandbox import Sandbox, SandboxEndedError
 from ..assignors.sandboxed import Question

@@ -19,7 +19,7 @@ from pathlib import Path
 import uvicorn
 from setproctitle import setproctitle
 
-from ...actors.log_file import LogFile
+from ...actors.door.log_file import LogFile
 from ...events.abilities import Abilities
 from ...projections.metrics import Exposition, RequestMetrics
 from ..config.secrets import Vault

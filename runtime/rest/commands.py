@@ -16,8 +16,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...actors.errors import Error
 from ...actors.messages.commands import CommandReply
+from ...actors.messages.errors import Error
 from ...actors.messages.work import DeleteConnector, PutConnector
 from ...events.log.errors import NoLogError
 from ...events.records import ConnectorConfig

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Protocol, TypeVar
 
-from ...actors.actor import Address, Line, System, UnreachableError, connect
+from ...actors.door.actor import Address, Line, System, UnreachableError, connect
 from ...actors.messages.commands import CommandReply, DescribeTraffic, Traffic
 from ...actors.messages.orders import (
     ConfigureGroup,

@@ -9,9 +9,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...actors.errors import Error
 from ...actors.group.orders.configuration import SETTINGS
 from ...actors.messages.commands import CommandReply
+from ...actors.messages.errors import Error
 from ...actors.messages.orders import ConfigureGroup, DeleteGroup
 from .bodies import ChangesBody, ConfigBody, RequiresJson
 from .replies import actor, known, refuse, written

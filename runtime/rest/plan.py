@@ -15,10 +15,10 @@ from typing import Final
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from ...actors.errors import Error
 from ...actors.group.computing.outlook import foresee
 from ...actors.messages.assignors import Metadata, Worker
 from ...actors.messages.computing import Assignment, Snapshot
+from ...actors.messages.errors import Error
 from ...actors.planning.changes import Change, PutConnector
 from ...actors.planning.rehearsal import CannotPlan, Understudy
 from ...events.group import Group

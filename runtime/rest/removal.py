@@ -14,8 +14,8 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from ...actors.errors import Error
 from ...actors.group.orders.whereabouts import find_member, find_worker
+from ...actors.messages.errors import Error
 from ...actors.messages.orders import RemoveMember
 from ...events.group import Group, Member
 from ...events.orders import worker_name
@@ -37,7 +37,7 @@ async def remove_worker(
     request: Request,
     worker: str,
     force: Force = False,  # noqa: FBT002  # a parameter of the query
-    group: InGroup = None,
+    group: InGroup = None,  # noqa: RUF013  # it allows None
 ) -> JSONResponse:
     """Remove a worker: it gives up what it has, leaves, and its process is not started again.
 

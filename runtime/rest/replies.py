@@ -4,8 +4,8 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from ...actors.errors import Error
 from ...actors.messages.commands import CommandReply
+from ...actors.messages.errors import Error
 from ...events.group import Group
 from .errors import ApiError, not_found
 from .service import Service

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...actors.errors import Error
+from ...actors.messages.errors import Error
 from ...actors.messages.work import CommitOffsets, CommitReply
 from ...events.codec import TYPES, decode
 from ...events.keys import Key, offset_key, pack_key

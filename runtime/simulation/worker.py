@@ -7,10 +7,10 @@ and launches. Only the engine is made up.
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ...actors.errors import SUCCESS
 from ...actors.messages.assignors import Assigned
 from ...actors.messages.commands import GroupCommand
 from ...actors.messages.computing import InstallReply, PrepareReply
+from ...actors.messages.errors import SUCCESS
 from ...actors.messages.heartbeat import JOIN_EPOCH, HeartbeatReply
 from ...actors.messages.work import CommitOffsets, CommitReply
 from ...actors.worker.instructions import (

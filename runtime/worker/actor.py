@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ...actors.actor import Actor, Address, Failure
+from ...actors.door.actor import Actor, Address, Failure
 from ...actors.messages.assignors import Assign, Assigned, Introduced, Noted
 from ...actors.messages.computing import InstallReply, PrepareReply
 from ...actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from ...actors.actor import Address
+from ...actors.door.actor import Address
 from ...actors.messages.assignors import Assign, Introduced, Noted
 from ...actors.messages.computing import Install
 from ...events.group import Group

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from ...actors.errors import Error
+from ...actors.messages.errors import Error
 from ...actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from ...events import records
 from ...events.codec import TYPES, decode

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairlead.actors.actor import Actor, Address, address_key
+from fairlead.actors.door.actor import Actor, Address, address_key
 
 
 @dataclass(frozen=True, slots=True)

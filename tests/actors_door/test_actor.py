@@ -25,7 +25,7 @@ from actors_door.cast import (
 )
 from thespian.actors import DeadEnvelope, PoisonMessage
 
-from fairlead.actors.actor import CannotStartError, Failure, UnreachableError, address_key
+from fairlead.actors.door.actor import CannotStartError, Failure, UnreachableError, address_key
 
 ASK = 30.0
 pytestmark = pytest.mark.cluster

@@ -19,9 +19,9 @@ import pytest
 from actor_system import Running, eventually, isolated, listeners, log_of, runs
 from actors_door.cast import Echo, Parent, Tell
 
-from fairlead.actors import transport
-from fairlead.actors.actor import Address, System
-from fairlead.actors.channel import Channel, Direction, FrameTooLargeError
+from fairlead.actors.door import transport
+from fairlead.actors.door.actor import Address, System
+from fairlead.actors.door.channel import Channel, Direction, FrameTooLargeError
 
 ASK = 30.0
 pytestmark = pytest.mark.cluster

@@ -4,8 +4,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fairlead.actors.actor import Actor
-from fairlead.actors.host_messages import HostHeartbeats, HostReplies
+from fairlead.actors.door.actor import Actor
+from fairlead.actors.door.host_messages import HostHeartbeats, HostReplies
 from fairlead.actors.messages.heartbeat import (
     NO_COORDINATOR_EPOCH,
     Heartbeat,

@@ -12,9 +12,9 @@ from typing import Any
 from benchmarks.beaters import ASSIGNORS, Beat, Beaten, Beater
 from benchmarks.figures import median, tell
 
-from fairlead.actors.actor import Door, System, start_system
+from fairlead.actors.door.actor import Door, System, start_system
+from fairlead.actors.group.actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.group.desk import Settings
-from fairlead.actors.group_actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.messages.computing import Assignment, Install, Prepare
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.work import PutConnector

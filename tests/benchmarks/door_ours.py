@@ -9,7 +9,7 @@ from typing import Any
 
 from actor_system import free_door
 
-from fairlead.actors.actor import Actor, Address, System, start_system
+from fairlead.actors.door.actor import Actor, Address, System, start_system
 
 
 @dataclass(frozen=True, slots=True)

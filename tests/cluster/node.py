@@ -14,9 +14,9 @@ import psutil
 from actor_system import runs, title_of
 from cluster.deeds import Deed, Span, deeds_in, spans_of
 
-from fairlead.actors.actor import Address, System, UnreachableError, connect
-from fairlead.actors.errors import Error
+from fairlead.actors.door.actor import Address, System, UnreachableError, connect
 from fairlead.actors.messages.commands import CommandReply, GroupCommand
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader

@@ -11,9 +11,9 @@ import pytest
 from cluster.node import GROUP, Node, eventually
 from cluster.remains import NotStartedError, Starts
 
-from fairlead.actors.actor import Failure
-from fairlead.actors.errors import Error
+from fairlead.actors.door.actor import Failure
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.log.reader import LogReader

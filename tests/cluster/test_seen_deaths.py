@@ -8,8 +8,8 @@ from cluster.deeds import cut, overlaps, wall_ms
 from cluster.node import GROUP, Node, eventually
 from cluster.remains import Starts
 
-from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import EndMember
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why

@@ -8,7 +8,7 @@ from conformance.played import agree, outcome, plays
 from coordination.office import Office
 from coordinator import COOPERATIVE, JOIN, Coordinator, resources
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import DeleteGroup
 from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession

@@ -8,7 +8,7 @@ from conformance.cases import Case
 from coordination.office import Office
 from coordinator import Coordinator
 
-from fairlead.actors.errors import SUCCESS
+from fairlead.actors.messages.errors import SUCCESS
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 
 Play = Callable[[Office, Any], None]

@@ -10,7 +10,7 @@ from typing import Any
 
 from coordinator import COOPERATIVE, Coordinator, resource
 
-from fairlead.actors.errors import SUCCESS
+from fairlead.actors.messages.errors import SUCCESS
 from fairlead.actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession
 from fairlead.events.model import Cause, MemberState, Resources, Why

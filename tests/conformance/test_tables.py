@@ -12,10 +12,10 @@ from conformance.played import PLAYS, play
 from coordination.office import SETTINGS, Office
 from coordinator import COOPERATIVE, Coordinator, resource
 
-from fairlead.actors.errors import SUCCESS
 from fairlead.actors.group.coordinator import Asked
 from fairlead.actors.group.coordinator import Coordinator as Shell
 from fairlead.actors.group.work.ledger import OffsetLedger
+from fairlead.actors.messages.errors import SUCCESS
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.events.evolve import evolve
 from fairlead.events.model import Cause, MemberState, Why

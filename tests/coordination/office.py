@@ -8,7 +8,6 @@ from typing import Any
 from coordinator import COOPERATIVE, resources
 
 from fairlead.actors.assignors.balanced import assign
-from fairlead.actors.errors import Error
 from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.timing.gate import first_epoch
@@ -22,6 +21,7 @@ from fairlead.actors.messages.computing import (
     PrepareReply,
     Snapshot,
 )
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
 from fairlead.events.group import Group

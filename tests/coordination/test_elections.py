@@ -7,10 +7,10 @@ import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, Office, told
 from coordinator import resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.computing import compute
 from fairlead.actors.group.computing import elect as elect_module
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import Assignor, Cause, Why

@@ -7,7 +7,7 @@ import pytest
 from coordination.office import SESSION_MS, Office, told
 from coordinator import resources
 
-from fairlead.actors.host_messages import HostHeartbeats, HostReplies
+from fairlead.actors.door.host_messages import HostHeartbeats, HostReplies
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.events.codec import encode

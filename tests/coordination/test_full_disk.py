@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 
-from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, ReportStatus, StatusUpdate
 from fairlead.events.log.space import RESERVE_BYTES, Room, require_room, room_at
 from fairlead.events.model import Commit, CommitId, Manifest, Resource, RunState

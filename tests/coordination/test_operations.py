@@ -8,10 +8,10 @@ import pytest
 from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 from coordinator import resource
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.coordinator import Answer
 from fairlead.actors.group.orders.remove import GOODBYE_MS
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.actors.messages.orders import (
     ConfigureGroup,

@@ -12,8 +12,8 @@ from coordination.office import (
     told,
 )
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.codec import decode

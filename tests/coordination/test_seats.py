@@ -7,11 +7,11 @@ import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
 from coordinator import COOPERATIVE, resource
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.coordinator import Asked, Coordinator
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.commands import CommandReply, GroupCommand
 from fairlead.actors.messages.computing import Install, InstallReply, Prepare
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import (
     CommitOffsets,

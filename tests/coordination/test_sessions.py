@@ -6,9 +6,9 @@ import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, SETTINGS, Office
 from coordinator import COOPERATIVE
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.coordinator import Answer, Asked
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import Cause, Why

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from coordination.office import Office, told
 
-from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.computing import (
     Assignment,
@@ -15,6 +14,7 @@ from fairlead.actors.messages.computing import (
     PrepareReply,
     Snapshot,
 )
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Expect, Place
 from fairlead.events.model import Assignor, Resource

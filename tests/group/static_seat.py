@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 
 STATIC = replace(JOIN, instance_id="i", url="http://s")

@@ -6,9 +6,9 @@ import pytest
 from coordinator import JOIN, Coordinator, resource, resources
 from group.static_seat import AWAY, DELAY_MS, STATIC, WORK, returning, static_group
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import (
     Cordon,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Assignor

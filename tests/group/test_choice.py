@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.computing.elect import Electorate, elect
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Assignor

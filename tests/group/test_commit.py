@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 from coordinator import Coordinator, resource, resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.work.commit import CommitDecision, commit_offsets
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.codec import key_of
 from fairlead.events.keys import Key, commit_key, offset_key

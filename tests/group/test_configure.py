@@ -3,8 +3,8 @@
 import pytest
 from coordinator import Coordinator, resource, resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.timers import FinishDeletion
 from fairlead.actors.messages.work import (
     DeleteConnector,

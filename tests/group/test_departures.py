@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession, ReleaseParked
 from fairlead.events.model import Cause, GroupState, Why

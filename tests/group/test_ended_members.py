@@ -6,9 +6,9 @@ import pytest
 from coordinator import JOIN, Coordinator, resources
 from group.static_seat import AWAY, static_group
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import EndMember, RemoveMember
 from fairlead.events.model import Cause, Why

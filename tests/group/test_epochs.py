@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import Command
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs

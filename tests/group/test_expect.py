@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.computing import Install
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import Expect
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
 from fairlead.events.model import Cause, Scope, Why

@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 import pytest
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.orders.configuration import SETTINGS, effective
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.records import GroupConfiguration, Tombstone

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.timing.gate import Gate
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import Cause, MemberState, Why
 from fairlead.events.records import GroupMetadata, TargetAssignment

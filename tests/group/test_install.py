@@ -6,7 +6,6 @@ import pytest
 from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors.balanced import assign
-from fairlead.actors.errors import Error
 from fairlead.actors.messages.computing import (
     Assignment,
     Install,
@@ -14,6 +13,7 @@ from fairlead.actors.messages.computing import (
     Prepare,
     PrepareReply,
 )
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession, RetryAssignor, TimeOutAssignor
 from fairlead.actors.messages.work import DeleteConnector

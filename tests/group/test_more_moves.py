@@ -6,8 +6,8 @@ import pytest
 from coordinator import COMPUTE, Coordinator, resources
 
 from fairlead.actors.assignors.balanced import assign
-from fairlead.actors.errors import Error
 from fairlead.actors.messages.computing import Install, InstallReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import DeleteGroup, Expect, Rebalance
 from fairlead.actors.messages.timers import (

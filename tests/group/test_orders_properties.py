@@ -12,9 +12,9 @@ import pytest
 from coordinator import JOIN, Coordinator, resource
 
 from fairlead.actors.assignors.demands import demand_of
-from fairlead.actors.errors import Error
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.commands import Command
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.orders import (
     ConfigureGroup,

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.errors import Error
-from fairlead.actors.group_actor import log_fence
+from fairlead.actors.group.actor import log_fence
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Needs
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Place
 from fairlead.actors.messages.timers import ExpireSession

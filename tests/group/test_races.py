@@ -6,9 +6,9 @@ import pytest
 from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors.balanced import assign
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Computation
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Snapshot
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Expect
 from fairlead.actors.messages.timers import ExpireSession, TimeOutAssignor

@@ -6,11 +6,11 @@ import pytest
 from coordinator import JOIN, Coordinator, resources
 from group.static_seat import AWAY, DELAY_MS, static_group
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.orders.remove import GOODBYE_MS, removed_by_now
 from fairlead.actors.group.orders.standing import is_silenced
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, EndMember, RemoveMember
 from fairlead.actors.messages.timers import ExpireSession

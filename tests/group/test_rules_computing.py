@@ -6,7 +6,6 @@ import pytest
 from coordinator import COMPUTE, COOPERATIVE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors.balanced import assign
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.computing import (
     Assignment,
@@ -18,6 +17,7 @@ from fairlead.actors.messages.computing import (
     PrepareReply,
     Snapshot,
 )
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Place
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.computing import Assignment
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
 from fairlead.actors.messages.work import PutConnector

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from coordinator import Coordinator, resources
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.members.reconcile import FencedError, Goal, reconcile
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group

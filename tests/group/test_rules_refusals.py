@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.commands import Command
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.work import (
     DeleteConnector,

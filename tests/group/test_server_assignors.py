@@ -7,9 +7,9 @@ import pytest
 from coordinator import COMPUTE, COOPERATIVE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors import server
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.computing import Assignment, InstallReply, Snapshot
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import EndRest, ExpireSession, RetryAssignor
 from fairlead.actors.messages.work import PutConnector

@@ -16,8 +16,8 @@ from group.static_seat import (
     static_group,
 )
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Cause, GroupState, MemberState, Why

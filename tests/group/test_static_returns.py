@@ -6,8 +6,8 @@ import pytest
 from coordinator import COOPERATIVE, JOIN, Coordinator, resources
 from group.static_seat import AT_2, AWAY, STATIC, WORK, refused, returning, seated, static_group
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.evolve import evolve, settle
 from fairlead.events.group import Group

@@ -7,7 +7,7 @@ from coordinator import COOPERATIVE, JOIN, Coordinator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import GroupState

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from coordinator import COOPERATIVE, JOIN, Coordinator, resource
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import Assignor
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from thespian.actors import ActorSystem
 
-from fairlead.actors.actor import Actor, Address
-from fairlead.actors.errors import Error
+from fairlead.actors.door.actor import Actor, Address
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.assignors import Introduce, Introduced
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog

@@ -14,7 +14,7 @@ from membership.seat import (
     spelled,
 )
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker.deadlines import KILL_EARLY_MS, LATE
 from fairlead.actors.worker.instructions import Compute, Kill
 from fairlead.actors.worker.states import State

@@ -2,7 +2,7 @@
 
 from membership.seat import HEARTBEAT_MS, MARGIN_MS, SESSION_MS, Seat, seated
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker.instructions import Fence, Gone
 from fairlead.actors.worker.states import State
 from fairlead.actors.worker.voice import BACKOFF_MS

@@ -13,7 +13,7 @@ from membership.seat import (
     seated,
 )
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker.deadlines import KILL_EARLY_MS
 from fairlead.actors.worker.instructions import Fence, Gone, Instruction, Kill
 from fairlead.actors.worker.states import State

@@ -11,7 +11,7 @@ from membership.seat import (
     spelled,
 )
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker.deadlines import KILL_EARLY_MS
 from fairlead.actors.worker.instructions import Fence, Gone, Kill, Start
 from fairlead.actors.worker.states import State

@@ -11,7 +11,7 @@ from membership.seat import (
     seated,
 )
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Fence, Gone, Stop
 from fairlead.actors.worker.states import State

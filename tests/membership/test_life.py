@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import (
     Fence,
@@ -148,7 +148,7 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
     assert libraries == ""
     assert modules.split() == [
         "fairlead.actors",
-        "fairlead.actors.errors",
+        "fairlead.actors.messages.errors",
         "fairlead.actors.messages",
         "fairlead.actors.messages.heartbeat",
         "fairlead.actors.worker",

@@ -11,7 +11,7 @@ from membership.seat import (
     static_seat,
 )
 
-from fairlead.actors.errors import MEANINGS, SUCCESS, Error, Remedy
+from fairlead.actors.messages.errors import MEANINGS, SUCCESS, Error, Remedy
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Fence, Gone
 from fairlead.actors.worker.states import State

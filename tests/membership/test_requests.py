@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from membership.seat import ASSIGNORS, PATIENCE_MS, Seat, resources, seated, spelled
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Compute, Start
 from fairlead.actors.worker.states import State

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from membership.seat import SESSION_MS, Seat, seated
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker import states
 from fairlead.actors.worker.states import (
     SPEAKING,

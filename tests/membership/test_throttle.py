@@ -13,7 +13,7 @@ from membership.seat import (
     spelled,
 )
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker.instructions import Fence, Gone, Start, Stop
 from fairlead.actors.worker.states import State
 from fairlead.actors.worker.voice import BACKOFF_MS

@@ -13,7 +13,7 @@ from membership.seat import (
     seated,
 )
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker.deadlines import SILENCE
 from fairlead.actors.worker.instructions import Fence
 

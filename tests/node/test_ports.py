@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors import ports
-from fairlead.actors.ports import UNSEEN, PortTakenError, check_free
+from fairlead.actors.door import ports
+from fairlead.actors.door.ports import UNSEEN, PortTakenError, check_free
 from fairlead.runtime.config.errors import ConfigError
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.cluster import FAILED, up

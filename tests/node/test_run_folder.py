@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.actor import Door
+from fairlead.actors.door.actor import Door
 from fairlead.events.log.owner import Owner, process_of
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.cluster import OK, UNREACHABLE, down

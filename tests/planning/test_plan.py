@@ -8,8 +8,8 @@ from coordinator import JOIN, Coordinator, resource
 
 from fairlead.actors.assignors import balanced, incremental
 from fairlead.actors.assignors.built_in import BuiltIn, Computes
-from fairlead.actors.errors import Error
 from fairlead.actors.messages.computing import Assignment, Snapshot
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, Place
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.planning.changes import (

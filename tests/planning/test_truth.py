@@ -7,8 +7,8 @@ from coordinator import JOIN, Coordinator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.actors.errors import Error
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon
 from fairlead.actors.messages.work import DeleteConnector as Delete

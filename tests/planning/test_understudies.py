@@ -12,10 +12,10 @@ from coordinator import JOIN, Coordinator
 from local_assignors.packages import ASSIGNOR, install
 
 from fairlead.actors.assignors import deferred
-from fairlead.actors.errors import Error
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.assignors import Assigned, Introduced
 from fairlead.actors.messages.computing import Assignment, Snapshot
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.planning.changes import AddWorkers
 from fairlead.actors.planning.rehearsal import CannotPlan
 from fairlead.events.abilities import Abilities

@@ -15,10 +15,10 @@ from typing import Any
 
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.errors import Error as Told
 from fairlead.actors.group.work.commit import commit_offsets
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error as Told
 from fairlead.actors.messages.work import (
     CommitOffsets,
     CommitReply,

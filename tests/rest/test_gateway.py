@@ -10,9 +10,9 @@ import pytest
 from actor_system import Running, actor_system, eventually
 from rest.process import running
 
-from fairlead.actors.errors import Error
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.node.run_folder import RunFolder

@@ -17,7 +17,7 @@ from rest.conftest import KEY
 from rest.process import TIMEOUT_SECONDS, arguments, command, listening, running
 from rest.scribe import scribe
 
-from fairlead.actors.log_file import SAME_TEXT
+from fairlead.actors.door.log_file import SAME_TEXT
 
 CONFIG = {"connector.class": "SparkPipeline", "source.path": "/in", "sink.path": "/out"} | {
     "source.format": "csv",

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from fairlead.actors.errors import Error
 from fairlead.actors.messages.assignors import Assign, Assigned
 from fairlead.actors.messages.computing import (
     Assignment,
@@ -12,6 +11,7 @@ from fairlead.actors.messages.computing import (
     PrepareReply,
     Snapshot,
 )
+from fairlead.actors.messages.errors import Error
 from fairlead.events.model import NOTHING
 from fairlead.runtime.worker.computing import (
     LOST_MS,

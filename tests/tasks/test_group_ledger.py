@@ -8,7 +8,7 @@ from queue import Queue
 
 import pytest
 
-from fairlead.actors.errors import Error
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.model import Commit, CommitId, Manifest, Token
 from fairlead.runtime.tasks.ledger import Fenced, Unanswered

@@ -10,7 +10,7 @@ from ....events.group import AssignorRange, Group, Member
 from ....events.model import Assignor, Why
 from ....events.records import MemberMetadata
 from ...assignors.server import SERVER_ASSIGNORS
-from ...errors import Error
+from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
 from ..members.seats import those_away
 from ..members.validate import LONGEST_NAME

@@ -7,8 +7,8 @@ becomes the target of the snapshot's group epoch (PROTOCOL §5).
 from dataclasses import replace
 
 from ....events.group import Group
-from ...errors import Error
 from ...messages.computing import Install, InstallReply, Prepare, PrepareReply
+from ...messages.errors import Error
 from ..desk import Decision, Desk
 from .failure import failed
 from .snapshot import snapshot_of

@@ -2,7 +2,7 @@
 
 from ....events.group import Group, Member
 from ....events.records import CurrentAssignment
-from ...errors import Error
+from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
 from ..computing.assignor_lists import refuse_assignors
 from ..desk import Desk

@@ -15,8 +15,8 @@ from ....events.records import (
     ScheduledRebalance,
     Tombstone,
 )
-from ...errors import Error
 from ...messages.commands import CommandReply
+from ...messages.errors import Error
 from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
 from ...messages.orders import EndMember
 from ..desk import Decision, Desk, bump

@@ -11,8 +11,8 @@ from ....events.records import (
     Record,
     Tombstone,
 )
-from ...errors import Error
 from ...messages.commands import Reply
+from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.assignor_lists import change_in, change_of_mode
 from ..computing.compute import ask, attend

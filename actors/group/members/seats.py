@@ -14,7 +14,7 @@ from operator import itemgetter
 from ....events.group import NOT_STARTED, Group, Member
 from ....events.model import MemberState, Succession
 from ....events.records import CurrentAssignment, MemberMetadata
-from ...errors import Error
+from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 from ..desk import Settings
 

@@ -13,8 +13,8 @@ from difflib import get_close_matches
 
 from ....events.group import Group
 from ....events.records import GroupConfiguration, Record, Tombstone
-from ...errors import Error
 from ...messages.commands import CommandReply
+from ...messages.errors import Error
 from ...messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
 from ...worker.instructions import REQUEST_GRACE_MS

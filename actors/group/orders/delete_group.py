@@ -32,8 +32,8 @@ from ....events.records import (
     TaskStatus,
     Tombstone,
 )
-from ...errors import Error
 from ...messages.commands import CommandReply
+from ...messages.errors import Error
 from ...messages.orders import DeleteGroup
 from ..desk import Decision, Desk
 

@@ -13,8 +13,8 @@ from ....events.group import Group, Member
 from ....events.model import GroupState, Why
 from ....events.orders import worker_name
 from ....events.records import Loss, Record
-from ...errors import Error
 from ...messages.commands import CommandReply
+from ...messages.errors import Error
 from ...messages.orders import Expect
 from ...messages.timers import EndExpectation
 from ..desk import Decision, Desk, bump

@@ -13,8 +13,8 @@ from ....events.group import Group
 from ....events.model import Resource, Scope, Why
 from ....events.placement import HEAVIEST, MOST_ITEMS
 from ....events.records import MemberMetadata, Operator, Record
-from ...errors import Error
 from ...messages.commands import CommandReply
+from ...messages.errors import Error
 from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, Uncordon
 from ..desk import Decision, Desk, bump
 from ..members.depart import bury, end_seats

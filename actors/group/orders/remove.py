@@ -13,8 +13,8 @@ from typing import Final
 from ....events.group import Group, Member
 from ....events.model import Why
 from ....events.orders import worker_name
-from ...errors import Error
 from ...messages.commands import CommandReply
+from ...messages.errors import Error
 from ...messages.orders import Expect, RemoveMember
 from ..desk import Decision, Desk
 from ..members.depart import Departure, depart

@@ -13,7 +13,7 @@ from ....events.keys import Key, commit_key, offset_key
 from ....events.model import Commit, CommitId, Document, Resource
 from ....events.records import Committed, Offset, Record, TaskProgress, Tombstone
 from ....events.tokens import token_of
-from ...errors import Error
+from ...messages.errors import Error
 from ...messages.work import CommitOffsets, CommitReply, CommitVerdict
 
 REMEDY = "stop the task, which starts again from the logged offset where it is assigned"

@@ -17,8 +17,8 @@ from ....events.records import (
     Tombstone,
 )
 from ....events.tokens import token_of
-from ...errors import Error
 from ...messages.commands import CommandReply
+from ...messages.errors import Error
 from ...messages.timers import FinishDeletion
 from ...messages.work import (
     DeleteConnector,

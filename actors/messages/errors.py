@@ -1,7 +1,7 @@
 """The errors of the protocol: their names and numbers on the wire, and what to do about each.
 
 A number that Kafka has is Kafka's; what Kafka does not know is counted from `FIRST_OF_OURS`,
-far behind its last (131 in Kafka 4). ERRORS.md beside this file is the same table to read.
+far behind its last (131 in Kafka 4). `actors/ERRORS.md` is the same table to read.
 """
 
 from collections.abc import Mapping

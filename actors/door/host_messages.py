@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from .messages.heartbeat import Heartbeat, HeartbeatReply
+from ..messages.heartbeat import Heartbeat, HeartbeatReply
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_heartbeats = msgspec.msgpack.Decoder(tuple[Heartbeat, ...]).decode

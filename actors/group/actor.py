@@ -14,25 +14,25 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..events.epochs import epoch_warning
-from ..events.group import Group
-from ..events.log.claim import require_log
-from ..events.log.errors import LogError
-from ..events.log.frame import NewEntry
-from ..events.log.tables import LogKind
-from ..events.log.writer import GroupLog
-from ..events.logs import CONTROL, OFFSETS
-from ..events.restore import restore
-from .actor import Actor, Address, Failure
-from .errors import Error
-from .group.coordinator import Answer, Asked, Coordinator, Now
-from .group.desk import Settings
-from .group.timing.gate import SALTS, first_epoch
-from .group.work.ledger import OffsetLedger
-from .host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
-from .messages.commands import DescribeTraffic, GroupCommand, Reply
-from .messages.heartbeat import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
-from .messages.work import CommitOffsets
+from ...events.epochs import epoch_warning
+from ...events.group import Group
+from ...events.log.claim import require_log
+from ...events.log.errors import LogError
+from ...events.log.frame import NewEntry
+from ...events.log.tables import LogKind
+from ...events.log.writer import GroupLog
+from ...events.logs import CONTROL, OFFSETS
+from ...events.restore import restore
+from ..door.actor import Actor, Address, Failure
+from ..door.host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
+from ..messages.commands import DescribeTraffic, GroupCommand, Reply
+from ..messages.errors import Error
+from ..messages.heartbeat import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
+from ..messages.work import CommitOffsets
+from .coordinator import Answer, Asked, Coordinator, Now
+from .desk import Settings
+from .timing.gate import SALTS, first_epoch
+from .work.ledger import OffsetLedger
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.1
