@@ -29,14 +29,14 @@ from functools import partial
 
 from ...events.model import CONNECTOR, NOTHING, Resource, Resources
 from ..messages.computing import Assignment, Snapshot
+from .balancing.allocation import Allocation
 from .balancing.changes import Changes
 from .balancing.classes import Classes, classes_of
 from .balancing.demanding import level_under_demands
-from .balancing.hands import Hands
 from .balancing.levelling import level
-from .balancing.roster import Roster, roster_of
 from .balancing.stock import Stock, stocks
 from .balancing.weighing import weigh
+from .balancing.workers import Workers, workers_of
 from .demanded import permitted
 from .demands import NO_DEMAND, nobody_meets
 from .eligibility import Claim, Eligible, eligible, holdings, kept
@@ -81,21 +81,21 @@ def _shared_out(
     """Return everybody's share when the rest has been shared out, and what nobody can take."""
     if not members.takers:
         return staying, dict.fromkeys(sorted(rest), nobody_meets(NO_DEMAND, ()))
-    roster = roster_of(members.takers)
-    classes = classes_of(snapshot, roster, rest)
+    workers = workers_of(members.takers)
+    classes = classes_of(snapshot, workers, rest)
     if classes.unplaceable:
         rest = rest.difference(classes.unplaceable)
     having, free = holdings(members, back, rest)
-    held = [having[taker.member_id] for taker in roster.takers]
+    held = [having[taker.member_id] for taker in workers.takers]
     connectors = rest & _connectors(snapshot)
     kept_here = [(snapshot.members[member], share) for member, share in staying.items()]
     made = [
-        _balance(roster, stock, classes, snapshot.weights)
+        _balance(workers, stock, classes, snapshot.weights)
         for stock in stocks(held, free, connectors, kept_here)
     ]
     for changes in made:
         changes.made_to(held)
-    having.update(zip((taker.member_id for taker in roster.takers), held, strict=True))
+    having.update(zip((taker.member_id for taker in workers.takers), held, strict=True))
     return {**staying, **having}, classes.unplaceable
 
 
@@ -107,16 +107,16 @@ def _connectors(snapshot: Snapshot) -> Resources:
 
 
 def _balance(
-    roster: Roster, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
+    workers: Workers, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
 ) -> Changes:
     """Return what changes hands of one kind; most groups need no more than counting."""
     if weights and _are_unequal(weights.get(each, 1) for each in stock.all()):
-        hands = Hands(roster, stock, classes, weights)
-        weigh(hands)
-        return hands.changes
+        allocation = Allocation(workers, stock, classes, weights)
+        weigh(allocation)
+        return allocation.changes
     if classes.are_many and any(map(classes.of, stock.all())):
-        return level_under_demands(lambda: Hands(roster, stock, classes, {}))
-    return level(roster, stock)
+        return level_under_demands(lambda: Allocation(workers, stock, classes, {}))
+    return level(workers, stock)
 
 
 def _are_unequal(weights: Iterator[int]) -> bool:

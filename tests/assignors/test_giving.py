@@ -1,4 +1,4 @@
-"""How a taker of weighed or demanding work gives, one gift after the other."""
+"""How a taker of weighed or demanding work gives, one transfer after the other."""
 
 from collections import Counter
 from dataclasses import replace
@@ -7,11 +7,11 @@ import pytest
 from assignors.snapshots import after, member, snapshot, work
 
 from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.balancing.allocation import Allocation
 from fairlead.actors.assignors.balancing.classes import classes_of
-from fairlead.actors.assignors.balancing.hands import Hands
-from fairlead.actors.assignors.balancing.roster import roster_of
+from fairlead.actors.assignors.balancing.dealer import Dealer
 from fairlead.actors.assignors.balancing.stock import stocks
-from fairlead.actors.assignors.balancing.table import Table
+from fairlead.actors.assignors.balancing.workers import workers_of
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import NOTHING, Resource, Resources
@@ -35,39 +35,39 @@ def of_many_classes(weight: int) -> Snapshot:
 
 
 @pytest.mark.parametrize("weight", [1, 3], ids=["weighs the same", "weighed"])
-def test_however_much_one_gives_each_table_hears_of_it_once(
+def test_however_much_one_gives_each_dealer_hears_of_it_once(
     weight: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reseated = Counter[int]()
-    reseats = Table.reseat
+    requeued = Counter[int]()
+    requeues = Dealer.requeue
 
-    def counted(table: Table, roster: object, index: int) -> None:
-        reseated[index] += 1
-        reseats(table, roster, index)  # type: ignore[arg-type]
+    def counted(dealer: Dealer, workers: object, index: int) -> None:
+        requeued[index] += 1
+        requeues(dealer, workers, index)  # type: ignore[arg-type]
 
     group = of_many_classes(weight)
-    monkeypatch.setattr(Table, "reseat", counted)
+    monkeypatch.setattr(Dealer, "requeue", counted)
     made = assign(group)
     loads = [sum(group.weights.get(each, 1) for each in share) for share in made.members.values()]
     assert max(loads) - min(loads) <= weight
-    assert reseated == {0: 5}, "there is one table for each class"
+    assert requeued == {0: 5}, "there is one dealer for each class"
 
 
 def test_who_has_given_is_the_next_to_get_if_that_makes_it_the_emptiest() -> None:
     group = snapshot("A-0 A-1 A-2 B-0 B-1 B-2", worker("W1", work("A-0 A-1 A-2")), worker("W2"))
-    roster = roster_of([*group.members.values()])
-    held = [view.target for view in roster.takers]
+    workers = workers_of([*group.members.values()])
+    held = [view.target for view in workers.takers]
     _, tasks = stocks(held, work("B-0 B-1 B-2"), NOTHING, ())
-    hands = Hands(roster, tasks, classes_of(group, roster, group.configured), {})
+    allocation = Allocation(workers, tasks, classes_of(group, workers, group.configured), {})
     sort = 1, 0
-    hands.deal_homeless()
-    assert (hands.loads, hands.least(sort)) == ([3, 3], 4)
+    allocation.deal_unassigned()
+    assert (allocation.loads, allocation.least(sort)) == ([3, 3], 4)
     for _ in range(2):
-        hands.give_up(0, sort)
-    hands.reseat(0)
-    assert (hands.loads, hands.least(sort)) == ([1, 3], 2)
-    hands.deal(Resource("B", 9), sort)
-    assert hands.loads == [2, 3]
+        allocation.give_up(0, sort)
+    allocation.requeue(0)
+    assert (allocation.loads, allocation.least(sort)) == ([1, 3], 2)
+    allocation.deal(Resource("B", 9), sort)
+    assert allocation.loads == [2, 3]
 
 
 def test_what_one_gave_bit_by_bit_stays_when_it_is_assigned_again() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ....events.model import Resource, Resources
 from ...messages.computing import Snapshot
 from ..demands import Demand, Meeting, demand_of, nobody_meets
-from .roster import Roster
+from .workers import Workers
 
 ANYWHERE = 0
 
@@ -19,7 +19,7 @@ ANYWHERE = 0
 class Classes:
     """The takers of each class, and the classes: of what is pinned, and of whole connectors."""
 
-    seated: Sequence[Sequence[int]]
+    eligible: Sequence[Sequence[int]]
     pinned: Mapping[Resource, int]
     connectors: Mapping[str, int]
     """Of those that need anything; what of them is pinned counts as that."""
@@ -41,12 +41,12 @@ class Classes:
     @property
     def are_many(self) -> bool:
         """Tell whether there is any class but that of work that runs anywhere."""
-        return len(self.seated) > 1
+        return len(self.eligible) > 1
 
 
-def classes_of(snapshot: Snapshot, roster: Roster, resources: Resources) -> Classes:
-    """Return the classes of these resources; the higher the number, the fewer are seated."""
-    everyone = tuple(range(len(roster.takers)))
+def classes_of(snapshot: Snapshot, workers: Workers, resources: Resources) -> Classes:
+    """Return the classes of these resources; the higher the number, the fewer are eligible."""
+    everyone = tuple(range(len(workers.takers)))
     pinned = {
         each: demand_of(snapshot, each)
         for each, pins in snapshot.pins.items()
@@ -55,10 +55,10 @@ def classes_of(snapshot: Snapshot, roster: Roster, resources: Resources) -> Clas
     connectors = _needing(snapshot, resources, pinned)
     if not pinned and not connectors:
         return Classes([everyone], {}, {}, {})
-    meeting = Meeting(roster.takers)
+    meeting = Meeting(workers.takers)
     who = {demand: meeting.who(demand) for demand in {*pinned.values(), *connectors.values()}}
-    seated = sorted(set(who.values()) - {(), everyone}, key=lambda some: (-len(some), some))
-    numbers = {some: number for number, some in enumerate([everyone, *seated])}
+    eligible = sorted(set(who.values()) - {(), everyone}, key=lambda some: (-len(some), some))
+    numbers = {some: number for number, some in enumerate([everyone, *eligible])}
     numbers_of = {demand: numbers[some] for demand, some in who.items() if some}
     nobody = who.keys() - numbers_of.keys()
     return Classes(
@@ -66,7 +66,7 @@ def classes_of(snapshot: Snapshot, roster: Roster, resources: Resources) -> Clas
         {each: numbers_of[demand] for each, demand in pinned.items() if demand not in nobody},
         {each: numbers_of[demand] for each, demand in connectors.items() if demand not in nobody},
         {
-            each: nobody_meets(demand, roster.takers)
+            each: nobody_meets(demand, workers.takers)
             for each in (sorted(resources) if nobody else ())
             if (demand := pinned.get(each) or connectors.get(each[0])) in nobody
         },

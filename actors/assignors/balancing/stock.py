@@ -7,13 +7,13 @@ from operator import sub
 
 from ....events.model import CONNECTOR, NOTHING, Resource, Resources
 from ...messages.computing import MemberView
-from .roster import Roster
-from .tally import Tally
+from .spread import Spread
+from .workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What each taker has of a kind, by its place in the roster, and what nobody has.
+    """What each taker has of a kind, by its place among the workers, and what nobody has.
 
     `held` may hold other kinds beside it, which are in `others`, by place as well; that is
     how ten thousand takers' tasks are told from connectors without a copy of each share.
@@ -41,24 +41,24 @@ class Stock:
         other = self.others[index]
         return self.held[index] - other if other else self.held[index]
 
-    def tally(self, roster: Roster, share_of: Callable[[int], Resources]) -> Tally:
+    def spread(self, workers: Workers, share_of: Callable[[int], Resources]) -> Spread:
         """Return how the kind is spread over the zones; on workers it is not counted yet.
 
         `share_of` is asked then what a worker has. Where there is but one zone all is in it,
         and nothing is counted.
         """
-        tally = Tally(roster, share_of)
-        if len(roster.zone_names) == 1:
-            return tally
-        places: dict[str, list[int]] = {zone: [] for zone in roster.zone_names}
-        for index, zone in enumerate(roster.zones):
+        spread = Spread(workers, share_of)
+        if len(workers.zone_names) == 1:
+            return spread
+        places: dict[str, list[int]] = {zone: [] for zone in workers.zone_names}
+        for index, zone in enumerate(workers.zones):
             places[zone].append(index)
         for zone, indices in places.items():
-            tally.count_in(zone, [self.held[index] for index in indices])
-            tally.uncount_in(zone, chain.from_iterable(self.others[index] for index in indices))
+            spread.count_in(zone, [self.held[index] for index in indices])
+            spread.uncount_in(zone, chain.from_iterable(self.others[index] for index in indices))
         for member, share in self.kept:
-            tally.count_in(member.rack or "", (share,))
-        return tally
+            spread.count_in(member.rack or "", (share,))
+        return spread
 
 
 def stocks(

@@ -2,8 +2,8 @@
 
 What nobody has is dealt first, the heaviest first, each to the worker that it makes least
 full. Then whoever is ahead of another by more than the heaviest that it could give gives: the
-heaviest that does not turn the tables, or else the lightest. Such a gift leaves both less full
-than the giver was, so there is an end to it; and one giant among the work does not make
+heaviest that does not turn the tables, or else the lightest. Such a transfer leaves both less
+full than the giver was, so there is an end to it; and one giant among the work does not make
 hundreds move. That this moves the least is not promised: to find that out is bin packing.
 """
 
@@ -11,43 +11,43 @@ import heapq
 from bisect import bisect_right
 from operator import mul
 
+from .allocation import Allocation, Sort
 from .classes import ANYWHERE
-from .hands import Hands, Sort
 
 
-def weigh(hands: Hands) -> bool:
-    """Deal what is in nobody's hands, then let give who is too far ahead; tell if any was."""
-    hands.deal_homeless()
+def weigh(allocation: Allocation) -> bool:
+    """Deal what is unassigned, then let give who is too far ahead; tell if any was."""
+    allocation.deal_unassigned()
     has_given, is_at_rest = False, False
     while not is_at_rest:
         is_at_rest = True
-        fullness = [*map(mul, hands.loads, hands.roster.scales)]
+        fullness = [*map(mul, allocation.loads, allocation.workers.scales)]
         emptiest = min(fullness)
         for index in sorted(range(len(fullness)), key=fullness.__getitem__, reverse=True):
-            if _is_ahead(hands, index, emptiest):
-                _relieve(hands, index)
+            if _is_ahead(allocation, index, emptiest):
+                _relieve(allocation, index)
                 has_given, is_at_rest = True, False
     return has_given
 
 
-def _is_ahead(hands: Hands, index: int, emptiest: int) -> bool:
+def _is_ahead(allocation: Allocation, index: int, emptiest: int) -> bool:
     """Tell whether a taker has to give.
 
     `emptiest` is how full the least full was a while ago: most takers need not look any further.
     """
-    fullness = hands.loads[index] * hands.roster.scales[index]
-    heaviest = hands.heaviest(index)
+    fullness = allocation.loads[index] * allocation.workers.scales[index]
+    heaviest = allocation.heaviest(index)
     if not heaviest or emptiest + min(heaviest)[0] >= fullness:
         return False
-    return min(map(hands.least, heaviest)) < fullness
+    return min(map(allocation.least, heaviest)) < fullness
 
 
-def _relieve(hands: Hands, index: int) -> None:
+def _relieve(allocation: Allocation, index: int) -> None:
     """Let a taker give until it is ahead of nobody far enough."""
-    giver = _Giver(hands, index)
+    giver = _Giver(allocation, index)
     while giver.give():
         pass
-    hands.reseat(index)
+    allocation.requeue(index)
 
 
 class _Giver:
@@ -57,29 +57,29 @@ class _Giver:
     for: it is looked at anew when its turn comes. The one that gave is the first all the same.
     """
 
-    def __init__(self, hands: Hands, index: int) -> None:
-        self._hands, self._index = hands, index
+    def __init__(self, allocation: Allocation, index: int) -> None:
+        self._allocation, self._index = allocation, index
         self._weights: dict[int, list[int]] = {}
-        for weight, number in sorted(hands.amounts(index)):
+        for weight, number in sorted(allocation.amounts(index)):
             self._weights.setdefault(number, []).append(weight)
         self._queue = [(self._least(number), number) for number in self._weights]
         heapq.heapify(self._queue)
 
     def give(self) -> bool:
         """Give what is to be given next, or tell that this is ahead of nobody far enough."""
-        hands, sort = self._hands, self._gift()
+        allocation, sort = self._allocation, self._next_transfer()
         if sort is None:
             return False
-        hands.deal(hands.give_up(self._index, sort), sort)
-        if sort not in hands.amounts(self._index):
+        allocation.deal(allocation.give_up(self._index, sort), sort)
+        if sort not in allocation.amounts(self._index):
             weight, number = sort
             self._weights[number].remove(weight)
         return True
 
-    def _gift(self) -> Sort | None:
+    def _next_transfer(self) -> Sort | None:
         """Return what is to be given next: of the class by which another is made least full."""
-        hands, scale = self._hands, self._hands.roster.scales[self._index]
-        fullness = hands.loads[self._index] * scale
+        allocation, scale = self._allocation, self._allocation.workers.scales[self._index]
+        fullness = allocation.loads[self._index] * scale
         least, number = self._first()
         if least is None or least >= fullness:
             return None
@@ -87,7 +87,7 @@ class _Giver:
         fitting = bisect_right(
             weights,
             fullness,
-            key=lambda weight: hands.least((weight, number)) + weight * scale,
+            key=lambda weight: allocation.least((weight, number)) + weight * scale,
         )
         return weights[max(fitting - 1, 0)], number
 
@@ -106,4 +106,4 @@ class _Giver:
 
     def _least(self, number: int) -> int:
         """Return how full another would be, at the least, with the heaviest of a class."""
-        return self._hands.least((self._weights[number][-1], number))
+        return self._allocation.least((self._weights[number][-1], number))

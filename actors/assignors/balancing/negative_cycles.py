@@ -1,26 +1,26 @@
-"""The fewest moves among all level shares: circles of gifts by which work stays at home.
+"""The fewest moves among all level shares: negative cycles, by which work stays at home.
 
 Once the shares are level, what is left to choose is who has what of it. Seen as a flow of work
-from classes to takers, each resource beyond what a taker had is one move, and a circle of
-gifts that leaves the loads as they are, or lets two takers swap the odd one, saves as many
-moves as it is short of. A flow is the cheapest when no circle of negative cost is left (Klein
+from classes to takers, each resource beyond what a taker had is one move, and a cycle of
+transfers that leaves the loads as they are, or lets two takers swap the odd one, saves as many
+moves as it is short of. A flow is the cheapest when no cycle of negative cost is left (Klein
 1967); those are found as Bellman and Ford do. See Ahuja, Magnanti and Orlin, "Network Flows",
 section 9.6.
 """
 
 from collections.abc import Iterator
 
-from .standing import Standing
+from .amounts import Amounts
 
 Arc = tuple[int, int]
 """Where to, and how many moves it costs (-1, 0 or 1)."""
 
 
-def save_moves(standing: Standing) -> bool:
-    """Make all circles of gifts that save moves; tell whether there was any."""
+def save_moves(amounts: Amounts) -> bool:
+    """Go round all negative cycles, each of which saves moves; tell whether there was any."""
     has_changed = False
-    while circle := _Search(standing).circle():
-        _go_round(standing, circle)
+    while cycle := _Search(amounts).cycle():
+        _go_round(amounts, cycle)
         has_changed = True
     return has_changed
 
@@ -33,25 +33,25 @@ class _Search:
     it has one less, and was as full as that.
     """
 
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
-        self._takers = len(standing.loads)
+    def __init__(self, amounts: Amounts) -> None:
+        self._amounts = amounts
+        self._takers = len(amounts.loads)
         self._levels: dict[int, list[int]] = {}
-        for index, load in enumerate(standing.loads):
+        for index, load in enumerate(amounts.loads):
             if load:
-                self._levels.setdefault(standing.fullness(index), []).append(index)
-        first = self._takers + len(standing.seated)
+                self._levels.setdefault(amounts.fullness(index), []).append(index)
+        first = self._takers + len(amounts.eligible)
         self._level_nodes = {level: first + place for place, level in enumerate(self._levels)}
         self._at_level = [*self._levels.values()]
         self._costs = [0] * (first + len(self._levels))
         self._before = [-1] * len(self._costs)
 
-    def circle(self) -> list[int]:
-        """Return the nodes of a circle that saves moves, or none."""
-        standing = self._standing
+    def cycle(self) -> list[int]:
+        """Return the nodes of a cycle that saves moves, or none."""
+        amounts = self._amounts
         queue = [
             index
-            for index, (has, had) in enumerate(zip(standing.has, standing.had, strict=True))
+            for index, (has, had) in enumerate(zip(amounts.has, amounts.had, strict=True))
             if any(amount > had.get(number, 0) for number, amount in has.items())
         ]
         while queue:
@@ -73,27 +73,27 @@ class _Search:
         return [*fell]
 
     def _arcs(self, node: int) -> Iterator[Arc]:
-        standing, takers = self._standing, self._takers
+        amounts, takers = self._amounts, self._takers
         if node < takers:
-            had = standing.had[node]
-            for number, amount in standing.has[node].items():
+            had = amounts.had[node]
+            for number, amount in amounts.has[node].items():
                 if amount:
                     yield takers + number, -1 if amount > had.get(number, 0) else 0
-            level = self._level_nodes.get(standing.with_one_more(node))
+            level = self._level_nodes.get(amounts.with_one_more(node))
             if level is not None:
                 yield level, 0
             return
         number = node - takers
-        if number >= len(standing.seated):
-            for index in self._at_level[number - len(standing.seated)]:
+        if number >= len(amounts.eligible):
+            for index in self._at_level[number - len(amounts.eligible)]:
                 yield index, 0
             return
-        for index in standing.seated[number]:
-            is_short = standing.has[index].get(number, 0) < standing.had[index].get(number, 0)
+        for index in amounts.eligible[number]:
+            is_short = amounts.has[index].get(number, 0) < amounts.had[index].get(number, 0)
             yield index, 0 if is_short else 1
 
     def _round(self, nodes: list[int]) -> list[int]:
-        """Return the circle that the ways back from these nodes run into, if any."""
+        """Return the cycle that the ways back from these nodes run into, if any."""
         seen: dict[int, int] = {}
         for start in nodes:
             node = start
@@ -101,21 +101,21 @@ class _Search:
                 seen[node] = start
                 node = self._before[node]
             if node != -1 and seen[node] == start:
-                return self._circle_at(node)
+                return self._cycle_at(node)
         return []
 
-    def _circle_at(self, node: int) -> list[int]:
-        circle = [node]
-        while (previous := self._before[circle[-1]]) != node:
-            circle.append(previous)
-        return circle[::-1]
+    def _cycle_at(self, node: int) -> list[int]:
+        cycle = [node]
+        while (previous := self._before[cycle[-1]]) != node:
+            cycle.append(previous)
+        return cycle[::-1]
 
 
-def _go_round(standing: Standing, circle: list[int]) -> None:
-    """Let every taker of the circle give and get as it says, one resource each."""
-    takers, classes = len(standing.loads), len(standing.seated)
-    for node, after in zip(circle, [*circle[1:], circle[0]], strict=True):
+def _go_round(amounts: Amounts, cycle: list[int]) -> None:
+    """Let every taker of the cycle give and get as it says, one resource each."""
+    takers, classes = len(amounts.loads), len(amounts.eligible)
+    for node, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
         if node < takers <= after < takers + classes:
-            standing.add(node, after - takers, -1)
+            amounts.add(node, after - takers, -1)
         elif takers <= node < takers + classes:
-            standing.add(after, node - takers, 1)
+            amounts.add(after, node - takers, 1)

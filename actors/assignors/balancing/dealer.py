@@ -3,8 +3,8 @@
 import heapq
 from collections.abc import Iterable
 
-from .roster import Roster
-from .tally import OnWorkers, Tally
+from .spread import Spread, TasksOnWorkers
+from .workers import Workers
 
 Head = tuple[int, int, int, int, int]
 """Who is next of a pool: load per capacity, tasks in the zone and on it, itself, the pool."""
@@ -26,18 +26,18 @@ class Pool:
         self.holders: list[tuple[int, int, int]] = []
 
     def first(
-        self, loads: list[int], workers: OnWorkers, connector: str
+        self, loads: list[int], on_workers: TasksOnWorkers, connector: str
     ) -> tuple[int, int, int] | None:
         """Return the load of who is next, how much it has of the connector, and who it is."""
         waiting, holders = self.waiting, self.holders
         self._put_right(loads)
-        while waiting and (on := workers[waiting[0][1]].get(connector)):
+        while waiting and (on := on_workers[waiting[0][1]].get(connector)):
             load, index = heapq.heappop(waiting)
             heapq.heappush(holders, (load, on, index))
             self._put_right(loads)
         while holders:
             load, on, index = holders[0]
-            now = loads[index], workers[index].get(connector, 0)
+            now = loads[index], on_workers[index].get(connector, 0)
             if (load, on) == now:
                 break
             heapq.heapreplace(holders, (*now, index))
@@ -72,31 +72,31 @@ class Pool:
         self.holders.clear()
 
 
-class Table:
-    """Some takers among whom work is dealt; it keeps loads and tally up to date.
+class Dealer:
+    """Some takers among whom work is dealt; it keeps loads and spread up to date.
 
     Who is named in `rooms` is dealt no more than that.
     """
 
-    __slots__ = ("_loads", "_pools", "_rooms", "_tally")
+    __slots__ = ("_loads", "_pools", "_rooms", "_spread")
 
     def __init__(
         self,
-        roster: Roster,
+        workers: Workers,
         loads: list[int],
-        tally: Tally,
-        seated: Iterable[int],
+        spread: Spread,
+        eligible: Iterable[int],
         rooms: dict[int, int] | None = None,
     ) -> None:
         pools: dict[tuple[int, str], Pool] = {}
-        for index in seated:
-            kind = roster.scales[index], roster.zones[index]
+        for index in eligible:
+            kind = workers.scales[index], workers.zones[index]
             if kind not in pools:
                 pools[kind] = Pool(*kind)
             pools[kind].waiting.append((loads[index], index))
         for pool in pools.values():
             heapq.heapify(pool.waiting)
-        self._loads, self._tally, self._rooms = loads, tally, rooms
+        self._loads, self._spread, self._rooms = loads, spread, rooms
         self._pools = list(pools.values())
 
     def least(self, weight: int) -> int:
@@ -104,9 +104,9 @@ class Table:
         found = ((pool.least_load(self._loads), pool.scale) for pool in self._pools)
         return min((load + weight) * scale for load, scale in found if load is not None)
 
-    def reseat(self, roster: Roster, index: int) -> None:
+    def requeue(self, workers: Workers, index: int) -> None:
         """Note that a taker's load fell."""
-        kind = roster.scales[index], roster.zones[index]
+        kind = workers.scales[index], workers.zones[index]
         pool = next(each for each in self._pools if (each.scale, each.zone) == kind)
         heapq.heappush(pool.waiting, (self._loads[index], index))
 
@@ -130,9 +130,9 @@ class Table:
         pool = self._pools[place]
         pool.pop(index)
         self._loads[index] += weight
-        self._tally.move(connector, index, 1)
+        self._spread.move(connector, index, 1)
         if self._has_room(index):
-            on = self._tally.workers[index][connector]
+            on = self._spread.on_workers[index][connector]
             heapq.heappush(pool.holders, (self._loads[index], on, index))
         _replace(heads, self._head(place, connector, weight))
         return index
@@ -145,11 +145,11 @@ class Table:
 
     def _head(self, place: int, connector: str, weight: int) -> Head | None:
         pool = self._pools[place]
-        first = pool.first(self._loads, self._tally.workers, connector)
+        first = pool.first(self._loads, self._spread.on_workers, connector)
         if first is None:
             return None
         load, on, index = first
-        in_zone = self._tally.zones[pool.zone][connector]
+        in_zone = self._spread.zones[pool.zone][connector]
         return (load + weight) * pool.scale, in_zone, on, index, place
 
 

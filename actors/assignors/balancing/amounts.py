@@ -3,20 +3,20 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .hands import Hands
+from .allocation import Allocation
 
-Amounts = list[dict[int, int]]
+AmountsByClass = list[dict[int, int]]
 """How much of each class, by taker; what is not named is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Amounts:
     """The amounts, changed in place; `had` is what each taker would keep if nothing moved."""
 
-    seated: Sequence[Sequence[int]]
+    eligible: Sequence[Sequence[int]]
     scales: Sequence[int]
-    had: Amounts
-    has: Amounts
+    had: AmountsByClass
+    has: AmountsByClass
     loads: list[int]
 
     def fullness(self, index: int) -> int:
@@ -40,14 +40,14 @@ class Standing:
         self.loads[index] += amount
 
 
-def amounts(hands: Hands, indices: Iterable[int]) -> Iterator[dict[int, int]]:
-    """Yield how much of each class these takers have in hand, where all weighs 1.
+def count_amounts(allocation: Allocation, indices: Iterable[int]) -> Iterator[dict[int, int]]:
+    """Yield how much of each class these takers have, where all weighs 1.
 
     Those who have just the same share one: of thousands of takers most do.
     """
     found: dict[tuple[tuple[int, int], ...], dict[int, int]] = {}
     for index in indices:
-        has = tuple([(number, amount) for (_, number), amount in hands.amounts(index).items()])
+        has = tuple([(number, amount) for (_, number), amount in allocation.amounts(index).items()])
         if has not in found:
             found[has] = dict(has)
         yield found[has]

@@ -1,4 +1,4 @@
-"""Who has what, sort by sort, while it changes hands."""
+"""Who has what, sort by sort, while work changes hands."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -8,49 +8,49 @@ from itertools import repeat
 from ....events.model import Resource, Resources
 from .changes import Changes
 from .classes import ANYWHERE, Classes
-from .pile import Pile, by_connector
-from .roster import Roster
+from .dealer import Dealer
+from .give_queue import GiveQueue, by_connector
 from .stock import Stock
-from .table import Table
+from .workers import Workers
 
 Sort = tuple[int, int]
 """Work that only the spread tells apart: its weight, and its class."""
 
 
-class Hands:
-    """The takers' hands, how much of every sort is in each, and what is in nobody's hands.
+class Allocation:
+    """What each taker has, how much of every sort that is, and what is unassigned.
 
-    What a taker has and may not run is in nobody's hands from the beginning. Most hands never
-    give: what is in one, but for its load, is counted only when somebody asks.
+    What a taker has and may not run is unassigned from the beginning. Most takers never give:
+    what one has, but for its load, is counted only when somebody asks.
     """
 
     def __init__(
-        self, roster: Roster, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
+        self, workers: Workers, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
     ) -> None:
-        self.roster = roster
+        self.workers = workers
         self.classes = classes
         self.changes = Changes()
         self._stock, self._weights = stock, weights
         # No method: with a reference to itself all of this would stay until it is collected.
         self._share = partial(_share, self.changes, stock)
-        self._tally = stock.tally(roster, self._share)
+        self._spread = stock.spread(workers, self._share)
         self._amounts: dict[int, dict[Sort, int]] = {}
         self._heaviest: dict[int, Collection[Sort]] = {}
-        self._piles: dict[int, dict[Sort, Pile]] = {}
-        self._homeless: dict[Sort, list[Resource]] = {}
-        self._tables: dict[int, Table] = {}
-        self._tables_of: defaultdict[int, list[Table]] = defaultdict(list)
+        self._queues: dict[int, dict[Sort, GiveQueue]] = {}
+        self._unassigned: dict[Sort, list[Resource]] = {}
+        self._dealers: dict[int, Dealer] = {}
+        self._dealers_of: defaultdict[int, list[Dealer]] = defaultdict(list)
         self._leasts: dict[Sort, int] = {}
         for resource in stock.free:
-            self._homeless.setdefault(self._sort_of(resource), []).append(resource)
+            self._unassigned.setdefault(self._sort_of(resource), []).append(resource)
         self.loads = self._loads() if weights else [*stock.counts()]
         if classes.are_many:
             self._put_forbidden_aside()
 
     def _loads(self) -> list[int]:
-        """Return how much each hand weighs, and note the heaviest on the way."""
+        """Return how much each taker's work weighs, and note the heaviest on the way."""
         loads: list[int] = []
-        for index in range(len(self.roster.takers)):
+        for index in range(len(self.workers.takers)):
             weights = self._weights_of(self._stock.of(index))
             loads.append(sum(weights))
             if weights and not self.classes.are_many:
@@ -58,7 +58,7 @@ class Hands:
         return loads
 
     def _put_forbidden_aside(self) -> None:
-        allowed = [frozenset(some) for some in self.classes.seated]
+        allowed = [frozenset(some) for some in self.classes.eligible]
         for index in range(len(self.loads)):
             numbers = set(self.classes.of_each(self._stock.of(index)))
             if all(index in allowed[number] for number in numbers):
@@ -74,7 +74,7 @@ class Hands:
         return self._weights.get(resource, 1), self.classes.of(resource)
 
     def amounts(self, index: int) -> Mapping[Sort, int]:
-        """Return how much of every sort is in a hand."""
+        """Return how much of every sort a taker has."""
         if index not in self._amounts:
             share = self._share(index)
             weights = self._weights_of(share) if self._weights else repeat(1)
@@ -84,7 +84,7 @@ class Hands:
         return self._amounts[index]
 
     def heaviest(self, index: int) -> Collection[Sort]:
-        """Return the heaviest sort of each class in a hand."""
+        """Return the heaviest sort of each class that a taker has."""
         if not self._weights:
             return self.amounts(index).keys()
         if index not in self._heaviest:
@@ -101,73 +101,73 @@ class Hands:
     def least(self, sort: Sort) -> int:
         """Return how full anybody would be, at the least, with one more of a sort."""
         if sort not in self._leasts:
-            self._leasts[sort] = self._table(sort[1]).least(sort[0])
+            self._leasts[sort] = self._dealer(sort[1]).least(sort[0])
         return self._leasts[sort]
 
     def give_up(self, index: int, sort: Sort) -> Resource:
-        """Take from a hand the one of a sort by which the spread gains most; return it.
+        """Take from a taker the one of a sort by which the spread gains most; return it.
 
-        The tables hear of it only once the taker is reseated: it may have more to give.
+        The dealers hear of it only once the taker is requeued: it may have more to give.
         """
-        resource = self._piles_of(index)[sort].take(partial(self._tally.room, index))
+        resource = self._queues_of(index)[sort].take(partial(self._spread.room, index))
         self.loads[index] -= sort[0]
         self._count(index, sort, -1)
-        self._tally.move(resource.connector, index, -1)
+        self._spread.move(resource.connector, index, -1)
         self.changes.give_up(index, resource)
         return resource
 
-    def reseat(self, index: int) -> None:
-        """Let a taker that has given have its turn by what it has now, wherever it is seated."""
-        for table in self._tables_of[index]:
-            table.reseat(self.roster, index)
+    def requeue(self, index: int) -> None:
+        """Let a taker that has given have its turn by what it has now, wherever it is eligible."""
+        for dealer in self._dealers_of[index]:
+            dealer.requeue(self.workers, index)
         self._leasts.clear()
 
     def put_aside(self, index: int, sort: Sort) -> None:
-        """Take from a hand one of a sort, and leave it in nobody's."""
-        self._homeless.setdefault(sort, []).append(self.give_up(index, sort))
+        """Take from a taker one of a sort, and leave it unassigned."""
+        self._unassigned.setdefault(sort, []).append(self.give_up(index, sort))
 
     def deal(self, resource: Resource, sort: Sort) -> None:
         """Give a resource to whom it makes least full."""
-        (index,) = self._table(sort[1]).deal(resource.connector, sort[0], 1)
+        (index,) = self._dealer(sort[1]).deal(resource.connector, sort[0], 1)
         self._receive(index, resource, sort)
 
-    def deal_homeless(self, rooms: Mapping[int, dict[int, int]] | None = None) -> None:
-        """Deal all that is in nobody's hands: the heaviest, and what fewest may run, first.
+    def deal_unassigned(self, rooms: Mapping[int, dict[int, int]] | None = None) -> None:
+        """Deal all that is unassigned: the heaviest, and what fewest may run, first.
 
         `rooms` says of each class how much of it each taker may be dealt, if that is bounded.
         """
-        for sort in sorted(self._homeless, key=lambda sort: (-sort[0], -sort[1])):
+        for sort in sorted(self._unassigned, key=lambda sort: (-sort[0], -sort[1])):
             weight, number = sort
-            table = self._table(number) if rooms is None else self._bounded(rooms[number])
+            dealer = self._dealer(number) if rooms is None else self._bounded(rooms[number])
             if self.classes.are_many:  # the next class has takers of its own: forget the others
-                self._tally.workers.clear()
-            for connector, run in by_connector(self._homeless.pop(sort)).items():
-                dealt = table.deal(connector, weight, len(run))
+                self._spread.on_workers.clear()
+            for connector, run in by_connector(self._unassigned.pop(sort)).items():
+                dealt = dealer.deal(connector, weight, len(run))
                 for resource, index in zip(run, dealt, strict=True):
                     self._receive(index, resource, sort)
-        self._tally.workers.clear()
+        self._spread.on_workers.clear()
 
-    def _table(self, number: int) -> Table:
-        """Return the table at which the work of a class is dealt."""
-        if number not in self._tables:
-            seated = self.classes.seated[number]
-            table = Table(self.roster, self.loads, self._tally, seated)
-            self._tables[number] = table
-            for index in seated:
-                self._tables_of[index].append(table)
-        return self._tables[number]
+    def _dealer(self, number: int) -> Dealer:
+        """Return who deals the work of a class."""
+        if number not in self._dealers:
+            eligible = self.classes.eligible[number]
+            dealer = Dealer(self.workers, self.loads, self._spread, eligible)
+            self._dealers[number] = dealer
+            for index in eligible:
+                self._dealers_of[index].append(dealer)
+        return self._dealers[number]
 
-    def _bounded(self, rooms: dict[int, int]) -> Table:
-        return Table(self.roster, self.loads, self._tally, [*rooms], rooms)
+    def _bounded(self, rooms: dict[int, int]) -> Dealer:
+        return Dealer(self.workers, self.loads, self._spread, [*rooms], rooms)
 
     def _receive(self, index: int, resource: Resource, sort: Sort) -> None:
-        if index in self._piles:
-            self._piles[index].setdefault(sort, Pile([])).add(resource)
+        if index in self._queues:
+            self._queues[index].setdefault(sort, GiveQueue([])).add(resource)
         self.changes.get(index, resource)
         self._count(index, sort, 1)
 
     def _count(self, index: int, sort: Sort, by: int) -> None:
-        """Keep up what is known of a hand."""
+        """Keep up what is known of a taker."""
         self._leasts.clear()
         self._heaviest.pop(index, None)
         amounts = self._amounts.get(index)
@@ -176,14 +176,14 @@ class Hands:
             if not amounts[sort]:
                 del amounts[sort]
 
-    def _piles_of(self, index: int) -> dict[Sort, Pile]:
-        """Return the piles of a hand; most hands never give, and so are never sorted."""
-        if index not in self._piles:
+    def _queues_of(self, index: int) -> dict[Sort, GiveQueue]:
+        """Return the queues of a taker; most never give, and so are never sorted."""
+        if index not in self._queues:
             alike: defaultdict[Sort, list[Resource]] = defaultdict(list)
             for each in self._share(index):
                 alike[self._sort_of(each)].append(each)
-            self._piles[index] = {sort: Pile(some) for sort, some in alike.items()}
-        return self._piles[index]
+            self._queues[index] = {sort: GiveQueue(some) for sort, some in alike.items()}
+        return self._queues[index]
 
 
 def _share(changes: Changes, stock: Stock, index: int) -> Resources:

@@ -6,7 +6,7 @@ from itertools import chain
 
 from ....events.model import Resource
 
-Spread = Callable[[str], tuple[int, int]]
+Shortfall = Callable[[str], tuple[int, int]]
 """How far below its even part a connector is: who is least far below leaves first."""
 
 
@@ -27,7 +27,7 @@ def _task(resource: Resource) -> int:
     return resource[1]
 
 
-class Pile:
+class GiveQueue:
     """Takes in resources, and gives first the one by whose leaving the spread gains most.
 
     Among equals the last by name goes. The connectors wait in a heap; what they gain is
@@ -44,13 +44,13 @@ class Pile:
         """Take in one more."""
         self._loose.append(resource)
 
-    def take(self, spread: Spread) -> Resource:
-        """Return the one that leaves first, which is on the pile no longer."""
+    def take(self, shortfall: Shortfall) -> Resource:
+        """Return the one that leaves first, which is on the queue no longer."""
         if self._loose or self._sorted is None:
             before = self._sorted.rest() if self._sorted else ()
-            self._sorted = _Sorted([*self._loose, *before], spread)
+            self._sorted = _Sorted([*self._loose, *before], shortfall)
             self._loose = []
-        return self._sorted.take(spread)
+        return self._sorted.take(shortfall)
 
 
 class _Sorted:
@@ -58,18 +58,18 @@ class _Sorted:
 
     __slots__ = ("_connectors", "_heap", "_tasks")
 
-    def __init__(self, resources: Iterable[Resource], spread: Spread) -> None:
+    def __init__(self, resources: Iterable[Resource], shortfall: Shortfall) -> None:
         self._tasks = by_connector(resources)
         self._connectors = [*reversed(self._tasks)]
-        self._heap = [(spread(each), place) for place, each in enumerate(self._connectors)]
+        self._heap = [(shortfall(each), place) for place, each in enumerate(self._connectors)]
         heapq.heapify(self._heap)
 
     def rest(self) -> Iterable[Resource]:
         return chain.from_iterable(self._tasks.values())
 
-    def take(self, spread: Spread) -> Resource:
+    def take(self, shortfall: Shortfall) -> Resource:
         heap = self._heap
-        while (now := (spread(self._connectors[heap[0][1]]), heap[0][1])) != heap[0]:
+        while (now := (shortfall(self._connectors[heap[0][1]]), heap[0][1])) != heap[0]:
             heapq.heapreplace(heap, now)
         tasks = self._tasks[self._connectors[now[1]]]
         leaver = tasks.pop()

@@ -13,7 +13,7 @@ from ...messages.computing import MemberView
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class Workers:
     """The takers; all sequences are in their order.
 
     `scales` turn loads of workers of unequal capacity into what can be compared: a load times
@@ -26,8 +26,8 @@ class Roster:
     zone_names: Sequence[str]
 
 
-def roster_of(takers: Sequence[MemberView]) -> Roster:
-    """Return the roster of these takers, who come in the order of their member ids."""
+def workers_of(takers: Sequence[MemberView]) -> Workers:
+    """Put these takers, in the order of their member ids, into the order of their turns."""
     order = sorted(takers, key=lambda taker: taker.worker or taker.member_id)
     zone_names = sorted({taker.rack or "" for taker in takers})
     if len(zone_names) > 1:
@@ -37,7 +37,7 @@ def roster_of(takers: Sequence[MemberView]) -> Roster:
     capacities = {each: abilities(each).capacity or 1 for each in said}
     whole = lcm(*capacities.values())
     scales = {each: whole // capacity for each, capacity in capacities.items()}
-    return Roster(
+    return Workers(
         order,
         [scales[taker.metadata] for taker in order],
         [taker.rack or "" for taker in order],

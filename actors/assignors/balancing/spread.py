@@ -6,13 +6,13 @@ from itertools import chain
 from operator import itemgetter
 
 from ....events.model import Resource, Resources
-from .roster import Roster
+from .workers import Workers
 
 connector_of = itemgetter(0)
 """The connector of a resource, as fast as it can be had."""
 
 
-class OnWorkers(dict[int, dict[str, int]]):
+class TasksOnWorkers(dict[int, dict[str, int]]):
     """How many tasks of each connector are on a worker, which is counted once it is asked for."""
 
     __slots__ = ("_share_of",)
@@ -29,19 +29,19 @@ class OnWorkers(dict[int, dict[str, int]]):
         return found
 
 
-class Tally:
+class Spread:
     """Counts tasks by connector: all in the zones, and those of a worker once it is asked for.
 
     `share_of` returns what a worker has by then. What is on workers may be cleared at any time:
     it takes room, and can be counted again.
     """
 
-    __slots__ = ("_roster", "totals", "workers", "zones")
+    __slots__ = ("_workers", "on_workers", "totals", "zones")
 
-    def __init__(self, roster: Roster, share_of: Callable[[int], Resources]) -> None:
-        self._roster = roster
-        self.workers = OnWorkers(share_of)
-        self.zones: dict[str, Counter[str]] = {zone: Counter() for zone in roster.zone_names}
+    def __init__(self, workers: Workers, share_of: Callable[[int], Resources]) -> None:
+        self._workers = workers
+        self.on_workers = TasksOnWorkers(share_of)
+        self.zones: dict[str, Counter[str]] = {zone: Counter() for zone in workers.zone_names}
         self.totals: Counter[str] = Counter()
 
     def count_in(self, zone: str, tasks: Iterable[Resources]) -> None:
@@ -59,9 +59,9 @@ class Tally:
 
     def move(self, connector: str, index: int, by: int) -> None:
         """Note that a worker has so many more, or less, of a connector."""
-        self.zones[self._roster.zones[index]][connector] += by
+        self.zones[self._workers.zones[index]][connector] += by
         self.totals[connector] += by
-        on = self.workers[index]
+        on = self.on_workers[index]
         on[connector] = on.get(connector, 0) + by
 
     def room(self, index: int, connector: str) -> tuple[int, int]:
@@ -69,6 +69,6 @@ class Tally:
 
         In units of its own; the less, the more the spread gains if one of its tasks leaves.
         """
-        in_zone = self.zones[self._roster.zones[index]][connector]
-        on = self.workers[index].get(connector, 0)
+        in_zone = self.zones[self._workers.zones[index]][connector]
+        on = self.on_workers[index].get(connector, 0)
         return self.totals[connector] - in_zone * len(self.zones), -on
