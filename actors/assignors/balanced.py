@@ -30,13 +30,11 @@ from functools import partial
 from ...events.model import CONNECTOR, NOTHING, Resource, Resources
 from ..messages.computing import Assignment, Snapshot
 from .balancing.allocation import Allocation
-from .balancing.changes import Changes
-from .balancing.classes import Classes, classes_of
-from .balancing.demanding import level_under_demands
+from .balancing.exchange import level_under_demands
 from .balancing.levelling import level
-from .balancing.stock import Stock, stocks
+from .balancing.stock import Changes, Stock, stocks
 from .balancing.weighing import weigh
-from .balancing.workers import Workers, workers_of
+from .balancing.workers import Classes, Workers, classes_of, workers_of
 from .demanded import permitted
 from .demands import NO_DEMAND, nobody_meets
 from .eligibility import Claim, Eligible, eligible, holdings, kept

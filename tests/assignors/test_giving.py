@@ -8,10 +8,9 @@ from assignors.snapshots import after, member, snapshot, work
 
 from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.assignors.balancing.allocation import Allocation
-from fairlead.actors.assignors.balancing.classes import classes_of
 from fairlead.actors.assignors.balancing.dealer import Dealer
 from fairlead.actors.assignors.balancing.stock import stocks
-from fairlead.actors.assignors.balancing.workers import workers_of
+from fairlead.actors.assignors.balancing.workers import classes_of, workers_of
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import NOTHING, Resource, Resources

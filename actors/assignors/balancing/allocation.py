@@ -6,12 +6,10 @@ from functools import partial
 from itertools import repeat
 
 from ....events.model import Resource, Resources
-from .changes import Changes
-from .classes import ANYWHERE, Classes
 from .dealer import Dealer
-from .give_queue import GiveQueue, by_connector
-from .stock import Stock
-from .workers import Workers
+from .spread import GiveQueue, by_connector
+from .stock import Changes, Stock
+from .workers import ANYWHERE, Classes, Workers
 
 Sort = tuple[int, int]
 """Work that only the spread tells apart: its weight, and its class."""

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from operator import mul
 
 from .allocation import Allocation, Sort
-from .classes import ANYWHERE
+from .workers import ANYWHERE
 
 
 def weigh(allocation: Allocation) -> bool:
