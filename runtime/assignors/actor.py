@@ -15,7 +15,7 @@ from types import FrameType
 from ...actors.assignors.built_in import BUILT_IN
 from ...actors.door.actor import Actor, Address
 from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
-from ..node.spec import AssignorsOpen, AssignorSpec, AssignorUp, OpenAssignors
+from ..cluster.spec import AssignorsOpen, AssignorSpec, AssignorUp, OpenAssignors
 from .apart import doing, set_apart
 from .finding import AssignorRefusedError
 from .guard import adopt_orphans, end_descendants

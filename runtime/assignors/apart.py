@@ -16,7 +16,7 @@ from pathlib import Path
 
 from setproctitle import getproctitle, setproctitle
 
-from ..node.ending import DOING
+from ..cluster.process_group import DOING
 
 OWNER_ONLY = 0o600
 FATAL = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced
-from ..node.spec import AssignorSpec
+from ..cluster.spec import AssignorSpec
 from . import guard, sandboxed
 from .results import WrongResultError
 from .sandboxed import FULL, NOTED, Order, Question

@@ -15,7 +15,7 @@ from typing import Final
 from setproctitle import setproctitle
 
 from ...actors.messages.assignors import Assign, Forget, Given, Introduce, Introduced, Noted
-from ..node.spec import AssignorSpec
+from ..cluster.spec import AssignorSpec
 from .apart import doing, set_apart
 from .finding import AssignorRefusedError
 from .limits import limit

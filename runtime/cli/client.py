@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from ..node.identity import HEADER, identity_of
+from ..cluster.identity import HEADER, identity_of
 from .documents import text
 from .options import There
 from .outcome import Failed, Misused, Unreachable

@@ -72,8 +72,8 @@ def worker(
         if flaw := flaw_in_labels(labels):
             raise Misused(f"{option}: {flaw}")
     config = place.configured()
+    from ..cluster.spec import AddWorker  # noqa: PLC0415
     from ..node.cluster import run_worker  # noqa: PLC0415
-    from ..node.spec import AddWorker  # noqa: PLC0415
 
     tagged = frozenset(tags) if tags else None
     raise typer.Exit(run_worker(config, AddWorker(os.getpid(), name, zone, tagged, capacity)))

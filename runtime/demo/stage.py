@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 
 from ...actors.door.actor import System, connect
-from ..node.run_folder import NodeFile, NoNodeError, RunFolder
-from ..node.spec import DescribeNode, NodeView
+from ..cluster.run_folder import NodeFile, NoNodeError, RunFolder
+from ..cluster.spec import DescribeNode, NodeView
 from ..spark import tether
 from . import scenario
 from .feeder import start_feeder

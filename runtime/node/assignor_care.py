@@ -9,8 +9,8 @@ import os
 import signal
 from contextlib import suppress
 
+from ..cluster.process_group import deed_of, kill_group, kill_rest
 from .charges import Charge
-from .ending import deed_of, kill_group, kill_rest
 
 LOGGER = logging.getLogger(__name__)
 

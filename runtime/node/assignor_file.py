@@ -9,8 +9,8 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from .run_folder import ASSIGNORS, OWNER_ONLY
-from .spec import AssignorSpec
+from ..cluster.run_folder import ASSIGNORS, OWNER_ONLY
+from ..cluster.spec import AssignorSpec
 
 
 def write_assignors(data_dir: Path, spec: AssignorSpec) -> None:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from ...actors.door.actor import Address
+from ..cluster.spec import ProcessView, Traits
 from .processes import NodeProcess
 from .silence import GroupCare
-from .spec import ProcessView, Traits
 
 HEALTHY_SECONDS = 60.0
 """How long a process must have lived for its next end to count as the first."""

@@ -11,14 +11,9 @@ from types import FrameType
 from ...actors.door.actor import Address, System, UnreachableError, connect
 from ...actors.door.ports import PortTakenError, check_free
 from ...events.log.owner import Owner, is_alive, kill
-from ..config.keys import Config
-from ..spark.settings import SQL_MEANINGS
-from .key_file import KeyRefusedError, open_folders
-from .launcher import HOST, Launcher, NodeFailedError, free_port
-from .open_files import TooFewOpenFilesError, raise_open_files
-from .processes import ProcessFiles
-from .run_folder import NodeRunsError, NoNodeError, RunFolder
-from .spec import (
+from ..cluster.key_file import KeyRefusedError, open_folders
+from ..cluster.run_folder import NodeRunsError, NoNodeError, RunFolder
+from ..cluster.spec import (
     AddWorker,
     AssignorSpec,
     DescribeNode,
@@ -30,6 +25,11 @@ from .spec import (
     Traits,
     WorkerAdded,
 )
+from ..config.keys import Config
+from ..spark.settings import SQL_MEANINGS
+from .launcher import HOST, Launcher, NodeFailedError, free_port
+from .open_files import TooFewOpenFilesError, raise_open_files
+from .processes import ProcessFiles
 from .supervisor import SUPERVISOR
 
 OK, FAILED, UNREACHABLE = 0, 1, 3

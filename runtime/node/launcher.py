@@ -27,13 +27,13 @@ from ...actors.door.actor import (
 )
 from ...actors.door.ports import PortTakenError, check_free
 from ...events.log.owner import Owner, is_alive, kill, process_of
+from ..cluster.run_folder import RunFolder
+from ..cluster.slow import SlowProcess, write_slow
+from ..cluster.spec import AllLeft, Begin, Begun, DescribeNode, NodeSpec, NodeView, ShutDown
 from .assignor_file import write_assignors
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
-from .run_folder import RunFolder
 from .silence import Silence
-from .slow import SlowProcess, write_slow
-from .spec import AllLeft, Begin, Begun, DescribeNode, NodeSpec, NodeView, ShutDown
 from .supervisor import SUPERVISOR, Supervisor
 from .watching import Watch
 

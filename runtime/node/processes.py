@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...events.log.owner import Owner, is_alive, kill
-from .identity import folder_number
+from ..cluster.identity import folder_number
 
 LOGGER = logging.getLogger(__name__)
 FOLDER: Final = "processes"

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...events.log.owner import process_of
+from ..cluster.spec import NodeSpec
 from ..spark import tether
 from .processes import NodeProcess, ProcessFiles
-from .spec import NodeSpec
 
 LOGGER = logging.getLogger(__name__)
 STOP_SECONDS: Final = 5.0

@@ -21,13 +21,7 @@ from ...actors.messages.orders import ReleaseSeats
 from ...events.abilities import ORDINARY
 from ...events.log.owner import kill, process_of
 from ..assignors.actor import AssignorActor
-from ..worker.actor import WorkerActor
-from . import assignor_care
-from .charges import Charge
-from .deaths import Deaths
-from .processes import NodeProcess, ProcessFiles
-from .silence import GroupCare
-from .spec import (
+from ..cluster.spec import (
     AddWorker,
     AllLeft,
     AssignorAt,
@@ -55,6 +49,12 @@ from .spec import (
     WorkerSays,
     WorkerUp,
 )
+from ..worker.actor import WorkerActor
+from . import assignor_care
+from .charges import Charge
+from .deaths import Deaths
+from .processes import NodeProcess, ProcessFiles
+from .silence import GroupCare
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.1

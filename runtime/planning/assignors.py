@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ...actors.assignors.built_in import BUILT_IN
 from ...actors.planning.rehearsal import Understudy
-from ..node.spec import AssignorSpec
+from ..cluster.spec import AssignorSpec
 from .understudies import Understudies
 
 NO_CONF: Mapping[str, str] = MappingProxyType({})

@@ -19,8 +19,8 @@ from ...actors.planning.rehearsal import CannotPlan
 from ..assignors.sandbox import Sandbox, SandboxEndedError
 from ..assignors.sandboxed import Question
 from ..assignors.telling import Answer
-from ..node.ending import deed_of
-from ..node.spec import AssignorSpec
+from ..cluster.process_group import deed_of
+from ..cluster.spec import AssignorSpec
 
 MEMBER = "plan"
 """For whom all are asked: one set of assignors speaks and computes for all members of a plan."""

@@ -22,14 +22,14 @@ from setproctitle import setproctitle
 from ...actors.door.log_file import LogFile
 from ...events.abilities import Abilities
 from ...projections.metrics import Exposition, RequestMetrics
+from ..cluster.identity import HEADER, KEY, cluster_id, identity_of
+from ..cluster.key_file import KeyRefusedError, read_key
+from ..cluster.spec import Traits, assignor_log
 from ..config.secrets import Vault
 from ..connectors.plugins import find_plugins
 from ..connectors.reach import Reach
 from ..connectors.spi import Outside
 from ..node.assignor_file import read_assignors
-from ..node.identity import HEADER, KEY, cluster_id, identity_of
-from ..node.key_file import KeyRefusedError, read_key
-from ..node.spec import Traits, assignor_log
 from ..spark.query_check import QueryCheck
 from .app import make_app
 from .gateway import Gateway

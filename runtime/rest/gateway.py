@@ -31,9 +31,9 @@ from ...actors.messages.orders import (
 )
 from ...actors.messages.work import DeleteConnector, PutConnector
 from ...events.log.space import room_at
-from ..node.key_file import KeyRefusedError
-from ..node.run_folder import NoNodeError, RunFolder
-from ..node.spec import (
+from ..cluster.key_file import KeyRefusedError
+from ..cluster.run_folder import NoNodeError, RunFolder
+from ..cluster.spec import (
     DescribeNode,
     NodeView,
     RemoveWorker,

@@ -11,7 +11,7 @@ from ...events.group import Group, Member
 from ...events.orders import worker_name
 from ...projections import views
 from ...projections.documents import Document
-from ..node.spec import ProcessView
+from ..cluster.spec import ProcessView
 from .errors import Unanswered
 from .replies import known
 from .service import Served, Service

@@ -14,7 +14,7 @@ from ...actors.planning.changes import (
 )
 from ...events.abilities import LARGEST_CAPACITY, Abilities
 from ...events.placement import flaw_in_labels
-from ..node.spec import Traits
+from ..cluster.spec import Traits
 from .bodies import Config, Key
 
 WORKERS_MAX = 100

@@ -19,7 +19,7 @@ from ...actors.messages.errors import Error
 from ...actors.messages.orders import RemoveMember
 from ...events.group import Group, Member
 from ...events.orders import worker_name
-from ..node.spec import ProcessView
+from ..cluster.spec import ProcessView
 from .operators import InGroup
 from .replies import actor, known, refuse
 from .service import Served, Service

@@ -14,7 +14,7 @@ from ...events.codec import CodecError
 from ...events.epochs import epoch_warning
 from ...events.log.errors import LogError
 from ...projections.metrics import Beats
-from ..node.slow import SlowProcess, read_slow
+from ..cluster.slow import SlowProcess, read_slow
 from .connectors import deletion_waits
 from .errors import Unanswered
 from .service import Served, Service

@@ -11,10 +11,10 @@ from fastapi import Depends
 from starlette.requests import Request
 
 from ...projections.metrics import Exposition, RequestMetrics
+from ..cluster.spec import AssignorSpec, Traits
 from ..config.secrets import Vault
 from ..connectors.common_keys import CONNECTOR_CLASS
 from ..connectors.plugins import Plugins, PluginUnknown
-from ..node.spec import AssignorSpec, Traits
 from .gateway import Commands
 from .logs import Logs
 from .outside import OutsideChecks

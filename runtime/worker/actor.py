@@ -33,10 +33,9 @@ from ...events.log.reader import LogReader
 from ...events.logs import CONTROL
 from ...events.model import Resource, Resources
 from ...projections.follow import Follower
-from ..config.redaction import Redaction
-from ..node.identity import cluster_id
-from ..node.run_folder import RunFolder
-from ..node.spec import (
+from ..cluster.identity import cluster_id
+from ..cluster.run_folder import RunFolder
+from ..cluster.spec import (
     AssignorAt,
     EngineRuns,
     GroupAt,
@@ -45,6 +44,7 @@ from ..node.spec import (
     WorkerGone,
     WorkerUp,
 )
+from ..config.redaction import Redaction
 from ..tasks.reports import (
     BatchDone,
     Hung,

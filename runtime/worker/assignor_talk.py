@@ -9,7 +9,7 @@ from ...actors.messages.assignors import Assign, Introduced, Noted
 from ...actors.messages.computing import Install
 from ...events.group import Group
 from ...events.model import Assignor
-from ..node.spec import AssignorAt, AssignorHangs, StartWorker, WorkerSays
+from ..cluster.spec import AssignorAt, AssignorHangs, StartWorker, WorkerSays
 from .computing import Computing
 from .counsel import REPEAT_MS, Counsel
 from .seat import facts_of

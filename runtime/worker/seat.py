@@ -7,7 +7,7 @@ from ...actors.messages.assignors import Worker
 from ...actors.worker.instructions import Identity
 from ...actors.worker.membership import Membership
 from ...events.model import Assignor
-from ..node.spec import NodeSpec, StartWorker
+from ..cluster.spec import NodeSpec, StartWorker
 
 
 def membership_of(order: StartWorker) -> Membership:

@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Callable
 
+from ..cluster.run_folder import RunFolder
+from ..cluster.spec import NodeSpec
 from ..config.redaction import Redaction
 from ..config.secrets import Vault
 from ..connectors import common_keys as keys
 from ..connectors.plugins import find_plugins
 from ..connectors.spi import Context, Pipeline
-from ..node.run_folder import RunFolder
-from ..node.spec import NodeSpec
 from ..spark.embedded import Embedded
 from ..spark.engine import Engine
 from ..tasks.ledger import Ledger

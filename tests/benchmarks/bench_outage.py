@@ -26,7 +26,7 @@ from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.follow import Follower
-from fairlead.runtime.node.run_folder import NoNodeError, RunFolder
+from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 
 TASKS = 4
 KILLS = 3

@@ -24,7 +24,7 @@ from fairlead.events.model import GroupState, Resource, RunState
 from fairlead.events.records import Committed, Offset, Record, TaskStatus
 from fairlead.events.restore import fold
 from fairlead.projections.moves import Move, Moves
-from fairlead.runtime.node.run_folder import NoNodeError, RunFolder
+from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.spark import tether
 
 GROUP = "chaos"

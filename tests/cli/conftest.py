@@ -12,7 +12,7 @@ import pytest
 from cli import answered, written
 
 from fairlead.runtime.cli.main import main
-from fairlead.runtime.node.identity import HEADER
+from fairlead.runtime.cluster.identity import HEADER
 
 
 class Ended(NamedTuple):

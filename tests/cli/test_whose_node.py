@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import Asked, Cluster, Run
 
-from fairlead.runtime.node.identity import identity_of
+from fairlead.runtime.cluster.identity import identity_of
 
 DELETE = ("delete", "connector", "flights")
 WHO = Asked("GET", "/", None)

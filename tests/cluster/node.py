@@ -22,8 +22,8 @@ from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, MemberState, Resource, RunState
 from fairlead.projections.follow import Follower
-from fairlead.runtime.node.run_folder import RunFolder
-from fairlead.runtime.node.spec import (
+from fairlead.runtime.cluster.run_folder import RunFolder
+from fairlead.runtime.cluster.spec import (
     AddWorker,
     DescribeNode,
     NodeView,

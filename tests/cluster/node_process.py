@@ -14,9 +14,9 @@ from actor_system import watch_files
 
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.worker.instructions import Timing
+from fairlead.runtime.cluster.run_folder import RunFolder
+from fairlead.runtime.cluster.spec import AssignorSpec, EngineSpec, NodeSpec
 from fairlead.runtime.node.launcher import Launcher, NodeFailedError
-from fairlead.runtime.node.run_folder import RunFolder
-from fairlead.runtime.node.spec import AssignorSpec, EngineSpec, NodeSpec
 
 FAILED = 1
 

@@ -12,9 +12,9 @@ from actor_system import title_of
 from cluster.node import Node, eventually
 from cluster.remains import TESTS, launch, without_remains
 
+from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.cluster import FAILED, OK, UNREACHABLE, down
-from fairlead.runtime.node.run_folder import RunFolder
 
 pytestmark = pytest.mark.cluster
 

@@ -10,7 +10,7 @@ from cluster.remains import Starts
 
 from fairlead.actors.messages.orders import RemoveMember
 from fairlead.events.model import Why
-from fairlead.runtime.node.spec import RemoveWorker, WorkerAdded
+from fairlead.runtime.cluster.spec import RemoveWorker, WorkerAdded
 
 pytestmark = pytest.mark.cluster
 

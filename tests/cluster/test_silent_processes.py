@@ -11,7 +11,7 @@ from cluster.deeds import overlaps
 from cluster.node import Node, eventually
 from cluster.remains import Starts
 
-from fairlead.runtime.node.slow import read_slow
+from fairlead.runtime.cluster.slow import read_slow
 
 pytestmark = pytest.mark.cluster
 

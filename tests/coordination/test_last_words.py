@@ -11,7 +11,7 @@ from fairlead.actors.messages.work import PutTaskConfigs, ReportStatus
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.group import Group
 from fairlead.events.model import Resource, RunState
-from fairlead.runtime.node.spec import EngineSpec, Leave, NodeSpec, StartWorker
+from fairlead.runtime.cluster.spec import EngineSpec, Leave, NodeSpec, StartWorker
 from fairlead.runtime.simulation.clock import Deed
 from fairlead.runtime.simulation.network import Line, Network
 from fairlead.runtime.simulation.plan import Plan, Size, Traits

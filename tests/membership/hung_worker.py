@@ -20,8 +20,8 @@ from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Assignor, Resource
-from fairlead.runtime.node.run_folder import RunFolder
-from fairlead.runtime.node.spec import AssignorAt, EngineSpec, NodeSpec, StartWorker
+from fairlead.runtime.cluster.run_folder import RunFolder
+from fairlead.runtime.cluster.spec import AssignorAt, EngineSpec, NodeSpec, StartWorker
 from fairlead.runtime.worker.actor import WorkerActor
 
 SESSION_MS = 1_500

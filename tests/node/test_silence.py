@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.runtime.cluster.slow import SlowProcess, read_slow, write_slow
 from fairlead.runtime.node.silence import GroupCare, Silence
-from fairlead.runtime.node.slow import SlowProcess, read_slow, write_slow
 
 LIMIT = 30.0
 

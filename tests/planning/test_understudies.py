@@ -23,7 +23,7 @@ from fairlead.events.model import Assignor, Resource
 from fairlead.projections.downtimes import Measured
 from fairlead.runtime.assignors.results import WrongResultError
 from fairlead.runtime.assignors.telling import read_assigned, read_introduced, written
-from fairlead.runtime.node.spec import AssignorSpec
+from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.planning.assignors import all_assignors
 from fairlead.runtime.planning.make import make_plan
 from fairlead.runtime.planning.understudies import Understudies

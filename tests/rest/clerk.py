@@ -3,7 +3,7 @@
 from rest.scribe import Desk
 
 from fairlead.actors.messages.commands import CommandReply, Traffic
-from fairlead.runtime.node.spec import NodeView, ProcessView, Whereabouts
+from fairlead.runtime.cluster.spec import NodeView, ProcessView, Whereabouts
 from fairlead.runtime.rest.errors import Unanswered
 from fairlead.runtime.rest.gateway import Command, Outcome
 

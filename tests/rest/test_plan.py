@@ -11,7 +11,7 @@ from rest.conftest import House
 from fairlead.actors.messages.orders import Cordon, Uncordon
 from fairlead.events.abilities import Abilities
 from fairlead.events.model import Assignor, Resource, RunState
-from fairlead.runtime.node.spec import AssignorSpec, Traits
+from fairlead.runtime.cluster.spec import AssignorSpec, Traits
 from fairlead.runtime.rest import plan as routes
 
 W1 = {"worker": "127.0.0.1:8083/w1", "member_id": "W1"}

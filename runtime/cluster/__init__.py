@@ -1,0 +1,1 @@
+"""What all processes of a node know: its spec, run folder and identity, and their messages."""
