@@ -51,7 +51,7 @@ from ..cluster.spec import (
 )
 from ..worker.actor import WorkerActor
 from . import assignor_care
-from .charges import Charge
+from .children import ChildProcess
 from .deaths import Deaths
 from .processes import NodeProcess, ProcessFiles
 from .silence import GroupCare
@@ -80,7 +80,7 @@ class Supervisor(Actor):
         self._node: NodeSpec | None = None
         self._has_begun = False
         self._is_ending = False
-        self._charges: dict[tuple[str, str], Charge] = {}
+        self._children: dict[tuple[str, str], ChildProcess] = {}
         self._waiting_for_begin: list[Address] = []
         self._waiting_for_end: list[Address] = []
         self._deaths = Deaths("")
@@ -120,42 +120,40 @@ class Supervisor(Actor):
             return
         self.wake_after(TICK_SECONDS)
         now = time.monotonic()
-        for charge in list(self._charges.values()):
-            is_rested = charge.state == "backing-off" and now >= charge.start_at
+        for child in list(self._children.values()):
+            is_rested = child.state == "backing-off" and now >= child.start_at
             if is_rested and not self._is_ending:
-                self._start(charge)
-            elif self._opens_too_slowly(charge, now):
-                self._replace_assignor(charge, "it did not load the assignors in time")
+                self._start(child)
+            elif self._opens_too_slowly(child, now):
+                self._replace_assignor(child, "it did not load the assignors in time")
             else:
-                assignor_care.kill_if_due(charge, now)
-                self._look_after_group(charge, now)
+                assignor_care.kill_if_due(child, now)
+                self._look_after_group(child, now)
 
     def undelivered(self, message: object, to: Address) -> None:
         """Ask the group again whether it is there."""
-        charge = self._find(to)
-        if isinstance(message, Ping) and charge is not None and charge.care is not None:
-            charge.care.lost()
+        child = self._find(to)
+        if isinstance(message, Ping) and child is not None and child.care is not None:
+            child.care.lost()
         else:
             super().undelivered(message, to)
 
     def child_exited(self, child: Address) -> None:
         """Have an actor that ended started again, if it is still wanted."""
-        charge = self._find(child)
-        if charge is None:
+        ended = self._find(child)
+        if ended is None:
             return
-        if charge.kind == "assignor":
-            self._assignor_ended(charge)
-        LOGGER.warning(
-            "%s %s (pid %s) ended: %s", charge.kind, charge.name, charge.pid, charge.detail
-        )
-        charge.address, charge.pid = None, None
-        self._note_end(charge)
-        if not charge.is_wanted or charge.tied_to is not None:
-            del self._charges[charge.kind, charge.name]
-            self._forget(charge.name)
+        if ended.kind == "assignor":
+            self._assignor_ended(ended)
+        LOGGER.warning("%s %s (pid %s) ended: %s", ended.kind, ended.name, ended.pid, ended.detail)
+        ended.address, ended.pid = None, None
+        self._note_end(ended)
+        if not ended.is_wanted or ended.tied_to is not None:
+            del self._children[ended.kind, ended.name]
+            self._forget(ended.name)
             self._tell_if_all_left()
             return
-        self._back_off(charge)
+        self._back_off(ended)
 
     def stopping(self) -> None:
         """Leave nothing behind that assignors have started."""
@@ -170,47 +168,47 @@ class Supervisor(Actor):
             self._files = ProcessFiles(node.data_dir / "run")
             self._deaths = Deaths(node.group_id)
             self._take_over(self._files)
-            self._start(self._charge("group", node.group_id))
+            self._start(self._new_child("group", node.group_id))
             self._know_myself()
-            self._start(self._charge("assignor", ASSIGNOR))
+            self._start(self._new_child("assignor", ASSIGNOR))
             self.wake_after(TICK_SECONDS)
         self._waiting_for_begin.append(sender)
         self._answer_begin_if_ready()
 
-    def _charge(self, kind: str, name: str, tied_to: int | None = None) -> Charge:
-        charge = Charge(kind, name, tied_to=tied_to)
-        self._charges[kind, name] = charge
-        return charge
+    def _new_child(self, kind: str, name: str, tied_to: int | None = None) -> ChildProcess:
+        child = ChildProcess(kind, name, tied_to=tied_to)
+        self._children[kind, name] = child
+        return child
 
-    def _start(self, charge: Charge) -> None:
-        charge.starts(self.create(KINDS[charge.kind], charge.name), time.monotonic())
-        if charge.kind == "group" and self._node is not None:
-            charge.care = GroupCare(self._node.answer_timeout_ms / 1000, time.monotonic())
-        if (pid := self.pid_of(charge.address)) is not None:
-            self._know(charge, NodeProcess(charge.kind, charge.name, process_of(pid)))
-        if charge.kind == "group" and self._node is not None:
-            folder = self._node.group_folder(charge.name)
-            order = OpenGroup(charge.name, folder, self._node.settings, charge.has_run)
-            self.send(charge.address, order)
-        elif charge.kind == "worker":
-            self._brief(charge)
+    def _start(self, child: ChildProcess) -> None:
+        child.starts(self.create(KINDS[child.kind], child.name), time.monotonic())
+        if child.kind == "group" and self._node is not None:
+            child.care = GroupCare(self._node.answer_timeout_ms / 1000, time.monotonic())
+        if (pid := self.pid_of(child.address)) is not None:
+            self._know(child, NodeProcess(child.kind, child.name, process_of(pid)))
+        if child.kind == "group" and self._node is not None:
+            folder = self._node.group_folder(child.name)
+            order = OpenGroup(child.name, folder, self._node.settings, child.has_run)
+            self.send(child.address, order)
+        elif child.kind == "worker":
+            self._brief(child)
         elif self._node is not None:
             spec = self._node.assignors
             log_file = self._node.assignor_log
             opening = OpenAssignors(spec.names, spec.conf, spec.memory_bytes, log_file)
-            self.send(charge.address, opening)
+            self.send(child.address, opening)
 
-    def _brief(self, charge: Charge) -> None:
+    def _brief(self, child: ChildProcess) -> None:
         if self._node is not None:
-            group = self._charges["group", self._node.group_id].address
-            tied_to, traits = charge.tied_to, charge.traits or self._node.traits
+            group = self._children["group", self._node.group_id].address
+            tied_to, traits = child.tied_to, child.traits or self._node.traits
             asked = self._assignor()
-            order = StartWorker(charge.name, self._node, group, asked, tied_to, traits)
-            self.send(charge.address, order)
+            order = StartWorker(child.name, self._node, group, asked, tied_to, traits)
+            self.send(child.address, order)
 
     def _group_opened(self, opened: GroupOpened, sender: Address) -> None:
-        charge = self._charges["group", opened.group_id]
-        charge.runs(opened.pid)
+        child = self._children["group", opened.group_id]
+        child.runs(opened.pid)
         for worker in self._workers():
             self.send(worker.address, GroupAt(sender, opened.coordinator_epoch))
         self._release_seats(sender)
@@ -233,13 +231,15 @@ class Supervisor(Actor):
             return
         self._has_begun = True
         for name in self._node.workers:
-            if ("worker", name) not in self._charges:
-                self._start(self._charge("worker", name))
+            if ("worker", name) not in self._children:
+                self._start(self._new_child("worker", name))
 
     def _answer_begin_if_ready(self) -> None:
         """Say that the node has begun, once the group takes commands and assignors are loaded."""
-        waited_for = [each for each in self._charges.values() if each.kind in {"group", "assignor"}]
-        if all(charge.state == "running" for charge in waited_for):
+        waited_for = [
+            each for each in self._children.values() if each.kind in {"group", "assignor"}
+        ]
+        if all(child.state == "running" for child in waited_for):
             self._answer_begin(Begun())
 
     def _answer_begin(self, begun: Begun) -> None:
@@ -247,59 +247,59 @@ class Supervisor(Actor):
             self.send(asker, begun)
         self._waiting_for_begin.clear()
 
-    def _back_off(self, charge: Charge) -> None:
+    def _back_off(self, child: ChildProcess) -> None:
         """Let an actor rest before it is started again: the first time hardly, then longer."""
         backoff_ms, most_ms = (
             (self._node.backoff_ms, self._node.backoff_max_ms) if self._node else (1_000, 30_000)
         )
-        if charge.back_off(time.monotonic(), backoff_ms, most_ms) and not self._is_ending:
-            self._start(charge)
+        if child.back_off(time.monotonic(), backoff_ms, most_ms) and not self._is_ending:
+            self._start(child)
 
     # -- a group that does not answer
 
-    def _look_after_group(self, charge: Charge, now: float) -> None:
+    def _look_after_group(self, child: ChildProcess, now: float) -> None:
         """Ask a group's process whether it is there, and end one that has been silent too long."""
-        care, process = charge.care, charge.process
-        if care is None or process is None or charge.address is None:
+        care, process = child.care, child.process
+        if care is None or process is None or child.address is None:
             return
-        is_starting = charge.state == "starting"
+        is_starting = child.state == "starting"
         if care.look(now, process.process.pid, is_starting=is_starting):
-            self.send(charge.address, Ping())
+            self.send(child.address, Ping())
         if care.silence.is_over:
-            charge.detail = f"it was killed: no answer for {care.silence.limit_seconds:g} s"
-            LOGGER.error("%s is replaced: %s", process, charge.detail)
-            charge.care = None
+            child.detail = f"it was killed: no answer for {care.silence.limit_seconds:g} s"
+            LOGGER.error("%s is replaced: %s", process, child.detail)
+            child.care = None
             kill(process.process)
 
     def _group_answers(self, _: Pong, sender: Address) -> None:
-        charge = self._find(sender)
-        if charge is not None and charge.care is not None:
-            charge.care.heard()
+        child = self._find(sender)
+        if child is not None and child.care is not None:
+            child.care.heard()
 
     # -- the assignor process
 
     def _assignor(self) -> AssignorAt | None:
         """Return where assignors are asked, None while there is nobody to ask."""
-        charge = self._charges["assignor", ASSIGNOR]
-        if charge.state != "running" or charge.address is None or charge.pid is None:
+        child = self._children["assignor", ASSIGNOR]
+        if child.state != "running" or child.address is None or child.pid is None:
             return None
-        return AssignorAt(charge.address, charge.pid)
+        return AssignorAt(child.address, child.pid)
 
     def _assignor_up(self, report: AssignorUp, sender: Address) -> None:
-        charge = self._find(sender)
-        if charge is not None:
-            charge.pid = report.pid
+        child = self._find(sender)
+        if child is not None:
+            child.pid = report.pid
 
     def _assignors_open(self, report: AssignorsOpen, sender: Address) -> None:
-        charge = self._find(sender)
-        if charge is None:
+        child = self._find(sender)
+        if child is None:
             return  # it has ended since
         if report.error:
-            charge.end = report.error
-            charge.kill_at = time.monotonic() + assignor_care.ABORT_SECONDS
+            child.end = report.error
+            child.kill_at = time.monotonic() + assignor_care.ABORT_SECONDS
             self.stop(sender)
             return
-        charge.pid, charge.state = report.pid, "running"  # what became of the last one stays told
+        child.pid, child.state = report.pid, "running"  # what became of the last one stays told
         self._answer_begin_if_ready()
         for worker in self._workers():
             self.send(worker.address, self._assignor())
@@ -310,35 +310,35 @@ class Supervisor(Actor):
         if asked is not None:
             self.send(asked.address, Forget(worker))
 
-    def _opens_too_slowly(self, charge: Charge, now: float) -> bool:
+    def _opens_too_slowly(self, child: ChildProcess, now: float) -> bool:
         if self._node is None:
             return False
-        return assignor_care.opens_too_slowly(charge, self._node.timing.rebalance_timeout_ms, now)
+        return assignor_care.opens_too_slowly(child, self._node.timing.rebalance_timeout_ms, now)
 
     def _assignor_hangs(self, report: AssignorHangs, _: Address) -> None:
-        charge = self._charges["assignor", ASSIGNOR]
-        if charge.pid == report.pid and charge.state == "running" and not charge.end:
-            self._replace_assignor(charge, f"{report.worker} had no answer in time")
+        child = self._children["assignor", ASSIGNOR]
+        if child.pid == report.pid and child.state == "running" and not child.end:
+            self._replace_assignor(child, f"{report.worker} had no answer in time")
 
-    def _replace_assignor(self, charge: Charge, why: str) -> None:
-        assignor_care.give_up(charge, why, time.monotonic())
-        if charge.pid is None:
-            self.stop(charge.address)  # it has not even heard what to load
+    def _replace_assignor(self, child: ChildProcess, why: str) -> None:
+        assignor_care.give_up(child, why, time.monotonic())
+        if child.pid is None:
+            self.stop(child.address)  # it has not even heard what to load
 
-    def _assignor_ended(self, charge: Charge) -> None:
-        if error := assignor_care.note_end(charge):
+    def _assignor_ended(self, child: ChildProcess) -> None:
+        if error := assignor_care.note_end(child):
             self._answer_begin(Begun(error))
 
     def _end_assignor(self) -> None:
-        charge = self._charges.get(("assignor", ASSIGNOR))
-        if charge is not None:
-            assignor_care.end(charge)
+        child = self._children.get(("assignor", ASSIGNOR))
+        if child is not None:
+            assignor_care.end(child)
 
     # -- processes that end
 
-    def _know(self, charge: Charge, process: NodeProcess) -> None:
+    def _know(self, child: ChildProcess, process: NodeProcess) -> None:
         """Keep what is known of a process, also for who comes after this one."""
-        charge.process = process
+        child.process = process
         if self._files is not None:
             self._files.write(process)
 
@@ -358,12 +358,12 @@ class Supervisor(Actor):
             self._files.write(NodeProcess(SUPERVISOR, SUPERVISOR, process_of(os.getpid())))
 
     def _engine_runs(self, report: EngineRuns, _: Address) -> None:
-        charge = self._charges.get(("worker", report.name))
-        if charge is not None and charge.process is not None:
-            self._know(charge, replace(charge.process, engine=process_of(report.pid)))
+        child = self._children.get(("worker", report.name))
+        if child is not None and child.process is not None:
+            self._know(child, replace(child.process, engine=process_of(report.pid)))
 
-    def _note_end(self, charge: Charge) -> None:
-        process, charge.process = charge.process, None
+    def _note_end(self, child: ChildProcess) -> None:
+        process, child.process = child.process, None
         if process is not None and process.member_id:
             self._deaths.add(process, time.time_ns() // 1_000_000)
             self._report_deaths()
@@ -372,7 +372,7 @@ class Supervisor(Actor):
 
     def _report_deaths(self) -> None:
         """Tell the group of the members that have ended; of others once their engines have."""
-        group = self._node and self._charges["group", self._node.group_id]
+        group = self._node and self._children["group", self._node.group_id]
         if not group or group.state != "running" or self._files is None:
             return  # it is told once it is open
         for process, report in self._deaths.take_ended():
@@ -387,73 +387,73 @@ class Supervisor(Actor):
         name = order.name or self._free_name()
         if self._node is None:
             self.send(sender, WorkerAdded(name, "the node is not up yet: try again"))
-        elif ("worker", name) in self._charges:
+        elif ("worker", name) in self._children:
             error = f"there is a worker {name} already: choose another name"
             self.send(sender, WorkerAdded(name, error))
         elif self._node.server_assignor and order.traits(Traits()).abilities != ORDINARY:
             error = "the group computes for the workers of this node: they have no tags or capacity"
             self.send(sender, WorkerAdded(name, error))
         else:
-            charge = self._charge("worker", name, order.tied_to)
-            charge.traits = order.traits(self._node.traits)
-            self._start(charge)
+            child = self._new_child("worker", name, order.tied_to)
+            child.traits = order.traits(self._node.traits)
+            self._start(child)
             self.send(sender, WorkerAdded(name))
 
     def _free_name(self) -> str:
         number = 1
-        while ("worker", f"w{number}") in self._charges:
+        while ("worker", f"w{number}") in self._children:
             number += 1
         return f"w{number}"
 
     def _let_go(self, order: RemoveWorker, sender: Address) -> None:
-        charge = self._charges.get(("worker", order.name))
+        child = self._children.get(("worker", order.name))
         self._remove(order.name)
-        if charge is not None and charge.process is not None and order.force:
-            for owner in charge.process.owners:
+        if child is not None and child.process is not None and order.force:
+            for owner in child.process.owners:
                 kill(owner)
-        error = "" if charge else f"there is no worker {order.name} on this node"
+        error = "" if child else f"there is no worker {order.name} on this node"
         self.send(sender, WorkerAdded(order.name, error))
 
     def _remove(self, name: str, *, is_temporary: bool = False) -> None:
-        charge = self._charges.get(("worker", name))
-        if charge is None:
+        child = self._children.get(("worker", name))
+        if child is None:
             return
-        charge.is_wanted = False
-        if charge.address is None:
-            del self._charges["worker", name]
+        child.is_wanted = False
+        if child.address is None:
+            del self._children["worker", name]
             self._forget(name)
             return
-        charge.state = "leaving"
-        self.send(charge.address, Leave(is_temporary))
+        child.state = "leaving"
+        self.send(child.address, Leave(is_temporary))
 
     def _worker_up(self, report: WorkerUp, _: Address) -> None:
-        charge = self._charges["worker", report.name]
-        charge.runs(report.pid)
-        if charge.process is not None:
+        child = self._children["worker", report.name]
+        child.runs(report.pid)
+        if child.process is not None:
             member_id, incarnation = report.member_id, report.incarnation
-            known = replace(charge.process, member_id=member_id, incarnation=incarnation)
-            self._know(charge, known)
+            known = replace(child.process, member_id=member_id, incarnation=incarnation)
+            self._know(child, known)
 
     def _worker_says(self, report: WorkerSays, _: Address) -> None:
-        charge = self._charges.get(("worker", report.name))
-        if charge is not None:
-            charge.detail = report.detail
+        child = self._children.get(("worker", report.name))
+        if child is not None:
+            child.detail = report.detail
 
     def _worker_gone(self, report: WorkerGone, _: Address) -> None:
-        charge = self._charges.get(("worker", report.name))
-        if charge is not None and charge.address is not None:
-            charge.detail = report.error
-            self.stop(charge.address)
+        child = self._children.get(("worker", report.name))
+        if child is not None and child.address is not None:
+            child.detail = report.error
+            self.stop(child.address)
 
     def _shut_down(self, _: ShutDown, sender: Address) -> None:
         self._is_ending = True  # what is started from now on would only hold up the end
         self._waiting_for_end.append(sender)
-        for charge in [each for each in self._charges.values() if each.kind == "worker"]:
-            self._remove(charge.name, is_temporary=True)
+        for child in [each for each in self._children.values() if each.kind == "worker"]:
+            self._remove(child.name, is_temporary=True)
         self._tell_if_all_left()
 
     def _tell_if_all_left(self) -> None:
-        if any(kind == "worker" for kind, _ in self._charges):
+        if any(kind == "worker" for kind, _ in self._children):
             return
         if self._is_ending:
             self._end_assignor()  # it may hang, and would not be told to go
@@ -464,31 +464,31 @@ class Supervisor(Actor):
     # -- answers
 
     def _where(self, question: WhereIs, sender: Address) -> None:
-        charge = self._charges.get(("group", question.group_id))
-        if charge is None or charge.state != "running":
+        child = self._children.get(("group", question.group_id))
+        if child is None or child.state != "running":
             self.send(sender, Whereabouts(question.group_id, None))
         else:
-            self.send(sender, Whereabouts(question.group_id, charge.address, charge.pid))
+            self.send(sender, Whereabouts(question.group_id, child.address, child.pid))
 
     def _describe(self, _: DescribeNode, sender: Address) -> None:
         def views(kind: str) -> tuple[ProcessView, ...]:
             return tuple(
-                self._view(charge) for charge in self._charges.values() if charge.kind == kind
+                self._view(child) for child in self._children.values() if child.kind == kind
             )
 
         view = NodeView(os.getpid(), views("group"), views("worker"), views("assignor"))
         self.send(sender, view)
 
-    def _view(self, charge: Charge) -> ProcessView:
-        url = self._node.url(charge.name) if self._node and charge.kind == "worker" else ""
-        return charge.view(url)
+    def _view(self, child: ChildProcess) -> ProcessView:
+        url = self._node.url(child.name) if self._node and child.kind == "worker" else ""
+        return child.view(url)
 
     def _note_failure(self, failure: Failure, sender: Address) -> None:
-        charge = self._find(sender)
+        child = self._find(sender)
         LOGGER.warning("%s", failure.reason)
-        if charge is not None:
-            charge.detail = failure.reason
-            if charge.kind == "group":
+        if child is not None:
+            child.detail = failure.reason
+            if child.kind == "group":
                 self._answer_begin(Begun(failure.reason))
 
     def _note_reply(self, reply: CommandReply, _: Address) -> None:
@@ -496,16 +496,16 @@ class Supervisor(Actor):
         if reply.error is not Error.NONE:
             LOGGER.warning("seats of former workers are still waited for: %s", reply.message)
 
-    def _workers(self) -> list[Charge]:
+    def _workers(self) -> list[ChildProcess]:
         return [
-            charge
-            for charge in self._charges.values()
-            if charge.kind == "worker" and charge.address is not None
+            child
+            for child in self._children.values()
+            if child.kind == "worker" and child.address is not None
         ]
 
-    def _find(self, child: Address) -> Charge | None:
-        key = address_key(child)
-        for charge in self._charges.values():
-            if charge.address is not None and address_key(charge.address) == key:
-                return charge
+    def _find(self, address: Address) -> ChildProcess | None:
+        key = address_key(address)
+        for child in self._children.values():
+            if child.address is not None and address_key(child.address) == key:
+                return child
         return None

@@ -12,7 +12,7 @@ HEALTHY_SECONDS = 60.0
 
 
 @dataclass(slots=True)
-class Charge:
+class ChildProcess:
     """One actor that the supervisor answers for, through all of its processes."""
 
     kind: str
