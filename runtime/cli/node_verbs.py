@@ -24,7 +24,7 @@ def up(
 ) -> None:
     """Run this node in the foreground: actors, groups, workers, REST. Ctrl-C ends it."""
     config = place.configured()
-    from ..node.cluster import up as run  # noqa: PLC0415  # the actors are no matter of reading verbs
+    from ..node.commands import up as run  # noqa: PLC0415  # the actors are no matter of reading verbs
 
     raise typer.Exit(run(config, new_key=new_key))
 
@@ -33,7 +33,7 @@ def up(
 def down(place: Here) -> None:
     """Stop the node that runs on this data folder; its workers leave in good order."""
     config = place.configured()
-    from ..node.cluster import down as run  # noqa: PLC0415
+    from ..node.commands import down as run  # noqa: PLC0415
 
     raise typer.Exit(run(config))
 
@@ -73,7 +73,7 @@ def worker(
             raise Misused(f"{option}: {flaw}")
     config = place.configured()
     from ..cluster.spec import AddWorker  # noqa: PLC0415
-    from ..node.cluster import run_worker  # noqa: PLC0415
+    from ..node.commands import run_worker  # noqa: PLC0415
 
     tagged = frozenset(tags) if tags else None
     raise typer.Exit(run_worker(config, AddWorker(os.getpid(), name, zone, tagged, capacity)))

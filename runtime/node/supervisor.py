@@ -80,7 +80,7 @@ class Supervisor(Actor):
         self._node: NodeSpec | None = None
         self._has_begun = False
         self._is_ending = False
-        self._children: dict[tuple[str, str], ChildProcess] = {}
+        self._child_processes: dict[tuple[str, str], ChildProcess] = {}
         self._waiting_for_begin: list[Address] = []
         self._waiting_for_end: list[Address] = []
         self._deaths = Deaths("")
@@ -120,7 +120,7 @@ class Supervisor(Actor):
             return
         self.wake_after(TICK_SECONDS)
         now = time.monotonic()
-        for child in list(self._children.values()):
+        for child in list(self._child_processes.values()):
             is_rested = child.state == "backing-off" and now >= child.start_at
             if is_rested and not self._is_ending:
                 self._start(child)
@@ -149,7 +149,7 @@ class Supervisor(Actor):
         ended.address, ended.pid = None, None
         self._note_end(ended)
         if not ended.is_wanted or ended.tied_to is not None:
-            del self._children[ended.kind, ended.name]
+            del self._child_processes[ended.kind, ended.name]
             self._forget(ended.name)
             self._tell_if_all_left()
             return
@@ -177,7 +177,7 @@ class Supervisor(Actor):
 
     def _new_child(self, kind: str, name: str, tied_to: int | None = None) -> ChildProcess:
         child = ChildProcess(kind, name, tied_to=tied_to)
-        self._children[kind, name] = child
+        self._child_processes[kind, name] = child
         return child
 
     def _start(self, child: ChildProcess) -> None:
@@ -200,14 +200,14 @@ class Supervisor(Actor):
 
     def _brief(self, child: ChildProcess) -> None:
         if self._node is not None:
-            group = self._children["group", self._node.group_id].address
+            group = self._child_processes["group", self._node.group_id].address
             tied_to, traits = child.tied_to, child.traits or self._node.traits
             asked = self._assignor()
             order = StartWorker(child.name, self._node, group, asked, tied_to, traits)
             self.send(child.address, order)
 
     def _group_opened(self, opened: GroupOpened, sender: Address) -> None:
-        child = self._children["group", opened.group_id]
+        child = self._child_processes["group", opened.group_id]
         child.runs(opened.pid)
         for worker in self._workers():
             self.send(worker.address, GroupAt(sender, opened.coordinator_epoch))
@@ -231,13 +231,13 @@ class Supervisor(Actor):
             return
         self._has_begun = True
         for name in self._node.workers:
-            if ("worker", name) not in self._children:
+            if ("worker", name) not in self._child_processes:
                 self._start(self._new_child("worker", name))
 
     def _answer_begin_if_ready(self) -> None:
         """Say that the node has begun, once the group takes commands and assignors are loaded."""
         waited_for = [
-            each for each in self._children.values() if each.kind in {"group", "assignor"}
+            each for each in self._child_processes.values() if each.kind in {"group", "assignor"}
         ]
         if all(child.state == "running" for child in waited_for):
             self._answer_begin(Begun())
@@ -280,7 +280,7 @@ class Supervisor(Actor):
 
     def _assignor(self) -> AssignorAt | None:
         """Return where assignors are asked, None while there is nobody to ask."""
-        child = self._children["assignor", ASSIGNOR]
+        child = self._child_processes["assignor", ASSIGNOR]
         if child.state != "running" or child.address is None or child.pid is None:
             return None
         return AssignorAt(child.address, child.pid)
@@ -316,7 +316,7 @@ class Supervisor(Actor):
         return assignor_care.opens_too_slowly(child, self._node.timing.rebalance_timeout_ms, now)
 
     def _assignor_hangs(self, report: AssignorHangs, _: Address) -> None:
-        child = self._children["assignor", ASSIGNOR]
+        child = self._child_processes["assignor", ASSIGNOR]
         if child.pid == report.pid and child.state == "running" and not child.end:
             self._replace_assignor(child, f"{report.worker} had no answer in time")
 
@@ -330,7 +330,7 @@ class Supervisor(Actor):
             self._answer_begin(Begun(error))
 
     def _end_assignor(self) -> None:
-        child = self._children.get(("assignor", ASSIGNOR))
+        child = self._child_processes.get(("assignor", ASSIGNOR))
         if child is not None:
             assignor_care.end(child)
 
@@ -358,7 +358,7 @@ class Supervisor(Actor):
             self._files.write(NodeProcess(SUPERVISOR, SUPERVISOR, process_of(os.getpid())))
 
     def _engine_runs(self, report: EngineRuns, _: Address) -> None:
-        child = self._children.get(("worker", report.name))
+        child = self._child_processes.get(("worker", report.name))
         if child is not None and child.process is not None:
             self._know(child, replace(child.process, engine=process_of(report.pid)))
 
@@ -372,7 +372,7 @@ class Supervisor(Actor):
 
     def _report_deaths(self) -> None:
         """Tell the group of the members that have ended; of others once their engines have."""
-        group = self._node and self._children["group", self._node.group_id]
+        group = self._node and self._child_processes["group", self._node.group_id]
         if not group or group.state != "running" or self._files is None:
             return  # it is told once it is open
         for process, report in self._deaths.take_ended():
@@ -387,7 +387,7 @@ class Supervisor(Actor):
         name = order.name or self._free_name()
         if self._node is None:
             self.send(sender, WorkerAdded(name, "the node is not up yet: try again"))
-        elif ("worker", name) in self._children:
+        elif ("worker", name) in self._child_processes:
             error = f"there is a worker {name} already: choose another name"
             self.send(sender, WorkerAdded(name, error))
         elif self._node.server_assignor and order.traits(Traits()).abilities != ORDINARY:
@@ -401,12 +401,12 @@ class Supervisor(Actor):
 
     def _free_name(self) -> str:
         number = 1
-        while ("worker", f"w{number}") in self._children:
+        while ("worker", f"w{number}") in self._child_processes:
             number += 1
         return f"w{number}"
 
     def _let_go(self, order: RemoveWorker, sender: Address) -> None:
-        child = self._children.get(("worker", order.name))
+        child = self._child_processes.get(("worker", order.name))
         self._remove(order.name)
         if child is not None and child.process is not None and order.force:
             for owner in child.process.owners:
@@ -415,19 +415,19 @@ class Supervisor(Actor):
         self.send(sender, WorkerAdded(order.name, error))
 
     def _remove(self, name: str, *, is_temporary: bool = False) -> None:
-        child = self._children.get(("worker", name))
+        child = self._child_processes.get(("worker", name))
         if child is None:
             return
         child.is_wanted = False
         if child.address is None:
-            del self._children["worker", name]
+            del self._child_processes["worker", name]
             self._forget(name)
             return
         child.state = "leaving"
         self.send(child.address, Leave(is_temporary))
 
     def _worker_up(self, report: WorkerUp, _: Address) -> None:
-        child = self._children["worker", report.name]
+        child = self._child_processes["worker", report.name]
         child.runs(report.pid)
         if child.process is not None:
             member_id, incarnation = report.member_id, report.incarnation
@@ -435,12 +435,12 @@ class Supervisor(Actor):
             self._know(child, known)
 
     def _worker_says(self, report: WorkerSays, _: Address) -> None:
-        child = self._children.get(("worker", report.name))
+        child = self._child_processes.get(("worker", report.name))
         if child is not None:
             child.detail = report.detail
 
     def _worker_gone(self, report: WorkerGone, _: Address) -> None:
-        child = self._children.get(("worker", report.name))
+        child = self._child_processes.get(("worker", report.name))
         if child is not None and child.address is not None:
             child.detail = report.error
             self.stop(child.address)
@@ -448,12 +448,12 @@ class Supervisor(Actor):
     def _shut_down(self, _: ShutDown, sender: Address) -> None:
         self._is_ending = True  # what is started from now on would only hold up the end
         self._waiting_for_end.append(sender)
-        for child in [each for each in self._children.values() if each.kind == "worker"]:
+        for child in [each for each in self._child_processes.values() if each.kind == "worker"]:
             self._remove(child.name, is_temporary=True)
         self._tell_if_all_left()
 
     def _tell_if_all_left(self) -> None:
-        if any(kind == "worker" for kind, _ in self._children):
+        if any(kind == "worker" for kind, _ in self._child_processes):
             return
         if self._is_ending:
             self._end_assignor()  # it may hang, and would not be told to go
@@ -464,7 +464,7 @@ class Supervisor(Actor):
     # -- answers
 
     def _where(self, question: WhereIs, sender: Address) -> None:
-        child = self._children.get(("group", question.group_id))
+        child = self._child_processes.get(("group", question.group_id))
         if child is None or child.state != "running":
             self.send(sender, Whereabouts(question.group_id, None))
         else:
@@ -473,7 +473,7 @@ class Supervisor(Actor):
     def _describe(self, _: DescribeNode, sender: Address) -> None:
         def views(kind: str) -> tuple[ProcessView, ...]:
             return tuple(
-                self._view(child) for child in self._children.values() if child.kind == kind
+                self._view(child) for child in self._child_processes.values() if child.kind == kind
             )
 
         view = NodeView(os.getpid(), views("group"), views("worker"), views("assignor"))
@@ -499,13 +499,13 @@ class Supervisor(Actor):
     def _workers(self) -> list[ChildProcess]:
         return [
             child
-            for child in self._children.values()
+            for child in self._child_processes.values()
             if child.kind == "worker" and child.address is not None
         ]
 
     def _find(self, address: Address) -> ChildProcess | None:
         key = address_key(address)
-        for child in self._children.values():
+        for child in self._child_processes.values():
             if child.address is not None and address_key(child.address) == key:
                 return child
         return None

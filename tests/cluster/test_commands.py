@@ -14,7 +14,7 @@ from cluster.remains import TESTS, launch, without_remains
 
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.cluster import FAILED, OK, UNREACHABLE, down
+from fairlead.runtime.node.commands import FAILED, OK, UNREACHABLE, down
 
 pytestmark = pytest.mark.cluster
 

@@ -14,7 +14,7 @@ from cluster.test_commands import Shell
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import Resource
 from fairlead.runtime.cluster.run_folder import RunFolder
-from fairlead.runtime.node.cluster import OK
+from fairlead.runtime.node.commands import OK
 
 pytestmark = pytest.mark.cluster
 REASON = "needs tag gpu: no worker that takes work meets this"

@@ -7,7 +7,7 @@ from actor_system import watch_files
 
 from fairlead.runtime.cli.main import main as fairlead
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.cluster import up
+from fairlead.runtime.node.commands import up
 
 
 def main(command: str, *words: str) -> int:

@@ -9,7 +9,7 @@ from config.conftest import Refused
 from fairlead.events.abilities import ORDINARY, Abilities
 from fairlead.runtime.cluster.spec import AddWorker, Traits
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.cluster import node_spec
+from fairlead.runtime.node.commands import node_spec
 
 
 def traits_of(*overrides: str, file: Path | None = None) -> Traits:

@@ -10,7 +10,7 @@ from fairlead.events.logs import CONTROL
 from fairlead.runtime.cluster.key_file import KeyRefusedError, open_folders
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.cluster import FAILED, up
+from fairlead.runtime.node.commands import FAILED, up
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from fairlead.actors.door.actor import Door
 from fairlead.events.log.owner import Owner, process_of
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.cluster import OK, UNREACHABLE, down
+from fairlead.runtime.node.commands import OK, UNREACHABLE, down
 from fairlead.runtime.node.processes import NodeProcess, ProcessFiles
 from fairlead.runtime.worker.tie import Tie
 
