@@ -1,18 +1,25 @@
 """What the commands `up`, `down` and `worker` do with the node of a data folder."""
 
 import os
+import resource
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
+from typing import Final
 
 from ...actors.door.actor import Address, System, UnreachableError, connect
 from ...actors.door.ports import PortTakenError, check_free
 from ...events.log.owner import Owner, is_alive, kill
-from ..cluster.key_file import KeyRefusedError, open_folders
-from ..cluster.run_folder import NodeRunsError, NoNodeError, RunFolder
+from ..cluster.run_folder import (
+    KeyRefusedError,
+    NodeRunsError,
+    NoNodeError,
+    RunFolder,
+    open_folders,
+)
 from ..cluster.spec import (
     AddWorker,
     AssignorSpec,
@@ -28,7 +35,6 @@ from ..cluster.spec import (
 from ..config.keys import Config
 from ..spark.settings import SQL_MEANINGS
 from .launcher import HOST, Launcher, NodeFailedError, free_port
-from .open_files import TooFewOpenFilesError, raise_open_files
 from .processes import ProcessFiles
 from .supervisor import SUPERVISOR
 
@@ -265,3 +271,31 @@ def _look(system: System, supervisor: Address, name: str) -> ProcessView | None:
 def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
+
+
+ENOUGH: Final = 65_536
+"""What is asked for at most; nothing of a node comes near it."""
+SPARK_NEEDS: Final = 512
+"""A worker's Spark opens 310 files before its first job (4.3, Java 17), and more with each task."""
+
+
+class TooFewOpenFilesError(Exception):
+    """Spark cannot run on this few open files, and the limit is not this user's to raise."""
+
+
+def raise_open_files(*, for_spark: bool) -> None:
+    """Raise the limit of open files for this process and those that it starts.
+
+    Raises `TooFewOpenFilesError` if Spark is to run and could not.
+    """
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = ENOUGH if most == resource.RLIM_INFINITY else min(most, ENOUGH)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+        soft = wanted
+    if for_spark and soft != resource.RLIM_INFINITY and soft < SPARK_NEEDS:
+        raise TooFewOpenFilesError(
+            f"a process may have {soft} files open here (nofile), and each worker's Spark needs"
+            f" {SPARK_NEEDS} or more: raise the limit (ulimit -Hn, LimitNOFILE= of systemd,"
+            " --ulimit nofile= of docker), or set engine=noop to run nothing"
+        )

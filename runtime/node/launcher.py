@@ -33,9 +33,8 @@ from ..cluster.spec import AllLeft, Begin, Begun, DescribeNode, NodeSpec, NodeVi
 from .assignor_file import write_assignors
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
-from .silence import Silence
+from .silence import Silence, Watch
 from .supervisor import SUPERVISOR, Supervisor
-from .watching import Watch
 
 LOGGER = logging.getLogger(__name__)
 HOST: Final = "127.0.0.1"

@@ -2,12 +2,17 @@
 
 Only time in which the waiting process itself ran counts: it looks several times a second, and no
 look adds more than a second. After the machine was suspended, or the one who waits was stopped,
-nobody is taken for silent who had no time to answer.
+nobody is taken for silent who had no time to answer. The node's first process asks by `Watch`,
+the supervisor asks its group by `GroupCare`.
 """
 
+import time
+from collections.abc import Callable
 from typing import Final
 
 import psutil
+
+from ...actors.door.actor import Question
 
 MOST_STEP_SECONDS: Final = 1.0
 SLOW_SECONDS: Final = 3.0
@@ -87,3 +92,44 @@ def _signs_of(pid: int) -> str:
             return f"{process.cpu_times()[:2]} {process.io_counters()[:4]}"
     except psutil.Error:
         return ""
+
+
+LOOK_SECONDS: Final = 0.2
+"""How long one look waits for an answer: what else is to be done must not wait longer."""
+
+
+class Watch:
+    """One process that is asked again and again whether it is there, and how long it is silent."""
+
+    def __init__(self, limit_seconds: float) -> None:
+        self._limit_seconds = limit_seconds
+        self._question: Question | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: it is another process from now on."""
+        self._hang_up()
+        self.silence = Silence(self._limit_seconds, time.monotonic())
+        self.was_lost = False
+        """Whether the last question did not arrive."""
+        self._ask_at = 0.0
+
+    def look(self, ask: Callable[[], Question]) -> object | None:
+        """Return its answer, if there is one by now; it is asked when nothing is under way."""
+        now = time.monotonic()
+        if self._question is None:
+            if now < self._ask_at:
+                self.silence.look(now, is_silent=self.silence.seconds > 0)
+                return None
+            self._question, self._ask_at = ask(), now + PING_SECONDS
+        answer = self._question.answer(LOOK_SECONDS)
+        self.was_lost = self._question.is_lost
+        if answer is not None or self.was_lost:
+            self._hang_up()
+        self.silence.look(time.monotonic(), is_silent=answer is None)
+        return answer
+
+    def _hang_up(self) -> None:
+        if self._question is not None:
+            self._question.close()
+            self._question = None

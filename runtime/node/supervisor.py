@@ -51,8 +51,7 @@ from ..cluster.spec import (
 )
 from ..worker.actor import WorkerActor
 from . import assignor_care
-from .children import ChildProcess
-from .deaths import Deaths
+from .children import ChildProcess, Deaths
 from .processes import NodeProcess, ProcessFiles
 from .silence import GroupCare
 

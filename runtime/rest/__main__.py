@@ -23,7 +23,7 @@ from ...actors.door.log_file import LogFile
 from ...events.abilities import Abilities
 from ...projections.metrics import Exposition, RequestMetrics
 from ..cluster.identity import HEADER, KEY, cluster_id, identity_of
-from ..cluster.key_file import KeyRefusedError, read_key
+from ..cluster.run_folder import KeyRefusedError, read_key
 from ..cluster.spec import Traits, assignor_log
 from ..config.secrets import Vault
 from ..connectors.plugins import find_plugins

@@ -31,8 +31,7 @@ from ...actors.messages.orders import (
 )
 from ...actors.messages.work import DeleteConnector, PutConnector
 from ...events.log.space import room_at
-from ..cluster.key_file import KeyRefusedError
-from ..cluster.run_folder import NoNodeError, RunFolder
+from ..cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 from ..cluster.spec import (
     DescribeNode,
     NodeView,

@@ -7,8 +7,7 @@ import pytest
 
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.logs import CONTROL
-from fairlead.runtime.cluster.key_file import KeyRefusedError, open_folders
-from fairlead.runtime.cluster.run_folder import RunFolder
+from fairlead.runtime.cluster.run_folder import KeyRefusedError, RunFolder, open_folders
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import FAILED, up
 

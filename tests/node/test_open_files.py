@@ -7,7 +7,7 @@ import pytest
 
 PROGRAM = """
 import resource
-from fairlead.runtime.node.open_files import TooFewOpenFilesError, raise_open_files
+from fairlead.runtime.node.commands import TooFewOpenFilesError, raise_open_files
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
 try:
     raise_open_files(for_spark={spark})
