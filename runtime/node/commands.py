@@ -5,7 +5,6 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import Final
@@ -33,9 +32,9 @@ from ..cluster.spec import (
     WorkerAdded,
 )
 from ..config.keys import Config
-from ..spark.settings import SQL_MEANINGS
 from .launcher import HOST, Launcher, NodeFailedError, free_port
 from .processes import ProcessFiles
+from .rest_process import rest_command
 from .supervisor import SUPERVISOR
 
 OK, FAILED, UNREACHABLE = 0, 1, 3
@@ -136,25 +135,6 @@ def _run(config: Config, folder: RunFolder) -> int:
         launcher.stop()
     _say(f"the node is down ({signal.Signals(number).name})")
     return OK
-
-
-def rest_command(config: Config, url: str) -> Sequence[str]:
-    """Return what Python is to run as the node's REST process."""
-    folder, group = str(config.data_path), config.group_id
-    options = ("--data-dir", folder, "--group", group, "--listener", url)
-    able = config.abilities()
-    traits = [part for tag in sorted(able.tags) for part in ("--tag", tag)]
-    traits += ["--capacity", str(able.capacity)]
-    if config.client_rack:
-        traits += ["--zone", config.client_rack]
-    hosts = [part for host in config.allowed_hosts() for part in ("--allowed-host", host)]
-    reach = config.reach()
-    limits = [part for path in reach.paths for part in ("--path-allow", path)]
-    limits += [part for name in sorted(reach.sql) for part in ("--sql-allow", name)]
-    for name, value in config.spark_conf.items():
-        limits += ["--spark-sql", f"{name}={value}"] if name.startswith(SQL_MEANINGS) else []
-    limits += ["--engine", config.engine]
-    return ("-m", "fairlead.runtime.rest", *options, *traits, *hosts, *limits)
 
 
 def down(config: Config) -> int:

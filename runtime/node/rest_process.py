@@ -11,7 +11,9 @@ from typing import Final
 
 from ...events.log.owner import process_of
 from ..cluster.spec import NodeSpec
+from ..config.keys import Config
 from ..spark import tether
+from ..spark.settings import SQL_MEANINGS
 from .processes import NodeProcess, ProcessFiles
 
 LOGGER = logging.getLogger(__name__)
@@ -101,3 +103,22 @@ class RestProcess:
         told, self._told = self._told, -1
         if told >= 0:
             os.close(told)
+
+
+def rest_command(config: Config, url: str) -> Sequence[str]:
+    """Return what Python is to run as the node's REST process."""
+    folder, group = str(config.data_path), config.group_id
+    options = ("--data-dir", folder, "--group", group, "--listener", url)
+    able = config.abilities()
+    traits = [part for tag in sorted(able.tags) for part in ("--tag", tag)]
+    traits += ["--capacity", str(able.capacity)]
+    if config.client_rack:
+        traits += ["--zone", config.client_rack]
+    hosts = [part for host in config.allowed_hosts() for part in ("--allowed-host", host)]
+    reach = config.reach()
+    limits = [part for path in reach.paths for part in ("--path-allow", path)]
+    limits += [part for name in sorted(reach.sql) for part in ("--sql-allow", name)]
+    for name, value in config.spark_conf.items():
+        limits += ["--spark-sql", f"{name}={value}"] if name.startswith(SQL_MEANINGS) else []
+    limits += ["--engine", config.engine]
+    return ("-m", "fairlead.runtime.rest", *options, *traits, *hosts, *limits)

@@ -7,7 +7,7 @@ from config.conftest import Refused
 
 from fairlead.runtime.config.keys import KEYS, Config, kind_of
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.commands import rest_command
+from fairlead.runtime.node.rest_process import rest_command
 
 WHOLE = "a whole number of milliseconds, from 1 to 2147483647"
 HOSTS = "allowed is hosts as HOST or HOST:PORT, with commas between them, or nothing"
