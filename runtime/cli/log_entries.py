@@ -13,7 +13,7 @@ from ...events.records import Record, Tombstone
 from .moments import moment
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """One entry, and what could be made of it: `flaw` says why there is no record."""
 
     entry: Entry
@@ -27,16 +27,16 @@ class Line(NamedTuple):
         return known.__name__ if known else f"type {self.entry.type}"
 
 
-def read_line(entry: Entry) -> Line:
+def read_line(entry: Entry) -> LogLine:
     """Return an entry with its record; one that cannot be read does not stop the reading."""
     try:
         record = decode(entry)
     except CodecError as error:
-        return Line(entry, None, str(error))
-    return Line(entry, record, "" if record else "this version does not know the type; skipped")
+        return LogLine(entry, None, str(error))
+    return LogLine(entry, record, "" if record else "this version does not know the type; skipped")
 
 
-def to_document(line: Line) -> dict[str, object]:
+def to_document(line: LogLine) -> dict[str, object]:
     """Return all of an entry; `value` is None for a tombstone, base64 where there is no record."""
     entry, record = line.entry, line.record
     told: dict[str, object] = {

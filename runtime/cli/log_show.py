@@ -10,7 +10,7 @@ from ...events.log.errors import LogError
 from ...events.log.frame import Entry
 from ...events.log.reader import LogReader
 from ...events.records import MemberMetadata, Record
-from .log_entries import Line, read_line, to_document
+from .log_entries import LogLine, read_line, to_document
 from .log_words import Narrator
 from .moments import moment
 from .options import Output
@@ -61,7 +61,7 @@ def _print_yaml(entry: Entry) -> None:
     sys.stdout.write("---\n" + as_yaml(to_document(read_line(entry))))
 
 
-def _line(narrator: Narrator, line: Line) -> str:
+def _line(narrator: Narrator, line: LogLine) -> str:
     said = f"({line.flaw})" if line.record is None else narrator.tell(line.record)
     when = moment(line.entry.timestamp_ms)
     return f"{line.entry.offset:>{OFFSET_WIDTH}}  {when}  {line.kind:<{KIND_WIDTH}}  {said}"

@@ -26,7 +26,7 @@ class UnreadableOutputError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Output:
+class OutputRows:
     """The rows of all files that could be read, and what is wrong with each of the others."""
 
     rows: pa.Table
@@ -41,7 +41,7 @@ def visible_files(root: Path) -> Iterator[Path]:
         yield from (Path(directory, name) for name in sorted(files) if not _hidden(name))
 
 
-def read_output(root: Path, schema: pa.Schema, file_format: Format = "parquet") -> Output:
+def read_output(root: Path, schema: pa.Schema, file_format: Format = "parquet") -> OutputRows:
     """Return the columns of `schema` from all visible files below `root`, cast to its types.
 
     A column may be in the files or in their paths. CSV needs a header; empty and `NA` are null.
@@ -49,7 +49,7 @@ def read_output(root: Path, schema: pa.Schema, file_format: Format = "parquet") 
     paths = list(visible_files(root))
     empty = schema.empty_table()
     read = [_attempt(root, path, schema, file_format) for path in paths]
-    return Output(
+    return OutputRows(
         pa.concat_tables([empty, *(part for part in read if isinstance(part, pa.Table))]),
         files=len(paths),
         unreadable=tuple(part for part in read if isinstance(part, str)),

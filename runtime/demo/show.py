@@ -19,7 +19,7 @@ from . import scenario
 from .flights import ROWS, FlightsError, ensure_flights
 from .screen import Screen
 from .stage import DemoFailedError, Stage, staged
-from .verdict import Expected, Verdict, expect_flights, judge
+from .verdict import ExpectedRows, Verdict, expect_flights, judge
 from .watch import Seen, Watcher, short
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -67,7 +67,7 @@ class Show:
         self.killed_ms = 0
         self.is_complete = False
 
-    def run(self) -> Expected:
+    def run(self) -> ExpectedRows:
         """Play all acts, until every row is published or time is up."""
         screen, stage = self._screen, self._stage
         screen.tell(f"starting a node with {self._workers} workers, a Spark each")
@@ -146,7 +146,7 @@ def _story(move: Move) -> str:
     return f"{move.resource} moved {short(move.giver)} -> {short(move.taker)} ({why}), {gap}"
 
 
-def _tell(console: Console, expected: Expected, stage: Stage, show: Show) -> int:
+def _tell(console: Console, expected: ExpectedRows, stage: Stage, show: Show) -> int:
     """Print the verdict and the moves; return the exit code, on the data alone."""
     verdict = judge(expected, stage.sink)
     console.print(_verdict_table(verdict))

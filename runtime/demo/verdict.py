@@ -32,7 +32,7 @@ Number = int | float | Decimal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Expected:
+class ExpectedRows:
     """The rows that an output must hold, reduced to the columns that are compared.
 
     `keys` tell rows apart, `sums` are numeric, `partition` is the column whose values are counted
@@ -53,7 +53,7 @@ class Expected:
         keys: Sequence[str],
         sums: Sequence[str],
         partition: str | None = None,
-    ) -> "Expected":
+    ) -> "ExpectedRows":
         """Return what to expect of an output that keeps all rows of `source`.
 
         Raises ValueError if a column is not in `source` or one of `sums` is not numeric.
@@ -99,7 +99,7 @@ def expect_flights(
     keys: Sequence[str] = FLIGHT_KEYS,
     sums: Sequence[str] = FLIGHT_SUMS,
     partition: str | None = FLIGHT_PARTITION,
-) -> Expected:
+) -> ExpectedRows:
     """Return what to expect of an output that keeps all flights.
 
     Raises FlightsError if the flights are not to be had or not what they should be, ValueError if
@@ -112,10 +112,10 @@ def expect_flights(
         strings_can_be_null=True,
     )
     source = csv.read_csv(io.BytesIO(text), convert_options=options)
-    return Expected.of(source, keys=keys, sums=sums, partition=partition)
+    return ExpectedRows.of(source, keys=keys, sums=sums, partition=partition)
 
 
-def judge(expected: Expected, output: Path, file_format: Format = "parquet") -> Verdict:
+def judge(expected: ExpectedRows, output: Path, file_format: Format = "parquet") -> Verdict:
     """Compare the visible files below `output` with what is expected of them.
 
     A directory that is not there is one without rows; a file that cannot be read, or lacks a
@@ -134,7 +134,7 @@ def judge(expected: Expected, output: Path, file_format: Format = "parquet") -> 
     )
 
 
-def _key_checks(expected: Expected, found: pa.Table) -> Iterator[Check]:
+def _key_checks(expected: ExpectedRows, found: pa.Table) -> Iterator[Check]:
     counts = _counts(expected, found, expected.keys)
     more = pc.greater(counts["found"], counts["expected"])
     known = pc.greater(counts["expected"], 0)
@@ -150,13 +150,13 @@ def _key_checks(expected: Expected, found: pa.Table) -> Iterator[Check]:
         yield Check(name, 0, excess, _examples(shown, wrong.num_rows))
 
 
-def _sum_checks(name: str, expected: Expected, found: pa.Table) -> Iterator[Check]:
+def _sum_checks(name: str, expected: ExpectedRows, found: pa.Table) -> Iterator[Check]:
     wanted, got = _values(expected.rows[name]), _values(found[name])
     yield Check(f"values of {name}", len(wanted), len(got))
     yield Check(f"sum of {name}", _sum(wanted), _sum(got))
 
 
-def _partition_checks(expected: Expected, found: pa.Table) -> Iterator[Check]:
+def _partition_checks(expected: ExpectedRows, found: pa.Table) -> Iterator[Check]:
     if expected.partition is None:
         return
     counts = _counts(expected, found, (expected.partition,))
@@ -169,7 +169,7 @@ def _partition_checks(expected: Expected, found: pa.Table) -> Iterator[Check]:
     yield Check(name, 0, wrong.num_rows, _examples(shown, wrong.num_rows))
 
 
-def _counts(expected: Expected, found: pa.Table, keys: Sequence[str]) -> pa.Table:
+def _counts(expected: ExpectedRows, found: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Return how often each key is `expected` and `found`; null is a key like any other."""
     sides = [
         table.select(list(keys))

@@ -37,7 +37,7 @@ def make_app(
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncGenerator[None]:
         yield
-        service.stories.close()
+        service.explaining.close()
         service.logs.close()
 
     app = FastAPI(

@@ -30,11 +30,11 @@ async def get_history(service: Served, group: str, limit: Limit = LINES) -> JSON
     """
 
     def told() -> JSONResponse:
-        with service.logs.telling(group) as chronicle:
-            return JSONResponse(chronicle.history(limit).to_json())
+        with service.logs.reading_epochs(group) as epochs:
+            return JSONResponse(epochs.history(limit).to_json())
 
     await run_in_threadpool(known, service, group)
-    return await service.stories.tell(told)
+    return await service.explaining.run(told)
 
 
 @router.get("/groups/{group}/explain/{epoch}")
@@ -45,12 +45,12 @@ async def explain_epoch(service: Served, group: str, epoch: Epoch) -> JSONRespon
     """
 
     def told() -> JSONResponse:
-        with service.logs.telling(group) as chronicle:
+        with service.logs.reading_epochs(group) as epochs:
             try:
-                found = chronicle.explain(None if epoch == "latest" else epoch)
+                found = epochs.explain(None if epoch == "latest" else epoch)
             except NotToldError as untold:
                 raise not_found(str(untold)) from None
             return JSONResponse(found.to_json())
 
     await run_in_threadpool(known, service, group)
-    return await service.stories.tell(told)
+    return await service.explaining.run(told)

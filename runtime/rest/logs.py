@@ -34,7 +34,7 @@ _BLOCK_BYTES = 512
 class GroupLogs:
     """The two logs of one group, read by one thread at a time.
 
-    Meanwhile another may read in the chronicle, one may count, and one measure downtimes.
+    Meanwhile another may read the epochs, one may count, and one measure downtimes.
     """
 
     def __init__(self, group_id: str, folder: Path) -> None:
@@ -47,7 +47,7 @@ class GroupLogs:
             self._follower = Follower(group_id, self._control)
             self._open = undo.pop_all()
         self._offsets: LogReader | None = None
-        self.chronicle = EpochCache(self._control)
+        self.epochs = EpochCache(self._control)
         self._rebalances = Rebalances()
         self._downtimes = Downtimes()
 
@@ -157,10 +157,10 @@ class Logs:
             raise
 
     @contextmanager
-    def telling(self, group_id: str) -> Generator[EpochCache]:
-        """Give the one thread that tells stories a group's chronicle; raises as `reading`."""
+    def reading_epochs(self, group_id: str) -> Generator[EpochCache]:
+        """Give the one thread that explains a group's epochs; raises as `reading`."""
         with self.apart(group_id) as logs:
-            yield logs.chronicle
+            yield logs.epochs
 
     @contextmanager
     def measuring(self) -> Generator[list[GroupFigures]]:

@@ -18,7 +18,7 @@ from ..connectors.plugins import Plugins, PluginUnknown
 from .gateway import Commands
 from .logs import Logs
 from .outside import OutsideChecks
-from .stories import Stories
+from .serial_executor import SerialExecutor
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Service:
     """What holds new configs against this node; None: they are taken as they are."""
     planning: Lock = field(default_factory=Lock)
     """Held by who makes a plan: one at a time, since each costs as much as a large group."""
-    stories: Stories = field(default_factory=Stories)
+    explaining: SerialExecutor = field(default_factory=SerialExecutor)
     """Who is asked for what takes a whole log to tell."""
 
     def kind_of(self, config: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from fairlead.runtime.demo.verdict import Expected
+from fairlead.runtime.demo.verdict import ExpectedRows
 
 ROWS_PER_FILE = 200
 SCHEMA = pa.schema([("id", pa.int64()), ("amount", pa.int64())])
@@ -40,9 +40,9 @@ class Feed:
         if self._thread is not None:
             self._thread.join()
 
-    def expected(self, files: set[str] | None = None) -> Expected:
+    def expected(self, files: set[str] | None = None) -> ExpectedRows:
         """What an output of these files must hold, by default of all."""
-        return Expected.of(self._table(files), keys=["id"], sums=["amount"])
+        return ExpectedRows.of(self._table(files), keys=["id"], sums=["amount"])
 
     def _table(self, files: set[str] | None) -> pa.Table:
         names = [f"{number:06d}.{self.form}" for number in range(self.files)]

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import csv, dataset, parquet
 
 from fairlead.runtime.demo.output import Format, UnreadableOutputError, count_rows, visible_files
-from fairlead.runtime.demo.verdict import Expected, Verdict, expect_flights, judge
+from fairlead.runtime.demo.verdict import ExpectedRows, Verdict, expect_flights, judge
 
 START = datetime(2013, 1, 1, 10, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -36,7 +36,7 @@ ROWS: list[dict[str, Any]] = [
     for n in range(24)
 ]
 KEYS = ("time_hour", "carrier", "flight")
-EXPECTED = Expected.of(
+EXPECTED = ExpectedRows.of(
     pa.Table.from_pylist(ROWS, SCHEMA),
     keys=KEYS,
     sums=("distance", "air_time"),
@@ -227,7 +227,7 @@ def test_sums_are_exact_beyond_64_bits_in_decimals_and_in_any_order_of_floats(
             "float": [1e16, 1.0, -1e16, math.nan],
         }
     )
-    expected = Expected.of(table, keys=["key"], sums=["int", "decimal", "float"])
+    expected = ExpectedRows.of(table, keys=["key"], sums=["int", "decimal", "float"])
     parquet.write_table(table.take([3, 0, 2, 1]), tmp_path / "part-0.parquet")
     verdict = judge(expected, tmp_path)
     assert verdict.passed
@@ -240,7 +240,7 @@ def test_sums_are_exact_beyond_64_bits_in_decimals_and_in_any_order_of_floats(
 
 def test_null_is_a_key_and_a_partition_like_any_other(tmp_path: Path) -> None:
     table = pa.table({"key": [None, "a b/c", "a b/c"], "value": [1, 2, 3]})
-    expected = Expected.of(table, keys=["key", "value"], sums=["value"], partition="key")
+    expected = ExpectedRows.of(table, keys=["key", "value"], sums=["value"], partition="key")
     _write_table(tmp_path, table, "key")
     assert {path.parent.name for path in visible_files(tmp_path)} == {
         "key=__HIVE_DEFAULT_PARTITION__",
@@ -251,7 +251,7 @@ def test_null_is_a_key_and_a_partition_like_any_other(tmp_path: Path) -> None:
 
 def test_columns_that_the_source_lacks_or_cannot_sum_are_refused() -> None:
     with pytest.raises(ValueError, match=r"not in the source: \['gate'\]; not numeric: \['carri"):
-        Expected.of(EXPECTED.rows, keys=["gate"], sums=["carrier"])
+        ExpectedRows.of(EXPECTED.rows, keys=["gate"], sums=["carrier"])
 
 
 def _failed(verdict: Verdict) -> dict[str, tuple[Any, Any]]:

@@ -1,4 +1,4 @@
-"""What a chronicle keeps is what the log tells whoever reads it from the beginning."""
+"""What the cache keeps is what the log tells whoever reads it from the beginning."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,7 +59,7 @@ def explained(source: EpochCache | LogReader, epoch: int | None) -> Document | s
 
 
 def check(kept: EpochCache, log: LogReader, epochs: int) -> None:
-    """Check that a chronicle says what its log says: of every epoch, and of those it has not."""
+    """Check that the cache says what its log says: of every epoch, and of those it has not."""
     whole = history_of(log)
     assert kept.history(cache.LINES_MAX) == whole
     assert kept.history(2).epochs == whole.epochs[-2:]

@@ -17,7 +17,7 @@ from fairlead.projections.explain.explanation import NotToldError, explain
 from fairlead.projections.explain.reader import EpochReader, history_of
 from fairlead.projections.rebalances import Rebalances
 from fairlead.runtime.rest.errors import ApiError
-from fairlead.runtime.rest.stories import Stories
+from fairlead.runtime.rest.serial_executor import SerialExecutor
 
 SECONDS = 20
 ADD = {"add_workers": 1}
@@ -134,14 +134,14 @@ def test_who_waits_too_long_for_a_turn_is_told_to_come_again() -> None:
         assert may_go_on.wait(SECONDS)
         return "told"
 
-    async def ask(stories: Stories) -> str:
-        telling = asyncio.create_task(stories.tell(first))
+    async def ask(executor: SerialExecutor) -> str:
+        telling = asyncio.create_task(executor.run(first))
         await asyncio.to_thread(begun.wait, SECONDS)
         with pytest.raises(ApiError, match="other epochs are being told of"):
-            await stories.tell(lambda: "never")
+            await executor.run(lambda: "never")
         may_go_on.set()
         return await telling
 
-    stories = Stories(wait_seconds=0)
-    assert asyncio.run(ask(stories)) == "told"
-    stories.close()
+    executor = SerialExecutor(wait_seconds=0)
+    assert asyncio.run(ask(executor)) == "told"
+    executor.close()
