@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import cast
 
-from .model import Assignor
+from .model import ClientAssignor
 from .placement import is_label
 
 LARGEST_CAPACITY = 1_000
@@ -19,7 +19,7 @@ LARGEST_CAPACITY = 1_000
 MOST_TAGS = 32
 """How many tags a worker has at most."""
 
-NOTHING_SAID = Assignor("")
+NOTHING_SAID = ClientAssignor("")
 """What is shown of a member that lists no assignor: it leaves the computing to the group."""
 
 
@@ -72,7 +72,7 @@ def abilities(metadata: bytes) -> Abilities:
     return Abilities(_capacity(said.get("capacity", 1)), _tags(said.get("tags")))
 
 
-def said_for(assignor: str, said: Sequence[Assignor]) -> Assignor:
+def said_for(assignor: str, said: Sequence[ClientAssignor]) -> ClientAssignor:
     """Return what a member says for an assignor of that name.
 
     One that the coordinator runs is in nobody's list. It is shown what the member says for

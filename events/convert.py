@@ -8,8 +8,8 @@ import msgspec
 from . import records, wire
 from .model import (
     Advance,
-    Assignor,
     Cause,
+    ClientAssignor,
     Commit,
     CommitId,
     Lag,
@@ -131,7 +131,7 @@ def _lower_member(record: records.MemberMetadata) -> wire.MemberMetadataWire:
 
 def _lift_member(value: wire.MemberMetadataWire) -> records.MemberMetadata:
     fields = msgspec.structs.asdict(value)
-    assignors = (Assignor(**msgspec.structs.asdict(each)) for each in value.assignors)
+    assignors = (ClientAssignor(**msgspec.structs.asdict(each)) for each in value.assignors)
     fields["assignors"] = tuple(assignors)
     if value.succession is not None:
         fields["succession"] = Succession(*msgspec.structs.astuple(value.succession))

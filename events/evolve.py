@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from .group import NO_SCHEDULE, NO_TARGET, NOT_STARTED, AssignorRange, Group, Member
-from .model import NOTHING, Assignor, MemberState, Resource, Scope, Succession
+from .model import NOTHING, ClientAssignor, MemberState, Resource, Scope, Succession
 from .records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -163,7 +163,7 @@ def _list_runner(group: Group, metadata: MemberMetadata, change: int) -> None:
             del group.runners[bisect_left(group.runners, entry)]
 
 
-def _range_of(assignor: Assignor) -> AssignorRange:
+def _range_of(assignor: ClientAssignor) -> AssignorRange:
     return assignor.name, assignor.minimum_version, assignor.maximum_version, assignor.version
 
 

@@ -113,7 +113,7 @@ class Cause(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Assignor:
+class ClientAssignor:
     """One assignor that a member can run, with the versions it reads and the one it writes.
 
     `reason` asks for a rebalance when it changes to a non-zero code (0 none, 1 metadata

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from .model import (
     CONNECTOR,
     NOTHING,
-    Assignor,
     Cause,
+    ClientAssignor,
     Commit,
     CommitId,
     Document,
@@ -62,7 +62,7 @@ class MemberMetadata:
     incarnation: str = ""
     joined_epoch: int = 0
     rebalance_timeout_ms: int = -1
-    assignors: tuple[Assignor, ...] = ()
+    assignors: tuple[ClientAssignor, ...] = ()
     server_assignor: str | None = None
     instance_id: str | None = None
     rack: str | None = None

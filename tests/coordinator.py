@@ -22,7 +22,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, Member
-from fairlead.events.model import Assignor, Resource, Resources, TaskConfig
+from fairlead.events.model import ClientAssignor, Resource, Resources, TaskConfig
 from fairlead.events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -33,7 +33,7 @@ from fairlead.events.records import (
 from fairlead.events.shards import lay_out
 
 COMPUTE = Error.COMPUTE_ASSIGNMENT
-COOPERATIVE = (Assignor("balanced"),)
+COOPERATIVE = (ClientAssignor("balanced"),)
 JOIN = Heartbeat(
     "connect", "", 0, rebalance_timeout_ms=60_000, assignors=COOPERATIVE, owned=(), incarnation="1"
 )

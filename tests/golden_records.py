@@ -9,8 +9,8 @@ from typing import NamedTuple
 from fairlead.events import records
 from fairlead.events.model import (
     Advance,
-    Assignor,
     Cause,
+    ClientAssignor,
     Commit,
     CommitId,
     Lag,
@@ -65,7 +65,7 @@ WRITTEN: list[Golden] = [
             "p",
             2,
             60_000,
-            (Assignor("balanced", 0, 2, 1, 3, b"x"),),
+            (ClientAssignor("balanced", 0, 2, 1, 3, b"x"),),
             url="http://w1",
             session_timeout_ms=10_000,
             succession=Succession(2, "W0", 1),
@@ -341,7 +341,7 @@ EARLIER: list[Golden] = [
     ),
     Golden(
         records.MemberMetadata(
-            "W1", "p", 2, 60_000, (Assignor("balanced", 0, 2, 1, 3, b"x"),), url="http://w1"
+            "W1", "p", 2, 60_000, (ClientAssignor("balanced", 0, 2, 1, 3, b"x"),), url="http://w1"
         ),
         b"W1\0",
         {

@@ -26,8 +26,8 @@ from fairlead.events.codec import (
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import (
     Advance,
-    Assignor,
     Cause,
+    ClientAssignor,
     Commit,
     CommitId,
     Manifest,
@@ -60,7 +60,7 @@ SCALARS = st.none() | st.booleans() | INTS | st.text(max_size=9) | st.floats(all
 DOCUMENTS = st.dictionaries(NAMES, SCALARS, max_size=3)
 TOKENS = st.builds(Token, EPOCHS, EPOCHS)
 CAUSES = st.builds(Cause, st.sampled_from(Why), st.text(max_size=9))
-ASSIGNORS = st.builds(Assignor, NAMES, EPOCHS, EPOCHS, EPOCHS, EPOCHS, st.binary(max_size=9))
+ASSIGNORS = st.builds(ClientAssignor, NAMES, EPOCHS, EPOCHS, EPOCHS, EPOCHS, st.binary(max_size=9))
 COMMIT_IDS = st.builds(CommitId, NAMES, EPOCHS, TOKENS, EPOCHS)
 ADVANCES = st.builds(Advance, DOCUMENTS, st.none() | DOCUMENTS, st.none() | DOCUMENTS)
 COMMITS = st.builds(

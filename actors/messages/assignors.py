@@ -5,7 +5,7 @@ A member asks with its member id: the process keeps a set of assignors for each.
 
 from dataclasses import dataclass
 
-from ...events.model import NOTHING, Assignor, Resources
+from ...events.model import NOTHING, ClientAssignor, Resources
 from .computing import Assignment, Snapshot
 
 
@@ -65,7 +65,7 @@ class Introduced:
     """The assignors of a member in the order of preference, and what is wrong with others."""
 
     number: int
-    assignors: tuple[Assignor, ...]
+    assignors: tuple[ClientAssignor, ...]
     errors: tuple[str, ...] = ()
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...events.model import Assignor, Resource, Resources
+from ...events.model import ClientAssignor, Resource, Resources
 from .errors import Error
 
 JOIN_EPOCH = 0
@@ -39,7 +39,7 @@ class Heartbeat:
     rebalance_timeout_ms: int = -1
     session_timeout_ms: int = -1
     """By which session the member fences itself; the group waits no shorter."""
-    assignors: tuple[Assignor, ...] | None = None
+    assignors: tuple[ClientAssignor, ...] | None = None
     server_assignor: str | None = None
     owned: tuple[Resource, ...] | None = None
     node: str | None = None

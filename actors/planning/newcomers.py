@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ...events.abilities import ORDINARY
 from ...events.group import Group
-from ...events.model import Assignor
+from ...events.model import ClientAssignor
 from ...events.records import MemberMetadata
 from ..assignors import balanced
 from ..assignors.interface import plain_metadata
@@ -24,7 +24,7 @@ FIRST = MemberMetadata(
     "",
     rebalance_timeout_ms=60_000,
     assignors=(
-        Assignor(
+        ClientAssignor(
             balanced.NAME,
             balanced.MINIMUM_VERSION,
             balanced.MAXIMUM_VERSION,
@@ -64,7 +64,7 @@ def newcomer(
     )
 
 
-def _spoken(like: Assignor, assignor: Understudy | None, worker: Worker) -> Assignor:
+def _spoken(like: ClientAssignor, assignor: Understudy | None, worker: Worker) -> ClientAssignor:
     if assignor is None:
         return replace(like, reason=0, metadata=plain_metadata(worker).content)
     said = assignor.metadata(worker)

@@ -6,7 +6,7 @@ starts a resource; what is to be given up counts as given up only when an answer
 report has come; and a member that can not be sure of its session stops everything by
 itself before anybody else may start it.
 
-    member = Membership(Identity("connect", "m-1", "p-1"), Timing(), (Assignor("balanced"),))
+    member = Membership(Identity("connect", "m-1", "p-1"), Timing(), (ClientAssignor("balanced"),))
     obey(member.join(clock()))              # [Send(...)]: to the group, by whatever carries it
     obey(member.answered(reply, clock()))   # [Start(...), Send(...)]
     obey(member.stopped(freed, clock()))    # what a Stop or Fence named, once it has ended
@@ -18,7 +18,7 @@ states. What ends when is in `deadlines.py`, what is said in `requests.py`, when
 
 from collections.abc import Iterable
 
-from ...events.model import NOTHING, Assignor, Resources
+from ...events.model import NOTHING, ClientAssignor, Resources
 from ..messages.errors import MEANINGS, SUCCESS, Error, Remedy
 from ..messages.heartbeat import (
     JOIN_EPOCH,
@@ -43,7 +43,7 @@ class Membership:
         self,
         identity: Identity,
         timing: Timing,
-        assignors: tuple[Assignor, ...] = (),
+        assignors: tuple[ClientAssignor, ...] = (),
         *,
         server_assignor: str | None = None,
     ) -> None:
@@ -111,7 +111,7 @@ class Membership:
             self._deadlines.stopped()
         return self._settle(now_ms)
 
-    def changed(self, assignors: tuple[Assignor, ...], now_ms: int) -> list[Instruction]:
+    def changed(self, assignors: tuple[ClientAssignor, ...], now_ms: int) -> list[Instruction]:
         """Take new assignors, or new metadata of theirs, and tell the group at once.
 
         Raises `ValueError` in a member that named a server assignor.

@@ -8,7 +8,7 @@ coordinator that was heard of last, which carries out nothing that names another
 
 from dataclasses import dataclass, replace
 
-from ...events.model import Assignor, Resources
+from ...events.model import ClientAssignor, Resources
 from ..messages.heartbeat import (
     JOIN_EPOCH,
     NO_COORDINATOR_EPOCH,
@@ -33,7 +33,7 @@ class Requests:
     """The requests of one member, at most one of which may still be answered."""
 
     def __init__(
-        self, identity: Identity, assignors: tuple[Assignor, ...], server_assignor: str | None
+        self, identity: Identity, assignors: tuple[ClientAssignor, ...], server_assignor: str | None
     ) -> None:
         if (server_assignor is None) is not bool(assignors):
             raise ValueError("a member names assignors of its own or a server assignor, not both")
@@ -54,7 +54,7 @@ class Requests:
         """Tell whether the group has answered for exactly this list."""
         return self._known is not None and frozenset(self._known.owned or ()) == owned
 
-    def change(self, assignors: tuple[Assignor, ...]) -> bool:
+    def change(self, assignors: tuple[ClientAssignor, ...]) -> bool:
         """Take other assignors, and tell whether they are; raises `ValueError` for none."""
         if self._server_assignor is not None or not assignors:
             raise ValueError("a member keeps to the mode that it joined with")

@@ -13,7 +13,7 @@ from typing import cast
 from ...actors.assignors.built_in import BUILT_IN
 from ...actors.assignors.interface import AssignorFactory, ConnectAssignor
 from ...actors.group.members.validate import flaw_in_assignor
-from ...events.model import Assignor
+from ...events.model import ClientAssignor
 from .mishaps import USERS_ERRORS, line, told
 
 LOGGER = logging.getLogger(__name__)
@@ -134,4 +134,4 @@ def _flaw_in(made: object, name: str) -> str:
     if own_name != name:
         return line(f"{kind}.name is {own_name!r}, and its entry point is called {name!r}")
     lowest, highest = (getattr(made, each, 0) for each in VERSIONS)
-    return flaw_in_assignor(Assignor(name, lowest, highest, highest))
+    return flaw_in_assignor(ClientAssignor(name, lowest, highest, highest))

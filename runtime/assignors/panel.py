@@ -21,7 +21,7 @@ from ...actors.messages.assignors import (
     Worker,
 )
 from ...actors.messages.computing import Assignment, Snapshot
-from ...events.model import Assignor
+from ...events.model import ClientAssignor
 from .finding import AssignorRefusedError, find_assignor, make_assignor
 from .limits import has_room
 from .mishaps import USERS_ERRORS, line, log_story, told
@@ -81,7 +81,7 @@ class Panel:
         if self._members.get(worker.name, member_id) != member_id:
             self.forget(worker.name)
         self._members[worker.name] = member_id
-        found: list[Assignor] = []
+        found: list[ClientAssignor] = []
         errors: list[str] = []
         try:
             crew = self._crew(member_id)

@@ -11,7 +11,7 @@ from ...actors.assignors.interface import ConnectAssignor
 from ...actors.group.members.validate import LONGEST_INT, flaw_in_assignor, flaw_in_text
 from ...actors.messages.assignors import Metadata
 from ...actors.messages.computing import Assignment
-from ...events.model import Assignor, Resource, Resources
+from ...events.model import ClientAssignor, Resource, Resources
 
 LONGEST_NAME = 100
 LONGEST_REASON = 32_000
@@ -45,11 +45,11 @@ def plain_assignment(made: object) -> Assignment:
     )
 
 
-def introduced(assignor: ConnectAssignor, name: str, said: object) -> Assignor:
+def introduced(assignor: ConnectAssignor, name: str, said: object) -> ClientAssignor:
     """Return what a member's heartbeat says of an assignor; raises `WrongResultError`."""
     if not isinstance(said, Metadata):
         raise WrongResultError(f"metadata returned {_kind(said)}: return a Metadata")
-    plain = Assignor(
+    plain = ClientAssignor(
         name,
         _number(assignor.minimum_version, "minimum_version"),
         _number(assignor.maximum_version, "maximum_version"),

@@ -12,7 +12,7 @@ from ...actors.messages.work import PutConnector
 from ...actors.worker.instructions import Identity, Timing
 from ...actors.worker.membership import Membership
 from ...events.group import Group
-from ...events.model import Assignor as Runs
+from ...events.model import ClientAssignor
 from .assignor import Assignor
 from .books import Books
 from .chance import stream
@@ -130,10 +130,10 @@ class World:
         assignors = () if served else self.assignors()
         return Membership(identity, timing, assignors, server_assignor=served)
 
-    def assignors(self, reason: int = 0) -> tuple[Runs, ...]:
+    def assignors(self, reason: int = 0) -> tuple[ClientAssignor, ...]:
         """Return what the workers can run, what they like best first."""
         liked = dict.fromkeys((self.plan.traits.assignor, balanced.NAME))
-        return tuple(Runs(name, reason=reason) for name in liked)
+        return tuple(ClientAssignor(name, reason=reason) for name in liked)
 
     def _told(self, reply: Reply) -> None:
         self.story.tell("somebody is told {}", reply)

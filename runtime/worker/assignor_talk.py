@@ -8,7 +8,7 @@ from ...actors.door.actor import Address
 from ...actors.messages.assignors import Assign, Introduced, Noted
 from ...actors.messages.computing import Install
 from ...events.group import Group
-from ...events.model import Assignor
+from ...events.model import ClientAssignor
 from ..cluster.spec import AssignorAt, AssignorHangs, StartWorker, WorkerSays
 from .computing import Computing
 from .counsel import REPEAT_MS, Counsel
@@ -71,7 +71,7 @@ class AssignorTalk:
         if pid is not None:
             self._say(self._supervisor, AssignorHangs(pid, self._order.name))
 
-    def introduced(self, reply: Introduced, now_ms: int) -> tuple[Assignor, ...] | None:
+    def introduced(self, reply: Introduced, now_ms: int) -> tuple[ClientAssignor, ...] | None:
         """Return what heartbeats are to say from now on; None: what they said before."""
         withheld = [UNTOLD] if self._counsel.keeps_share else []
         self._tell("; ".join([*reply.errors, *withheld]))

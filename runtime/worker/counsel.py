@@ -18,7 +18,7 @@ from ...actors.messages.assignors import (
     Noted,
     Worker,
 )
-from ...events.model import Assignor, Resources
+from ...events.model import ClientAssignor, Resources
 from ...events.records import TargetAssignment
 
 REPEAT_MS = 5_000
@@ -52,7 +52,7 @@ class Counsel:
         self._waits_since_ms: int | None = None
         self._ask_at_ms = 0
         self._refresh_ms = REFRESH_MS
-        self._said: dict[str, Assignor] = {}
+        self._said: dict[str, ClientAssignor] = {}
         """The last word of each assignor on the worker as it is now."""
         self._share: Resources | None = None
         """What this process was told of last."""
@@ -100,7 +100,7 @@ class Counsel:
             self._waits_since_ms = now_ms
         return Introduce(self._member_id, self._worker, self._number)
 
-    def introduced(self, reply: Introduced, now_ms: int) -> tuple[Assignor, ...] | None:
+    def introduced(self, reply: Introduced, now_ms: int) -> tuple[ClientAssignor, ...] | None:
         """Return what heartbeats are to say from now on; None: what they said before."""
         self._waits_since_ms = None
         if reply.number != self._number:
@@ -119,7 +119,7 @@ class Counsel:
         asked_ms, self._asked_ms = self._asked_ms, []
         return (now_ms - asked_ms[0]) * len(asked_ms) if asked_ms else 0
 
-    def _take(self, assignors: tuple[Assignor, ...]) -> None:
+    def _take(self, assignors: tuple[ClientAssignor, ...]) -> None:
         """Note what was said; who says something else each time is asked ever less often."""
         is_new = any(self._said.get(each.name, each) != each for each in assignors)
         self._refresh_ms = min(2 * self._refresh_ms, LONGEST_REFRESH_MS) if is_new else REFRESH_MS

@@ -6,7 +6,7 @@ import uuid
 from ...actors.messages.assignors import Worker
 from ...actors.worker.instructions import Identity
 from ...actors.worker.membership import Membership
-from ...events.model import Assignor
+from ...events.model import ClientAssignor
 from ..cluster.spec import NodeSpec, StartWorker
 
 
@@ -27,7 +27,7 @@ def membership_of(order: StartWorker) -> Membership:
         rack=order.traits.zone,
         node=node.node_id,
     )
-    named = () if node.server_assignor else tuple(map(Assignor, node.assignors.names))
+    named = () if node.server_assignor else tuple(map(ClientAssignor, node.assignors.names))
     return Membership(identity, node.timing, named, server_assignor=node.server_assignor)
 
 

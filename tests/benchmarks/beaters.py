@@ -11,9 +11,9 @@ from fairlead.actors.messages.heartbeat import (
     Heartbeat,
     HeartbeatReply,
 )
-from fairlead.events.model import Assignor
+from fairlead.events.model import ClientAssignor
 
-ASSIGNORS = (Assignor("balanced"),)
+ASSIGNORS = (ClientAssignor("balanced"),)
 
 
 @dataclass(frozen=True, slots=True)

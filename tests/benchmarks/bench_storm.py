@@ -34,7 +34,7 @@ from fairlead.actors.worker.membership import Membership
 from fairlead.events.abilities import WARM
 from fairlead.events.codec import encode
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import NOTHING, Assignor, GroupState
+from fairlead.events.model import NOTHING, ClientAssignor, GroupState
 from fairlead.events.records import ConnectorsTasksMetadata
 from fairlead.events.restore import restore
 from fairlead.runtime.worker.computing import Computing
@@ -102,7 +102,7 @@ class Crowd:
         self.targets = 0
         self._members: dict[str, Membership] = {}
         self._computing: dict[str, Computing] = {}
-        assignors = (Assignor(balanced.NAME, metadata=WARM),)
+        assignors = (ClientAssignor(balanced.NAME, metadata=WARM),)
         for number in range(MEMBERS):
             name = member_id(number)
             identity = Identity("storm", name, name, f"h{number}:8083/w1")

@@ -4,7 +4,15 @@ from fairlead.actors.group.desk import Desk, Settings
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
-from fairlead.events.model import NOTHING, Assignor, Cause, MemberState, Resource, Resources, Why
+from fairlead.events.model import (
+    NOTHING,
+    Cause,
+    ClientAssignor,
+    MemberState,
+    Resource,
+    Resources,
+    Why,
+)
 from fairlead.events.records import (
     ConnectorsTasksMetadata,
     CurrentAssignment,
@@ -15,7 +23,7 @@ from fairlead.events.records import (
 )
 
 TASKS = 10
-ASSIGNORS = (Assignor("balanced", metadata=b'{"capacity":1}'),)
+ASSIGNORS = (ClientAssignor("balanced", metadata=b'{"capacity":1}'),)
 
 
 def member_id(number: int) -> str:

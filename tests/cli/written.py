@@ -8,8 +8,8 @@ from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (
     Advance,
-    Assignor,
     Cause,
+    ClientAssignor,
     Commit,
     CommitId,
     Manifest,
@@ -48,12 +48,12 @@ COMMIT = CommitId("flights", 0, Token(2, 1), 7)
 
 CONTROL: Sequence[Record] = (
     GroupMetadata(1, Cause(Why.MEMBER_JOINED, URL_1), TIME_MS),
-    MemberMetadata(W1, "i1", 1, 60_000, (Assignor("balanced"),), url=URL_1),
+    MemberMetadata(W1, "i1", 1, 60_000, (ClientAssignor("balanced"),), url=URL_1),
     ConnectorConfig("flights", CONFIG, 1, TIME_MS),
     ConnectorsTasksMetadata(frozenset({FLIGHTS, *TASKS})),
     GroupMetadata(2, Cause(Why.CONNECTOR_ADDED, "flights"), TIME_MS, actor="rest"),
     TaskConfigs("flights", 1, tuple(TaskConfig({"n": str(n)}, 1) for n in range(4))),
-    MemberMetadata(W2, "i2", 2, 60_000, (Assignor("balanced"),), url=URL_2),
+    MemberMetadata(W2, "i2", 2, 60_000, (ClientAssignor("balanced"),), url=URL_2),
     TargetAssignment(
         2,
         {W1: frozenset({FLIGHTS, *TASKS[:2]}), W2: frozenset(TASKS[2:])},

@@ -14,7 +14,7 @@ from fairlead.actors.messages.orders import DeleteGroup
 from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
 from fairlead.events.codec import decode
-from fairlead.events.model import Assignor, Cause, GroupState, MemberState, Token, Why
+from fairlead.events.model import Cause, ClientAssignor, GroupState, MemberState, Token, Why
 from fairlead.events.records import (
     ConnectorsTasksMetadata,
     CurrentAssignment,
@@ -102,7 +102,7 @@ def returns(_: Office, expect: Any) -> None:
 
 @plays("static_membership", "return-with-new-subscription")
 def returns_changed(_: Office, expect: Any) -> None:
-    changed = replace(STATIC, assignors=(Assignor("balanced", 0, 4),))
+    changed = replace(STATIC, assignors=(ClientAssignor("balanced", 0, 4),))
     agree(outcome(away(), changed), expect)
 
 

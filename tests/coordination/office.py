@@ -26,7 +26,7 @@ from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
 from fairlead.events.group import Group
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import Assignor
+from fairlead.events.model import ClientAssignor
 from fairlead.events.restore import restore
 from fairlead.events.tokens import token_of
 
@@ -48,7 +48,7 @@ class Office:
     wall_jump_ms: int = 0
     """How far the wall clock was set forth or back meanwhile."""
     sequences: dict[str, int] = field(default_factory=dict[str, int])
-    assignors: tuple[Assignor, ...] = COOPERATIVE
+    assignors: tuple[ClientAssignor, ...] = COOPERATIVE
     """What its members can compute with."""
     assign: Callable[[Snapshot], Assignment] = assign
 

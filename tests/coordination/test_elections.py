@@ -13,7 +13,7 @@ from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import ConfigureGroup
-from fairlead.events.model import Assignor, Cause, Why
+from fairlead.events.model import Cause, ClientAssignor, Why
 
 
 def asked_in_turn(office: Office, attempts: int) -> list[str]:
@@ -41,7 +41,7 @@ def test_all_that_took_too_long_are_asked_again_in_turn_after_a_failed_attempt(
 
 def with_range(office: Office, member: str, low: int, high: int, version: int) -> Heartbeat:
     """The join of a member whose assignor reads these versions and writes that one."""
-    assignors = (Assignor("balanced", low, high, version),)
+    assignors = (ClientAssignor("balanced", low, high, version),)
     return replace(office.joining(member), assignors=assignors)
 
 

@@ -9,7 +9,7 @@ from coordination.office import HEARTBEAT_MS, Office
 from fairlead.actors.assignors import incremental
 from fairlead.actors.messages.orders import Cordon
 from fairlead.events.codec import decode
-from fairlead.events.model import Assignor, GroupState, Why
+from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance
 
 INTERVAL_MS = 30_000
@@ -63,7 +63,7 @@ def office(tmp_path: Path) -> Iterator[Gently]:
     """`a` ran all eight connectors when `b` came; one has moved."""
     found = Gently.at(tmp_path)
     assert isinstance(found, Gently)
-    found.assignors = (Assignor(incremental.NAME),)
+    found.assignors = (ClientAssignor(incremental.NAME),)
     found.assign = lambda snapshot: incremental.assign(snapshot, 1, INTERVAL_MS)
     for name in CONNECTORS:
         found.put(name)

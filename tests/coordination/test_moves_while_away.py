@@ -11,7 +11,7 @@ from coordination.test_more_moves import CONNECTORS, INTERVAL_MS, Gently
 from fairlead.actors.assignors import incremental
 from fairlead.actors.group.coordinator import Answer
 from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.events.model import Assignor, GroupState, Why
+from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.records import ScheduledRebalance
 
 JOINED = [Why.MEMBER_JOINED] * 2
@@ -76,7 +76,7 @@ def office(tmp_path: Path) -> Iterator[Static]:
     """`a` ran all eight connectors when `b` came; one has moved."""
     found = Static.at(tmp_path)
     assert isinstance(found, Static)
-    found.assignors = (Assignor(incremental.NAME),)
+    found.assignors = (ClientAssignor(incremental.NAME),)
     found.assign = lambda snapshot: incremental.assign(snapshot, 1, INTERVAL_MS)
     for name in CONNECTORS:
         found.put(name)

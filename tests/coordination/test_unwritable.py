@@ -17,19 +17,19 @@ from fairlead.actors.messages.computing import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Expect, Place
-from fairlead.events.model import Assignor, Resource
+from fairlead.events.model import ClientAssignor, Resource
 
 HUGE = 10**5_000
 HALF = "\ud800"
 HOSTILE: dict[str, dict[str, object]] = {
-    "a reason below any number": {"assignors": (Assignor("balanced", reason=-(1 << 70)),)},
-    "a version with too many digits": {"assignors": (Assignor("balanced", version=HUGE),)},
-    "a range with too many digits": {"assignors": (Assignor("balanced", -HUGE, HUGE),)},
+    "a reason below any number": {"assignors": (ClientAssignor("balanced", reason=-(1 << 70)),)},
+    "a version with too many digits": {"assignors": (ClientAssignor("balanced", version=HUGE),)},
+    "a range with too many digits": {"assignors": (ClientAssignor("balanced", -HUGE, HUGE),)},
     "an endless rebalance timeout": {"rebalance_timeout_ms": HUGE},
     "an endless session": {"session_timeout_ms": HUGE},
     "a session of a day": {"session_timeout_ms": 86_400_000},
     "a url without end": {"url": "x" * 2_000},
-    "metadata without end": {"assignors": (Assignor("balanced", metadata=b"x" * 70_000),)},
+    "metadata without end": {"assignors": (ClientAssignor("balanced", metadata=b"x" * 70_000),)},
     "half a character in a url": {"url": HALF},
     "half a character in a rack": {"rack": HALF},
     "half a character in metadata's place": {"client_host": HALF},

@@ -31,7 +31,7 @@ from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (
     Advance,
-    Assignor,
+    ClientAssignor,
     Commit,
     CommitId,
     Manifest,
@@ -302,7 +302,7 @@ def failures(stage: Stage) -> None:
     stage.pass_with(MINUTE_MS)
     richer = replace(
         stage.full("W1", "flights"),
-        assignors=(replace(COOPERATIVE[0], metadata=b"x"), Assignor("other", 0, 2, 1)),
+        assignors=(replace(COOPERATIVE[0], metadata=b"x"), ClientAssignor("other", 0, 2, 1)),
     )
     stage.asks(richer)
     stage.settle()
@@ -316,7 +316,7 @@ def failures(stage: Stage) -> None:
 
 def gently(stage: Stage) -> None:
     """A large imbalance is worked off one move after the other; some are left at the end."""
-    stage.assignors = (Assignor(incremental.NAME),)
+    stage.assignors = (ClientAssignor(incremental.NAME),)
     stage.assign = lambda snapshot: incremental.assign(snapshot, 1, MINUTE_MS)
     stage.put("flights")
     stage.asks(stage.joining("W1"))

@@ -8,14 +8,14 @@ from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession
-from fairlead.events.model import Assignor
+from fairlead.events.model import ClientAssignor
 
 NO_COMMON = "no assignor in common: the group runs new; list one of those as well"
 
 
 def seat(coordinator: Coordinator, member_id: str, *names: str, instance: str) -> HeartbeatReply:
     """Let a process sit down in the seat of an instance."""
-    listed = tuple(map(Assignor, names))
+    listed = tuple(map(ClientAssignor, names))
     request = replace(JOIN, instance_id=instance, incarnation=member_id, assignors=listed)
     return coordinator.join(member_id, request)
 
@@ -87,10 +87,10 @@ def test_the_first_to_return_decides_and_the_old_list_is_as_good_as_it_was() -> 
 def test_a_newcomer_without_a_seat_fits_to_those_who_are_there() -> None:
     coordinator = all_away()
     seat(coordinator, "A2", "new", instance="a")
-    listed = replace(JOIN, assignors=(Assignor("old"),))
+    listed = replace(JOIN, assignors=(ClientAssignor("old"),))
     reply = coordinator.join("N", listed)
     assert (reply.error, reply.message) == (Error.UNSUPPORTED_ASSIGNOR, NO_COMMON)
-    fits = coordinator.join("N", replace(JOIN, assignors=(Assignor("new"),)))
+    fits = coordinator.join("N", replace(JOIN, assignors=(ClientAssignor("new"),)))
     assert fits.error in {Error.NONE, Error.COMPUTE_ASSIGNMENT}
 
 
@@ -98,7 +98,7 @@ def test_who_leaves_for_good_from_a_seat_that_fits_no_more_may_go() -> None:
     coordinator = all_away()
     seat(coordinator, "A2", "new", instance="a")
     gone = Heartbeat(
-        "connect", "B", -1, "B", instance_id="b", assignors=(Assignor("old"),), owned=()
+        "connect", "B", -1, "B", instance_id="b", assignors=(ClientAssignor("old"),), owned=()
     )
     assert coordinator.heartbeat(gone).error is Error.NONE
     assert set(coordinator.group.members) == {"A2"}
@@ -118,9 +118,9 @@ def test_the_vote_is_of_all_as_long_as_one_assignor_is_fit_for_all() -> None:
     coordinator = Coordinator(Settings(max_delay_ms=300_000))
     seat(coordinator, "A", "x", "y", instance="a")
     seat(coordinator, "B", "x", "y", instance="b")
-    coordinator.join("C", replace(JOIN, assignors=(Assignor("y"), Assignor("x"))))
+    coordinator.join("C", replace(JOIN, assignors=(ClientAssignor("y"), ClientAssignor("x"))))
     leave(coordinator, "A", "a")
     leave(coordinator, "B", "b")
-    coordinator.join("D", replace(JOIN, assignors=(Assignor("x"), Assignor("y"))))
+    coordinator.join("D", replace(JOIN, assignors=(ClientAssignor("x"), ClientAssignor("y"))))
     assert coordinator.desk.computation is not None
     assert coordinator.desk.computation.assignor == "x"

@@ -10,7 +10,7 @@ from fairlead.actors.group.computing.elect import Electorate, elect
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession
-from fairlead.events.model import Assignor
+from fairlead.events.model import ClientAssignor
 from fairlead.events.records import MemberMetadata
 
 COMPUTE = Error.COMPUTE_ASSIGNMENT
@@ -21,14 +21,14 @@ def member(member_id: str, *assignors: str) -> MemberMetadata:
     return MemberMetadata(member_id, assignors=tuple(map(assignor, assignors)))
 
 
-def assignor(text: str) -> Assignor:
+def assignor(text: str) -> ClientAssignor:
     """Read `name` or `name:low-high@version`."""
     name, _, versions = text.partition(":")
     if not versions:
-        return Assignor(name)
+        return ClientAssignor(name)
     span, _, version = versions.partition("@")
     low, _, high = span.partition("-")
-    return Assignor(name, int(low), int(high), int(version or high))
+    return ClientAssignor(name, int(low), int(high), int(version or high))
 
 
 def choice(

@@ -10,7 +10,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
-from fairlead.events.model import Assignor, Cause, GroupState, MemberState, Token, Why
+from fairlead.events.model import Cause, ClientAssignor, GroupState, MemberState, Token, Why
 from fairlead.events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -38,8 +38,8 @@ def coordinator() -> Coordinator:
     return coordinator
 
 
-def assignor(**changes: object) -> tuple[Assignor, ...]:
-    return (replace(Assignor("balanced"), **changes),)  # type: ignore[arg-type]
+def assignor(**changes: object) -> tuple[ClientAssignor, ...]:
+    return (replace(ClientAssignor("balanced"), **changes),)  # type: ignore[arg-type]
 
 
 BUMPS: dict[str, tuple[Command, Cause]] = {
@@ -54,7 +54,7 @@ BUMPS: dict[str, tuple[Command, Cause]] = {
         Cause(Why.ASSIGNORS_CHANGED, "http://w1"),
     ),
     "another-assignor": (
-        replace(BEAT, assignors=(*assignor(), Assignor("eager"))),
+        replace(BEAT, assignors=(*assignor(), ClientAssignor("eager"))),
         Cause(Why.ASSIGNORS_CHANGED, "http://w1"),
     ),
     "metadata": (
@@ -140,7 +140,7 @@ def test_what_a_request_leaves_out_stays_as_it_was(coordinator: Coordinator) -> 
 
 
 def test_one_command_bumps_once_however_much_it_changes(coordinator: Coordinator) -> None:
-    changed = (*assignor(metadata=b"{}", reason=3, maximum_version=2), Assignor("eager"))
+    changed = (*assignor(metadata=b"{}", reason=3, maximum_version=2), ClientAssignor("eager"))
     decision = coordinator.carry_out(replace(BEAT, assignors=changed, url="http://x"))
     assert [type(record) for record in decision.records] == [MemberMetadata, GroupMetadata]
 

@@ -17,7 +17,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession, RetryAssignor, TimeOutAssignor
 from fairlead.actors.messages.work import DeleteConnector
-from fairlead.events.model import Assignor, Cause, Why
+from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.records import GroupMetadata, Record, TargetAssignment
 
 ALL = resources("A A-0 B B-0")
@@ -205,7 +205,7 @@ def test_the_chosen_one_is_chosen_anew_when_it_no_longer_qualifies(
     coordinator: Coordinator,
 ) -> None:
     coordinator.prepare("W1")
-    coordinator.join("W3", replace(JOIN, assignors=(Assignor("balanced", 0, 9, 9),)))
+    coordinator.join("W3", replace(JOIN, assignors=(ClientAssignor("balanced", 0, 9, 9),)))
     assert prepare(coordinator).error is Error.UNKNOWN_MEMBER_ID
     assert coordinator.beat("W3", "").error is COMPUTE
 
@@ -214,7 +214,7 @@ def test_the_widest_range_computes() -> None:
     """The seed's example: A [1-5] beats B [3-4] and C [2-4]."""
     coordinator = Coordinator()
     for member_id, low, high in (("C", 2, 4), ("B", 3, 4), ("Z", 1, 5)):
-        written = (Assignor("balanced", low, high, high),)
+        written = (ClientAssignor("balanced", low, high, high),)
         coordinator.join(member_id, replace(JOIN, assignors=written))
     assert prepare(coordinator, member_id="C").error is Error.UNKNOWN_MEMBER_ID
     assert coordinator.beat("Z", "").error is COMPUTE
@@ -277,7 +277,7 @@ def test_who_takes_too_long_is_replaced_and_stays_a_member(coordinator: Coordina
 
 def test_when_all_who_can_compute_took_too_long_the_attempt_has_failed() -> None:
     coordinator = Coordinator()
-    coordinator.join("W1", replace(JOIN, assignors=(Assignor("balanced", 0, 9, 0),)))
+    coordinator.join("W1", replace(JOIN, assignors=(ClientAssignor("balanced", 0, 9, 0),)))
     coordinator.join("W2")
     records = time_out(coordinator)
     assert [type(record) for record in records] == [TargetAssignment]

@@ -13,7 +13,7 @@ from fairlead.actors.messages.orders import Cordon, Place
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.events.abilities import Abilities, written
-from fairlead.events.model import Assignor, Cause, Why
+from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.records import ConnectorConfig, GroupMetadata, Record
 from fairlead.projections.launches import launches
 
@@ -238,7 +238,7 @@ def mixed() -> Coordinator:
     coordinator = Coordinator()
     coordinator.configure("A A-0 B")
     coordinator.join("W1")
-    listed = (Assignor("balanced", metadata=GPU),)
+    listed = (ClientAssignor("balanced", metadata=GPU),)
     coordinator.join("W2", replace(JOIN, assignors=listed))
     coordinator.carry_out(put(tags="gpu"))
     assert coordinator.beat("W1", "").error is COMPUTE

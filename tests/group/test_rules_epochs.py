@@ -11,10 +11,10 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
 from fairlead.actors.messages.work import PutConnector
-from fairlead.events.model import Assignor, Cause, Why
+from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.records import GroupMetadata, TargetAssignment
 
-TWO = (Assignor("balanced", 0, 3, 1), Assignor("eager"))
+TWO = (ClientAssignor("balanced", 0, 3, 1), ClientAssignor("eager"))
 BEAT = Heartbeat("connect", "W1", 1, "1")
 
 
@@ -28,9 +28,9 @@ def coordinator() -> Coordinator:
     return coordinator
 
 
-LISTS: dict[str, tuple[tuple[Assignor, ...], Why | None]] = {
+LISTS: dict[str, tuple[tuple[ClientAssignor, ...], Why | None]] = {
     "one-less": (TWO[:1], Why.ASSIGNORS_CHANGED),
-    "another-name": ((TWO[0], Assignor("lazy")), Why.ASSIGNORS_CHANGED),
+    "another-name": ((TWO[0], ClientAssignor("lazy")), Why.ASSIGNORS_CHANGED),
     "another-minimum": ((replace(TWO[0], minimum_version=1), TWO[1]), Why.ASSIGNORS_CHANGED),
     "another-maximum": ((replace(TWO[0], maximum_version=4), TWO[1]), Why.ASSIGNORS_CHANGED),
     "only-the-version-that-it-writes": ((replace(TWO[0], version=2), TWO[1]), None),
@@ -39,7 +39,7 @@ LISTS: dict[str, tuple[tuple[Assignor, ...], Why | None]] = {
 
 @pytest.mark.parametrize(("listed", "why"), LISTS.values(), ids=LISTS)
 def test_a_list_of_assignors_changes_by_names_and_ranges_alone(
-    coordinator: Coordinator, listed: tuple[Assignor, ...], why: Why | None
+    coordinator: Coordinator, listed: tuple[ClientAssignor, ...], why: Why | None
 ) -> None:
     metadata = coordinator.member("W1").metadata
     records = coordinator.carry_out(replace(BEAT, assignors=listed)).records

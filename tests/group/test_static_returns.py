@@ -13,8 +13,8 @@ from fairlead.events.evolve import evolve, settle
 from fairlead.events.group import Group
 from fairlead.events.model import (
     NOTHING,
-    Assignor,
     Cause,
+    ClientAssignor,
     GroupState,
     MemberState,
     Succession,
@@ -107,7 +107,7 @@ def test_a_return_takes_new_grant_epochs_once_the_target_has_moved_on(
 
 def test_a_return_with_other_assignors_bumps(coordinator: Coordinator) -> None:
     coordinator.carry_out(AWAY)
-    wider = (Assignor("balanced", 0, 3),)
+    wider = (ClientAssignor("balanced", 0, 3),)
     decision = coordinator.carry_out(returning("S2", assignors=wider))
     assert [type(record) for record in decision.records] == [
         Tombstone,
@@ -126,7 +126,7 @@ def test_a_return_that_would_leave_nobody_able_is_refused_and_the_seat_stays(
     coordinator: Coordinator,
 ) -> None:
     coordinator.carry_out(AWAY)
-    request = returning("S2", assignors=(Assignor("another"),))
+    request = returning("S2", assignors=(ClientAssignor("another"),))
     assert refused(coordinator, request) is Error.UNSUPPORTED_ASSIGNOR
     assert coordinator.current("S1").member_epoch == -2
 

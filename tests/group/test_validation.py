@@ -8,7 +8,7 @@ from coordinator import COOPERATIVE, JOIN, Coordinator, resource
 from fairlead.actors.group.desk import Settings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.events.model import Assignor
+from fairlead.events.model import ClientAssignor
 
 FIRST = replace(JOIN, member_id="W1", url="http://w1")
 BEAT = Heartbeat("connect", "W1", 0, "1")
@@ -50,13 +50,13 @@ INVALID = {
     "temporary-leave-without-instance": replace(BEAT, member_epoch=-2),
     "epoch-below-minus-2": replace(BEAT, member_epoch=-3),
     "both-kinds-of-assignor": replace(FIRST, server_assignor="uniform"),
-    "assignor-without-name": replace(FIRST, assignors=(Assignor(""),)),
-    "minimum-below-minus-1": replace(FIRST, assignors=(Assignor("a", -2, 0, 0),)),
-    "maximum-below-0": replace(FIRST, assignors=(Assignor("a", -1, -1, -1),)),
-    "maximum-below-minimum": replace(FIRST, assignors=(Assignor("a", 3, 2, 2),)),
-    "version-below-range": replace(FIRST, assignors=(Assignor("a", 1, 2, 0),)),
-    "version-above-range": replace(FIRST, assignors=(Assignor("a", 1, 2, 3),)),
-    "assignor-twice": replace(FIRST, assignors=(Assignor("a"), Assignor("a", 0, 1))),
+    "assignor-without-name": replace(FIRST, assignors=(ClientAssignor(""),)),
+    "minimum-below-minus-1": replace(FIRST, assignors=(ClientAssignor("a", -2, 0, 0),)),
+    "maximum-below-0": replace(FIRST, assignors=(ClientAssignor("a", -1, -1, -1),)),
+    "maximum-below-minimum": replace(FIRST, assignors=(ClientAssignor("a", 3, 2, 2),)),
+    "version-below-range": replace(FIRST, assignors=(ClientAssignor("a", 1, 2, 0),)),
+    "version-above-range": replace(FIRST, assignors=(ClientAssignor("a", 1, 2, 3),)),
+    "assignor-twice": replace(FIRST, assignors=(ClientAssignor("a"), ClientAssignor("a", 0, 1))),
     "task-below-0": replace(BEAT, member_epoch=1, owned=(A0._replace(task=-2),)),
     "task-above-int32": replace(BEAT, member_epoch=1, owned=(A0._replace(task=1 << 31),)),
     "connector-without-name": replace(BEAT, member_epoch=1, owned=(A0._replace(connector=""),)),
@@ -110,7 +110,7 @@ def test_a_member_id_that_no_key_can_hold_is_invalid(coordinator: Coordinator, n
     "changes",
     [
         {"url": "http://\ud800"},
-        {"assignors": (Assignor("\ud800"),)},
+        {"assignors": (ClientAssignor("\ud800"),)},
         {"client_id": "\ud800"},
         {"rebalance_timeout_ms": 1 << 70},
     ],
@@ -153,9 +153,9 @@ UNSUPPORTED = {
     "unknown-server-assignor": replace(
         FIRST, member_id="W2", assignors=None, server_assignor="unknown-name"
     ),
-    "nothing-in-common": replace(FIRST, member_id="W2", assignors=(Assignor("another"),)),
+    "nothing-in-common": replace(FIRST, member_id="W2", assignors=(ClientAssignor("another"),)),
     "nobody-reads-all-versions": replace(
-        FIRST, member_id="W2", assignors=(Assignor("balanced", 5, 6, 5),)
+        FIRST, member_id="W2", assignors=(ClientAssignor("balanced", 5, 6, 5),)
     ),
 }
 
@@ -168,21 +168,21 @@ def test_a_newcomer_that_would_leave_nobody_able_is_refused(
 
 
 def test_a_newcomer_that_reads_all_versions_is_welcome(coordinator: Coordinator) -> None:
-    wide = (Assignor("balanced", 0, 6, 6),)
+    wide = (ClientAssignor("balanced", 0, 6, 6),)
     coordinator.join("W2", replace(JOIN, assignors=wide))
     assert coordinator.beat("W2", "").error is Error.COMPUTE_ASSIGNMENT
 
 
 INCOMPATIBLE = {
     "none": (),
-    "another": (Assignor("another"),),
-    "unreadable": (Assignor("balanced", 5, 6, 5),),
+    "another": (ClientAssignor("another"),),
+    "unreadable": (ClientAssignor("balanced", 5, 6, 5),),
 }
 
 
 @pytest.mark.parametrize("assignors", INCOMPATIBLE.values(), ids=INCOMPATIBLE)
 def test_a_members_incompatible_change_leaves_everything_as_it_was(
-    coordinator: Coordinator, assignors: tuple[Assignor, ...]
+    coordinator: Coordinator, assignors: tuple[ClientAssignor, ...]
 ) -> None:
     coordinator.join("W2")
     coordinator.compute()
@@ -196,13 +196,13 @@ def test_alone_a_member_may_change_its_assignor_but_not_give_it_up(
 ) -> None:
     request = replace(BEAT, member_epoch=1, assignors=())
     assert refused(coordinator, request) is Error.UNSUPPORTED_ASSIGNOR
-    changed = coordinator.heartbeat(replace(request, assignors=(Assignor("another"),)))
+    changed = coordinator.heartbeat(replace(request, assignors=(ClientAssignor("another"),)))
     assert changed.error is Error.COMPUTE_ASSIGNMENT
 
 
 def test_two_assignors_in_common_are_enough() -> None:
     coordinator = Coordinator()
-    both = (Assignor("a"), *COOPERATIVE)
+    both = (ClientAssignor("a"), *COOPERATIVE)
     coordinator.join("W1", replace(JOIN, assignors=both))
     coordinator.prepare("W1")
     coordinator.join("W2")

@@ -10,7 +10,7 @@ from fairlead.actors.messages.assignors import (
     Noted,
     Worker,
 )
-from fairlead.events.model import NOTHING, Assignor, Resource
+from fairlead.events.model import NOTHING, ClientAssignor, Resource
 from fairlead.events.records import TargetAssignment
 from fairlead.runtime.worker.counsel import (
     LONGEST_REFRESH_MS,
@@ -24,7 +24,7 @@ PID = 77
 COLD, WARM = Worker("w1", capacity=0), Worker("w1")
 NAMES = ("mine", "balanced")
 REPEATS_MS = TIMEOUT_MS // 3
-MINE, BALANCED = Assignor("mine"), Assignor("balanced")
+MINE, BALANCED = ClientAssignor("mine"), ClientAssignor("balanced")
 SAID = (BALANCED,)
 WORK = frozenset({Resource("a")})
 TARGET = TargetAssignment(4, {"m": WORK}, "balanced", 1, b"notes")
@@ -50,8 +50,8 @@ def asks(found: Counsel, until_ms: int) -> list[tuple[int, int]]:
 
 
 def answers(
-    found: Counsel, number: int, at_ms: int, *said: Assignor
-) -> tuple[Assignor, ...] | None:
+    found: Counsel, number: int, at_ms: int, *said: ClientAssignor
+) -> tuple[ClientAssignor, ...] | None:
     """What heartbeats say after an answer without an error."""
     return found.introduced(Introduced(number, said), at_ms)
 
@@ -127,7 +127,7 @@ def test_who_says_nothing_stands_by_its_last_word_in_the_order_of_preference() -
     found = counsel()
     found.tick(0)
     assert answers(found, 1, 50, MINE, BALANCED) == (MINE, BALANCED)
-    other = Assignor("balanced", metadata=b"other")
+    other = ClientAssignor("balanced", metadata=b"other")
     found.tick(REFRESH_MS + 50)
     assert answers(found, 2, 11_000, other) == (MINE, other)
     found.moved(PID + 1)
@@ -150,7 +150,7 @@ def test_who_says_something_else_each_time_is_asked_ever_less_often_until_it_doe
     found, now_ms, waits_ms = counsel(), 0, list[int]()
     found.tick(0)
     for number, text in enumerate("abcdefghhi", 1):
-        answers(found, number, now_ms, Assignor("mine", metadata=text.encode()))
+        answers(found, number, now_ms, ClientAssignor("mine", metadata=text.encode()))
         begun_ms, now_ms = now_ms, now_ms + 1_000
         while found.tick(now_ms) is None:
             now_ms += 1_000

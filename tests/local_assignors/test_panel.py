@@ -13,7 +13,7 @@ from fairlead.actors.assignors.deferred import assign
 from fairlead.actors.group.computing.target import flaw_in
 from fairlead.actors.messages.assignors import Assigned, Introduced, MemberAssignment, Worker
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
-from fairlead.events.model import NOTHING, Assignor, Resource
+from fairlead.events.model import NOTHING, ClientAssignor, Resource
 from fairlead.runtime.assignors.finding import AssignorRefusedError
 from fairlead.runtime.assignors.panel import Panel
 
@@ -46,8 +46,8 @@ def panel(installed: Installs, source: str = ASSIGNOR, conf: Mapping[str, str] =
 def test_a_member_is_introduced_in_the_order_of_preference(installed: Installs) -> None:
     said = panel(installed).introduce("m", W1, 7)
     content = b'{"capacity":2,"tags":["gpu"]}'
-    mine = Assignor("mine", 0, 2, 0, 0, content)
-    assert said == Introduced(7, (mine, Assignor("deferred", metadata=content)))
+    mine = ClientAssignor("mine", 0, 2, 0, 0, content)
+    assert said == Introduced(7, (mine, ClientAssignor("deferred", metadata=content)))
 
 
 @pytest.mark.parametrize(

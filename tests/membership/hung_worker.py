@@ -19,7 +19,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import Assignor, Resource
+from fairlead.events.model import ClientAssignor, Resource
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import AssignorAt, EngineSpec, NodeSpec, StartWorker
 from fairlead.runtime.worker.actor import WorkerActor
@@ -42,7 +42,7 @@ class Granting(Actor):
         It stands for the worker's assignors as well.
         """
         if isinstance(message, Introduce):
-            self.send(sender, Introduced(message.number, (Assignor("balanced"),)))
+            self.send(sender, Introduced(message.number, (ClientAssignor("balanced"),)))
             return
         if not isinstance(message, Heartbeat):
             self.send(sender, self._is_owned)

@@ -9,12 +9,12 @@ from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Identity, Instruction, Send, Timing
 from fairlead.actors.worker.membership import Membership
 from fairlead.actors.worker.states import State
-from fairlead.events.model import Assignor, Resource, Resources
+from fairlead.events.model import ClientAssignor, Resource, Resources
 
 HEARTBEAT_MS, SESSION_MS, REBALANCE_MS, MARGIN_MS = 3_000, 10_000, 60_000, 1_000
 PATIENCE_MS = HEARTBEAT_MS + 1_500
 TIMING = Timing(HEARTBEAT_MS, SESSION_MS, REBALANCE_MS, MARGIN_MS)
-ASSIGNORS = (Assignor("balanced"),)
+ASSIGNORS = (ClientAssignor("balanced"),)
 BEGUN_MS = 1_000_000
 
 

@@ -22,7 +22,7 @@ from fairlead.actors.worker.instructions import (
     Timing,
 )
 from fairlead.actors.worker.membership import Membership
-from fairlead.events.model import Assignor, Resource
+from fairlead.events.model import ClientAssignor, Resource
 
 FLIGHTS, FIRST, SECOND = (Resource("flights"), Resource("flights", 0), Resource("flights", 1))
 
@@ -91,7 +91,7 @@ def spelled(request: Heartbeat) -> str:
 
 def test_a_whole_life() -> None:
     identity = Identity("connect", "m-1", "p-1", instance_id="one")
-    member = Membership(identity, Timing(), (Assignor("balanced"),))
+    member = Membership(identity, Timing(), (ClientAssignor("balanced"),))
     runner = Runner(member)
     runner.obey(member.join(0), 0)
     runner.hears(1, {FLIGHTS, FIRST}, now_ms=10)

@@ -8,7 +8,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Compute, Start
 from fairlead.actors.worker.states import State
-from fairlead.events.model import Assignor
+from fairlead.events.model import ClientAssignor
 
 JOIN = Heartbeat(
     "g",
@@ -70,7 +70,7 @@ def test_a_request_without_an_answer_is_repeated_in_full_and_only_its_answer_cou
 def test_a_request_that_supersedes_another_is_full() -> None:
     seat = seated()
     assert not seat.sent[-1].is_full
-    seat.take(seat.membership.changed((Assignor("balanced", metadata=b"1"),), seat.now_ms))
+    seat.take(seat.membership.changed((ClientAssignor("balanced", metadata=b"1"),), seat.now_ms))
     assert seat.sent[-1].is_full
     seat.answer()
     assert not seat.sent[-1].is_full

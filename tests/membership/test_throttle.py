@@ -17,7 +17,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker.instructions import Fence, Gone, Start, Stop
 from fairlead.actors.worker.states import State
 from fairlead.actors.worker.voice import BACKOFF_MS
-from fairlead.events.model import Assignor
+from fairlead.events.model import ClientAssignor
 
 THROTTLE_MS = 2_000
 IN_TIME_MS = SESSION_MS - MARGIN_MS - PATIENCE_MS
@@ -55,9 +55,9 @@ def test_what_is_granted_starts_at_once_and_is_reported_after_the_silence() -> N
 def test_news_of_the_member_waits_for_the_end_of_the_silence() -> None:
     seat = seated()
     seat.answer(throttle_time_ms=THROTTLE_MS)
-    assert seat.membership.changed((Assignor("balanced", metadata=b"1"),), seat.now_ms) == []
+    assert seat.membership.changed((ClientAssignor("balanced", metadata=b"1"),), seat.now_ms) == []
     assert silence_of(seat) == THROTTLE_MS
-    assert seat.sent[-1].assignors == (Assignor("balanced", metadata=b"1"),)
+    assert seat.sent[-1].assignors == (ClientAssignor("balanced", metadata=b"1"),)
 
 
 def test_a_shorter_throttle_does_not_cut_a_longer_one_short() -> None:

@@ -23,7 +23,7 @@ from fairlead.actors.planning.changes import (
 )
 from fairlead.actors.planning.rehearsal import CannotPlan
 from fairlead.events.abilities import COLD, Abilities
-from fairlead.events.model import Assignor, Cause, GroupState, Why
+from fairlead.events.model import Cause, ClientAssignor, GroupState, Why
 from fairlead.projections.downtimes import Downtime, Measured
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.reasons import Reason, ReasonKind
@@ -267,7 +267,7 @@ def test_a_first_worker_gets_everything() -> None:
 def test_an_added_worker_is_what_is_said_of_it_and_names_the_assignors_of_the_last() -> None:
     coordinator = at_rest("A A-0 A-1 A-2")
     says = b'{"capacity":2,"tags":["gpu"]}'
-    join = replace(JOIN, assignors=(Assignor("balanced", metadata=says),), rack="a")
+    join = replace(JOIN, assignors=(ClientAssignor("balanced", metadata=says),), rack="a")
     coordinator.join("W1", join)
     coordinator.settle()
     seen: list[tuple[str | None, bytes]] = []
@@ -291,7 +291,7 @@ def test_an_added_worker_is_what_is_said_of_it_and_names_the_assignors_of_the_la
 
 def test_an_added_worker_is_warm() -> None:
     coordinator = at_rest("A A-0 A-1")
-    cold = Assignor("balanced", metadata=b'{"capacity":0}')
+    cold = ClientAssignor("balanced", metadata=b'{"capacity":0}')
     coordinator.join("W1", replace(JOIN, assignors=(cold,)))
     coordinator.settle()
     (added,) = planned(coordinator, AddWorkers(1)).workers[1:]
@@ -339,7 +339,7 @@ def test_what_nobody_can_take_is_unplaceable_with_its_reason() -> None:
 
 def test_a_worker_that_is_not_warm_is_named_for_the_plan_gives_it_nothing() -> None:
     coordinator = at_rest(FOUR, "W1")
-    coordinator.join("W2", replace(JOIN, assignors=(Assignor("balanced", metadata=COLD),)))
+    coordinator.join("W2", replace(JOIN, assignors=(ClientAssignor("balanced", metadata=COLD),)))
     plan = planned(coordinator, Scale("A", 5))
     assert plan.cold == [W2]
     assert plan.starts == [(resource("A-4"), W1)]
@@ -363,7 +363,7 @@ def test_weights_count_in_the_load() -> None:
 def test_moves_in_rounds_are_followed_until_all_are_made() -> None:
     coordinator = Coordinator()
     coordinator.configure("A " + " ".join(f"A-{number}" for number in range(8)))
-    join = replace(JOIN, assignors=(Assignor("incremental"),))
+    join = replace(JOIN, assignors=(ClientAssignor("incremental"),))
     coordinator.join("W1", join)
     coordinator.settle()
 

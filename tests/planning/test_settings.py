@@ -7,7 +7,7 @@ import pytest
 from coordinator import JOIN, Coordinator
 
 from fairlead.actors.group.computing.snapshot import snapshot_of
-from fairlead.events.model import Assignor
+from fairlead.events.model import ClientAssignor
 from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.assignor_file import read_assignors, write_assignors
@@ -29,7 +29,7 @@ def test_the_pace_of_moves_is_that_of_the_node(data_dir: Path) -> None:
     assignor = built_in_assignors(read_assignors(data_dir).conf)["incremental"]
     coordinator = Coordinator()
     coordinator.configure("A A-0 A-1 A-2 A-3")
-    join = replace(JOIN, assignors=(Assignor("incremental"),))
+    join = replace(JOIN, assignors=(ClientAssignor("incremental"),))
     for member_id in ("W1", "W2"):
         coordinator.join(member_id, join)
         if member_id == "W1":

@@ -24,7 +24,7 @@ from fairlead.actors.planning.changes import (
     Scale,
 )
 from fairlead.events.abilities import Abilities
-from fairlead.events.model import Assignor, Resource
+from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.tokens import token_of
 from fairlead.projections.downtimes import Measured
 from fairlead.runtime.planning.assignors import built_in_assignors
@@ -61,7 +61,7 @@ class Cluster:
             # An id that sorts now before the others, now behind them.
             member_id = f"{'AZ'[self.started % 2]}{self.started}"
             says = f'{{"capacity":{change.abilities.capacity}}}'.encode()
-            assignors = (Assignor("balanced", metadata=says),)
+            assignors = (ClientAssignor("balanced", metadata=says),)
             join = replace(JOIN, url=f"{PLACE}/w{number}", assignors=assignors)
             self.coordinator.join(member_id, join)
             self.coordinator.settle()

@@ -19,7 +19,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.planning.changes import AddWorkers
 from fairlead.actors.planning.rehearsal import CannotPlan
 from fairlead.events.abilities import Abilities
-from fairlead.events.model import Assignor, Resource
+from fairlead.events.model import ClientAssignor, Resource
 from fairlead.projections.downtimes import Measured
 from fairlead.runtime.assignors.results import WrongResultError
 from fairlead.runtime.assignors.telling import read_assigned, read_introduced, written
@@ -57,7 +57,7 @@ def a_group() -> Coordinator:
     """W1 has A and its four tasks, and computes with `mine`."""
     coordinator = Coordinator()
     coordinator.configure("A A-0 A-1 A-2 A-3")
-    coordinator.join("W1", replace(JOIN, assignors=(Assignor("mine", 0, 2),)))
+    coordinator.join("W1", replace(JOIN, assignors=(ClientAssignor("mine", 0, 2),)))
     coordinator.settle()
     return coordinator
 
@@ -149,7 +149,7 @@ def test_a_plan_that_asks_no_one_starts_no_process(site: Path) -> None:
 
 A = Resource("a")
 ANSWERS = (
-    Introduced(3, (Assignor("mine", 0, 2, 1, 0, b"\x00\xff"),), ("other said nothing",)),
+    Introduced(3, (ClientAssignor("mine", 0, 2, 1, 0, b"\x00\xff"),), ("other said nothing",)),
     Introduced(0, ()),
     Assigned(7, None, "no luck"),
     Assigned(

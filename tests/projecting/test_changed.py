@@ -11,10 +11,10 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Place
 from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
 from fairlead.events.abilities import COLD, Abilities, written
-from fairlead.events.model import Assignor, Why
+from fairlead.events.model import ClientAssignor, Why
 from fairlead.events.tokens import token_of
 
-COLD_JOIN = replace(JOIN, url="http://w1", assignors=(Assignor("balanced", metadata=COLD),))
+COLD_JOIN = replace(JOIN, url="http://w1", assignors=(ClientAssignor("balanced", metadata=COLD),))
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def scribe() -> Scribe:
     """W1 is there with connector A, and W2 has joined after it: epochs 1 and 2."""
     scribe = Scribe()
     scribe.configure("A")
-    scribe.join("W1", replace(COLD_JOIN, assignors=(Assignor("balanced"),)))
+    scribe.join("W1", replace(COLD_JOIN, assignors=(ClientAssignor("balanced"),)))
     scribe.join("W2")
     scribe.compute()
     scribe.settle()
@@ -39,7 +39,7 @@ def told(scribe: Scribe, why: Why) -> str:
 
 def says(scribe: Scribe, abilities: Abilities) -> None:
     """Let W1 say of itself that it is able to this."""
-    assignor = Assignor("balanced", metadata=written(abilities))
+    assignor = ClientAssignor("balanced", metadata=written(abilities))
     member = scribe.member("W1")
     beat = replace(COLD_JOIN, member_id="W1", member_epoch=member.current.member_epoch)
     scribe.heartbeat(replace(beat, assignors=(assignor,)))
@@ -55,7 +55,7 @@ def test_a_static_worker_that_is_back_and_not_warm_yet_is_told_like_one_that_joi
     scribe = Scribe()
     scribe.configure("A")
     static = replace(COLD_JOIN, instance_id="i1")
-    scribe.join("W1", replace(static, assignors=(Assignor("balanced"),)))
+    scribe.join("W1", replace(static, assignors=(ClientAssignor("balanced"),)))
     left_out = Assignment({"W1": frozenset()}, unplaceable={resource("A"): "nobody can"})
     scribe.install("W1", scribe.prepare("W1"), left_out)
     scribe.heartbeat(Heartbeat("connect", "W1", -2, "1", instance_id="i1"))

@@ -8,7 +8,7 @@ from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, ReportStatus, StatusUpdate
-from fairlead.events.model import Assignor, Resource, RunState, Token
+from fairlead.events.model import ClientAssignor, Resource, RunState, Token
 from fairlead.projections.views import (
     Doing,
     connector_names,
@@ -119,7 +119,7 @@ def test_what_no_member_can_take_is_told_with_the_reason() -> None:
 
 def test_what_a_worker_says_of_itself_is_told() -> None:
     coordinator = Coordinator()
-    listed = (Assignor("balanced", metadata=b'{"capacity":3,"tags":["ssd","gpu"]}'),)
+    listed = (ClientAssignor("balanced", metadata=b'{"capacity":3,"tags":["ssd","gpu"]}'),)
     coordinator.join("W1", replace(JOIN, assignors=listed, rack="b"))
     told = member_view(coordinator.group, coordinator.group.members["W1"])
     assert (told["rack"], told["tags"], told["capacity"]) == ("b", ["gpu", "ssd"], 3)

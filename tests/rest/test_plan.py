@@ -10,7 +10,7 @@ from rest.conftest import House
 
 from fairlead.actors.messages.orders import Cordon, Uncordon
 from fairlead.events.abilities import Abilities
-from fairlead.events.model import Assignor, Resource, RunState
+from fairlead.events.model import ClientAssignor, Resource, RunState
 from fairlead.runtime.cluster.spec import AssignorSpec, Traits
 from fairlead.runtime.rest import plan as routes
 
@@ -274,7 +274,7 @@ def test_a_plan_is_sent_as_json(house: House) -> None:
 
 
 def test_a_group_whose_assignor_this_node_has_not_is_a_conflict(house: House) -> None:
-    house.scribe.ask("join", "W1", replace(JOIN, assignors=(Assignor("mine"),)))
+    house.scribe.ask("join", "W1", replace(JOIN, assignors=(ClientAssignor("mine"),)))
     told = plan(house, drain=["W1"])
     assert (told.status_code, told.json()["message"]) == (
         409,
@@ -286,7 +286,7 @@ def test_a_group_whose_assignor_this_node_has_not_is_a_conflict(house: House) ->
 
 def test_an_assignor_of_others_that_is_not_installed_is_named(house: House) -> None:
     object.__setattr__(house.service, "assignors", AssignorSpec(("mine",)))
-    house.scribe.ask("join", "W1", replace(JOIN, assignors=(Assignor("mine"),)))
+    house.scribe.ask("join", "W1", replace(JOIN, assignors=(ClientAssignor("mine"),)))
     told = plan(house, drain=["W1"])
     assert told.status_code == 409
     assert told.json()["message"].startswith(

@@ -7,7 +7,7 @@ is to run. As long as any member names one, the coordinator computes (PROTOCOL Â
 from collections.abc import Mapping
 
 from ....events.group import AssignorRange, Group, Member
-from ....events.model import Assignor, Why
+from ....events.model import ClientAssignor, Why
 from ....events.records import MemberMetadata
 from ...assignors.server import SERVER_ASSIGNORS
 from ...messages.errors import Error
@@ -45,7 +45,7 @@ def refuse_assignors(
     return None if _is_able(others.turned(None, new)) else _incompatible(others, listed)
 
 
-def _is_settled(seat: Member, request: Heartbeat, listed: tuple[Assignor, ...]) -> bool:
+def _is_settled(seat: Member, request: Heartbeat, listed: tuple[ClientAssignor, ...]) -> bool:
     """Tell whether a member says what it said before, and was there all the time."""
     returns = seat.is_away and request.member_epoch == JOIN_EPOCH
     return not returns and _versions(seat.metadata.assignors) == _versions(listed)
@@ -61,7 +61,7 @@ def _unknown(name: str) -> tuple[Error, str]:
     return Error.UNSUPPORTED_ASSIGNOR, f"{unknown}: name {known}, or list ClientAssignors"
 
 
-def _incompatible(others: Electorate, listed: tuple[Assignor, ...]) -> tuple[Error, str]:
+def _incompatible(others: Electorate, listed: tuple[ClientAssignor, ...]) -> tuple[Error, str]:
     """Say what the member would have to list in order to fit to the others."""
     theirs = sorted(others.fit())
     shared = [name for name in theirs if any(each.name == name for each in listed)]
@@ -117,14 +117,14 @@ def change_in(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | N
     return None
 
 
-def _versions(assignors: tuple[Assignor, ...]) -> list[AssignorRange]:
+def _versions(assignors: tuple[ClientAssignor, ...]) -> list[AssignorRange]:
     return [range_of(each) for each in assignors]
 
 
-def _ranges(assignors: tuple[Assignor, ...]) -> list[tuple[str, int, int]]:
+def _ranges(assignors: tuple[ClientAssignor, ...]) -> list[tuple[str, int, int]]:
     return [(each.name, each.minimum_version, each.maximum_version) for each in assignors]
 
 
-def _is_premature(group: Group, assignor: Assignor) -> bool:
+def _is_premature(group: Group, assignor: ClientAssignor) -> bool:
     """Tell whether a member calls for what a recorded deadline will bring by itself."""
     return assignor.reason == SCHEDULED_REBALANCE_DUE and group.next_deadline_ms is not None

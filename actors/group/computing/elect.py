@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ....events.group import AssignorRange, Group
-from ....events.model import Assignor
+from ....events.model import ClientAssignor
 from ....events.records import MemberMetadata
 
 Fit = Mapping[str, Collection[AssignorRange]]
@@ -86,7 +86,7 @@ def _fit(ranges: list[AssignorRange]) -> set[AssignorRange]:
     return {each for each in ranges if each[1] <= low and high <= each[2]}
 
 
-def range_of(assignor: Assignor) -> AssignorRange:
+def range_of(assignor: ClientAssignor) -> AssignorRange:
     """Return what of an assignor decides who can compute with it."""
     return assignor.name, assignor.minimum_version, assignor.maximum_version, assignor.version
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ....events.epochs import LARGEST_EPOCH
-from ....events.model import CONNECTOR, Assignor, Resource
+from ....events.model import CONNECTOR, ClientAssignor, Resource
 from ....events.records import MemberMetadata
 from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 
@@ -154,7 +154,7 @@ def _flaw_in_assignors(request: Heartbeat, known: MemberMetadata | None) -> str:
     return next((found for each in assignors if (found := flaw_in_assignor(each))), "")
 
 
-def flaw_in_assignor(assignor: Assignor) -> str:
+def flaw_in_assignor(assignor: ClientAssignor) -> str:
     """Return what is wrong with what a member says of one assignor, or nothing."""
     low, high, version = assignor.minimum_version, assignor.maximum_version, assignor.version
     if found := flaw_in_name(assignor.name, "an assignor's name"):
