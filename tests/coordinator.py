@@ -7,8 +7,9 @@ from invariants import Witness, fold
 from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.group.computing.compute import attend
 from fairlead.actors.group.decide import decide
-from fairlead.actors.group.desk import Decision, Desk, Settings
-from fairlead.actors.group.orders.configuration import open_desk
+from fairlead.actors.group.orders.configuration import open_soft_state
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.state.soft_state import Decision, SoftState
 from fairlead.actors.messages.commands import Command, CommandReply
 from fairlead.actors.messages.computing import (
     Assignment,
@@ -53,16 +54,16 @@ def resource(text: str) -> Resource:
 class Coordinator:
     """Decides, writes and folds; after each step all invariants hold."""
 
-    def __init__(self, settings: Settings = Settings()) -> None:  # noqa: B008  # frozen
+    def __init__(self, settings: GroupSettings = GroupSettings()) -> None:  # noqa: B008  # frozen
         self.group = Group("connect")
-        self.desk = Desk(settings)
+        self.soft = SoftState(settings)
         self.now_ms = 0
         self.witness = Witness("connect")
 
     def carry_out(self, command: Command) -> Decision:
         """Decide a command and write what it leads to."""
-        decision = decide(self.group, self.desk, command, self.now_ms)
-        self.desk = decision.desk
+        decision = decide(self.group, self.soft, command, self.now_ms)
+        self.soft = decision.soft
         if decision.records:
             wrote = command.assignment if isinstance(command, Install) else None
             self.write(*decision.records, wrote=wrote)
@@ -79,7 +80,7 @@ class Coordinator:
         """Lose everything but the log, and rebuild the group from its bytes."""
         entries = self.witness.entries
         self.group = fold(self.group.group_id, entries, len(entries))
-        self.desk = open_desk(self.desk.node or self.desk.settings, self.group)
+        self.soft = open_soft_state(self.soft.node or self.soft.settings, self.group)
 
     # What tests ask of it most.
 
@@ -139,9 +140,9 @@ class Coordinator:
 
     def compute(self) -> None:
         """Let whoever is chosen compute the target that is due."""
-        self.desk = attend(self.group, self.desk, (), self.now_ms).desk
-        assert self.desk.computation is not None, "no target is due"
-        member_id = self.desk.computation.member_id
+        self.soft = attend(self.group, self.soft, (), self.now_ms).soft
+        assert self.soft.computation is not None, "no target is due"
+        member_id = self.soft.computation.member_id
         assert self.install(member_id, self.prepare(member_id)) == InstallReply(Error.NONE)
 
     def settle(self) -> None:

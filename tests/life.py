@@ -158,7 +158,7 @@ class Life:
         """Have the chosen member compute; one time in six it fails, or others act meanwhile."""
         coordinator = self.coordinator
         group = coordinator.group
-        chosen = coordinator.desk.computation
+        chosen = coordinator.soft.computation
         member = group.members.get(chosen.member_id) if chosen else None
         if member is None:
             return
@@ -204,7 +204,7 @@ class Life:
     def wait(self, number: int, _: int) -> None:
         """Let time pass, and the group notice."""
         self.coordinator.now_ms += 60_000 * number
-        number = self.coordinator.desk.begun
+        number = self.coordinator.soft.begun
         due = (ReleaseParked(), ContinueMoves(), RetryAssignor(), TimeOutAssignor(number))
         for command in due:
             self.coordinator.carry_out(command)

@@ -30,7 +30,7 @@ from coordinator import JOIN, Coordinator
 
 from fairlead.actors.assignors import incremental
 from fairlead.actors.assignors.balanced import assign
-from fairlead.actors.group.desk import Decision
+from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.messages.commands import Command, CommandReply, Reply
 from fairlead.actors.messages.computing import Assignment, Install, Prepare, PrepareReply, Snapshot
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply

@@ -72,7 +72,6 @@ PURE = (
     "events/directory.py",
     "events/placement.py",
     "events/tokens.py",
-    "actors/door/listing.py",
     "actors/messages/*.py",
     "actors/group/**/*.py",
     "actors/assignors/**/*.py",

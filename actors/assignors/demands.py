@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ...events.abilities import abilities
 from ...events.model import Resource
-from ..door.listing import listing
 from ..messages.computing import NO_NEEDS, MemberView, Needs, Snapshot
+from ..messages.listing import listing
 
 
 @dataclass(frozen=True, slots=True)

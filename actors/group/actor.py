@@ -30,7 +30,7 @@ from ..messages.errors import Error
 from ..messages.heartbeat import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
 from ..messages.work import CommitOffsets
 from .coordinator import Answer, Asked, Coordinator, Now
-from .desk import Settings
+from .state.settings import GroupSettings
 from .timing.gate import SALTS, first_epoch
 from .work.ledger import OffsetLedger
 
@@ -48,7 +48,7 @@ class OpenGroup:
 
     group_id: str
     folder: Path
-    settings: Settings
+    settings: GroupSettings
     had_logs: bool = False
     """Whether it was open before: an empty group must not take the place of logs that are gone."""
 

@@ -17,7 +17,7 @@ def affected(group: Group, records: Iterable[Record]) -> Collection[str]:
 
     `group` is the group before the records. A new target concerns everybody; a step or a
     departure concerns the member itself and the heirs of what it lets go. Who is to
-    compute is the desk's to tell.
+    compute is the soft state's to tell.
     """
     found: set[str] = set()
     for record in records:

@@ -47,14 +47,15 @@ from .computing.compute import is_news
 from .computing.failure import is_retry_due
 from .computing.install import KEPT
 from .decide import decide
-from .desk import Decision, Settings
 from .history import History
 from .members.heartbeat import refusal, stale
 from .members.seats import those_away
-from .orders.configuration import open_desk
+from .orders.configuration import open_soft_state
 from .orders.delete_group import unfinished
 from .orders.remove import removed_by_now
 from .orders.standing import is_silenced
+from .state.settings import GroupSettings
+from .state.soft_state import Decision
 from .timing.alarms import Alarms
 from .timing.deadlines import Deadlines
 from .timing.gate import Gate
@@ -105,12 +106,12 @@ class Answer:
 
 
 class Coordinator:
-    """Decides for one group; soft state beside it: desk, gate, timers, held requests."""
+    """Decides for one group; beside it: soft state, gate, timers, held requests."""
 
     def __init__(
         self,
         group: Group,
-        settings: Settings,
+        settings: GroupSettings,
         ledger: OffsetLedger,
         steady_ms: int,
         new_id: Callable[[], str] = str,
@@ -126,7 +127,7 @@ class Coordinator:
         self.entries: list[NewEntry] = []
         self.offset_entries: list[NewEntry] = []
         self.outbox: list[Answer] = []
-        self._desk = open_desk(settings, group, coordinator_epoch)
+        self._soft = open_soft_state(settings, group, coordinator_epoch)
         self._ledger = ledger
         self._new_id = new_id
         self._watch = Watch()
@@ -142,7 +143,7 @@ class Coordinator:
         self._heartbeats = 0
         self._stirred: set[str] = set()
         self._holds: Alarms[str] = Alarms()
-        self._deadlines = Deadlines(group, self._desk.settings, steady_ms)
+        self._deadlines = Deadlines(group, self._soft.settings, steady_ms)
         self._to_free = [each for each in those_away(group) if each.current.assigned]
         """Seats to which an earlier version left what they held."""
 
@@ -153,7 +154,7 @@ class Coordinator:
         was_out = self.room is not None and self.room.is_out
         self.room = room
         if was_out and not room.is_out:
-            self._deadlines = Deadlines(self.group, self._desk.settings, now.steady_ms)
+            self._deadlines = Deadlines(self.group, self._soft.settings, now.steady_ms)
 
     def take(self, command: GroupCommand, sender: Address, now: Now) -> None:
         """Decide a command that somebody waits for."""
@@ -188,9 +189,9 @@ class Coordinator:
         if is_silenced(self.group, request):
             return
         if self._gate.is_stale(request):
-            self.outbox.append(Answer(asked.sender, stale(self._desk, request), asked.by_host))
+            self.outbox.append(Answer(asked.sender, stale(self._soft, request), asked.by_host))
         elif self._gate.admits(request):
-            self._desk = self._desk.numbered(self._gate.coordinator_epoch)
+            self._soft = self._soft.numbered(self._gate.coordinator_epoch)
             with suppress(OutOfRoomError):  # unanswered, the member asks again
                 self._carry_out(asked, now)
 
@@ -205,14 +206,14 @@ class Coordinator:
             return  # another process, refused: who sits there has a request of its own waiting
         superseded = self._held.pop(member_id, None)
         if seat is not None:
-            reply = self._quota.weigh(reply, self._desk.settings, now.steady_ms)
+            reply = self._quota.weigh(reply, self._soft.settings, now.steady_ms)
         may_wait = superseded is not None or not request.is_full
         may_wait = may_wait or request.member_epoch == JOIN_EPOCH
         may_wait = may_wait and member_id not in self._untold
         if may_wait and not decision.news and reply is decision.reply:
             self._held[member_id] = Asked(request, asked.sender, asked.by_host, now.steady_ms)
             if superseded is None:  # else the member may ask anew for ever, and be told nothing
-                interval_ms = self._desk.settings.heartbeat_interval_ms
+                interval_ms = self._soft.settings.heartbeat_interval_ms
                 self._holds.set(member_id, now.steady_ms + interval_ms)
         else:
             self._untold.discard(member_id)
@@ -269,7 +270,7 @@ class Coordinator:
         self._see_promises(now)
         for due in self._parking.due(now.steady_ms):
             self._decide_due(due, now)
-        if is_retry_due(group, self._desk.settings, now.wall_ms):
+        if is_retry_due(group, self._soft.settings, now.wall_ms):
             self._decide_due(RetryAssignor(), now)
         for name in [each.connector for each in group.connectors.values() if each.deleting]:
             if not self._ledger.has_unpublished(name):
@@ -314,15 +315,15 @@ class Coordinator:
 
     def _decide(self, command: Command, now: Now) -> Decision:
         """Decide, and change the group by it; raises `UnwritableRecordError`, nothing changed."""
-        decision = decide(self.group, self._desk, command, now.wall_ms)
+        decision = decide(self.group, self._soft, command, now.wall_ms)
         laid_out = lay_out(self.group.log_shards, decision.records)
         entries = [encode(part) for laid in laid_out for part in laid.parts]
         if entries and self.room and self.room.is_out:
             raise OutOfRoomError
-        if decision.desk.settings is not self._desk.settings:
+        if decision.soft.settings is not self._soft.settings:
             self._untold = set(self.group.members)
-        self._desk = decision.desk
-        self._watch.see(decision.desk, now.steady_ms)
+        self._soft = decision.soft
+        self._watch.see(decision.soft, now.steady_ms)
         if not entries:
             return decision
         begin = self.group.end
@@ -336,14 +337,14 @@ class Coordinator:
         try:
             decision = self._decide(request, now)
         except UnwritableRecordError as error:  # what no rule foresaw, and no log could hold
-            return refusal(self._desk, request, Error.INVALID_REQUEST, str(error))
+            return refusal(self._soft, request, Error.INVALID_REQUEST, str(error))
         reply = decision.reply
         if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
             member = self.group.members.get(request.member_id)
             if member is not None:
-                self._deadlines.keep_alive(member, self._desk.settings, arrived_ms)
+                self._deadlines.keep_alive(member, self._soft.settings, arrived_ms)
                 if request.member_epoch == JOIN_EPOCH:
-                    settings = self._desk.settings
+                    settings = self._soft.settings
                     self._deadlines.time_revocation_anew(member, settings, now.steady_ms)
         return decision
 
@@ -391,8 +392,8 @@ class Coordinator:
 
     def _call_for_computation(self) -> None:
         """See that who is to compute hears of it."""
-        chosen = self._desk.computation.member_id if self._desk.computation else ""
-        if chosen in self._held and is_news(self._desk, self.group.group_epoch):
+        chosen = self._soft.computation.member_id if self._soft.computation else ""
+        if chosen in self._held and is_news(self._soft, self.group.group_epoch):
             self._stirred.add(chosen)
 
     def _forget(self, member_id: str) -> None:

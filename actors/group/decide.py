@@ -1,6 +1,6 @@
 """The group coordinator's rules: what a command leads to, and nothing of how it is done.
 
-`decide` looks at a group, the desk beside it and a command, and returns the records to
+`decide` looks at a group, the soft state beside it and a command, and returns the records to
 write and the reply to send. It reads no clock, draws no lot and writes nothing; whoever
 calls it does that.
 """
@@ -40,7 +40,6 @@ from ..messages.work import DeleteConnector, PutConnector, PutTaskConfigs, Repor
 from .computing.compute import attended, end_rest, time_out_assignor
 from .computing.failure import retry_assignor
 from .computing.install import install, prepare
-from .desk import Decision, Desk
 from .members.depart import end_member
 from .members.heartbeat import heartbeat
 from .orders.configuration import configure_group
@@ -48,6 +47,7 @@ from .orders.delete_group import delete_group
 from .orders.expect import end_expectation, expect
 from .orders.operate import cordon, place, rebalance, release_seats, uncordon
 from .orders.remove import remove_member
+from .state.soft_state import Decision, SoftState
 from .timing.timers import (
     continue_moves,
     expire_rebalance,
@@ -63,7 +63,7 @@ from .work.configure import (
     report_status,
 )
 
-RULES: dict[type, Callable[[Group, Desk, Any, int], Decision]] = {
+RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     Heartbeat: heartbeat,
     Prepare: prepare,
     Install: install,
@@ -94,9 +94,9 @@ RULES: dict[type, Callable[[Group, Desk, Any, int], Decision]] = {
 }
 
 
-def decide(group: Group, desk: Desk, command: Command, now_ms: int) -> Decision:
+def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Decision:
     """Return what the command leads to in this group at this time (wall clock, ms).
 
     A target that the command makes due, and that the group computes itself, is part of it.
     """
-    return attended(group, RULES[type(command)](group, desk, command, now_ms), now_ms)
+    return attended(group, RULES[type(command)](group, soft, command, now_ms), now_ms)

@@ -16,9 +16,10 @@ from ...events.records import GroupMetadata, Record, TargetAssignment
 from ..group.computing.compute import attend, is_due
 from ..group.computing.outlook import foresee
 from ..group.decide import decide
-from ..group.desk import Desk, Settings
 from ..group.members.reconcile import Goal, reconcile
 from ..group.orders.configuration import effective
+from ..group.state.settings import GroupSettings
+from ..group.state.soft_state import SoftState
 from ..messages.assignors import Metadata, Worker
 from ..messages.commands import Command, Reply
 from ..messages.computing import Assignment, Install, InstallReply, Prepare, PrepareReply, Snapshot
@@ -71,9 +72,9 @@ class Rehearsal:
         self.assignors = assignors
         self.newcomers: dict[str, str] = {}
         """The member ids of those who were added, new-1, new-2 and so on, by their urls."""
-        settings = effective(Settings(), group.configs)
+        settings = effective(GroupSettings(), group.configs)
         # Time does not pass here, so nothing is put off: it would never come.
-        self._desk = Desk(replace(settings, assignment_interval_ms=0))
+        self._soft = SoftState(replace(settings, assignment_interval_ms=0))
         self._continued = 0
         self._continued_from: Mapping[str, Resources] | None = None
         self._bumps: list[GroupMetadata] = []
@@ -81,8 +82,8 @@ class Rehearsal:
 
     def carry_out(self, command: Command) -> Reply:
         """Do what a command asks of the group; its consequences come with `rest`."""
-        decision = decide(self.group, self._desk, command, self.now_ms)
-        self._desk = decision.desk
+        decision = decide(self.group, self._soft, command, self.now_ms)
+        self._soft = decision.soft
         self._write(decision.records)
         return decision.reply
 
@@ -123,9 +124,9 @@ class Rehearsal:
     def _compute(self) -> None:
         """Have the elected member compute, as the coordinator would have it."""
         group = self.group
-        self._desk, made, _ = attend(group, self._desk, (), self.now_ms)
+        self._soft, made, _ = attend(group, self._soft, (), self.now_ms)
         self._write(made)
-        computation = self._desk.computation
+        computation = self._soft.computation
         if computation is None:
             return  # the group computed it itself
         member = group.members[computation.member_id]

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...actors.assignors import balanced
-from ...actors.group.desk import Settings
+from ...actors.group.state.settings import GroupSettings
 from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...actors.worker.instructions import Timing
 from ...events.abilities import ORDINARY, Abilities
@@ -60,7 +60,7 @@ class NodeSpec:
     group_id: str
     place: str
     workers: tuple[str, ...]
-    settings: Settings
+    settings: GroupSettings
     timing: Timing
     engine: EngineSpec
     backoff_ms: int = 1_000

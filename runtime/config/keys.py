@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ...actors.assignors.incremental import MOVES_INTERVAL_MS, MOVES_PER_ROUND
-from ...actors.group.desk import Settings
+from ...actors.group.state.settings import GroupSettings
 from ...actors.worker.instructions import REQUEST_GRACE_MS, Timing
 from ...events.abilities import ORDINARY, Abilities
 from ...events.placement import listed
@@ -347,9 +347,9 @@ class Config(BaseModel):
         """Return what the assignor process may take, in bytes."""
         return bytes_of(self.assignor_memory_max)
 
-    def settings(self) -> Settings:
+    def settings(self) -> GroupSettings:
         """Return what a group's coordinator goes by."""
-        return Settings(
+        return GroupSettings(
             session_timeout_ms=self.session_timeout_ms,
             heartbeat_interval_ms=self.heartbeat_interval_ms,
             max_delay_ms=self.scheduled_rebalance_max_delay_ms,

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Final
 
 from ...actors.group.coordinator import Answer, Coordinator
-from ...actors.group.desk import Settings
+from ...actors.group.state.settings import GroupSettings
 from ...actors.group.timing.gate import first_epoch
 from ...actors.group.work.ledger import OffsetLedger
 from ...actors.messages.commands import GroupCommand, Reply
@@ -39,7 +39,7 @@ class Border(Enum):
 class GroupProcess:
     """One group's coordinator with its queue, its logs and its timers."""
 
-    def __init__(self, clock: Clock, story: Story, settings: Settings, books: Books) -> None:
+    def __init__(self, clock: Clock, story: Story, settings: GroupSettings, books: Books) -> None:
         self.generation = 0
         self.is_down = self.is_frozen = False
         self.decisions = 0

@@ -6,7 +6,7 @@ from typing import Final
 
 from ...actors.assignors import balanced, uniform
 from ...actors.assignors import range as ranges
-from ...actors.group.desk import Settings
+from ...actors.group.state.settings import GroupSettings
 from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.work import PutConnector
 from ...actors.worker.instructions import Identity, Timing
@@ -94,7 +94,7 @@ class World:
         self.floor = Floor(self.story)
         self.network = Network(self.clock, self.story, plan.seed, plan.traits.jitter_ms)
         self.books = Books(self.clock, self.story, plan.seed, folder)
-        settings = Settings(max_delay_ms=plan.traits.max_delay_ms)
+        settings = GroupSettings(max_delay_ms=plan.traits.max_delay_ms)
         self.process = GroupProcess(self.clock, self.story, settings, self.books)
         self.process.on_reopened(self._tell_of_group)
         self.supervisor = Supervisor(self)

@@ -5,7 +5,7 @@ import itertools
 from functools import partial
 
 from benchmarks.figures import median, percentile, tell, times_us
-from benchmarks.groups import desk, heartbeat, settled, share
+from benchmarks.groups import heartbeat, resting, settled, share
 
 from fairlead.actors.group.decide import decide
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -20,7 +20,7 @@ IDLE_BEATS = 50_000
 def idle(group: Group, members: int) -> list[float]:
     """Time heartbeats that change nothing."""
     beats = itertools.cycle([heartbeat(group, number) for number in range(min(members, 1_000))])
-    at_rest = desk()
+    at_rest = resting()
 
     def beat() -> None:
         decision = decide(group, at_rest, next(beats), 0)
@@ -43,7 +43,7 @@ def changing(group: Group, members: int) -> list[float]:
 
 def step(group: Group, request: Heartbeat) -> None:
     """Decide a heartbeat, and evolve the group by what it leads to."""
-    for record in decide(group, desk(), request, 0).records:
+    for record in decide(group, resting(), request, 0).records:
         evolve(group, record, group.end)
 
 

@@ -14,7 +14,7 @@ from benchmarks.figures import median, tell
 
 from fairlead.actors.door.actor import Door, System, start_system
 from fairlead.actors.group.actor import GroupActor, GroupOpened, OpenGroup
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Assignment, Install, Prepare
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.work import PutConnector
@@ -80,7 +80,7 @@ def one_group(folder: Path) -> None:
     )
     try:
         group = system.create(GroupActor, "bench")
-        opened = system.ask(group, OpenGroup("bench", folder / "group", Settings()), 10)
+        opened = system.ask(group, OpenGroup("bench", folder / "group", GroupSettings()), 10)
         assert isinstance(opened, GroupOpened)
         tell("group.durable_change.p50", changes(system, group), "ms", conditions="one outstanding")
         settle(system, group, opened.coordinator_epoch)
@@ -115,7 +115,9 @@ def crew(folder: Path) -> None:
         Door("127.0.0.1", free_port(), run.key()), log_file=folder / "log", name="crew"
     )
     names = tuple(f"w{number}" for number in range(WORKERS))
-    node = NodeSpec(folder, "crew", "127.0.0.1:1", names, Settings(), Timing(), EngineSpec("noop"))
+    node = NodeSpec(
+        folder, "crew", "127.0.0.1:1", names, GroupSettings(), Timing(), EngineSpec("noop")
+    )
     try:
         supervisor = system.create(Supervisor, "supervisor")
         begun = time.monotonic()

@@ -10,7 +10,7 @@ from benchmarks.figures import tell
 from benchmarks.groups import member_id, settled
 
 from fairlead.actors.group.coordinator import Asked, Coordinator, Now
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
 from fairlead.runtime.simulation.log import Log
@@ -32,7 +32,7 @@ def orders(members: int) -> dict[str, list[int]]:
 def leaving(order: Sequence[int]) -> float:
     """Return the CPU seconds in which all members of a settled group leave."""
     group = settled(len(order))
-    coordinator = Coordinator(group, Settings(), OffsetLedger(Log()), 0)
+    coordinator = Coordinator(group, GroupSettings(), OffsetLedger(Log()), 0)
     gc.collect()
     gc.freeze()
     begun = time.process_time()

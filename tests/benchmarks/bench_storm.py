@@ -16,7 +16,7 @@ from benchmarks.groups import TASKS, member_id, share
 
 from fairlead.actors.assignors import balanced
 from fairlead.actors.group.coordinator import Asked, Coordinator, Now
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.assignors import Assigned
 from fairlead.actors.messages.commands import GroupCommand, Reply
@@ -58,7 +58,7 @@ class Office:
         everything = NOTHING.union(*map(share, range(MEMBERS)))
         self._control.append(0, [encode(ConnectorsTasksMetadata(everything))], WALL_MS)
         group = restore("storm", *self._control.load())
-        settings = Settings(session_timeout_ms=TIMING.session_timeout_ms)
+        settings = GroupSettings(session_timeout_ms=TIMING.session_timeout_ms)
         self.coordinator = Coordinator(group, settings, OffsetLedger(offsets), 0)
 
     @property

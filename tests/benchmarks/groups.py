@@ -1,6 +1,7 @@
 """Groups of any size, built through the real rules, for the benchmarks."""
 
-from fairlead.actors.group.desk import Desk, Settings
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.state.soft_state import SoftState
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
@@ -66,9 +67,9 @@ def settled(members: int) -> Group:
     return group
 
 
-def desk() -> Desk:
-    """Return an idle desk."""
-    return Desk(Settings())
+def resting() -> SoftState:
+    """Return the soft state of a group with nothing in flight."""
+    return SoftState(GroupSettings())
 
 
 def heartbeat(group: Group, number: int, owned: Resources | None = None) -> Heartbeat:

@@ -12,7 +12,7 @@ from typing import Any
 
 from actor_system import watch_files
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import AssignorSpec, EngineSpec, NodeSpec
@@ -28,7 +28,7 @@ def spec(order: dict[str, Any]) -> NodeSpec:
         group_id="connect",
         place="127.0.0.1:8083",
         workers=tuple(order["workers"]),
-        settings=Settings(
+        settings=GroupSettings(
             session_timeout_ms=order["session_ms"],
             heartbeat_interval_ms=order["heartbeat_ms"],
             max_delay_ms=order["delay_ms"],

@@ -1,6 +1,6 @@
 """What the coordinator and the members go by is what was configured."""
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.config.load import load_config
 
@@ -8,7 +8,7 @@ from fairlead.runtime.config.load import load_config
 def test_defaults_are_those_of_the_protocol() -> None:
     config = load_config(None, {}, ())
     assert config.timing() == Timing()
-    assert config.settings() == Settings(max_size=(1 << 31) - 1)
+    assert config.settings() == GroupSettings(max_size=(1 << 31) - 1)
 
 
 def test_what_is_configured_reaches_both_sides() -> None:
@@ -24,4 +24,4 @@ def test_what_is_configured_reaches_both_sides() -> None:
     )
     config = load_config(None, {}, overrides)
     assert config.timing() == Timing(500, 6_000, 7_000, 800)
-    assert config.settings() == Settings(6_000, 500, 0, 9, 50, 7, 800)
+    assert config.settings() == GroupSettings(6_000, 500, 0, 9, 50, 7, 800)

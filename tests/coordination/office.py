@@ -9,7 +9,7 @@ from coordinator import COOPERATIVE, resources
 
 from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.timing.gate import first_epoch
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.commands import GroupCommand
@@ -31,7 +31,7 @@ from fairlead.events.restore import restore
 from fairlead.events.tokens import token_of
 
 HEARTBEAT_MS, SESSION_MS, REBALANCE_MS = 3_000, 10_000, 60_000
-SETTINGS = Settings(session_timeout_ms=SESSION_MS, heartbeat_interval_ms=HEARTBEAT_MS)
+SETTINGS = GroupSettings(session_timeout_ms=SESSION_MS, heartbeat_interval_ms=HEARTBEAT_MS)
 WALL_MS = 1_700_000_000_000
 
 
@@ -41,7 +41,7 @@ class Office:
 
     control: GroupLog
     offsets: GroupLog
-    settings: Settings = SETTINGS
+    settings: GroupSettings = SETTINGS
     opened: int = 0
     """How many processes the group has had."""
     now_ms: int = 0

@@ -76,7 +76,7 @@ class Site(Office):
         else:
             owned = tuple(sorted(current.assigned))
             self.asks(replace(self.full(member), owned=owned))
-        computation = self.coordinator._desk.computation  # pyright: ignore[reportPrivateUsage]
+        computation = self.coordinator._soft.computation  # pyright: ignore[reportPrivateUsage]
         if computation is not None and computation.member_id == member:
             self.compute(member)
 

@@ -11,7 +11,7 @@ import pytest
 from coordination.office import SESSION_MS, SETTINGS, Office
 from coordinator import Coordinator, resources
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.orders import Cordon, Expect
 from fairlead.actors.messages.timers import ExpireSession
@@ -90,7 +90,7 @@ def test_parked_work_whose_clock_went_forward_waits_no_longer_for_that(office: O
 
 
 def test_a_later_crash_shares_no_deadline_that_the_clock_has_put_off() -> None:
-    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
     coordinator.configure("A A-0 A-1")
     for member_id in ("W1", "W2", "W3"):
         coordinator.join(member_id)

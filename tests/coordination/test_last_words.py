@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from coordination.office import Office
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
 from fairlead.actors.messages.work import PutTaskConfigs, ReportStatus
 from fairlead.actors.worker.instructions import Timing
@@ -60,7 +60,7 @@ class Worker(real.WorkerActor):
         self.told: list[object] = []
         (folder / "run").mkdir(mode=0o700)
         spec = EngineSpec("noop")
-        names, settings, timing = ("w",), Settings(), Timing()
+        names, settings, timing = ("w",), GroupSettings(), Timing()
         node = NodeSpec(
             folder, "connect", "here", names, settings, timing, spec, server_assignor="uniform"
         )

@@ -12,7 +12,7 @@ from coordination.office import (
     told,
 )
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
@@ -47,7 +47,7 @@ def revoking(office: Office) -> str:
 
 
 def test_the_defaults_are_those_of_the_protocol() -> None:
-    group, member = Settings(), Timing()
+    group, member = GroupSettings(), Timing()
     assert (group.heartbeat_interval_ms, group.session_timeout_ms) == (3_000, 10_000)
     assert (group.fence_margin_ms, group.max_delay_ms) == (1_000, 300_000)
     assert (group.assignment_interval_ms, group.requests_per_second) == (0, 0)

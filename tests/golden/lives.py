@@ -69,7 +69,7 @@ class Stage(Office):
 
     def compute_if_due(self, member_id: str) -> None:
         """Have a member compute the target if it was chosen to."""
-        computation = self.coordinator._desk.computation  # pyright: ignore[reportPrivateUsage]
+        computation = self.coordinator._soft.computation  # pyright: ignore[reportPrivateUsage]
         if computation is not None and computation.member_id == member_id:
             self.compute(member_id)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 
@@ -18,7 +18,7 @@ DELAY_MS = 300_000
 
 def static_group() -> Coordinator:
     """A group of W1 with connector A, and S1, of instance i, with connector B, at epoch 2."""
-    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
     coordinator.configure("A A-0 B B-0")
     coordinator.join("W1")
     coordinator.compute()

@@ -8,7 +8,7 @@ from coordinator import COMPUTE, JOIN, Coordinator, resources
 
 from fairlead.actors.group.affected import affected
 from fairlead.actors.group.decide import decide
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
@@ -29,7 +29,7 @@ class Crowd:
 
     def __init__(self, dice: Random) -> None:
         self.dice = dice
-        self.coordinator = Coordinator(Settings(max_delay_ms=dice.choice([0, 50])))
+        self.coordinator = Coordinator(GroupSettings(max_delay_ms=dice.choice([0, 50])))
         self.coordinator.configure("A A-0 A-1 A-2 B B-0 B-1")
         self.held: dict[str, Heartbeat] = {}
 
@@ -37,8 +37,8 @@ class Crowd:
         """Carry out one command, and hold all whom it does not affect against it."""
         self.coordinator.now_ms += self.dice.randint(0, 9)
         command = self._command()
-        group, desk, now_ms = self.coordinator.group, self.coordinator.desk, self.coordinator.now_ms
-        concerned = set(affected(group, decide(group, desk, command, now_ms).records))
+        group, soft, now_ms = self.coordinator.group, self.coordinator.soft, self.coordinator.now_ms
+        concerned = set(affected(group, decide(group, soft, command, now_ms).records))
         decision = self.coordinator.carry_out(command)
         if isinstance(command, Heartbeat):
             self.held.pop(command.member_id, None)
@@ -51,10 +51,10 @@ class Crowd:
 
     def _has_no_news(self, request: Heartbeat, command: Command) -> None:
         coordinator = self.coordinator
-        again = decide(coordinator.group, coordinator.desk, request, coordinator.now_ms)
+        again = decide(coordinator.group, coordinator.soft, request, coordinator.now_ms)
         assert again.records == (), f"{request.member_id} was left out of {command}"
         assert isinstance(again.reply, HeartbeatReply)
-        # Who is to compute is the desk's to tell.
+        # Who is to compute is the soft state's to tell.
         assert not again.news or again.reply.error is COMPUTE, f"{command} was news: {again}"
 
     def _command(self) -> Command:
@@ -90,7 +90,7 @@ class Crowd:
 
     def _install(self) -> Install | None:
         """Prepare, let nothing happen in between, and hand in what any assignor might."""
-        computation = self.coordinator.desk.computation
+        computation = self.coordinator.soft.computation
         if computation is None or computation.member_id not in self.coordinator.group.members:
             return None
         snapshot = self.coordinator.prepare(computation.member_id)

@@ -7,7 +7,7 @@ from coordinator import JOIN, Coordinator, resource, resources
 from group.static_seat import AWAY, DELAY_MS, STATIC, WORK, returning, static_group
 
 from fairlead.actors.group.decide import decide
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import (
@@ -54,7 +54,7 @@ def held(coordinator: Coordinator) -> dict[str, set[str]]:
 
 def seats(count: int, node: str = NODE, tasks: int = 3) -> Coordinator:
     """A group of so many static workers of one node, all of them away."""
-    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
     coordinator.configure(" ".join(["A", *(f"A-{task}" for task in range(tasks))]))
     names = [f"w{number}" for number in range(1, count + 1)]
     for name in names:
@@ -203,7 +203,7 @@ def test_a_join_that_is_refused_ends_no_seat(coordinator: Coordinator) -> None:
 
 
 def test_a_join_that_ends_a_seat_is_let_into_a_full_group(coordinator: Coordinator) -> None:
-    coordinator.desk = replace(coordinator.desk, settings=Settings(max_size=2))
+    coordinator.soft = replace(coordinator.soft, settings=GroupSettings(max_size=2))
     assert coordinator.join("W3").error is Error.GROUP_MAX_SIZE_REACHED
     assert coordinator.join("W2", replace(JOIN, url="http://s")).error is Error.NONE
 
@@ -276,7 +276,7 @@ def test_a_return_costs_no_more_where_more_seats_are_kept() -> None:
         coordinator = seats(kept)
         looked = coordinator.group.members = Looked(coordinator.group.members)
         back = replace(STATIC, instance_id="i-w1", url="here/w1", incarnation="2")
-        decide(coordinator.group, coordinator.desk, replace(back, member_id="w1"), 0)
+        decide(coordinator.group, coordinator.soft, replace(back, member_id="w1"), 0)
         counts.append(looked.count)
     assert counts[1] == counts[0]
 

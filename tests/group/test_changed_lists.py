@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession
@@ -27,7 +27,7 @@ def leave(coordinator: Coordinator, member_id: str, instance: str) -> None:
 
 def all_away() -> Coordinator:
     """A group of A and B, that can compute with `old`, both away."""
-    coordinator = Coordinator(Settings(max_delay_ms=300_000))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=300_000))
     coordinator.configure("C C-0 C-1 C-2")
     seat(coordinator, "A", "old", instance="a")
     seat(coordinator, "B", "old", instance="b")
@@ -43,8 +43,8 @@ def test_who_is_away_keeps_nobody_out_and_the_newcomers_compute_with_what_they_h
         each: coordinator.group.share_of(each_id) for each, each_id in (("a", "A"), ("b", "B"))
     }
     assert seat(coordinator, "A2", "new", instance="a").error is Error.COMPUTE_ASSIGNMENT
-    assert coordinator.desk.computation is not None
-    assert coordinator.desk.computation.assignor == "new"
+    assert coordinator.soft.computation is not None
+    assert coordinator.soft.computation.assignor == "new"
     coordinator.settle()
     assert seat(coordinator, "B2", "new", instance="b").error in {
         Error.NONE,
@@ -60,10 +60,10 @@ def test_who_returns_with_the_old_list_is_the_newcomer_then_and_is_told_what_to_
     coordinator = all_away()
     seat(coordinator, "A2", "new", instance="a")
     coordinator.settle()
-    before = (coordinator.group.end, coordinator.desk)
+    before = (coordinator.group.end, coordinator.soft)
     reply = seat(coordinator, "B2", "old", instance="b")
     assert (reply.error, reply.message) == (Error.UNSUPPORTED_ASSIGNOR, NO_COMMON)
-    assert (coordinator.group.end, coordinator.desk) == before
+    assert (coordinator.group.end, coordinator.soft) == before
     assert seat(coordinator, "B2", "new", "old", instance="b").error is not reply.error
 
 
@@ -115,12 +115,12 @@ def test_a_seat_that_nobody_comes_back_to_is_lost_and_the_others_take_its_work()
 
 
 def test_the_vote_is_of_all_as_long_as_one_assignor_is_fit_for_all() -> None:
-    coordinator = Coordinator(Settings(max_delay_ms=300_000))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=300_000))
     seat(coordinator, "A", "x", "y", instance="a")
     seat(coordinator, "B", "x", "y", instance="b")
     coordinator.join("C", replace(JOIN, assignors=(ClientAssignor("y"), ClientAssignor("x"))))
     leave(coordinator, "A", "a")
     leave(coordinator, "B", "b")
     coordinator.join("D", replace(JOIN, assignors=(ClientAssignor("x"), ClientAssignor("y"))))
-    assert coordinator.desk.computation is not None
-    assert coordinator.desk.computation.assignor == "x"
+    assert coordinator.soft.computation is not None
+    assert coordinator.soft.computation.assignor == "x"

@@ -129,8 +129,8 @@ def test_a_newcomers_vote_counts_in_its_join() -> None:
     join(coordinator, "C", "x", "a")
     join(coordinator, "D", "x", "a")
     coordinator.carry_out(Heartbeat("connect", "B", -1, "1"))
-    assert coordinator.desk.computation is not None
-    assert (coordinator.desk.computation.assignor, coordinator.desk.computation.member_id) == (
+    assert coordinator.soft.computation is not None
+    assert (coordinator.soft.computation.assignor, coordinator.soft.computation.member_id) == (
         "x",
         "C",
     )
@@ -140,8 +140,8 @@ def test_the_vote_may_turn_until_the_snapshot_is_handed_out() -> None:
     coordinator = Coordinator()
 
     def chosen() -> str:
-        assert coordinator.desk.computation is not None
-        return coordinator.desk.computation.assignor
+        assert coordinator.soft.computation is not None
+        return coordinator.soft.computation.assignor
 
     join(coordinator, "A", "a", "x")
     turns = [chosen()]
@@ -174,10 +174,10 @@ def test_a_newcomer_that_would_leave_nobody_able_is_refused_and_the_group_runs_o
     coordinator = Coordinator()
     join(coordinator, "A", "x:0-3", "y")
     coordinator.compute()
-    before = (coordinator.group.end, coordinator.desk)
+    before = (coordinator.group.end, coordinator.soft)
     reply = join(coordinator, "B", *listed)
     assert (reply.error, reply.message) == (Error.UNSUPPORTED_ASSIGNOR, message)
-    assert (coordinator.group.end, coordinator.desk) == before
+    assert (coordinator.group.end, coordinator.soft) == before
 
 
 def test_a_known_members_incompatible_change_leaves_everything_as_it_was() -> None:
@@ -185,11 +185,11 @@ def test_a_known_members_incompatible_change_leaves_everything_as_it_was() -> No
     join(coordinator, "A", "x:0-3")
     join(coordinator, "B", "x:0-3")
     coordinator.compute()
-    before = (coordinator.group.end, coordinator.desk, coordinator.member("B"))
+    before = (coordinator.group.end, coordinator.soft, coordinator.member("B"))
     change = Heartbeat("connect", "B", 0, "1", owned=(), assignors=(assignor("z"),))
     reply = coordinator.heartbeat(change)
     assert reply.error is Error.UNSUPPORTED_ASSIGNOR
-    assert (coordinator.group.end, coordinator.desk, coordinator.member("B")) == before
+    assert (coordinator.group.end, coordinator.soft, coordinator.member("B")) == before
 
 
 def test_a_member_may_not_write_a_version_that_nobody_reads_though_its_range_stays() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession, ReleaseParked
@@ -28,7 +28,7 @@ W2_HAD = resources("B B-0")
 @pytest.fixture
 def coordinator() -> Coordinator:
     """A group of W1 with connector A and W2 with connector B, at rest at epoch 2."""
-    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
     coordinator.configure("A A-0 B B-0")
     coordinator.join("W1")
     coordinator.compute()
@@ -169,7 +169,7 @@ def test_a_later_loss_shares_the_running_deadline(coordinator: Coordinator) -> N
 
 
 def test_delay_0_parks_nothing() -> None:
-    coordinator = Coordinator(Settings(max_delay_ms=0))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=0))
     coordinator.configure("A A-0")
     coordinator.join("W1")
     coordinator.settle()

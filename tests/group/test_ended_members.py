@@ -6,7 +6,7 @@ import pytest
 from coordinator import JOIN, Coordinator, resources
 from group.static_seat import AWAY, static_group
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -29,7 +29,7 @@ CAUSE = Cause(Why.PROCESS_ENDED, "http://w2")
 
 def two_members(delay_ms: int = DELAY_MS) -> Coordinator:
     """A group of W1 with connector A and W2 with connector B, at rest at epoch 2."""
-    coordinator = Coordinator(Settings(max_delay_ms=delay_ms))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=delay_ms))
     coordinator.configure("A A-0 B B-0")
     coordinator.join("W1")
     coordinator.compute()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.computing import Install
 from fairlead.actors.messages.errors import Error
@@ -28,7 +28,7 @@ B = resources("B B-0")
 @pytest.fixture
 def coordinator() -> Coordinator:
     """A group of W1 with connector A and W2 with connector B, at rest at epoch 2."""
-    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
     coordinator.configure("A A-0 B B-0")
     for member_id in ("W1", "W2"):
         coordinator.join(member_id)
@@ -64,7 +64,7 @@ def test_an_order_of_the_past_is_void(coordinator: Coordinator) -> None:
 
 
 def test_an_order_holds_where_nothing_else_is_parked() -> None:
-    coordinator = Coordinator(Settings(max_delay_ms=0))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=0))
     coordinator.configure("A B")
     for member_id in ("W1", "W2"):
         coordinator.join(member_id)
@@ -127,8 +127,8 @@ def test_a_computation_that_knows_the_old_deadline_parks_until_the_new_one(
     coordinator: Coordinator,
 ) -> None:
     coordinator.carry_out(ExpireSession("W2"))
-    assert coordinator.desk.computation is not None
-    snapshot = coordinator.prepare(coordinator.desk.computation.member_id)
+    assert coordinator.soft.computation is not None
+    snapshot = coordinator.prepare(coordinator.soft.computation.member_id)
     coordinator.carry_out(Expect("connect", W2, EXPECTED_MS, "ann"))
     coordinator.install("W1", snapshot)
     due_ms = LOST_AT_MS + EXPECTED_MS

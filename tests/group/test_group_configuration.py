@@ -5,15 +5,15 @@ from dataclasses import fields, replace
 import pytest
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.orders.configuration import SETTINGS, effective
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.records import GroupConfiguration, Tombstone
 
-NODE = Settings(session_timeout_ms=10_000, heartbeat_interval_ms=3_000)
+NODE = GroupSettings(session_timeout_ms=10_000, heartbeat_interval_ms=3_000)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def configure(**configs: str | None) -> ConfigureGroup:
 
 
 def test_every_setting_is_a_field_of_the_nodes_and_allows_its_default() -> None:
-    known = {each.name for each in fields(Settings)}
+    known = {each.name for each in fields(GroupSettings)}
     for key, setting in SETTINGS.items():
         assert (setting.key, setting.field in known) == (key, True)
         assert setting.parse(str(min(getattr(NODE, setting.field), setting.most))) is not None
@@ -45,7 +45,7 @@ def test_a_setting_is_recorded_and_good_at_once_and_bumps_nothing(
         GroupConfiguration({"group.max.size": "1", "session.timeout.ms": "20000"}),
     )
     assert decision.reply == CommandReply(Error.NONE, log_offset=coordinator.group.end)
-    assert coordinator.desk.settings == replace(NODE, session_timeout_ms=20_000, max_size=1)
+    assert coordinator.soft.settings == replace(NODE, session_timeout_ms=20_000, max_size=1)
     assert coordinator.group.group_epoch == epoch
     assert coordinator.join("W2").error is Error.GROUP_MAX_SIZE_REACHED
     assert coordinator.beat("W1").session_timeout_ms == 20_000
@@ -54,7 +54,7 @@ def test_a_setting_is_recorded_and_good_at_once_and_bumps_nothing(
 def test_after_a_restart_a_setting_is_still_good(coordinator: Coordinator) -> None:
     coordinator.carry_out(configure(heartbeat_interval_ms="500"))
     coordinator.restart()
-    assert coordinator.desk.settings == replace(NODE, heartbeat_interval_ms=500)
+    assert coordinator.soft.settings == replace(NODE, heartbeat_interval_ms=500)
 
 
 def test_a_change_keeps_what_it_does_not_name_and_none_takes_one_back(
@@ -67,7 +67,7 @@ def test_a_change_keeps_what_it_does_not_name_and_none_takes_one_back(
     assert coordinator.carry_out(configure(assignment_interval_ms=None)).records == (
         Tombstone(GroupConfiguration, ()),
     )
-    assert (coordinator.group.configs, coordinator.desk.settings) == ({}, NODE)
+    assert (coordinator.group.configs, coordinator.soft.settings) == ({}, NODE)
 
 
 def test_a_change_that_changes_nothing_writes_nothing(coordinator: Coordinator) -> None:
@@ -121,7 +121,7 @@ def test_a_change_is_refused_as_a_whole_and_says_why(
     end = coordinator.group.end
     told = f"{message}; nothing was changed"
     assert coordinator.command(command) == CommandReply(Error.INVALID_CONFIG, told)
-    assert (coordinator.group.end, coordinator.desk.settings) == (end, NODE)
+    assert (coordinator.group.end, coordinator.soft.settings) == (end, NODE)
 
 
 @pytest.mark.parametrize("text", ["", " 1", "1_0", "+1", "٣", "9" * 5_000, "\ud800", "1.0"])

@@ -76,7 +76,7 @@ def test_nothing_stays_but_how_far_the_epochs_came(coordinator: Coordinator) -> 
         group_epoch=4,
         deletion=GroupDeletion(4, NOW_MS, "ann"),
     )
-    assert coordinator.desk.settings.max_size == 1 << 31
+    assert coordinator.soft.settings.max_size == 1 << 31
     coordinator.witness.compacted(coordinator.group)
 
 

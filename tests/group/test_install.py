@@ -42,8 +42,8 @@ def prepare(coordinator: Coordinator, **changes: object) -> PrepareReply:
 
 def time_out(coordinator: Coordinator) -> tuple[Record, ...]:
     """Let the computation in flight take too long; return what is written."""
-    assert coordinator.desk.computation is not None
-    return coordinator.carry_out(TimeOutAssignor(coordinator.desk.computation.number)).records
+    assert coordinator.soft.computation is not None
+    return coordinator.carry_out(TimeOutAssignor(coordinator.soft.computation.number)).records
 
 
 def test_compute_assignment_is_repeated_until_a_target_is_installed(

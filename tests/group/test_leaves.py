@@ -12,7 +12,7 @@ from benchmarks.bench_leaves import orders
 from benchmarks.groups import member_id, settled
 
 from fairlead.actors.group.decide import decide
-from fairlead.actors.group.desk import Desk
+from fairlead.actors.group.state.soft_state import SoftState
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
@@ -33,7 +33,7 @@ def falls_silent(number: int) -> Command:
 
 def steps(members: int, order: str, goes: Callable[[int], Command]) -> float:
     """Return how many steps it takes for each of so many members that all of them go."""
-    group, desk, counted = settled(members), Desk(), 0
+    group, soft, counted = settled(members), SoftState(), 0
 
     def count(frame: FrameType, event: str, arg: object) -> None:
         nonlocal counted
@@ -43,8 +43,8 @@ def steps(members: int, order: str, goes: Callable[[int], Command]) -> float:
     sys.setprofile(count)
     try:
         for number in orders(members)[order]:
-            decision = decide(group, desk, goes(number), 0)
-            desk = decision.desk
+            decision = decide(group, soft, goes(number), 0)
+            soft = decision.soft
             for record in decision.records:
                 evolve(group, record, group.end)
     finally:

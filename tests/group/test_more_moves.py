@@ -42,8 +42,8 @@ def coordinator() -> Coordinator:
 
 def compute(coordinator: Coordinator, again_at_ms: int) -> InstallReply:
     """Let the chosen member compute a target that leaves moves until then."""
-    assert coordinator.desk.computation is not None
-    chosen = coordinator.desk.computation.member_id
+    assert coordinator.soft.computation is not None
+    chosen = coordinator.soft.computation.member_id
     snapshot = coordinator.prepare(chosen)
     made = replace(assign(snapshot), again_at_ms=again_at_ms)
     return coordinator.install(chosen, snapshot, made)
@@ -51,8 +51,8 @@ def compute(coordinator: Coordinator, again_at_ms: int) -> InstallReply:
 
 def fail(coordinator: Coordinator) -> None:
     """Let the chosen member fail."""
-    assert coordinator.desk.computation is not None
-    chosen = coordinator.desk.computation.member_id
+    assert coordinator.soft.computation is not None
+    chosen = coordinator.soft.computation.member_id
     snapshot = coordinator.prepare(chosen)
     epoch = coordinator.current(chosen).member_epoch
     coordinator.carry_out(Install("connect", chosen, epoch, snapshot.group_epoch, None, "no luck"))
@@ -69,7 +69,7 @@ def test_the_rest_of_the_moves_is_asked_for_when_it_is_due_and_once(
         GroupMetadata(4, Cause(Why.MOVES_DUE, "balanced"), AGAIN_MS),
     )
     assert coordinator.carry_out(ContinueMoves()).records == (), "it fires once"
-    assert coordinator.desk.computation is not None
+    assert coordinator.soft.computation is not None
 
 
 def test_what_the_steady_clock_says_counts_though_the_wall_clock_was_set_back(
@@ -135,8 +135,8 @@ def test_a_target_computed_before_the_time_came_and_installed_after_it_has_it_co
     coordinator: Coordinator,
 ) -> None:
     coordinator.command(Rebalance("connect"))
-    assert coordinator.desk.computation is not None
-    chosen = coordinator.desk.computation.member_id
+    assert coordinator.soft.computation is not None
+    chosen = coordinator.soft.computation.member_id
     snapshot = coordinator.prepare(chosen)
     coordinator.now_ms = AGAIN_MS
     coordinator.carry_out(ContinueMoves())
@@ -204,8 +204,8 @@ def test_the_metadata_of_the_last_install_comes_back_with_the_next_snapshot(
     coordinator: Coordinator,
 ) -> None:
     coordinator.command(Rebalance("connect"))
-    assert coordinator.desk.computation is not None
-    chosen = coordinator.desk.computation.member_id
+    assert coordinator.soft.computation is not None
+    chosen = coordinator.soft.computation.member_id
     snapshot = coordinator.prepare(chosen)
     coordinator.install(chosen, snapshot, replace(assign(snapshot), metadata=b"spent"))
     coordinator.command(Rebalance("connect"))

@@ -6,7 +6,7 @@ import pytest
 from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors.balanced import assign
-from fairlead.actors.group.desk import Computation
+from fairlead.actors.group.state.soft_state import Computation
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -117,8 +117,8 @@ def test_of_two_prepares_of_one_epoch_each_result_is_judged_by_its_own_snapshot(
 
 def chosen(coordinator: Coordinator) -> Computation:
     """The computation in flight."""
-    assert coordinator.desk.computation is not None
-    return coordinator.desk.computation
+    assert coordinator.soft.computation is not None
+    return coordinator.soft.computation
 
 
 def test_a_result_of_an_earlier_computation_at_the_same_epoch_is_dropped(

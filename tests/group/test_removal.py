@@ -6,9 +6,9 @@ import pytest
 from coordinator import JOIN, Coordinator, resources
 from group.static_seat import AWAY, DELAY_MS, static_group
 
-from fairlead.actors.group.desk import Settings
 from fairlead.actors.group.orders.remove import GOODBYE_MS, removed_by_now
 from fairlead.actors.group.orders.standing import is_silenced
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -34,7 +34,7 @@ REMOVAL = RemoveMember("connect", "w2", actor="ann")
 @pytest.fixture
 def coordinator() -> Coordinator:
     """W1 with connector A and W2 with connector B, at rest at epoch 2."""
-    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
     coordinator.configure("A A-0 B B-0")
     coordinator.join("W1")
     coordinator.compute()

@@ -6,7 +6,7 @@ import pytest
 from coordinator import COMPUTE, COOPERATIVE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors.balanced import assign
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import (
     Assignment,
     Install,
@@ -29,7 +29,7 @@ DELAY_MS = 60_000
 @pytest.fixture
 def coordinator() -> Coordinator:
     """W1, that computes, and W2, at rest with one connector each; W3 has just joined."""
-    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
     coordinator.configure("A B")
     coordinator.join("W1")
     coordinator.join("W2")
@@ -60,7 +60,7 @@ def test_prepare_and_install_are_checked_alike_and_in_order(
     coordinator: Coordinator, kind: str
 ) -> None:
     coordinator.prepare("W1")
-    before = (coordinator.group.end, coordinator.desk)
+    before = (coordinator.group.end, coordinator.soft)
     for at, (changes, error) in enumerate(ORDER):
         later = {key: value for each, _ in reversed(ORDER[at:]) for key, value in each.items()}
         for said in (changes, {**later, **changes}):
@@ -68,7 +68,7 @@ def test_prepare_and_install_are_checked_alike_and_in_order(
             assert isinstance(reply, PrepareReply | InstallReply)
             assert reply.error is error, said
             assert reply.message
-    assert (coordinator.group.end, coordinator.desk) == before
+    assert (coordinator.group.end, coordinator.soft) == before
 
 
 @pytest.mark.parametrize("kind", ["prepare", "install"])
@@ -89,7 +89,7 @@ def test_who_is_not_the_chosen_one_is_told_so(coordinator: Coordinator) -> None:
 
 
 def test_prepare_returns_all_that_an_assignment_is_computed_from() -> None:
-    coordinator = Coordinator(Settings(max_delay_ms=DELAY_MS))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
     coordinator.configure("A B")
     listed = (replace(COOPERATIVE[0], metadata=b"mine", reason=3),)
     coordinator.join("W1", replace(JOIN, assignors=listed, rack="north"))
@@ -143,13 +143,13 @@ def test_the_first_bump_is_computed_at_once_and_all_meanwhile_by_the_next_one(
     first = coordinator.prepare("W1")
     for name in ("C", "D", "E"):
         coordinator.carry_out(PutConnector("connect", name, {"x": "1"}))
-        assert coordinator.desk.computation is not None
-        assert coordinator.desk.computation.snapshot == first, "one in flight, and not begun anew"
+        assert coordinator.soft.computation is not None
+        assert coordinator.soft.computation.snapshot == first, "one in flight, and not begun anew"
     assert coordinator.install("W1", first) == InstallReply(Error.NONE)
     second = coordinator.prepare("W1")
     assert coordinator.install("W1", second) == InstallReply(Error.NONE)
     assert (first.group_epoch, second.group_epoch) == (3, 6)
-    assert (coordinator.group.assignment_epoch, coordinator.desk.computation) == (6, None)
+    assert (coordinator.group.assignment_epoch, coordinator.soft.computation) == (6, None)
 
 
 def test_an_assignor_may_park_until_an_earlier_moment_but_not_without_one(

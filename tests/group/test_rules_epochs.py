@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
@@ -21,7 +21,7 @@ BEAT = Heartbeat("connect", "W1", 1, "1")
 @pytest.fixture
 def coordinator() -> Coordinator:
     """W1 alone, at rest at epoch 1 with A and B; it lists two assignors."""
-    coordinator = Coordinator(Settings(max_delay_ms=60_000))
+    coordinator = Coordinator(GroupSettings(max_delay_ms=60_000))
     coordinator.configure("A B")
     coordinator.join("W1", replace(JOIN, assignors=TWO))
     coordinator.settle()
@@ -62,11 +62,11 @@ def test_what_was_configured_before_anybody_joined_is_placed_by_the_first_join()
 def test_a_group_that_nobody_is_in_computes_nothing() -> None:
     coordinator = Coordinator()
     coordinator.carry_out(PutConnector("connect", "A", {"x": "1"}))
-    assert coordinator.desk.computation is None
+    assert coordinator.soft.computation is None
     coordinator.join("W1")
     coordinator.carry_out(ExpireSession("W1"))
     group = coordinator.group
-    assert (group.group_epoch, group.assignment_epoch, coordinator.desk.computation) == (2, 0, None)
+    assert (group.group_epoch, group.assignment_epoch, coordinator.soft.computation) == (2, 0, None)
 
 
 def test_reason_2_is_ignored_while_a_parked_deadline_is_recorded(coordinator: Coordinator) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -23,7 +23,7 @@ BEAT = Heartbeat("connect", "W1", 1, "1")
 @pytest.fixture
 def coordinator() -> Coordinator:
     """W1 runs A and A-0 at epoch 1, in a group that takes no second member."""
-    coordinator = Coordinator(Settings(max_size=1))
+    coordinator = Coordinator(GroupSettings(max_size=1))
     coordinator.configure("A A-0")
     coordinator.join("W1")
     coordinator.settle()
@@ -69,10 +69,10 @@ HEARTBEATS: dict[str, tuple[Heartbeat, Error, str]] = {
 def test_a_heartbeat_that_is_refused_changes_nothing_and_is_told_what_to_do(
     coordinator: Coordinator, request_: Heartbeat, error: Error, message: str
 ) -> None:
-    before = (coordinator.group.end, coordinator.desk, coordinator.member("W1"))
+    before = (coordinator.group.end, coordinator.soft, coordinator.member("W1"))
     reply = coordinator.heartbeat(request_)
     assert (reply.error, reply.message) == (error, message)
-    assert (coordinator.group.end, coordinator.desk, coordinator.member("W1")) == before
+    assert (coordinator.group.end, coordinator.soft, coordinator.member("W1")) == before
 
 
 def test_a_heartbeat_to_a_group_that_is_not_there_is_told_how_to_make_it() -> None:

@@ -7,7 +7,7 @@ import pytest
 from coordinator import COMPUTE, COOPERATIVE, JOIN, Coordinator, resource, resources
 
 from fairlead.actors.assignors import server
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Assignment, InstallReply, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -142,7 +142,7 @@ def test_a_target_that_is_due_when_the_mode_changes_is_computed_at_once(
         Heartbeat("connect", "W1", 0, "1", owned=(), server_assignor="uniform")
     )
     assert (reply.error, reply.assignment) == (Error.NONE, resources(ALL))
-    assert (coordinator.group.group_epoch, coordinator.desk.computation) == (1, None)
+    assert (coordinator.group.group_epoch, coordinator.soft.computation) == (1, None)
 
 
 def test_the_last_that_names_one_may_not_leave_a_group_that_nobody_can_compute_for(
@@ -196,7 +196,7 @@ def test_a_server_assignor_that_fails_costs_the_attempt_and_not_the_group(
 
 
 def test_within_the_assignment_interval_bumps_wait_and_the_tick_after_it_serves_all() -> None:
-    coordinator = Coordinator(Settings(assignment_interval_ms=1_000))
+    coordinator = Coordinator(GroupSettings(assignment_interval_ms=1_000))
     coordinator.configure(ALL)
     coordinator.join("W1", SERVED)
     assert coordinator.group.assignment_epoch == 1, "the first is not kept waiting"
@@ -205,13 +205,13 @@ def test_within_the_assignment_interval_bumps_wait_and_the_tick_after_it_serves_
     assert (coordinator.group.group_epoch, coordinator.group.assignment_epoch) == (3, 1)
     ended = coordinator.carry_out(EndRest())
     assert [type(record) for record in ended.records] == [TargetAssignment]
-    assert (coordinator.group.assignment_epoch, coordinator.desk.rests) == (3, True)
+    assert (coordinator.group.assignment_epoch, coordinator.soft.rests) == (3, True)
     assert coordinator.carry_out(EndRest()).records == ()
-    assert coordinator.desk.rests is False
+    assert coordinator.soft.rests is False
 
 
 def test_after_a_restart_the_next_command_computes_what_is_due() -> None:
-    coordinator = Coordinator(Settings(assignment_interval_ms=1_000))
+    coordinator = Coordinator(GroupSettings(assignment_interval_ms=1_000))
     coordinator.configure("A")
     coordinator.join("W1", SERVED)
     coordinator.join("W2", SERVED)

@@ -16,7 +16,7 @@ from group.static_seat import (
     static_group,
 )
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
@@ -84,7 +84,7 @@ def test_a_member_with_a_seat_can_not_join_in_another(coordinator: Coordinator) 
 
 def test_a_full_group_refuses_an_instance_id_in_use_as_unreleased(coordinator: Coordinator) -> None:
     # It would take no other seat once the old one is gone, so it must ask again.
-    coordinator.desk = replace(coordinator.desk, settings=Settings(max_size=2))
+    coordinator.soft = replace(coordinator.soft, settings=GroupSettings(max_size=2))
     assert refused(coordinator, returning("S2")) is Error.UNRELEASED_INSTANCE_ID
     newcomer = returning("S2", instance_id="j")
     assert refused(coordinator, newcomer) is Error.GROUP_MAX_SIZE_REACHED
@@ -147,7 +147,7 @@ def test_a_member_that_is_away_is_not_asked_to_compute(coordinator: Coordinator)
     coordinator.carry_out(Heartbeat("connect", "W1", -1, "1"))
     assert coordinator.beat("S1").error is Error.COMPUTE_ASSIGNMENT
     coordinator.carry_out(AWAY)
-    computation = coordinator.desk.computation
+    computation = coordinator.soft.computation
     assert computation is None or computation.member_id != "S1"
 
 

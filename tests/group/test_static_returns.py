@@ -6,7 +6,7 @@ import pytest
 from coordinator import COOPERATIVE, JOIN, Coordinator, resources
 from group.static_seat import AT_2, AWAY, STATIC, WORK, refused, returning, seated, static_group
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.evolve import evolve, settle
@@ -132,7 +132,7 @@ def test_a_return_that_would_leave_nobody_able_is_refused_and_the_seat_stays(
 
 
 def test_a_return_is_no_newcomer_to_a_full_group(coordinator: Coordinator) -> None:
-    coordinator.desk = replace(coordinator.desk, settings=Settings(max_size=2))
+    coordinator.soft = replace(coordinator.soft, settings=GroupSettings(max_size=2))
     seated(coordinator, "S2")
     assert set(coordinator.group.members) == {"W1", "S2"}
 
@@ -226,7 +226,7 @@ def test_a_later_target_may_mean_somebody_else_by_the_old_member_id(
 
 def test_what_was_computed_before_a_return_moves_by_instance_id(coordinator: Coordinator) -> None:
     coordinator.join("W3")
-    computation = coordinator.desk.computation
+    computation = coordinator.soft.computation
     assert computation is not None
     chosen = "W1" if computation.member_id == "S1" else computation.member_id
     coordinator.heartbeat(AWAY)

@@ -60,8 +60,8 @@ class Walk:
             self._sits[instance] = request.member_id, request.incarnation
 
     def _compute(self) -> None:
-        group, desk = self.coordinator.group, self.coordinator.desk
-        if group.state is GroupState.ASSIGNING and desk.computation is not None:
+        group, soft = self.coordinator.group, self.coordinator.soft
+        if group.state is GroupState.ASSIGNING and soft.computation is not None:
             self.coordinator.compute()
 
     def _said(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import COOPERATIVE, JOIN, Coordinator, resource
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import ClientAssignor
@@ -95,7 +95,7 @@ def test_a_refusal_says_what_is_wrong_in_the_words_of_the_wire(coordinator: Coor
 def test_what_is_invalid_is_told_before_anything_about_the_group() -> None:
     flawed = replace(BEAT, member_epoch=5, owned=(A0, A0))
     assert refused(Coordinator(), flawed) is Error.INVALID_REQUEST
-    full = Coordinator(Settings(max_size=1))
+    full = Coordinator(GroupSettings(max_size=1))
     full.join("W1")
     nameless = replace(FIRST, member_id="W2", assignors=None)
     assert refused(full, nameless) is Error.INVALID_REQUEST
@@ -136,7 +136,7 @@ def test_a_stranger_can_only_join(coordinator: Coordinator, epoch: int) -> None:
 
 
 def test_a_full_group_takes_no_newcomer_but_serves_its_members() -> None:
-    coordinator = Coordinator(Settings(max_size=1))
+    coordinator = Coordinator(GroupSettings(max_size=1))
     coordinator.join("W1")
     newcomer = replace(FIRST, member_id="W2")
     assert refused(coordinator, newcomer) is Error.GROUP_MAX_SIZE_REACHED

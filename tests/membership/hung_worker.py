@@ -13,7 +13,7 @@ from typing import Any
 from thespian.actors import ActorSystem
 
 from fairlead.actors.door.actor import Actor, Address
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.assignors import Introduce, Introduced
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
@@ -61,7 +61,7 @@ def answer(request: Heartbeat) -> HeartbeatReply:
 def main(folder: Path) -> None:
     """Run until the worker has reported what it was granted, then hang."""
     timing = Timing(200, SESSION_MS, 10_000, 300)
-    node = NodeSpec(folder, GROUP, "here", ("w",), Settings(), timing, EngineSpec("noop"))
+    node = NodeSpec(folder, GROUP, "here", ("w",), GroupSettings(), timing, EngineSpec("noop"))
     run = RunFolder(folder)
     run.path.mkdir()
     run.key()

@@ -7,7 +7,7 @@ import pytest
 from coordinator import resource, resources
 from projecting.annals import Scribe, computed, grown
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -107,7 +107,7 @@ def test_when_a_lost_member_was_last_heard_of_is_not_in_the_log() -> None:
 
 def lost(scribe: Scribe, command: Command) -> Scribe:
     """W2 goes at 30 s, as the command says; W1 runs its C and D from 30.4 s on."""
-    scribe.desk = replace(scribe.desk, settings=Settings(max_delay_ms=0))
+    scribe.soft = replace(scribe.soft, settings=GroupSettings(max_delay_ms=0))
     scribe.at(30_000).carry_out(command)
     scribe.at(30_100).compute()
     scribe.at(30_200).settle()

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resource
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.timers import ExpireSession
@@ -24,7 +24,7 @@ A0 = {"id": "A-0", "connector": "A", "task": 0}
 
 @pytest.fixture
 def coordinator() -> Coordinator:
-    made = Coordinator(Settings(max_delay_ms=60_000))
+    made = Coordinator(GroupSettings(max_delay_ms=60_000))
     made.configure("A A-0")
     made.join("W1", replace(JOIN, url="here/w1"))
     made.settle()

@@ -165,6 +165,6 @@ def _serve(folder: Path, line: Connection, other_end: Connection) -> None:
                     answer = getattr(served, method)(*args)
             except Exception as error:  # noqa: BLE001
                 answer = AssertionError(f"{method} failed: {error!r}")
-            line.send(answer if not hasattr(answer, "desk") else None)
+            line.send(answer if not hasattr(answer, "soft") else None)
     served.close()
     os._exit(0)

@@ -10,7 +10,7 @@ import pytest
 from actor_system import Running, actor_system, eventually
 from rest.process import running
 
-from fairlead.actors.group.desk import Settings
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
@@ -34,7 +34,7 @@ def gateway(actor_system: Running) -> Iterator[Gateway]:
         "connect",
         "127.0.0.1:8083",
         (),
-        Settings(),
+        GroupSettings(),
         Timing(),
         EngineSpec("noop"),
     )

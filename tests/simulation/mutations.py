@@ -12,8 +12,8 @@ import pytest
 
 from fairlead.actors.group import decide
 from fairlead.actors.group.computing import target
-from fairlead.actors.group.desk import Decision
 from fairlead.actors.group.members import admission, depart, heartbeat, reconcile, seats, validate
+from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.group.timing import deadlines, timers
 from fairlead.actors.group.timing.deadlines import Deadlines as GroupDeadlines
 from fairlead.actors.group.timing.gate import Gate
@@ -136,10 +136,10 @@ def time_no_revocation_anew(patch: Patch) -> None:
 def expire_any_revocation(patch: Patch) -> None:
     original = timers.expire_rebalance
 
-    def expire(group: Any, desk: Any, command: ExpireRebalance, now_ms: int) -> Any:
+    def expire(group: Any, soft: Any, command: ExpireRebalance, now_ms: int) -> Any:
         member = group.members.get(command.member_id)
         offset = member.offset if member else command.offset
-        return original(group, desk, replace(command, offset=offset), now_ms)
+        return original(group, soft, replace(command, offset=offset), now_ms)
 
     patch.setitem(decide.RULES, ExpireRebalance, expire)
 
@@ -165,14 +165,14 @@ def install_for_the_departed(patch: Patch) -> None:
 def expire_a_newer_seat(patch: Patch) -> None:
     original = timers.expire_session
 
-    def expire(group: Any, desk: Any, command: ExpireSession, now_ms: int) -> Any:
-        return original(group, desk, replace(command, joined_epoch=None), now_ms)
+    def expire(group: Any, soft: Any, command: ExpireSession, now_ms: int) -> Any:
+        return original(group, soft, replace(command, joined_epoch=None), now_ms)
 
     patch.setitem(decide.RULES, ExpireSession, expire)
 
 
 def make_no_more_moves(patch: Patch) -> None:
-    patch.setitem(decide.RULES, ContinueMoves, lambda _, desk, __, ___: Decision(desk))
+    patch.setitem(decide.RULES, ContinueMoves, lambda _, soft, __, ___: Decision(soft))
 
 
 def resume_with_short_sessions(patch: Patch) -> None:

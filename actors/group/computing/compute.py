@@ -21,7 +21,7 @@ from ....events.records import (
 from ...assignors.server import BUILT_IN, SERVER_ASSIGNORS
 from ...messages.heartbeat import JOIN_EPOCH
 from ...messages.timers import EndRest, TimeOutAssignor
-from ..desk import Computation, Decision, Desk
+from ..state.soft_state import Computation, Decision, SoftState
 from .elect import Electorate, can_run, elect, vote
 from .failure import failed
 from .outlook import Outlook, foresee, look_ahead
@@ -32,12 +32,12 @@ LONGEST_COMPUTATION_MS = 60_000
 
 
 class Attended(NamedTuple):
-    """The desk, what the coordinator computed itself, and the group that this rests on.
+    """The soft state, what the coordinator computed itself, and the group that this rests on.
 
     The group is the one as it was where nothing was computed, else as it will be.
     """
 
-    desk: Desk
+    soft: SoftState
     records: tuple[Record, ...]
     group: Group
 
@@ -47,37 +47,37 @@ def is_due(group: Group) -> bool:
     return group.group_epoch > group.assignment_epoch and bool(group.members)
 
 
-def attend(group: Group, desk: Desk, records: Sequence[Record], now_ms: int) -> Attended:
+def attend(group: Group, soft: SoftState, records: Sequence[Record], now_ms: int) -> Attended:
     """See to a target that is due once these records are written; they are not, yet."""
     bumps = any(type(record) is GroupMetadata for record in records)
-    if not bumps and _is_attended(group, desk, records):
-        return Attended(desk, (), group)
-    if bumps and desk.timed_out:
-        desk = replace(desk, timed_out=frozenset())
+    if not bumps and _is_attended(group, soft, records):
+        return Attended(soft, (), group)
+    if bumps and soft.timed_out:
+        soft = replace(soft, timed_out=frozenset())
     outlook = look_ahead(group, records)
     if not outlook.is_due:
-        return Attended(desk.without_computation(), (), group)
+        return Attended(soft.without_computation(), (), group)
     assignor = outlook.electorate.server_assignor(SERVER_ASSIGNORS)
     if not assignor:
-        if (asking := _ask_a_member(outlook, desk)) is not None:
+        if (asking := _ask_a_member(outlook, soft)) is not None:
             return Attended(asking, (), group)
         assignor = BUILT_IN
-    desk = desk.without_computation()
-    if desk.rests:
-        return Attended(desk, (), group)
+    soft = soft.without_computation()
+    if soft.rests:
+        return Attended(soft, (), group)
     ahead = foresee(group, records)
     again_at_ms = ahead.schedule.again_at_ms if awaits_who_can(outlook) else 0
-    made = serve(ahead, desk.settings, assignor, now_ms, again_at_ms)
+    made = serve(ahead, soft.settings, assignor, now_ms, again_at_ms)
     for record in made:
         evolve(ahead, record, ahead.end)
-    return Attended(_begin(desk, None), tuple(made), ahead)
+    return Attended(_begin(soft, None), tuple(made), ahead)
 
 
-def _is_attended(group: Group, desk: Desk, records: Sequence[Record]) -> bool:
+def _is_attended(group: Group, soft: SoftState, records: Sequence[Record]) -> bool:
     """Tell whether no target is due, or all is still as the last decision left it."""
     if group.group_epoch <= group.assignment_epoch:
         return True
-    is_under_way = desk.computation is not None or desk.rests
+    is_under_way = soft.computation is not None or soft.rests
     return is_under_way and not any(map(_matters, records))
 
 
@@ -88,14 +88,14 @@ def _matters(record: Record) -> bool:
     return type(record) in {MemberMetadata, TargetAssignment, Tombstone}
 
 
-def _ask_a_member(outlook: Outlook, desk: Desk) -> Desk | None:
-    """Return the desk with a member that computes, or is to once it may; None if none can.
+def _ask_a_member(outlook: Outlook, soft: SoftState) -> SoftState | None:
+    """Return the soft state with a member that computes, or is to once it may; None if none can.
 
     Another in place of one that is gone is still the same computation, and waits for nothing.
     """
-    if _stands(outlook, desk) or (desk.rests and desk.computation is None):
-        return desk
-    return choose(outlook, desk)
+    if _stands(outlook, soft) or (soft.rests and soft.computation is None):
+        return soft
+    return choose(outlook, soft)
 
 
 def awaits_who_can(outlook: Outlook) -> bool:
@@ -113,16 +113,16 @@ def awaits_who_can(outlook: Outlook) -> bool:
 
 def attended(group: Group, decision: Decision, now_ms: int) -> Decision:
     """Return the decision with the target that it makes due, where the group computes it."""
-    desk, made, _ = attend(group, decision.desk, decision.records, now_ms)
+    soft, made, _ = attend(group, decision.soft, decision.records, now_ms)
     if not made:
-        return decision if desk is decision.desk else replace(decision, desk=desk)
-    return replace(decision, desk=desk, records=(*decision.records, *made), news=True)
+        return decision if soft is decision.soft else replace(decision, soft=soft)
+    return replace(decision, soft=soft, records=(*decision.records, *made), news=True)
 
 
-def choose(outlook: Outlook, desk: Desk) -> Desk | None:
-    """Return the desk with a member chosen to compute; None if nobody can."""
+def choose(outlook: Outlook, soft: SoftState) -> SoftState | None:
+    """Return the soft state with a member chosen to compute; None if nobody can."""
     voters = outlook.voters()
-    found = elect(_finalists(outlook, voters, desk), voters, desk.last_chosen, desk.timed_out)
+    found = elect(_finalists(outlook, voters, soft), voters, soft.last_chosen, soft.timed_out)
     if found is None:
         return None
     assignor, metadata = found
@@ -130,37 +130,37 @@ def choose(outlook: Outlook, desk: Desk) -> Desk | None:
     computation = Computation(
         metadata.member_id,
         assignor,
-        desk.begun + 1,
+        soft.begun + 1,
         timeout_ms if timeout_ms > 0 else LONGEST_COMPUTATION_MS,
     )
-    return replace(_begin(desk, computation), last_chosen=metadata.member_id)
+    return replace(_begin(soft, computation), last_chosen=metadata.member_id)
 
 
-def _finalists(outlook: Outlook, voters: Electorate, desk: Desk) -> list[MemberMetadata]:
+def _finalists(outlook: Outlook, voters: Electorate, soft: SoftState) -> list[MemberMetadata]:
     """Return those of the crew who can be elected: no others need to be looked at."""
     fit = voters.fit()
     found: list[MemberMetadata] = []
-    last = outlook.metadata(desk.last_chosen)
-    if last is not None and outlook.is_present(desk.last_chosen):
+    last = outlook.metadata(soft.last_chosen)
+    if last is not None and outlook.is_present(soft.last_chosen):
         found.append(last)
     for each in outlook.crew(fit.get(vote(voters.ballots, fit), ())):
         found.append(each)
-        if each.member_id not in desk.timed_out:
+        if each.member_id not in soft.timed_out:
             break
     return found
 
 
-def _begin(desk: Desk, computation: Computation | None) -> Desk:
-    rests = desk.settings.assignment_interval_ms > 0
-    return replace(desk, computation=computation, begun=desk.begun + 1, rests=rests)
+def _begin(soft: SoftState, computation: Computation | None) -> SoftState:
+    rests = soft.settings.assignment_interval_ms > 0
+    return replace(soft, computation=computation, begun=soft.begun + 1, rests=rests)
 
 
-def _stands(outlook: Outlook, desk: Desk) -> bool:
+def _stands(outlook: Outlook, soft: SoftState) -> bool:
     """Tell whether who computes is still there, able to, and to use the assignor of the vote.
 
     Once it has its snapshot the vote may turn: that is for the next computation.
     """
-    computation = desk.computation
+    computation = soft.computation
     if computation is None or not outlook.is_present(computation.member_id):
         return False
     voters = outlook.voters()
@@ -170,23 +170,23 @@ def _stands(outlook: Outlook, desk: Desk) -> bool:
     return member is not None and can_run(member, fit.get(computation.assignor, ()))
 
 
-def ask(desk: Desk, member_id: str, group_epoch: int) -> tuple[Desk, bool, bool]:
-    """Return the desk, whether this member is to compute, and whether it hears so first."""
-    computation = desk.computation
+def ask(soft: SoftState, member_id: str, group_epoch: int) -> tuple[SoftState, bool, bool]:
+    """Return the soft state, whether this member is to compute, and whether it hears so first."""
+    computation = soft.computation
     if computation is None or computation.member_id != member_id:
-        return desk, False, False
-    first = is_news(desk, group_epoch)
+        return soft, False, False
+    first = is_news(soft, group_epoch)
     if computation.told_epoch != group_epoch:
-        desk = replace(desk, computation=replace(computation, told_epoch=group_epoch))
-    return desk, True, first
+        soft = replace(soft, computation=replace(computation, told_epoch=group_epoch))
+    return soft, True, first
 
 
-def is_news(desk: Desk, group_epoch: int) -> bool:
+def is_news(soft: SoftState, group_epoch: int) -> bool:
     """Tell whether COMPUTE_ASSIGNMENT would be the first for this group epoch.
 
     A member that has its snapshot is busy; it asks again by itself when it has installed.
     """
-    computation = desk.computation
+    computation = soft.computation
     return (
         computation is not None
         and computation.snapshot is None
@@ -194,21 +194,23 @@ def is_news(desk: Desk, group_epoch: int) -> bool:
     )
 
 
-def end_rest(_: Group, desk: Desk, __: EndRest, ___: int) -> Decision:
+def end_rest(_: Group, soft: SoftState, __: EndRest, ___: int) -> Decision:
     """Let the next computation begin: what is due is attended to after every decision."""
-    return Decision(replace(desk, rests=False))
+    return Decision(replace(soft, rests=False))
 
 
-def time_out_assignor(group: Group, desk: Desk, command: TimeOutAssignor, now_ms: int) -> Decision:
+def time_out_assignor(
+    group: Group, soft: SoftState, command: TimeOutAssignor, now_ms: int
+) -> Decision:
     """Choose another member to compute; if all took too long, the attempt has failed."""
-    computation = desk.computation
+    computation = soft.computation
     if computation is None or computation.number != command.number:
-        return Decision(desk)
-    timed_out = desk.timed_out | {computation.member_id}
-    chosen = choose(look_ahead(group, ()), replace(desk, timed_out=timed_out))
+        return Decision(soft)
+    timed_out = soft.timed_out | {computation.member_id}
+    chosen = choose(look_ahead(group, ()), replace(soft, timed_out=timed_out))
     if chosen is not None and chosen.last_chosen not in timed_out:
         return Decision(chosen)
     epoch = computation.snapshot.group_epoch if computation.snapshot else group.group_epoch
-    desk = replace(desk, computation=None, timed_out=frozenset(), last_chosen="")
+    soft = replace(soft, computation=None, timed_out=frozenset(), last_chosen="")
     error = "no member computed an assignment in time"
-    return Decision(desk, (failed(group, desk.settings, epoch, error, now_ms),))
+    return Decision(soft, (failed(group, soft.settings, epoch, error, now_ms),))

@@ -6,11 +6,12 @@ from ....events.group import Group
 from ....events.model import NOTHING, Why
 from ....events.records import TargetAssignment
 from ...messages.timers import RetryAssignor
-from ..desk import Decision, Desk, Settings, bump
+from ..state.settings import GroupSettings
+from ..state.soft_state import Decision, SoftState, bump
 
 
 def failed(
-    group: Group, settings: Settings, group_epoch: int, error: str, now_ms: int
+    group: Group, settings: GroupSettings, group_epoch: int, error: str, now_ms: int
 ) -> TargetAssignment:
     """Return the record of an attempt for this group epoch that failed.
 
@@ -39,7 +40,7 @@ def failed(
     )
 
 
-def is_retry_due(group: Group, settings: Settings, now_ms: int) -> bool:
+def is_retry_due(group: Group, settings: GroupSettings, now_ms: int) -> bool:
     """Tell whether the back-off after a failed attempt is over (wall clock, ms).
 
     The time is durable, so it is the wall's. A clock that was set back must not stretch the
@@ -49,11 +50,11 @@ def is_retry_due(group: Group, settings: Settings, now_ms: int) -> bool:
     return retry_at_ms > 0 and not 0 < retry_at_ms - now_ms <= settings.retry_backoff_max_ms
 
 
-def retry_assignor(group: Group, desk: Desk, command: RetryAssignor, now_ms: int) -> Decision:
+def retry_assignor(group: Group, soft: SoftState, command: RetryAssignor, now_ms: int) -> Decision:
     """Ask for a new computation after a failed one, unless something else already has."""
     now = max(now_ms, command.until_ms)
-    if not is_retry_due(group, desk.settings, now) or not group.members:
-        return Decision(desk)
+    if not is_retry_due(group, soft.settings, now) or not group.members:
+        return Decision(soft)
     if group.group_epoch > group.assignment_epoch:
-        return Decision(desk)
-    return Decision(desk, (bump(group, Why.ASSIGNOR_RETRY, group.target.assignor, now_ms),))
+        return Decision(soft)
+    return Decision(soft, (bump(group, Why.ASSIGNOR_RETRY, group.target.assignor, now_ms),))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ....events.group import Group
 from ...messages.computing import Install, InstallReply, Prepare, PrepareReply
 from ...messages.errors import Error
-from ..desk import Decision, Desk
+from ..state.soft_state import Decision, SoftState
 from .failure import failed
 from .snapshot import snapshot_of
 from .target import Computed, flaw_in, target
@@ -21,49 +21,49 @@ KEPT = "the target stays as it was: correct the assignor before the next attempt
 """What becomes of the group after an assignment that is no good."""
 
 
-def prepare(group: Group, desk: Desk, command: Prepare, now_ms: int) -> Decision:
+def prepare(group: Group, soft: SoftState, command: Prepare, now_ms: int) -> Decision:
     """Hand the chosen member the group as it is now; its time to compute runs on.
 
     Asked again at the same group epoch it hands out the same snapshot, for the first answer may
     be on its way. At a later one it hands out a new snapshot, and drops what the old one leads to.
     """
-    error, message = _refuse(group, desk, command)
-    computation = desk.computation
+    error, message = _refuse(group, soft, command)
+    computation = soft.computation
     if error is not Error.NONE or computation is None:
-        return Decision(desk, reply=PrepareReply(error, message))
+        return Decision(soft, reply=PrepareReply(error, message))
     snapshot = computation.snapshot
     if snapshot is None or snapshot.group_epoch != group.group_epoch:
-        snapshot_id = f"{desk.coordinator_epoch}/{computation.number}/{group.group_epoch}"
+        snapshot_id = f"{soft.coordinator_epoch}/{computation.number}/{group.group_epoch}"
         snapshot = snapshot_of(group, computation.assignor, now_ms, snapshot_id)
-        desk = replace(desk, computation=replace(computation, snapshot=snapshot))
-    return Decision(desk, reply=PrepareReply(Error.NONE, snapshot=snapshot))
+        soft = replace(soft, computation=replace(computation, snapshot=snapshot))
+    return Decision(soft, reply=PrepareReply(Error.NONE, snapshot=snapshot))
 
 
-def install(group: Group, desk: Desk, command: Install, now_ms: int) -> Decision:
+def install(group: Group, soft: SoftState, command: Install, now_ms: int) -> Decision:
     """Make what the chosen member computed the target, or record that it could not."""
-    error, message = _refuse(group, desk, command)
-    computation = desk.computation
+    error, message = _refuse(group, soft, command)
+    computation = soft.computation
     if error is not Error.NONE or computation is None:
-        return Decision(desk, reply=InstallReply(error, message))
+        return Decision(soft, reply=InstallReply(error, message))
     snapshot = computation.snapshot
     if snapshot is None or not snapshot.is_named(command.group_epoch, command.snapshot_id):
         message = f"the snapshot is gone: {DROP}, and compute when you are asked again"
-        return Decision(desk, reply=InstallReply(Error.UNKNOWN_MEMBER_ID, message))
-    done = desk.without_computation()
+        return Decision(soft, reply=InstallReply(Error.UNKNOWN_MEMBER_ID, message))
+    done = soft.without_computation()
     if command.assignment is None:
         found, reply = command.error or "no reason", InstallReply(Error.NONE)
     else:
         found = flaw_in(command.assignment, snapshot)
         reply = InstallReply(Error.INVALID_ASSIGNMENT, f"{found}; {KEPT}")
     if command.assignment is None or found:
-        record = failed(group, desk.settings, snapshot.group_epoch, found, now_ms)
+        record = failed(group, soft.settings, snapshot.group_epoch, found, now_ms)
         return Decision(done, (record,), reply)
     done = replace(done, timed_out=frozenset())
     computed = Computed(snapshot, command.assignment, computation.member_id)
     return Decision(done, tuple(target(group, computed, now_ms)), InstallReply(Error.NONE))
 
 
-def _refuse(group: Group, desk: Desk, command: Prepare | Install) -> tuple[Error, str]:
+def _refuse(group: Group, soft: SoftState, command: Prepare | Install) -> tuple[Error, str]:
     if not command.group_id or not command.member_id or command.member_epoch < 0:
         message = "GroupId or MemberId is empty, or MemberEpoch below 0; nothing was changed"
         return Error.INVALID_REQUEST, message
@@ -75,7 +75,7 @@ def _refuse(group: Group, desk: Desk, command: Prepare | Install) -> tuple[Error
     if member.current.member_epoch != command.member_epoch:
         message = f"the member is at epoch {member.current.member_epoch}: send it again with that"
         return Error.FENCED_MEMBER_EPOCH, message
-    if desk.computation is None or desk.computation.member_id != command.member_id:
+    if soft.computation is None or soft.computation.member_id != command.member_id:
         message = f"another member computes, or nobody needs to: {DROP}"
         return Error.UNKNOWN_MEMBER_ID, message
     return Error.NONE, ""

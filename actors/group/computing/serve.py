@@ -6,7 +6,7 @@ from dataclasses import replace
 from ....events.group import Group
 from ....events.records import Record
 from ...assignors.server import SERVER_ASSIGNORS
-from ..desk import Settings
+from ..state.settings import GroupSettings
 from .failure import failed
 from .snapshot import snapshot_of
 from .target import Computed, flaw_in, target
@@ -16,7 +16,7 @@ COORDINATOR = "coordinator"
 
 
 def serve(
-    group: Group, settings: Settings, assignor: str, now_ms: int, again_at_ms: int = 0
+    group: Group, settings: GroupSettings, assignor: str, now_ms: int, again_at_ms: int = 0
 ) -> Sequence[Record]:
     """Return the records of the group's new target, or of the attempt that failed.
 

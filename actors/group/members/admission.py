@@ -5,7 +5,7 @@ from ....events.records import CurrentAssignment
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
 from ..computing.assignor_lists import refuse_assignors
-from ..desk import Desk
+from ..state.soft_state import SoftState
 from .seats import ended_by, refuse_instance
 from .validate import LONGEST_SESSION_MS, flaw, flaw_in_first_join
 
@@ -14,7 +14,7 @@ REMEDY = "its seat is kept; stop everything, and rejoin with epoch 0"
 
 
 def refuse(
-    group: Group, desk: Desk, seat: Member | None, request: Heartbeat
+    group: Group, soft: SoftState, seat: Member | None, request: Heartbeat
 ) -> tuple[Error, str] | None:
     """Return why the request changes nothing, or None if it may go on.
 
@@ -24,15 +24,15 @@ def refuse(
         message = f"group {request.group_id!r} is not served here: ask its own coordinator"
         return Error.GROUP_ID_NOT_FOUND, message
     if seat is not None and seat.member_id == request.member_id:
-        return _refuse_member(group, desk, seat, request)
-    return _refuse_stranger(group, desk, seat, request)
+        return _refuse_member(group, soft, seat, request)
+    return _refuse_stranger(group, soft, seat, request)
 
 
 def _refuse_member(
-    group: Group, desk: Desk, member: Member, request: Heartbeat
+    group: Group, soft: SoftState, member: Member, request: Heartbeat
 ) -> tuple[Error, str] | None:
     """Refuse another process, and an epoch that is not the member's."""
-    if found := flaw(request, member.metadata) or _flaw_in_session(desk, request):
+    if found := flaw(request, member.metadata) or _flaw_in_session(soft, request):
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if refused := refuse_instance(group, request):
         return refused
@@ -47,12 +47,12 @@ def _refuse_member(
 
 
 def _refuse_stranger(
-    group: Group, desk: Desk, seat: Member | None, request: Heartbeat
+    group: Group, soft: SoftState, seat: Member | None, request: Heartbeat
 ) -> tuple[Error, str] | None:
     """Refuse a member id that has no seat, unless it takes a new one or the one it left."""
     is_join = request.member_epoch == JOIN_EPOCH
     found = flaw(request) or (flaw_in_first_join(request) if is_join else "")
-    if found := found or _flaw_in_session(desk, request):
+    if found := found or _flaw_in_session(soft, request):
         return Error.INVALID_REQUEST, f"{found}; nothing was changed"
     if not is_join:
         return _refuse_unknown(group, request)
@@ -60,18 +60,18 @@ def _refuse_stranger(
         return refused
     if seat is not None:  # who comes back by its instance id is weighed as the seat it takes
         return refuse_assignors(group, request, seat)
-    if len(group.members) - len(ended_by(group, request)) >= desk.settings.max_size:
-        full = f"the group has as many members as group.max.size = {desk.settings.max_size} allows"
+    if len(group.members) - len(ended_by(group, request)) >= soft.settings.max_size:
+        full = f"the group has as many members as group.max.size = {soft.settings.max_size} allows"
         message = f"{full}: raise it, or ask again once one has left"
         return Error.GROUP_MAX_SIZE_REACHED, message
     return refuse_assignors(group, request, None)
 
 
-def _flaw_in_session(desk: Desk, request: Heartbeat) -> str:
+def _flaw_in_session(soft: SoftState, request: Heartbeat) -> str:
     """Return whether the group would have to wait too long for the member, or nothing."""
     if request.session_timeout_ms <= LONGEST_SESSION_MS:
         return ""
-    own_ms = max(each.session_timeout_ms for each in (desk.settings, desk.node) if each)
+    own_ms = max(each.session_timeout_ms for each in (soft.settings, soft.node) if each)
     longest_ms = max(LONGEST_SESSION_MS, own_ms)
     if request.session_timeout_ms <= own_ms:
         return ""

@@ -19,8 +19,8 @@ from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
 from ...messages.orders import EndMember
-from ..desk import Decision, Desk, bump
 from ..orders.standing import carried_out, expected_back_ms, removal_of, shares_deadline
+from ..state.soft_state import Decision, SoftState, bump
 from .seats import step_away
 
 
@@ -43,7 +43,7 @@ class Departure:
         return Cause(self.why, self.member.metadata.url or self.member.member_id)
 
 
-def leave(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision:
+def leave(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
     """Let a member go that says goodbye; it has released everything, so nothing is lost."""
     member = group.members[request.member_id]
     reply = HeartbeatReply(
@@ -53,25 +53,27 @@ def leave(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision
         request.incarnation,
         request.sequence,
         log_offset=group.end,
-        coordinator_epoch=desk.coordinator_epoch,
+        coordinator_epoch=soft.coordinator_epoch,
     )
     removed = sent_away(group, member)
     if request.member_epoch == TEMPORARY_LEAVE_EPOCH and removed is None:
-        return _leave_for_a_while(group, desk, member, reply)
+        return _leave_for_a_while(group, soft, member, reply)
     departure = removed or Departure(member, Why.MEMBER_LEFT)
-    return depart(group, desk, departure, now_ms, reply)
+    return depart(group, soft, departure, now_ms, reply)
 
 
-def _leave_for_a_while(group: Group, desk: Desk, member: Member, reply: HeartbeatReply) -> Decision:
+def _leave_for_a_while(
+    group: Group, soft: SoftState, member: Member, reply: HeartbeatReply
+) -> Decision:
     """Keep the seat of a static member that says that it comes back; nothing is parked."""
     after = step_away(member.current)
     if after is member.current:
-        return Decision(desk, reply=reply)
+        return Decision(soft, reply=reply)
     reply = replace(reply, log_offset=group.end + 1)
-    return Decision(desk, (after,), reply)
+    return Decision(soft, (after,), reply)
 
 
-def end_member(group: Group, desk: Desk, command: EndMember, now_ms: int) -> Decision:
+def end_member(group: Group, soft: SoftState, command: EndMember, now_ms: int) -> Decision:
     """Remove a member whose process was seen to end, as a loss; nobody waits for its session.
 
     The report counts for that very process alone: not for a later one of the same member id,
@@ -80,12 +82,12 @@ def end_member(group: Group, desk: Desk, command: EndMember, now_ms: int) -> Dec
     """
     member = group.members.get(command.member_id)
     if member is None or member.metadata.incarnation != command.incarnation or member.is_away:
-        return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
+        return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
     departure = sent_away(group, member) or Departure(
         member, Why.PROCESS_ENDED, command.acknowledged
     )
     departure = replace(departure, since_ms=command.ended_ms)
-    decision = depart(group, desk, departure, now_ms)
+    decision = depart(group, soft, departure, now_ms)
     log_offset = group.end + len(decision.records)
     return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
 
@@ -101,17 +103,17 @@ def sent_away(group: Group, member: Member) -> Departure | None:
 
 def depart(
     group: Group,
-    desk: Desk,
+    soft: SoftState,
     departure: Departure,
     now_ms: int,
     reply: HeartbeatReply | None = None,
 ) -> Decision:
-    """Return the records of a removal, in the protocol's order, and the desk after it."""
+    """Return the records of a removal, in the protocol's order, and the soft state after it."""
     member = departure.member
     records = _tombstones(member)
     if len(group.members) == 1:
         records += forget_losses(group)
-    elif departure.lost and (loss := _loss(group, desk, departure, now_ms)):
+    elif departure.lost and (loss := _loss(group, soft, departure, now_ms)):
         records.append(loss)
     records += carried_out(group, member)
     epoch = group.group_epoch + 1
@@ -119,8 +121,8 @@ def depart(
     records.append(GroupMetadata(epoch, departure.cause, now_ms, departure.actor, since_ms))
 
     if reply is None:
-        return Decision(desk, tuple(records))
-    return Decision(desk, tuple(records), replace(reply, log_offset=group.end + len(records)))
+        return Decision(soft, tuple(records))
+    return Decision(soft, tuple(records), replace(reply, log_offset=group.end + len(records)))
 
 
 def bury(group: Group, seats: Iterable[Member]) -> list[Record]:
@@ -131,17 +133,19 @@ def bury(group: Group, seats: Iterable[Member]) -> list[Record]:
     return [record for seat in seats for record in (*_tombstones(seat), *carried_out(group, seat))]
 
 
-def end_seats(group: Group, desk: Desk, seats: Sequence[Member], why: Why, now_ms: int) -> Decision:
+def end_seats(
+    group: Group, soft: SoftState, seats: Sequence[Member], why: Why, now_ms: int
+) -> Decision:
     """Return the decision that ends seats whose members are away, with one bump for them all."""
     if not seats:
-        return Decision(desk)
+        return Decision(soft)
     records = bury(group, seats)
     if len(seats) == len(group.members):
         records += forget_losses(group)
     subject = Departure(seats[0], why).cause.subject
     subject += f" and {len(seats) - 1} more" if len(seats) > 1 else ""
     records.append(bump(group, why, subject, now_ms))
-    return Decision(desk, tuple(records), CommandReply(Error.NONE, "", group.end + len(records)))
+    return Decision(soft, tuple(records), CommandReply(Error.NONE, "", group.end + len(records)))
 
 
 def _tombstones(member: Member) -> list[Record]:
@@ -157,7 +161,7 @@ def forget_losses(group: Group) -> list[Record]:
     return records
 
 
-def _loss(group: Group, desk: Desk, departure: Departure, now_ms: int) -> Loss | None:
+def _loss(group: Group, soft: SoftState, departure: Departure, now_ms: int) -> Loss | None:
     """Return what the member held and was to keep, minus what others hold or target.
 
     What was kept for one that was away has waited already: it is lost only as long as operators
@@ -182,16 +186,16 @@ def _loss(group: Group, desk: Desk, departure: Departure, now_ms: int) -> Loss |
         resources,
         now_ms,
         departure.cause,
-        deadline_ms or _crash_deadline(group, desk, now_ms),
+        deadline_ms or _crash_deadline(group, soft, now_ms),
     )
 
 
-def _crash_deadline(group: Group, desk: Desk, now_ms: int) -> int:
+def _crash_deadline(group: Group, soft: SoftState, now_ms: int) -> int:
     """Return how long lost work may wait; a crash in the wake of another shares its deadline.
 
     It waits for no longer than if it were alone: the clock may have been set back in between.
     """
-    alone_ms = now_ms + desk.settings.max_delay_ms
+    alone_ms = now_ms + soft.settings.max_delay_ms
     deadlines = group.loss_deadlines  # most of many losses share one, and it comes first
     for index in range(bisect_left(deadlines, (now_ms + 1, "")), len(deadlines)):
         deadline_ms, member_id = deadlines[index]

@@ -17,37 +17,37 @@ from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.assignor_lists import change_in, change_of_mode
 from ..computing.compute import ask, attend
 from ..computing.placements import asks_anew
-from ..desk import Decision, Desk
 from ..orders.standing import welcome
+from ..state.soft_state import Decision, SoftState
 from .admission import REMEDY, refuse
 from .depart import bury, leave
 from .reconcile import FencedError, Goal, reconcile
 from .seats import ended_by, is_left_short, seat_of, take_seat
 
 
-def heartbeat(group: Group, desk: Desk, request: Heartbeat, now_ms: int) -> Decision:
+def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
     """Return what a heartbeat leads to."""
     seat = seat_of(group, request)
-    if refused := refuse(group, desk, seat, request):
-        return refusal(desk, request, *refused)
+    if refused := refuse(group, soft, seat, request):
+        return refusal(soft, request, *refused)
     if request.member_epoch < JOIN_EPOCH:
-        return leave(group, desk, request, now_ms)
+        return leave(group, soft, request, now_ms)
     try:
-        return _advance(group, desk, seat, request, now_ms)
+        return _advance(group, soft, seat, request, now_ms)
     except FencedError:
         message = f"this version does not know the stored state of {request.member_id}: {REMEDY}"
-        return refusal(desk, request, Error.FENCED_MEMBER_EPOCH, message)
+        return refusal(soft, request, Error.FENCED_MEMBER_EPOCH, message)
 
 
 def _advance(
-    group: Group, desk: Desk, seat: Member | None, request: Heartbeat, now_ms: int
+    group: Group, soft: SoftState, seat: Member | None, request: Heartbeat, now_ms: int
 ) -> Decision:
     """Let the member join or go on: merge what it says, and take its next step."""
-    member, records = _hear(group, desk, seat, request)
+    member, records = _hear(group, soft, seat, request)
     bumped = _bump(group, seat, request, member.metadata, now_ms)
     if bumped is not None:
         records.append(bumped)
-    desk, made, ahead = attend(group, desk, records, now_ms)
+    soft, made, ahead = attend(group, soft, records, now_ms)
     records += made
     target = ahead.share_of(seat.member_id if seat and not made else request.member_id)
     owned = _owned(seat, request)
@@ -57,20 +57,20 @@ def _advance(
         records.append(after)
 
     group_epoch = bumped.group_epoch if bumped else group.group_epoch
-    desk, computes, asked_first = ask(desk, request.member_id, group_epoch)
+    soft, computes, asked_first = ask(soft, request.member_id, group_epoch)
     end = group.end + len(records)
-    reply = _answer(desk, request, member.current, after, end)
+    reply = _answer(soft, request, member.current, after, end)
     if computes:
         reply = replace(reply, error=Error.COMPUTE_ASSIGNMENT)
     news = bool(records) or asked_first or _missed(request, after, owned)
-    return Decision(desk, tuple(records), reply, news)
+    return Decision(soft, tuple(records), reply, news)
 
 
 def _hear(
-    group: Group, desk: Desk, seat: Member | None, request: Heartbeat
+    group: Group, soft: SoftState, seat: Member | None, request: Heartbeat
 ) -> tuple[Member, list[Record]]:
     """Return the member as it is by what it says, and the records of that."""
-    session_ms = desk.settings.session_timeout_ms
+    session_ms = soft.settings.session_timeout_ms
     if seat is None or seat.is_away:
         member = take_seat(group, seat, request)
         metadata = _merge(member.metadata, request, session_ms)
@@ -99,7 +99,11 @@ def _sit_down(seat: Member | None, member: Member, metadata: MemberMetadata) -> 
 
 
 def _answer(
-    desk: Desk, request: Heartbeat, before: CurrentAssignment, after: CurrentAssignment, end: int
+    soft: SoftState,
+    request: Heartbeat,
+    before: CurrentAssignment,
+    after: CurrentAssignment,
+    end: int,
 ) -> HeartbeatReply:
     return HeartbeatReply(
         Error.NONE,
@@ -107,11 +111,11 @@ def _answer(
         after.member_epoch,
         request.incarnation,
         request.sequence,
-        heartbeat_interval_ms=desk.settings.heartbeat_interval_ms,
-        session_timeout_ms=desk.settings.session_timeout_ms,
+        heartbeat_interval_ms=soft.settings.heartbeat_interval_ms,
+        session_timeout_ms=soft.settings.session_timeout_ms,
         log_offset=end,
         assignment=_assignment(request, before, after),
-        coordinator_epoch=desk.coordinator_epoch,
+        coordinator_epoch=soft.coordinator_epoch,
     )
 
 
@@ -201,16 +205,16 @@ def _needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
     return is_left_over or is_left_short(group, seat)
 
 
-def stale(desk: Desk, request: Heartbeat) -> Reply:
+def stale(soft: SoftState, request: Heartbeat) -> Reply:
     """Return the answer to a request that was not meant for this process of the coordinator."""
     message = (
         "the group's coordinator is another process than this was sent to; nothing was changed"
     )
-    advice = f"say everything anew with coordinator epoch {desk.coordinator_epoch}"
-    return refusal(desk, request, Error.NOT_COORDINATOR, f"{message}: {advice}").reply
+    advice = f"say everything anew with coordinator epoch {soft.coordinator_epoch}"
+    return refusal(soft, request, Error.NOT_COORDINATOR, f"{message}: {advice}").reply
 
 
-def refusal(desk: Desk, request: Heartbeat, error: Error, message: str) -> Decision:
+def refusal(soft: SoftState, request: Heartbeat, error: Error, message: str) -> Decision:
     """Return that the request changes nothing, and why."""
     reply = HeartbeatReply(
         error,
@@ -219,7 +223,7 @@ def refusal(desk: Desk, request: Heartbeat, error: Error, message: str) -> Decis
         request.incarnation,
         request.sequence,
         message,
-        desk.settings.heartbeat_interval_ms,
-        coordinator_epoch=desk.coordinator_epoch,
+        soft.settings.heartbeat_interval_ms,
+        coordinator_epoch=soft.coordinator_epoch,
     )
-    return Decision(desk, reply=reply)
+    return Decision(soft, reply=reply)

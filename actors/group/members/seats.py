@@ -16,7 +16,7 @@ from ....events.model import MemberState, Succession
 from ....events.records import CurrentAssignment, MemberMetadata
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
-from ..desk import Settings
+from ..state.settings import GroupSettings
 
 
 def those_away(group: Group) -> list[Member]:
@@ -137,7 +137,7 @@ def _succession(group: Group, away: Member) -> Succession:
     return Succession(last.returns + 1, away.member_id, group.assignment_epoch)
 
 
-def patience_ms(member: Member, settings: Settings) -> int:
+def patience_ms(member: Member, settings: GroupSettings) -> int:
     """Return how long the group waits for a word of the member, in milliseconds.
 
     The group's session timeout may change while members run. A member fences itself by

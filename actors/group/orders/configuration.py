@@ -18,8 +18,9 @@ from ...messages.errors import Error
 from ...messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
 from ...worker.instructions import REQUEST_GRACE_MS
-from ..desk import Decision, Desk, Settings
 from ..members.validate import LARGEST_NUMBER, LONGEST_SESSION_MS
+from ..state.settings import GroupSettings
+from ..state.soft_state import Decision, SoftState
 
 LONGEST_SHOWN = 60
 """How much of a key or a value that is refused stands in the message."""
@@ -104,13 +105,15 @@ SETTINGS: Mapping[str, Setting] = {
 """The settings that a group can have of its own, by name."""
 
 
-def open_desk(node: Settings, group: Group, coordinator_epoch: int = NO_COORDINATOR_EPOCH) -> Desk:
-    """Return the empty desk beside a group that was rebuilt from its log."""
+def open_soft_state(
+    node: GroupSettings, group: Group, coordinator_epoch: int = NO_COORDINATOR_EPOCH
+) -> SoftState:
+    """Return the empty soft state beside a group that was rebuilt from its log."""
     settings = effective(node, group.configs)
-    return Desk(settings, node=node, coordinator_epoch=coordinator_epoch)
+    return SoftState(settings, node=node, coordinator_epoch=coordinator_epoch)
 
 
-def effective(node: Settings, configs: Mapping[str, str]) -> Settings:
+def effective(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
     """Return what a group goes by: its node's settings, changed by its own."""
     settings = _applied(node, configs)
     if _flaw_in_session(settings):
@@ -122,25 +125,25 @@ def effective(node: Settings, configs: Mapping[str, str]) -> Settings:
     return settings
 
 
-def configure_group(group: Group, desk: Desk, command: ConfigureGroup, _: int) -> Decision:
+def configure_group(group: Group, soft: SoftState, command: ConfigureGroup, _: int) -> Decision:
     """Change settings of the group, all of those named or none; INVALID_CONFIG says why not."""
-    node = desk.node or desk.settings
+    node = soft.node or soft.settings
     if found := [*_flaws(group, command.configs)]:
-        return _refuse(desk, "; ".join(found))
+        return _refuse(soft, "; ".join(found))
     merged = {**group.configs, **command.configs}
     configs = {key: merged[key] for key in sorted(merged) if merged[key] is not None}
     kept = {key: str(value) for key, value in configs.items()}
     settings = _applied(node, kept)
-    if flaw := _flaw_in_session(settings) or _flaw_in_members(group, desk.settings, settings):
-        return _refuse(desk, flaw)
+    if flaw := _flaw_in_session(settings) or _flaw_in_members(group, soft.settings, settings):
+        return _refuse(soft, flaw)
     if kept == group.configs:
-        return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
+        return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
     record: Record = GroupConfiguration(kept) if kept else Tombstone(GroupConfiguration, ())
     reply = CommandReply(Error.NONE, log_offset=group.end + 1)
-    return Decision(replace(desk, settings=settings, node=node), (record,), reply)
+    return Decision(replace(soft, settings=settings, node=node), (record,), reply)
 
 
-def _applied(node: Settings, configs: Mapping[str, str]) -> Settings:
+def _applied(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
     values = {
         setting.field: value
         for key, setting in SETTINGS.items()
@@ -167,7 +170,7 @@ def _hint(key: str) -> str:
     return f"did you mean {near[0]}?" if near else f"a group has {_listed(SETTINGS)}"
 
 
-def _flaw_in_session(settings: Settings) -> str:
+def _flaw_in_session(settings: GroupSettings) -> str:
     beat, margin = settings.heartbeat_interval_ms, settings.fence_margin_ms
     smallest = margin + 2 * (beat + REQUEST_GRACE_MS)
     if settings.session_timeout_ms >= smallest:
@@ -180,7 +183,7 @@ def _flaw_in_session(settings: Settings) -> str:
     )
 
 
-def _flaw_in_members(group: Group, before: Settings, after: Settings) -> str:
+def _flaw_in_members(group: Group, before: GroupSettings, after: GroupSettings) -> str:
     """Return whom a longer session would give less time to give work up than to be silent."""
     session_ms = after.session_timeout_ms
     if session_ms <= before.session_timeout_ms:
@@ -203,6 +206,6 @@ def _listed(keys: Iterable[str]) -> str:
     return ", ".join(sorted(keys))
 
 
-def _refuse(desk: Desk, message: str) -> Decision:
+def _refuse(soft: SoftState, message: str) -> Decision:
     reply = CommandReply(Error.INVALID_CONFIG, f"{message}; nothing was changed")
-    return Decision(desk, reply=reply)
+    return Decision(soft, reply=reply)

@@ -35,23 +35,23 @@ from ....events.records import (
 from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import DeleteGroup
-from ..desk import Decision, Desk
+from ..state.soft_state import Decision, SoftState
 
 
-def delete_group(group: Group, desk: Desk, command: DeleteGroup, now_ms: int) -> Decision:
+def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: int) -> Decision:
     """Bury an empty group; NON_EMPTY_GROUP while it has members."""
     if group.members:
         message = f"members in the group: {len(group.members)}; delete it once they have left"
-        return Decision(desk, reply=CommandReply(Error.NON_EMPTY_GROUP, message))
+        return Decision(soft, reply=CommandReply(Error.NON_EMPTY_GROUP, message))
     graves = [*_graves(group)]
     if not group.exists and not graves:
         message = f"there is no group {group.group_id!r} to delete"
-        return Decision(desk, reply=CommandReply(Error.GROUP_ID_NOT_FOUND, message))
+        return Decision(soft, reply=CommandReply(Error.GROUP_ID_NOT_FOUND, message))
     deletion = GroupDeletion(group.group_epoch, now_ms, command.actor)
     records: tuple[Record, ...] = (deletion, *graves)
-    desk = replace(desk.without_computation(), settings=desk.node or desk.settings, last_chosen="")
+    soft = replace(soft.without_computation(), settings=soft.node or soft.settings, last_chosen="")
     reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
-    return Decision(desk, records, reply)
+    return Decision(soft, records, reply)
 
 
 def unfinished(group: Group, has_unpublished: Callable[[str], bool]) -> str:

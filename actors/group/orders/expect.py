@@ -17,26 +17,26 @@ from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import Expect
 from ...messages.timers import EndExpectation
-from ..desk import Decision, Desk, bump
 from ..members.depart import bury, forget_losses
 from ..members.seats import those_away
 from ..members.validate import LARGEST_NUMBER, flaw_in_name, shown
+from ..state.soft_state import Decision, SoftState, bump
 from .operate import refuse
 from .standing import order_for, written
 from .whereabouts import find_worker
 
 
-def expect(group: Group, desk: Desk, command: Expect, now_ms: int) -> Decision:
+def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decision:
     """Wait for a worker until a moment from now; 0 milliseconds: wait no longer."""
     within_ms = command.within_ms
     if not 0 <= within_ms <= LARGEST_NUMBER:
         allowed = f"a whole number of milliseconds, from 0 to {LARGEST_NUMBER}"
         message = f"within_ms = {shown(within_ms)}: allowed is {allowed}"
-        return refuse(desk, Error.INVALID_REQUEST, message)
+        return refuse(soft, Error.INVALID_REQUEST, message)
     found = find_worker(group, command.worker)
     if flaw := found.message or flaw_in_name(found.name, "the worker's name"):
         error = Error.UNKNOWN_MEMBER_ID if found.message else Error.INVALID_REQUEST
-        return refuse(desk, error, flaw)
+        return refuse(soft, error, flaw)
     deadline_ms = now_ms + within_ms
     order = order_for(group, found.name)
     expected = replace(order, expected_back_ms=deadline_ms if within_ms else 0)
@@ -51,16 +51,18 @@ def expect(group: Group, desk: Desk, command: Expect, now_ms: int) -> Decision:
     if seats or (moved and _must_compute(group, found.name)):
         records.append(bump(group, Why.WORKER_EXPECTED, found.name, now_ms, command.actor))
     reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
-    return Decision(desk, tuple(records), reply)
+    return Decision(soft, tuple(records), reply)
 
 
-def end_expectation(group: Group, desk: Desk, command: EndExpectation, now_ms: int) -> Decision:
+def end_expectation(
+    group: Group, soft: SoftState, command: EndExpectation, now_ms: int
+) -> Decision:
     """Take back an order to wait for a worker whose time has passed, whatever the clock says."""
     order = group.worker_orders.get(command.worker)
     if order is None or order.expected_back_ms != command.until_ms:
-        return Decision(desk)
+        return Decision(soft)
     ended = replace(order, expected_back_ms=0, time_ms=now_ms)
-    return Decision(desk, tuple(written(order, ended)))
+    return Decision(soft, tuple(written(order, ended)))
 
 
 def _away(group: Group, name: str) -> list[Member]:

@@ -16,39 +16,39 @@ from ....events.records import MemberMetadata, Operator, Record
 from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, Uncordon
-from ..desk import Decision, Desk, bump
 from ..members.depart import bury, end_seats
 from ..members.seats import those_away
 from ..members.validate import flaw_in_name, shown
+from ..state.soft_state import Decision, SoftState, bump
 from .standing import bounded_ms, expected_back_ms, order_for, written
 from .whereabouts import find_worker, find_workers
 
 
-def cordon(group: Group, desk: Desk, command: Cordon, now_ms: int) -> Decision:
+def cordon(group: Group, soft: SoftState, command: Cordon, now_ms: int) -> Decision:
     """Give a worker nothing more; to drain it, have it give up what it has as well.
 
     A worker that drains goes on draining if it is only cordoned again: `uncordon` ends both.
     """
     found = find_worker(group, command.worker)
     if found.message:
-        return refuse(desk, Error.UNKNOWN_MEMBER_ID, found.message)
+        return refuse(soft, Error.UNKNOWN_MEMBER_ID, found.message)
     old = order_for(group, found.name)
     new = replace(old, cordoned=True, draining=old.draining or command.drain)
     why = Why.WORKER_DRAINED if command.drain else Why.WORKER_CORDONED
-    return put_order(group, desk, replace(new, time_ms=now_ms, actor=command.actor), why)
+    return put_order(group, soft, replace(new, time_ms=now_ms, actor=command.actor), why)
 
 
-def uncordon(group: Group, desk: Desk, command: Uncordon, now_ms: int) -> Decision:
+def uncordon(group: Group, soft: SoftState, command: Uncordon, now_ms: int) -> Decision:
     """Let a worker be given work again."""
     found = find_worker(group, command.worker)
     if found.message:
-        return refuse(desk, Error.UNKNOWN_MEMBER_ID, found.message)
+        return refuse(soft, Error.UNKNOWN_MEMBER_ID, found.message)
     new = replace(order_for(group, found.name), cordoned=False, draining=False)
     new = replace(new, time_ms=now_ms, actor=command.actor)
-    return put_order(group, desk, new, Why.WORKER_UNCORDONED)
+    return put_order(group, soft, new, Why.WORKER_UNCORDONED)
 
 
-def place(group: Group, desk: Desk, command: Place, now_ms: int) -> Decision:
+def place(group: Group, soft: SoftState, command: Place, now_ms: int) -> Decision:
     """Set what a connector's work or a task weighs, and which workers may run it.
 
     What was said of a task that is gone by now can still be taken back: it changes no target.
@@ -60,33 +60,33 @@ def place(group: Group, desk: Desk, command: Place, now_ms: int) -> Decision:
     ends_order = resource in group.resource_orders and (weight, command.pins) == (1, ())
     if not is_there and not ends_order:
         message = f"{resource} is neither a connector of this group nor a task of one"
-        return refuse(desk, Error.UNKNOWN_CONNECTOR, message)
+        return refuse(soft, Error.UNKNOWN_CONNECTOR, message)
     if not 1 <= weight <= HEAVIEST:
         message = f"weight = {shown(weight)}: allowed is a whole number, from 1 to {HEAVIEST}"
-        return refuse(desk, Error.INVALID_REQUEST, message)
+        return refuse(soft, Error.INVALID_REQUEST, message)
     pins = old.pins if command.pins is None else _pins(group, command.pins)
     if isinstance(pins, _Refused):
-        return refuse(desk, *pins)
+        return refuse(soft, *pins)
     new = replace(old, weight=weight, pins=pins, time_ms=now_ms, actor=command.actor)
-    return put_order(group, desk, new, Why.PLACEMENT_CHANGED if is_there else None)
+    return put_order(group, soft, new, Why.PLACEMENT_CHANGED if is_there else None)
 
 
-def rebalance(group: Group, desk: Desk, command: Rebalance, now_ms: int) -> Decision:
+def rebalance(group: Group, soft: SoftState, command: Rebalance, now_ms: int) -> Decision:
     """Have the target computed anew; a group without members has none to compute.
 
     It waits for nobody: seats whose members are away end, so that those who are there get
     the work; but for workers that operators expect back, and where nobody is there at all.
     """
     if not group.members:
-        return done(group, desk, [])
+        return done(group, soft, [])
     away = those_away(group) if len(group.away) < len(group.members) else []
     unexpected = (each for each in away if expected_back_ms(group, each.metadata, now_ms) is None)
     records = bury(group, unexpected)
     bumped = bump(group, Why.REBALANCE_REQUESTED, group.group_id, now_ms, command.actor)
-    return done(group, desk, [*records, bumped])
+    return done(group, soft, [*records, bumped])
 
 
-def release_seats(group: Group, desk: Desk, command: ReleaseSeats, now_ms: int) -> Decision:
+def release_seats(group: Group, soft: SoftState, command: ReleaseSeats, now_ms: int) -> Decision:
     """End the seats that a node left and names no more; what they had is free for the others.
 
     Only seats that are away, and that a worker of this very node had last, can end by it.
@@ -96,7 +96,7 @@ def release_seats(group: Group, desk: Desk, command: ReleaseSeats, now_ms: int) 
         for each in those_away(group)
         if _was_of(command, each.metadata) and each.metadata.instance_id not in command.instance_ids
     ]
-    return end_seats(group, desk, former if command.node else [], Why.MEMBER_LEFT, now_ms)
+    return end_seats(group, soft, former if command.node else [], Why.MEMBER_LEFT, now_ms)
 
 
 class _Refused(NamedTuple):
@@ -122,10 +122,10 @@ def _was_of(command: ReleaseSeats, seat: MemberMetadata) -> bool:
     return bool(command.place) and seat.url.startswith(f"{command.place}/")
 
 
-def put_order(group: Group, desk: Desk, new: Operator, why: Why | None) -> Decision:
+def put_order(group: Group, soft: SoftState, new: Operator, why: Why | None) -> Decision:
     """Write an order if it changes anything, and call for a target that follows it."""
     if found := flaw_in_name(new.name, "the worker's name"):
-        return refuse(desk, Error.INVALID_REQUEST, f"{found}, so no order can name it")
+        return refuse(soft, Error.INVALID_REQUEST, f"{found}, so no order can name it")
     if new.scope is Scope.WORKER:
         old = group.worker_orders.get(new.name)
     else:
@@ -136,15 +136,15 @@ def put_order(group: Group, desk: Desk, new: Operator, why: Why | None) -> Decis
     if records and why is not None and group.members:
         subject = new.name if new.scope is Scope.WORKER else str(Resource(new.name, new.task))
         records.append(bump(group, why, subject, new.time_ms, new.actor))
-    return done(group, desk, records)
+    return done(group, soft, records)
 
 
-def done(group: Group, desk: Desk, records: list[Record]) -> Decision:
+def done(group: Group, soft: SoftState, records: list[Record]) -> Decision:
     """Return the decision to write these records."""
     reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
-    return Decision(desk, tuple(records), reply)
+    return Decision(soft, tuple(records), reply)
 
 
-def refuse(desk: Desk, error: Error, message: str) -> Decision:
+def refuse(soft: SoftState, error: Error, message: str) -> Decision:
     """Return the decision to change nothing, and why."""
-    return Decision(desk, reply=CommandReply(error, message))
+    return Decision(soft, reply=CommandReply(error, message))

@@ -16,8 +16,8 @@ from ....events.orders import worker_name
 from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import Expect, RemoveMember
-from ..desk import Decision, Desk
 from ..members.depart import Departure, depart
+from ..state.soft_state import Decision, SoftState
 from .expect import expect
 from .operate import put_order, refuse
 from .standing import order_for, removal_of
@@ -27,15 +27,15 @@ GOODBYE_MS: Final = 1_000
 """How long a member that holds nothing may take to leave by itself: it would else join again."""
 
 
-def remove_member(group: Group, desk: Desk, command: RemoveMember, now_ms: int) -> Decision:
+def remove_member(group: Group, soft: SoftState, command: RemoveMember, now_ms: int) -> Decision:
     """End a member's seat, at once where it runs nothing; a lost worker is waited for no longer."""
     member = find_member(group, command.worker)
     if isinstance(member, str):
-        return _give_up_lost(group, desk, command, now_ms)
+        return _give_up_lost(group, soft, command, now_ms)
     order = removal_of(group, member)
     if member.is_away or (_holds_nothing(member) and (order or command.force)):
         departure = Departure(member, Why.MEMBER_REMOVED, actor=command.actor)
-        decision = depart(group, desk, departure, now_ms)
+        decision = depart(group, soft, departure, now_ms)
         log_offset = group.end + len(decision.records)
         return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
     old = order_for(group, worker_name(member.metadata))
@@ -43,7 +43,7 @@ def remove_member(group: Group, desk: Desk, command: RemoveMember, now_ms: int) 
     new = replace(old, removing=member.member_id, gently=gently)
     new = replace(new, time_ms=now_ms, actor=command.actor)
     has_work = not _holds_nothing(member) or bool(group.share_of(member.member_id))
-    return put_order(group, desk, new, Why.WORKER_DRAINED if gently and has_work else None)
+    return put_order(group, soft, new, Why.WORKER_DRAINED if gently and has_work else None)
 
 
 def removed_by_now(group: Group, now_ms: int) -> Iterator[RemoveMember]:
@@ -63,13 +63,13 @@ def _holds_nothing(member: Member) -> bool:
     return not member.current.assigned and not member.current.pending
 
 
-def _give_up_lost(group: Group, desk: Desk, command: RemoveMember, now_ms: int) -> Decision:
+def _give_up_lost(group: Group, soft: SoftState, command: RemoveMember, now_ms: int) -> Decision:
     """Wait no longer for a worker that is lost; refuse a name that nobody has."""
     found = find_worker(group, command.worker)
     if found.message:  # it tells workers, where that of the members would tell their ids
-        return refuse(desk, Error.UNKNOWN_MEMBER_ID, found.message)
+        return refuse(soft, Error.UNKNOWN_MEMBER_ID, found.message)
     if not any(worker_name(loss) == found.name for loss in group.losses.values()):
         message = f"worker {found.name} is no member, and nothing waits for it: there is only an"
         message += " order that names it"
-        return refuse(desk, Error.UNKNOWN_MEMBER_ID, message)
-    return expect(group, desk, Expect(group.group_id, found.name, 0, command.actor), now_ms)
+        return refuse(soft, Error.UNKNOWN_MEMBER_ID, message)
+    return expect(group, soft, Expect(group.group_id, found.name, 0, command.actor), now_ms)

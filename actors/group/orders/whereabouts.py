@@ -11,7 +11,7 @@ from ....events.directory import Directory, Names, directory_of, workers_in
 from ....events.group import Group, Member
 from ....events.orders import last_part, names_of
 from ....events.placement import LONGEST_CALL
-from ...door.listing import listing
+from ...messages.listing import listing
 
 
 @dataclass(frozen=True, slots=True)

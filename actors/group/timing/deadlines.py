@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from ....events.group import Group, Member
 from ....events.model import MemberState
 from ...messages.timers import ExpireRebalance, ExpireSession
-from ..desk import Settings
 from ..members.seats import patience_ms
+from ..state.settings import GroupSettings
 from .alarms import Alarms
 from .gate import Gate
 
@@ -21,7 +21,7 @@ class Deadlines:
     None is ever called off: one whose seat or revocation is over finds nothing to end.
     """
 
-    def __init__(self, group: Group, settings: Settings, steady_ms: int) -> None:
+    def __init__(self, group: Group, settings: GroupSettings, steady_ms: int) -> None:
         """Give every member of the log all the time that it can have."""
         self._sessions: Alarms[tuple[str, int]] = Alarms()
         self._revocations: Alarms[tuple[str, int]] = Alarms()
@@ -31,7 +31,7 @@ class Deadlines:
             self._wait(member, settings, steady_ms)
             self.time_revocation(member, steady_ms)
 
-    def keep_alive(self, member: Member, settings: Settings, since_ms: int) -> None:
+    def keep_alive(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
         """Wait for the member's next word, counted from when its last one came."""
         self._heard_ms[member.member_id] = since_ms
         self._wait(member, settings, since_ms)
@@ -40,7 +40,7 @@ class Deadlines:
         """Forget when a member was last heard of that is gone."""
         self._heard_ms.pop(member_id, None)
 
-    def _wait(self, member: Member, settings: Settings, since_ms: int) -> None:
+    def _wait(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
         seat = member.member_id, member.metadata.joined_epoch
         self._sessions.set(seat, since_ms + patience_ms(member, settings))
 
@@ -50,7 +50,7 @@ class Deadlines:
             asked = member.member_id, member.offset
             self._revocations.set(asked, steady_ms + member.metadata.rebalance_timeout_ms)
 
-    def time_revocation_anew(self, member: Member, settings: Settings, steady_ms: int) -> None:
+    def time_revocation_anew(self, member: Member, settings: GroupSettings, steady_ms: int) -> None:
         """Count a revocation from a repeated join that did not acknowledge it.
 
         Such a member has stopped everything and forgotten when its revocation is due. What the

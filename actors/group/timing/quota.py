@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ...messages.commands import Reply
 from ...messages.heartbeat import HeartbeatReply
-from ..desk import Settings
+from ..state.settings import GroupSettings
 
 BURST = 5
 """How many requests a member may send at once: joining and reconciling takes a few."""
@@ -44,7 +44,7 @@ class Quota:
         wait_us = full_at_us + interval_us - allowed_us  # the next is then within the rate
         return min(longest_ms, -(-wait_us // _MICROSECONDS))
 
-    def weigh(self, reply: Reply, settings: Settings, now_ms: int) -> Reply:
+    def weigh(self, reply: Reply, settings: GroupSettings, now_ms: int) -> Reply:
         """Count a request that led to this answer; return the answer, with the wait if any.
 
         Who waits no longer than a heartbeat interval is heard of in time.

@@ -7,12 +7,12 @@ computes nor keeps the next one waiting.
 from collections.abc import Iterator
 
 from ...messages.timers import EndRest, TimeOutAssignor
-from ..desk import Desk
+from ..state.soft_state import SoftState
 from .alarms import Alarms
 
 
 class Watch:
-    """Sees each desk that a decision left, and tells what has come due of it."""
+    """Sees each soft state that a decision left, and tells what has come due of it."""
 
     def __init__(self) -> None:
         self._begun = 0
@@ -20,16 +20,16 @@ class Watch:
         self._rest_ms: int | None = None
         self._alarms: Alarms[TimeOutAssignor | EndRest] = Alarms()
 
-    def see(self, desk: Desk, steady_ms: int) -> None:
-        """Time the computation that has begun since the last desk, and the rest after it."""
-        if desk.begun != self._begun:
+    def see(self, soft: SoftState, steady_ms: int) -> None:
+        """Time the computation that has begun since the last soft state, and the rest after it."""
+        if soft.begun != self._begun:
             self._alarms.cancel(TimeOutAssignor(self._begun))
-            self._begun, self._begun_ms, self._rest_ms = desk.begun, steady_ms, None
-            if desk.computation is not None:
-                alarm = TimeOutAssignor(desk.computation.number)
-                self._alarms.set(alarm, steady_ms + desk.computation.timeout_ms)
-        rest_ms = desk.settings.assignment_interval_ms
-        if desk.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
+            self._begun, self._begun_ms, self._rest_ms = soft.begun, steady_ms, None
+            if soft.computation is not None:
+                alarm = TimeOutAssignor(soft.computation.number)
+                self._alarms.set(alarm, steady_ms + soft.computation.timeout_ms)
+        rest_ms = soft.settings.assignment_interval_ms
+        if soft.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
             self._rest_ms = rest_ms
             self._alarms.set(EndRest(), self._begun_ms + rest_ms)
 

@@ -27,14 +27,14 @@ from ...messages.work import (
     ReportStatus,
     StatusUpdate,
 )
-from ..desk import Decision, Desk, bump
 from ..members.validate import flaw_in_name, flaw_in_text
+from ..state.soft_state import Decision, SoftState, bump
 
 UNSPLIT = "its tasks stay as they were: stop it"
 """What becomes of a split by a connector that is not to run there."""
 
 
-def put_connector(group: Group, desk: Desk, command: PutConnector, now_ms: int) -> Decision:
+def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: int) -> Decision:
     """Create a connector, or change its config.
 
     A new one needs a new target, and so does one whose work may run elsewhere now.
@@ -42,9 +42,9 @@ def put_connector(group: Group, desk: Desk, command: PutConnector, now_ms: int) 
     name = command.connector
     old = group.connectors.get(name)
     if refusal := _refusal(old, command):
-        return _refuse(desk, *refusal)
+        return _refuse(soft, *refusal)
     if old is not None and old.config == command.config:
-        return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
+        return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
     version = _version(old, command.config)
     offsets = old.offsets_before if old else command.offsets
     config = ConnectorConfig(name, dict(command.config), version, now_ms, offsets_before=offsets)
@@ -56,7 +56,7 @@ def put_connector(group: Group, desk: Desk, command: PutConnector, now_ms: int) 
         why = Why.CONNECTOR_ADDED if old is None else Why.PLACEMENT_CHANGED
         records.append(bump(group, why, name, now_ms, command.actor))
     reply = CommandReply(Error.NONE, "", group.end + len(records), created=old is None)
-    return Decision(desk, tuple(records), reply)
+    return Decision(soft, tuple(records), reply)
 
 
 def _refusal(old: ConnectorConfig | None, command: PutConnector) -> tuple[Error, str] | None:
@@ -87,27 +87,29 @@ def _flaw_in_config(config: Mapping[str, str]) -> str:
     return next((flaw for flaw in found if flaw), "")
 
 
-def delete_connector(group: Group, desk: Desk, command: DeleteConnector, now_ms: int) -> Decision:
+def delete_connector(
+    group: Group, soft: SoftState, command: DeleteConnector, now_ms: int
+) -> Decision:
     """Take a connector and its tasks out of what is to run; its config goes last."""
     name = command.connector
     old = group.connectors.get(name)
     if old is None or old.deleting:
         message = f"there is no connector {name} to delete, or no longer; nothing was changed"
-        return _refuse(desk, Error.UNKNOWN_CONNECTOR, message)
+        return _refuse(soft, Error.UNKNOWN_CONNECTOR, message)
     rest = frozenset(resource for resource in group.configured if resource.connector != name)
     records: list[Record] = [replace(old, deleting=True), ConnectorsTasksMetadata(rest)]
     if group.members:
         records.append(bump(group, Why.CONNECTOR_DELETED, name, now_ms, command.actor))
     reply = CommandReply(Error.NONE, "", group.end + len(records))
-    return Decision(desk, tuple(records), reply)
+    return Decision(soft, tuple(records), reply)
 
 
-def finish_deletion(group: Group, desk: Desk, command: FinishDeletion, _: int) -> Decision:
+def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: int) -> Decision:
     """Bury a deleted connector once nobody holds any of it; its offsets stay."""
     name = command.connector
     old = group.connectors.get(name)
     if old is None or not old.deleting or _is_wanted(group, name):
-        return Decision(desk)
+        return Decision(soft)
     statuses = sorted(each for each in group.statuses if each.connector == name)
     records: list[Record] = [Tombstone(TaskStatus, tuple(each)) for each in statuses]
     if name in group.task_configs:
@@ -115,7 +117,7 @@ def finish_deletion(group: Group, desk: Desk, command: FinishDeletion, _: int) -
     ordered = sorted(each for each in group.resource_orders if each.connector == name)
     records += (Tombstone(Operator, operator_key(Scope.RESOURCE, *each)) for each in ordered)
     records.append(Tombstone(ConnectorConfig, (name,)))
-    return Decision(desk, tuple(records))
+    return Decision(soft, tuple(records))
 
 
 def _is_wanted(group: Group, name: str) -> bool:
@@ -123,18 +125,20 @@ def _is_wanted(group: Group, name: str) -> bool:
     return any(each.connector == name for each in (*group.holders, *group.heirs))
 
 
-def put_task_configs(group: Group, desk: Desk, command: PutTaskConfigs, now_ms: int) -> Decision:
+def put_task_configs(
+    group: Group, soft: SoftState, command: PutTaskConfigs, now_ms: int
+) -> Decision:
     """Take a connector's split of its work; another number of tasks needs a new target."""
     name = command.connector
     if token_of(group, command.member_id, Resource(name)) != command.token:
         message = f"{command.member_id} does not run connector {name} under {command.token}"
-        return _refuse(desk, Error.FENCED, f"{message}; {UNSPLIT}")
+        return _refuse(soft, Error.FENCED, f"{message}; {UNSPLIT}")
     if group.connectors[name].deleting:
-        return _refuse(desk, Error.FENCED, f"connector {name} is being deleted; {UNSPLIT}")
+        return _refuse(soft, Error.FENCED, f"connector {name} is being deleted; {UNSPLIT}")
     old = group.task_configs.get(name)
     split = _split(old, command)
     if old is not None and split.tasks == old.tasks:
-        return Decision(desk, reply=CommandReply(Error.NONE, log_offset=group.end))
+        return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
     others = {each for each in group.configured if each.connector != name or not each.is_task}
     configured = frozenset(others.union(Resource(name, n) for n in range(len(split.tasks))))
     records: list[Record] = [split]
@@ -143,7 +147,7 @@ def put_task_configs(group: Group, desk: Desk, command: PutTaskConfigs, now_ms: 
         if group.members:
             records.append(bump(group, Why.TASKS_CHANGED, name, now_ms))
     reply = CommandReply(Error.NONE, "", group.end + len(records))
-    return Decision(desk, tuple(records), reply)
+    return Decision(soft, tuple(records), reply)
 
 
 def _split(old: TaskConfigs | None, command: PutTaskConfigs) -> TaskConfigs:
@@ -159,7 +163,7 @@ def _split(old: TaskConfigs | None, command: PutTaskConfigs) -> TaskConfigs:
     return TaskConfigs(command.connector, generation, tasks)
 
 
-def report_status(group: Group, desk: Desk, command: ReportStatus, _: int) -> Decision:
+def report_status(group: Group, soft: SoftState, command: ReportStatus, _: int) -> Decision:
     """Take what a worker says of its resources; older words never beat newer ones.
 
     Of two words under one token the later one counts, by the worker's clock: a message that was
@@ -168,13 +172,13 @@ def report_status(group: Group, desk: Desk, command: ReportStatus, _: int) -> De
     member = group.members.get(command.member_id)
     if member is None:
         message = f"{command.member_id} is no member: its report is not kept; join, and report then"
-        return _refuse(desk, Error.UNKNOWN_MEMBER_ID, message)
+        return _refuse(soft, Error.UNKNOWN_MEMBER_ID, message)
     worker = member.metadata.url or command.member_id
     records = tuple(
         TaskStatus(each.resource, each.state, worker, each.token, each.at_ms, each.reason)
         for each in _news(group, command.updates)
     )
-    return Decision(desk, records, CommandReply(Error.NONE, "", group.end + len(records)))
+    return Decision(soft, records, CommandReply(Error.NONE, "", group.end + len(records)))
 
 
 def _news(group: Group, updates: tuple[StatusUpdate, ...]) -> Iterator[StatusUpdate]:
@@ -193,5 +197,5 @@ def _news(group: Group, updates: tuple[StatusUpdate, ...]) -> Iterator[StatusUpd
             yield update
 
 
-def _refuse(desk: Desk, error: Error, message: str) -> Decision:
-    return Decision(desk, reply=CommandReply(error, message))
+def _refuse(soft: SoftState, error: Error, message: str) -> Decision:
+    return Decision(soft, reply=CommandReply(error, message))

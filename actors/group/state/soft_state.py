@@ -1,35 +1,19 @@
 """What the coordinator keeps beside the group, and what a decision is.
 
-The desk is soft: it may be lost at any moment without harm to the group. After a restart
-the computation in flight is forgotten and asked for again.
+Soft state may be lost at any moment without harm to the group. After a restart the computation
+in flight is forgotten and asked for again.
 """
 
 from dataclasses import dataclass, replace
 
-from ...events.group import Group
-from ...events.model import Cause, Why
-from ...events.records import GroupMetadata, Record
-from ..messages.commands import CommandReply, Reply
-from ..messages.computing import Snapshot
-from ..messages.errors import Error
-from ..messages.heartbeat import NO_COORDINATOR_EPOCH
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The group's settings; all times in milliseconds."""
-
-    session_timeout_ms: int = 10_000
-    heartbeat_interval_ms: int = 3_000
-    max_delay_ms: int = 300_000
-    max_size: int = 1 << 31
-    assignment_interval_ms: int = 0
-    """The least time between two computations; bumps meanwhile wait for the next."""
-    requests_per_second: int = 0
-    """How many heartbeats a member may send in a second; 0: as many as it likes."""
-    fence_margin_ms: int = 1_000
-    retry_backoff_ms: int = 5_000
-    retry_backoff_max_ms: int = 60_000
+from ....events.group import Group
+from ....events.model import Cause, Why
+from ....events.records import GroupMetadata, Record
+from ...messages.commands import CommandReply, Reply
+from ...messages.computing import Snapshot
+from ...messages.errors import Error
+from ...messages.heartbeat import NO_COORDINATOR_EPOCH
+from .settings import DEFAULT_SETTINGS, GroupSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +34,12 @@ class Computation:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class SoftState:
     """The coordinator's soft state beside one group."""
 
-    settings: Settings = Settings()
+    settings: GroupSettings = DEFAULT_SETTINGS
     """What the group goes by now: its node's settings, changed by its own."""
-    node: Settings | None = None
+    node: GroupSettings | None = None
     """The node's settings, on which the group's rest; None: the group changes none of them."""
     computation: Computation | None = None
     last_chosen: str = ""
@@ -68,13 +52,13 @@ class Desk:
     rests: bool = False
     """Whether the last one began less than the assignment interval ago."""
 
-    def numbered(self, coordinator_epoch: int) -> "Desk":
-        """Return the desk whose answers carry this number."""
+    def numbered(self, coordinator_epoch: int) -> "SoftState":
+        """Return the soft state whose answers carry this number."""
         is_new = coordinator_epoch != self.coordinator_epoch
         return replace(self, coordinator_epoch=coordinator_epoch) if is_new else self
 
-    def without_computation(self) -> "Desk":
-        """Return the desk with nothing in flight."""
+    def without_computation(self) -> "SoftState":
+        """Return the soft state with nothing in flight."""
         return self if self.computation is None else replace(self, computation=None)
 
 
@@ -83,12 +67,12 @@ DONE = CommandReply(Error.NONE)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The records to write, all or none, the reply to send once they are, and the desk.
+    """The records to write, all or none, the reply to send once they are, and the soft state.
 
     `news` is for heartbeats: without news the answer may be held (long poll).
     """
 
-    desk: Desk
+    soft: SoftState
     records: tuple[Record, ...] = ()
     reply: Reply = DONE
     news: bool = True
