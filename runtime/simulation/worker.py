@@ -27,7 +27,7 @@ from ...events.model import Resources
 from ...projections.launches import launches
 from ..tasks.reports import Ending, Stopped, TaskConfigsChanged
 from ..worker.computing import Computing
-from ..worker.news import News
+from ..worker.status_reporter import StatusReporter
 from .chance import stream
 from .engine import Engine
 from .foreign import ForeignClient
@@ -60,7 +60,7 @@ class Worker:
         self._computing = Computing(
             self.member.identity.group_id, name, world.plan.traits.rebalance_timeout_ms
         )
-        self._news = News(self.member.identity.group_id, name)
+        self._reporter = StatusReporter(self.member.identity.group_id, name)
         self._seen_end = -1
         self._inbox: list[object] = []
         self._tick_at_ms = NEVER
@@ -136,7 +136,7 @@ class Worker:
             {"n": str(number), "v": str(shade % (number + 2))} for number in range(tasks)
         )
         name = connector.resource.connector
-        self._news.split(TaskConfigsChanged(name, connector.token, configs))
+        self._reporter.split(TaskConfigsChanged(name, connector.token, configs))
 
     def _wake(self, ticks_first: bool) -> None:  # noqa: FBT001
         if not self.is_alive:
@@ -206,12 +206,12 @@ class Worker:
         if self.engine.rests or self._books.durable.end != self._seen_end:
             self._align(now_ms)
         self.member.computing = self._computing.is_busy
-        self._tell_news()
+        self._tell_reports()
         self._plan_tick(now_ms)
 
-    def _tell_news(self) -> None:
-        self._news.member_id = self.member_id
-        for message in self._news.unsaid(self._books.durable, self._clock.now_ms):
+    def _tell_reports(self) -> None:
+        self._reporter.member_id = self.member_id
+        for message in self._reporter.unsaid(self._books.durable, self._clock.now_ms):
             self._say(message)
 
     def _plan_tick(self, now_ms: int) -> None:
@@ -247,8 +247,8 @@ class Worker:
     def ended(self, task: Task, ending: Ending) -> None:
         """Tell who has to know that a task has ended."""
         now_ms, resource = self._clock.now_ms, task.resource
-        self._news.stopped(Stopped(resource, task.token, ending), self._clock.wall_ms)
-        self._tell_news()  # first: the group takes no word from who has left
+        self._reporter.stopped(Stopped(resource, task.token, ending), self._clock.wall_ms)
+        self._tell_reports()  # first: the group takes no word from who has left
         if resource not in self.engine.allowed:
             self._obey(self.member.stopped([resource], now_ms))
         self._go_on()

@@ -59,12 +59,12 @@ from .computing import Computing
 from .counsel import Counsel
 from .engine_care import EngineCare
 from .group_ledger import GroupLedger
+from .identity import facts_of, joins_warm, membership_of
 from .janitor import Janitor
-from .launching import Launching
-from .news import News
 from .noop import NoopRunner
 from .runs import Runs
-from .seat import facts_of, joins_warm, membership_of
+from .starts import Starts
+from .status_reporter import StatusReporter
 from .tie import Tie
 from .watchdog import Watchdog
 
@@ -92,9 +92,9 @@ class WorkerActor(Actor):
     _ledger: GroupLedger
     _computing: Computing
     _talk: AssignorTalk
-    _news: News
+    _reporter: StatusReporter
     _watchdog: Watchdog
-    _launching: Launching
+    _starts: Starts
     _tie: Tie
     _group: Address
 
@@ -229,11 +229,11 @@ class WorkerActor(Actor):
         if not self._is_up:
             return
         self._hear_reports(now_ms)
-        if self._launching.align(now_ms):
+        if self._starts.align(now_ms):
             self._hear_reports(now_ms)
         self._watchdog.until(self._membership.end_ms() if self._membership.owned else None)
         self._membership.computing = self._computing.is_busy
-        self._tell_news(now_ms)
+        self._tell_reports(now_ms)
         carried = self._ledger.carry()
         if carried is not None:
             self._carried_at_ms = now_ms
@@ -260,9 +260,9 @@ class WorkerActor(Actor):
         names = node.assignors.names
         counsel = Counsel(member_id, facts_of(order, is_warm=is_warm), names, timeout_ms)
         self._talk = AssignorTalk(order, counsel, self._computing, self.send, supervisor)
-        self._news = News(node.group_id, member_id)
+        self._reporter = StatusReporter(node.group_id, member_id)
         self._runner = self._make_runner()
-        self._launching = Launching(member_id, self._follower, self._runner)
+        self._starts = Starts(member_id, self._follower, self._runner)
         self._watchdog = Watchdog()
         self._tie = Tie(order.tied_to)
         self._is_up = True
@@ -308,7 +308,7 @@ class WorkerActor(Actor):
             case Send(request):
                 self._speak(request)
             case Start(resources):
-                self._launching.allow(resources)
+                self._starts.allow(resources)
             case Stop(resources):
                 return self._stop(resources)
             case Fence(reason):
@@ -331,7 +331,7 @@ class WorkerActor(Actor):
 
     def _stop(self, resources: Resources, *, abandon: bool = False) -> list[Instruction]:
         """Bring resources to an end; those of which nothing runs have ended already."""
-        idle = self._launching.stop(resources, abandon=abandon)
+        idle = self._starts.stop(resources, abandon=abandon)
         return self._membership.stopped(idle, _steady_ms())
 
     # -- what the runner reports
@@ -358,25 +358,25 @@ class WorkerActor(Actor):
             if isinstance(report, Stopped):
                 self._ended.append(report.resource)
         if len(self._ended) > count:
-            self._tell_news(now_ms)
+            self._tell_reports(now_ms)
 
-    def _tell_news(self, now_ms: int) -> None:
-        for message in self._news.unsaid(self._follower.group, now_ms):
+    def _tell_reports(self, now_ms: int) -> None:
+        for message in self._reporter.unsaid(self._follower.group, now_ms):
             self._to_group(message)
 
     def _hear(self, report: Report) -> None:
         wall_ms = time.time_ns() // 1_000_000
         match report:
             case Stopped():
-                self._news.stopped(report, wall_ms)
+                self._reporter.stopped(report, wall_ms)
             case StatusChanged():
-                self._news.changed(report, wall_ms)
+                self._reporter.changed(report, wall_ms)
             case TaskConfigsChanged():
-                self._news.split(report)
+                self._reporter.split(report)
             case BatchDone():
                 if report.first:
                     connector, task, token, _ = report.commit_id
-                    self._news.began(Resource(connector, task), token, report.began_ms)
+                    self._reporter.began(Resource(connector, task), token, report.began_ms)
             case Hung():
                 LOGGER.error("%s does not end: the worker ends itself", report.resource)
                 self.die(EXIT_KILLED)
@@ -387,7 +387,7 @@ class WorkerActor(Actor):
 
     def _tell_end(self, resource: Resource, now_ms: int) -> None:
         """Tell the membership of what has ended for good."""
-        if self._launching.has_ended(resource, now_ms):
+        if self._starts.has_ended(resource, now_ms):
             self._obey(self._membership.stopped([resource], now_ms))
 
     # -- others

@@ -12,7 +12,7 @@ from ...events.model import ClientAssignor
 from ..cluster.spec import AssignorAt, AssignorHangs, StartWorker, WorkerSays
 from .computing import Computing
 from .counsel import REPEAT_MS, Counsel
-from .seat import facts_of
+from .identity import facts_of
 
 LOGGER = logging.getLogger(__name__)
 WAITS = "waits for its assignors' word since"

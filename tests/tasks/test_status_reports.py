@@ -11,7 +11,7 @@ from fairlead.events.model import Resource, RunState, Token
 from fairlead.events.records import ConnectorConfig, TaskStatus
 from fairlead.projections.moves import BATCHES_RUN
 from fairlead.runtime.tasks.reports import StatusChanged
-from fairlead.runtime.worker.news import News
+from fairlead.runtime.worker.status_reporter import StatusReporter
 
 
 @pytest.mark.parametrize(
@@ -26,28 +26,28 @@ from fairlead.runtime.worker.news import News
 def test_each_failure_and_each_restart_of_a_task_is_a_line_in_the_log_of_its_worker(
     state: RunState, lines: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    news = News("connect", "W1")
+    reporter = StatusReporter("connect", "W1")
     report = StatusChanged(Resource("flights", 1), Token(2, 1), state, "no such column: carrier")
     with caplog.at_level(logging.INFO):
-        news.changed(report, 5)
+        reporter.changed(report, 5)
     assert [record.getMessage() for record in caplog.records] == lines
 
 
 def test_what_is_said_later_has_a_later_time_whatever_the_clock_says() -> None:
-    news, a0, token = News("connect", "W1"), Resource("a", 0), Token(2, 1)
+    reporter, a0, token = StatusReporter("connect", "W1"), Resource("a", 0), Token(2, 1)
     group = Group("connect")
     evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
     times = list[int]()
     for state, at_ms in ((RunState.RUNNING, 100), (RunState.FAILED, 100), (RunState.RUNNING, 5)):
-        news.changed(StatusChanged(a0, token, state), at_ms)
-        (report,) = news.unsaid(group, at_ms)
+        reporter.changed(StatusChanged(a0, token, state), at_ms)
+        (report,) = reporter.unsaid(group, at_ms)
         assert isinstance(report, ReportStatus)
         times += [each.at_ms for each in report.updates]
     assert times == [100, 101, 102]
 
 
 def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_way() -> None:
-    news, a0, token = News("connect", "W1"), Resource("a", 0), Token(2, 1)
+    reporter, a0, token = StatusReporter("connect", "W1"), Resource("a", 0), Token(2, 1)
     group = Group("connect")
     evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
 
@@ -55,8 +55,8 @@ def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_w
         evolve(group, TaskStatus(a0, state, "w1", token, at_ms), 1)
 
     def said(state: RunState, at_ms: int) -> list[RunState]:
-        news.changed(StatusChanged(a0, token, state), at_ms)
-        reports = [each for each in news.unsaid(group, at_ms) if isinstance(each, ReportStatus)]
+        reporter.changed(StatusChanged(a0, token, state), at_ms)
+        reports = [each for each in reporter.unsaid(group, at_ms) if isinstance(each, ReportStatus)]
         return [update.state for each in reports for update in each.updates]
 
     assert said(RunState.RUNNING, 10) == [RunState.RUNNING]
@@ -65,27 +65,27 @@ def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_w
     assert said(RunState.UNASSIGNED, 20) == [RunState.UNASSIGNED]
     assert said(RunState.RUNNING, 30) == [RunState.RUNNING]
     logged(RunState.UNASSIGNED, 20)
-    assert list(news.unsaid(group, 2_000)), "and again, as long as the log tells another"
+    assert list(reporter.unsaid(group, 2_000)), "and again, as long as the log tells another"
     logged(RunState.RUNNING, 30)
-    assert not list(news.unsaid(group, 4_000))
+    assert not list(reporter.unsaid(group, 4_000))
 
 
 def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:
-    news, a0, token = News("connect", "W1"), Resource("a", 0), Token(2, 1)
+    reporter, a0, token = StatusReporter("connect", "W1"), Resource("a", 0), Token(2, 1)
     group = Group("connect")
     evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
-    news.began(a0, token, 50)
-    news.changed(StatusChanged(a0, token, RunState.RUNNING, "1 link is skipped"), 60)
+    reporter.began(a0, token, 50)
+    reporter.changed(StatusChanged(a0, token, RunState.RUNNING, "1 link is skipped"), 60)
 
     def told() -> list[str]:
-        (report,) = news.unsaid(group, 100)
+        (report,) = reporter.unsaid(group, 100)
         assert isinstance(report, ReportStatus)
         (update,) = report.updates
         status = TaskStatus(a0, update.state, "w1", token, update.at_ms, update.reason)
         evolve(group, status, 1)
         return [update.reason]
 
-    assert [told(), told(), list(news.unsaid(group, 200))] == [
+    assert [told(), told(), list(reporter.unsaid(group, 200))] == [
         [BATCHES_RUN],
         ["1 link is skipped"],
         [],

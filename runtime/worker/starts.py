@@ -13,7 +13,7 @@ REST_MS = 1_000
 """How long a resource rests that ended though it may run."""
 
 
-class Launching:
+class Starts:
     """What one member has running; times in milliseconds on any one clock."""
 
     def __init__(self, member_id: str, follower: Follower, runner: Runs) -> None:

@@ -21,14 +21,14 @@ TROUBLE = frozenset({RunState.FAILED, RunState.RESTARTING})
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class ReportedSplit:
     """How a connector splits its work, under which token it said so."""
 
     token: Token
     configs: tuple[Mapping[str, str], ...]
 
 
-class News:
+class StatusReporter:
     """The latest status of each resource, and the latest split of each connector."""
 
     def __init__(self, group_id: str, member_id: str) -> None:
@@ -43,7 +43,7 @@ class News:
         """Of which resources an earlier status was sent that the log did not show: it may come."""
         self._remarks: dict[Resource, StatusUpdate] = {}
         """What is to be said of a task once it is said that it runs batches."""
-        self._splits: dict[str, Split] = {}
+        self._splits: dict[str, ReportedSplit] = {}
         self._said_at_ms = -AGAIN_MS
         self._is_fresh = False
 
@@ -71,7 +71,7 @@ class News:
 
     def split(self, report: TaskConfigsChanged) -> None:
         """Take how a connector splits its work."""
-        self._splits[report.connector] = Split(report.token, report.configs)
+        self._splits[report.connector] = ReportedSplit(report.token, report.configs)
         self._is_fresh = True
 
     def unsaid(self, group: Group, now_ms: int) -> Iterator[ReportStatus | PutTaskConfigs]:
@@ -127,7 +127,7 @@ class News:
         for name in known:
             del self._splits[name]
 
-    def _is_known(self, group: Group, name: str, split: Split) -> bool:
+    def _is_known(self, group: Group, name: str, split: ReportedSplit) -> bool:
         """Tell whether the log shows the split, or never will: its token is not current."""
         if token_of(group, self.member_id, Resource(name)) != split.token:
             return True
