@@ -62,10 +62,10 @@ from .group_ledger import GroupLedger
 from .identity import facts_of, joins_warm, membership_of
 from .janitor import Janitor
 from .noop import NoopRunner
+from .parent_watch import ParentWatch
 from .runs import Runs
 from .starts import Starts
 from .status_reporter import StatusReporter
-from .tie import Tie
 from .watchdog import Watchdog
 
 LOGGER = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class WorkerActor(Actor):
     _reporter: StatusReporter
     _watchdog: Watchdog
     _starts: Starts
-    _tie: Tie
+    _parent_watch: ParentWatch
     _group: Address
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class WorkerActor(Actor):
         if now_ms >= self._slow_at_ms:
             self._slow_at_ms = now_ms + SLOW_TICK_MS
             self._look_after_engine(now_ms)
-            self._look_after_tie(now_ms)
+            self._look_after_parent(now_ms)
             if self._janitor is not None:
                 self._janitor.tick(self._follower.group, self._membership.identity.member_id)
         if self._carried_at_ms and now_ms >= self._carried_at_ms + ANSWER_MS:
@@ -264,7 +264,7 @@ class WorkerActor(Actor):
         self._runner = self._make_runner()
         self._starts = Starts(member_id, self._follower, self._runner)
         self._watchdog = Watchdog()
-        self._tie = Tie(order.tied_to)
+        self._parent_watch = ParentWatch(order.tied_to)
         self._is_up = True
         incarnation = self._membership.identity.incarnation
         self.send(supervisor, WorkerUp(order.name, os.getpid(), member_id, incarnation))
@@ -405,9 +405,9 @@ class WorkerActor(Actor):
         """Have the assignor know what this worker has been given."""
         self._talk.tell_share(self._follower.catch_up(), self._membership.identity.member_id)
 
-    def _look_after_tie(self, now_ms: int) -> None:
+    def _look_after_parent(self, now_ms: int) -> None:
         """Leave when the command that this worker is tied to is gone."""
-        if self._tie.is_cut:
+        if self._parent_watch.has_ended:
             self._leave(Leave(), now_ms)
 
     def _to_group(self, message: object | None) -> None:

@@ -17,7 +17,7 @@ from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import OK, UNREACHABLE, down
 from fairlead.runtime.node.processes import NodeProcess, ProcessFiles
-from fairlead.runtime.worker.tie import Tie
+from fairlead.runtime.worker.parent_watch import ParentWatch
 
 DOOR = Door("127.0.0.1", 9, bytes(32))
 
@@ -93,9 +93,9 @@ def sleeping() -> Generator[subprocess.Popen[bytes]]:
 
 def test_a_tie_is_cut_when_its_process_ends() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        tie = Tie(process.pid)
+        tie = ParentWatch(process.pid)
         assert not tie.is_cut
         process.kill()
         process.wait()
         assert tie.is_cut
-    assert not Tie(None).is_cut
+    assert not ParentWatch(None).is_cut

@@ -3,13 +3,13 @@
 from ...events.log.owner import is_alive, process_of
 
 
-class Tie:
+class ParentWatch:
     """A process, told from a later one of the same pid by when it started; None ties to nobody."""
 
     def __init__(self, pid: int | None) -> None:
         self._process = None if pid is None else process_of(pid)
 
     @property
-    def is_cut(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the process is gone."""
         return self._process is not None and not is_alive(self._process)
