@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...actors.door.actor import Actor, Address, Failure
 from ...actors.messages.assignors import Assign, Assigned, Introduced, Noted
@@ -57,16 +57,16 @@ from ..tasks.reports import (
 from .assignor_talk import AssignorTalk
 from .computing import Computing
 from .counsel import Counsel
-from .engine_care import EngineCare
 from .group_ledger import GroupLedger
 from .identity import facts_of, joins_warm, membership_of
 from .janitor import Janitor
-from .noop import NoopRunner
-from .parent_watch import ParentWatch
-from .runs import Runs
+from .runner import NoopRunner, ResourceRunner
 from .starts import Starts
 from .status_reporter import StatusReporter
-from .watchdog import Watchdog
+from .watchdog import ParentWatch, Watchdog
+
+if TYPE_CHECKING:
+    from .spark_runner import EngineCare
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.05
@@ -88,7 +88,7 @@ class WorkerActor(Actor):
     _supervisor: Address
     _membership: Membership
     _follower: Follower
-    _runner: Runs
+    _runner: ResourceRunner
     _ledger: GroupLedger
     _computing: Computing
     _talk: AssignorTalk
@@ -282,12 +282,17 @@ class WorkerActor(Actor):
             self._waits_to_join = False
             self._obey(self._membership.join(now_ms))
 
-    def _make_runner(self) -> Runs:
+    def _make_runner(self) -> ResourceRunner:
         node = self._order.node
         if node.engine.kind == "noop":
             return NoopRunner(self._report)
         # Heavy, and only here.
-        from .spark_runner import make_engine, make_janitor, make_runner  # noqa: PLC0415
+        from .spark_runner import (  # noqa: PLC0415
+            EngineCare,
+            make_engine,
+            make_janitor,
+            make_runner,
+        )
 
         redaction = Redaction()
         engine = make_engine(node, self._order.name, redaction)

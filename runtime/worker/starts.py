@@ -7,7 +7,7 @@ itself though it may run rests for a moment, and begins again.
 from ...events.model import NOTHING, Resource, Resources
 from ...projections.follow import Follower
 from ...projections.launches import Launch, launches
-from .runs import Runs
+from .runner import ResourceRunner
 
 REST_MS = 1_000
 """How long a resource rests that ended though it may run."""
@@ -16,7 +16,7 @@ REST_MS = 1_000
 class Starts:
     """What one member has running; times in milliseconds on any one clock."""
 
-    def __init__(self, member_id: str, follower: Follower, runner: Runs) -> None:
+    def __init__(self, member_id: str, follower: Follower, runner: ResourceRunner) -> None:
         self._member_id = member_id
         self._follower = follower
         self._runner = runner

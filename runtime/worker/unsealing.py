@@ -10,7 +10,7 @@ from ..config.redaction import Redaction
 from ..config.references import ReferenceBroken
 from ..config.secrets import CannotUnseal, Vault
 from ..tasks.reports import Report, StatusChanged, TaskConfigsChanged, Warned
-from .runs import Runs
+from .runner import ResourceRunner
 
 
 class UnsealingRunner:
@@ -20,7 +20,7 @@ class UnsealingRunner:
         self,
         vault: Vault,
         report: Callable[[Report], None],
-        make_runner: Callable[[Callable[[Report], None]], Runs],
+        make_runner: Callable[[Callable[[Report], None]], ResourceRunner],
         redaction: Redaction | None = None,
     ) -> None:
         self._vault = vault

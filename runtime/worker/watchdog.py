@@ -1,13 +1,16 @@
-"""The last fence: a thread that ends the process when the actor itself hangs past its deadline.
+"""What ends a worker from without: a watchdog, and the end of the command that started it.
 
-Everything that fences a worker runs on its one actor thread. If that hangs, on a disk or in a
-library, nobody would stop what runs here before others may start it.
+The watchdog is the last fence: a thread that ends the process when the actor itself hangs past
+its deadline. Everything that fences a worker runs on its one actor thread. If that hangs, on a
+disk or in a library, nobody would stop what runs here before others may start it.
 """
 
 import logging
 import os
 import time
 from threading import Condition, Thread
+
+from ...events.log.owner import is_alive, process_of
 
 LOGGER = logging.getLogger(__name__)
 EXIT_HUNG = 76
@@ -41,3 +44,15 @@ class Watchdog:
         Thread(target=LOGGER.critical, args=[LAST_WORDS], daemon=True).start()
         time.sleep(LAST_WORDS_SECONDS)
         os._exit(EXIT_HUNG)
+
+
+class ParentWatch:
+    """A process, told from a later one of the same pid by when it started; None ties to nobody."""
+
+    def __init__(self, pid: int | None) -> None:
+        self._process = None if pid is None else process_of(pid)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is gone."""
+        return self._process is not None and not is_alive(self._process)

@@ -17,7 +17,7 @@ from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import OK, UNREACHABLE, down
 from fairlead.runtime.node.processes import NodeProcess, ProcessFiles
-from fairlead.runtime.worker.parent_watch import ParentWatch
+from fairlead.runtime.worker.watchdog import ParentWatch
 
 DOOR = Door("127.0.0.1", 9, bytes(32))
 
@@ -91,11 +91,11 @@ def sleeping() -> Generator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def test_a_tie_is_cut_when_its_process_ends() -> None:
+def test_a_parent_watch_sees_its_process_end() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        tie = ParentWatch(process.pid)
-        assert not tie.is_cut
+        watch = ParentWatch(process.pid)
+        assert not watch.has_ended
         process.kill()
         process.wait()
-        assert tie.is_cut
-    assert not ParentWatch(None).is_cut
+        assert watch.has_ended
+    assert not ParentWatch(None).has_ended

@@ -1,14 +1,41 @@
-"""A runner that runs nothing: for groups whose protocol is to be seen without any work.
+"""What a worker asks of whatever runs its resources, and a runner that runs nothing.
 
-What counts as running stands in the node's log, line by line.
+The latter is for groups whose protocol is to be seen without any work. What counts as running
+stands in the node's log, line by line.
 """
 
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
 from ...events.model import Resource, Resources, RunState
 from ...projections.launches import Launch
 from ..tasks.reports import Ending, Report, Started, StatusChanged, Stopped, TaskConfigsChanged
+
+
+class ResourceRunner(Protocol):
+    """What runs resources: with Spark, or with nothing at all."""
+
+    def start(self, launch: Launch) -> None:
+        """Run a launch."""
+        ...
+
+    def stop(self, resource: Resource) -> None:
+        """Let a resource come to its end."""
+        ...
+
+    def abandon(self) -> None:
+        """Cut everything short."""
+        ...
+
+    def running(self) -> Resources:
+        """Return what runs."""
+        ...
+
+    def close(self, seconds: float) -> Resources:
+        """Stop everything, and return what still runs."""
+        ...
+
 
 LOGGER = logging.getLogger(__name__)
 TASKS_MAX = "tasks.max"
