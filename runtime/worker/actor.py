@@ -54,9 +54,8 @@ from ..tasks.reports import (
     TaskConfigsChanged,
     Warned,
 )
-from .assignor_talk import AssignorTalk
+from .assignor_client import AssignorClient, AssignorTalk
 from .computing import Computing
-from .counsel import Counsel
 from .group_ledger import GroupLedger
 from .identity import facts_of, joins_warm, membership_of
 from .janitor import Janitor
@@ -258,8 +257,8 @@ class WorkerActor(Actor):
         timeout_ms = node.timing.rebalance_timeout_ms
         self._computing = Computing(node.group_id, member_id, timeout_ms)
         names = node.assignors.names
-        counsel = Counsel(member_id, facts_of(order, is_warm=is_warm), names, timeout_ms)
-        self._talk = AssignorTalk(order, counsel, self._computing, self.send, supervisor)
+        client = AssignorClient(member_id, facts_of(order, is_warm=is_warm), names, timeout_ms)
+        self._talk = AssignorTalk(order, client, self._computing, self.send, supervisor)
         self._reporter = StatusReporter(node.group_id, member_id)
         self._runner = self._make_runner()
         self._starts = Starts(member_id, self._follower, self._runner)

@@ -16,7 +16,7 @@ from local_assignors.packages import install, install_example
 from fairlead.events.model import Resource
 from fairlead.runtime.assignors.actor import FULL
 from fairlead.runtime.assignors.guard import LARGEST
-from fairlead.runtime.worker.assignor_talk import UNTOLD
+from fairlead.runtime.worker.assignor_client import UNTOLD
 
 pytestmark = pytest.mark.cluster
 
