@@ -15,18 +15,26 @@ from rich.console import Console
 from rich.table import Table
 
 from ...projections.moves import Move
-from . import scenario
 from .flights import ROWS, FlightsError, ensure_flights
-from .screen import Screen
-from .stage import DemoFailedError, Stage, staged
+from .stage import (
+    FEED_SECONDS,
+    GROUP,
+    JOIN_AFTER_SECONDS,
+    KILL_AFTER_SECONDS,
+    LONGEST_SECONDS,
+    VICTIM,
+    DemoFailedError,
+    Stage,
+    staged,
+)
 from .verdict import ExpectedRows, Verdict, expect_flights, judge
-from .watch import Seen, Watcher, short
+from .watch import Screen, Seen, Watcher, short
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 LOOK_SECONDS = 0.2
 
 
-def demo(seconds: float = scenario.FEED_SECONDS, workers: int = 2, keep: Path | None = None) -> int:
+def demo(seconds: float = FEED_SECONDS, workers: int = 2, keep: Path | None = None) -> int:
     """Show the demo, feeding for so many seconds; keep its files in `keep` if it is given.
 
     Returns the exit code: 0 or 1 on the data alone, 130 after Ctrl-C.
@@ -74,7 +82,7 @@ class Show:
         node = stage.start_node(self._workers)
         screen.tell(f"the node is up: REST on {node.rest}")
         expected = expect_flights()
-        watcher = Watcher(stage.data_dir / "groups" / scenario.GROUP)
+        watcher = Watcher(stage.data_dir / "groups" / GROUP)
         try:
             with screen:
                 self._warm_up(watcher)
@@ -92,7 +100,7 @@ class Show:
         self._stage.start_feeder(self._seconds)
 
     def _play(self, watcher: Watcher) -> None:
-        join_at = time.monotonic() + scenario.JOIN_AFTER_SECONDS
+        join_at = time.monotonic() + JOIN_AFTER_SECONDS
         kill_at: float | None = None
         newcomer = f"w{self._workers + 1}"
         has_joined = False
@@ -103,17 +111,17 @@ class Show:
                 self._stage.start_worker()
                 self._screen.tell(f"{newcomer} is started: `fairlead worker`")
             if has_joined and kill_at is None and watcher.runs_batches(newcomer):
-                kill_at = now + scenario.KILL_AFTER_SECONDS
+                kill_at = now + KILL_AFTER_SECONDS
             if kill_at is not None and not self.killed_ms and now >= kill_at:
                 self._kill(watcher)
             self._rest()
 
     def _kill(self, watcher: Watcher) -> None:
-        self.lost = watcher.held_by(scenario.VICTIM)
-        pid = self._stage.kill(scenario.VICTIM)
+        self.lost = watcher.held_by(VICTIM)
+        pid = self._stage.kill(VICTIM)
         self.killed_ms = time.time_ns() // 1_000_000
         what = ", ".join(self.lost) or "no task"
-        self._screen.tell(f"kill -9 {pid}: {scenario.VICTIM} is gone, and with it {what}")
+        self._screen.tell(f"kill -9 {pid}: {VICTIM} is gone, and with it {what}")
 
     def _is_done(self, watcher: Watcher) -> bool:
         seen = self._look(watcher)
@@ -125,8 +133,8 @@ class Show:
         return bool(self.killed_ms) and watcher.resumed_since(self.killed_ms, self.lost)
 
     def _look(self, watcher: Watcher) -> Seen:
-        if time.monotonic() - self._began > scenario.LONGEST_SECONDS:
-            raise DemoFailedError(f"it was not done in {scenario.LONGEST_SECONDS:.0f} s")
+        if time.monotonic() - self._began > LONGEST_SECONDS:
+            raise DemoFailedError(f"it was not done in {LONGEST_SECONDS:.0f} s")
         self._stage.check()
         seen, completed = watcher.look()
         for move in completed:

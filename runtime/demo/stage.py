@@ -1,11 +1,14 @@
-"""The demo's processes: a node, one more worker, the feeder; all end with the demo."""
+"""The demo's scenario, and its processes: a node, one more worker, the feeder.
+
+All processes end with the demo.
+"""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,8 +18,40 @@ from ...actors.door.actor import System, connect
 from ..cluster.run_folder import NodeFile, NoNodeError, RunFolder
 from ..cluster.spec import DescribeNode, NodeView
 from ..spark import tether
-from . import scenario
 from .feeder import start_feeder
+
+CONNECTOR = "flights"
+GROUP = "demo"
+TASKS = 4
+FEED_SECONDS = 30.0
+JOIN_AFTER_SECONDS = 1.0
+"""From the first file to the start of a third worker."""
+KILL_AFTER_SECONDS = 3.0
+"""From the third worker's first batch to the kill."""
+LONGEST_SECONDS = 240.0
+VICTIM = "w1"
+
+SCHEMA = (
+    "year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT, "
+    "arr_time INT, sched_arr_time INT, arr_delay INT, carrier STRING, flight INT, "
+    "tailnum STRING, origin STRING, dest STRING, air_time INT, distance INT, hour INT, "
+    "minute INT, time_hour TIMESTAMP"
+)
+QUERY = (
+    "SELECT time_hour, carrier, flight, tailnum, origin, dest, dep_delay, arr_delay, air_time, "
+    "distance, distance / (air_time / 60) AS miles_per_hour, arr_delay > 15 AS late FROM input"
+)
+
+SETTINGS: Mapping[str, str] = {
+    "group.id": GROUP,
+    "listeners": "http://127.0.0.1:0",
+    "heartbeat.interval.ms": "1000",
+    "fence.margin.ms": "1000",
+    "session.timeout.ms": "6000",
+    "scheduled.rebalance.max.delay.ms": "0",
+    "spark.heap": "640m",
+}
+"""Kafka Connect's settings, but for a shorter session: a kill is to be noticed soon."""
 
 UP_SECONDS = 60.0
 STOP_SECONDS = 40.0
@@ -25,6 +60,25 @@ ASK_SECONDS = 10.0
 
 class DemoFailedError(Exception):
     """The demo could not be shown."""
+
+
+def connector_config(source: Path, sink: Path) -> dict[str, str]:
+    """Return the config of the demo's connector."""
+    return {
+        "connector.class": "SparkPipeline",
+        "tasks.max": str(TASKS),
+        "source.format": "csv",
+        "source.path": str(source),
+        "source.min.age.ms": "0",  # the feeder moves files in
+        "source.schema": SCHEMA,
+        "source.null.values": "NA",
+        "transforms": "late",
+        "transforms.late.type": "sql",
+        "transforms.late.query": QUERY,
+        "sink.format": "parquet",
+        "sink.path": str(sink),
+        "sink.partition.by": "carrier",
+    }
 
 
 class Stage:
@@ -67,8 +121,8 @@ class Stage:
 
     def create_connector(self) -> None:
         """Create the connector as anybody would: through the REST interface."""
-        config = scenario.connector(self.source, self.sink)
-        body = {"name": scenario.CONNECTOR, "config": config}
+        config = connector_config(self.source, self.sink)
+        body = {"name": CONNECTOR, "config": config}
         reply = httpx.post(f"{self._rest}/connectors", json=body, timeout=ASK_SECONDS)
         if reply.is_error:
             raise DemoFailedError(f"the connector was refused: {reply.text}")
@@ -123,7 +177,7 @@ class Stage:
 
     def _start(self, verb: str, settings: Sequence[str]) -> subprocess.Popen[str]:
         """Start a verb of `fairlead` as a process that dies with this one."""
-        given = [f"{key}={value}" for key, value in scenario.SETTINGS.items()]
+        given = [f"{key}={value}" for key, value in SETTINGS.items()]
         given += [f"data.dir={self.data_dir}", *settings]
         options = [part for each in given for part in ("--set", each)]
         program = [sys.executable, "-m", "fairlead.runtime", verb, *options]
