@@ -15,10 +15,9 @@ from ...events.log.reader import LogReader
 from ...events.shards import Shards
 from ..documents import Document
 from .changed import Changed
-from .detection import Detecting, Detection
 from .epochs import EpochReport
 from .handovers import Handover, Handovers
-from .phases import Phase, phases_of
+from .phases import Detecting, Detection, Phase, phases_of
 from .reader import STATUS, story_of, written, written_since
 from .waits import Absence, Absences
 
