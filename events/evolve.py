@@ -57,7 +57,7 @@ def settle(group: Group) -> None:
     A live fold has none. A compacted log can have them: the tombstone that dropped the
     share may be trimmed while the target record, which is older, stays.
     """
-    for member_id in group.shares.keys() - group.members.keys():
+    for member_id in group.target_of.keys() - group.members.keys():
         _drop_share(group, member_id)
 
 
@@ -89,15 +89,15 @@ def _come_back(group: Group, metadata: MemberMetadata) -> None:
 
 
 def _hold(group: Group, member_id: str, old: CurrentAssignment, new: CurrentAssignment) -> None:
-    """Keep up the holder map: first the old entries go, then the new ones come."""
-    holders = group.holders
+    """Keep up the owner map: first the old entries go, then the new ones come."""
+    owner = group.owner
     for grants in (old.assigned, old.pending):
         for resource in grants:
-            if holders.get(resource) == member_id:
-                del holders[resource]
+            if owner.get(resource) == member_id:
+                del owner[resource]
     for grants in (new.assigned, new.pending):
         for resource in grants:
-            holders[resource] = member_id
+            owner[resource] = member_id
 
 
 def _count_stable(group: Group, current: CurrentAssignment, change: int) -> None:
@@ -177,16 +177,16 @@ def _count(counts: dict[K, int], key: K, change: int) -> None:
 
 def _aim(group: Group, record: TargetAssignment) -> None:
     group.target = record
-    group.shares = dict(record.members)
-    group.heirs = {
+    group.target_of = dict(record.members)
+    group.target_owner = {
         resource: member_id for member_id, share in record.members.items() for resource in share
     }
 
 
 def _drop_share(group: Group, member_id: str) -> None:
-    for resource in group.shares.pop(member_id, NOTHING):
-        if group.heirs.get(resource) == member_id:
-            del group.heirs[resource]
+    for resource in group.target_of.pop(member_id, NOTHING):
+        if group.target_owner.get(resource) == member_id:
+            del group.target_owner[resource]
 
 
 def _inherit(group: Group, member_id: str, succession: Succession) -> None:
@@ -203,8 +203,8 @@ def _inherit(group: Group, member_id: str, succession: Succession) -> None:
         _drop_share(group, member_id)
     if target_id in group.target.members:
         _drop_share(group, target_id)
-        share = group.shares[member_id] = group.target.members[target_id]
-        group.heirs.update(dict.fromkeys(share, member_id))
+        share = group.target_of[member_id] = group.target.members[target_id]
+        group.target_owner.update(dict.fromkeys(share, member_id))
 
 
 def _schedule(group: Group, record: ScheduledRebalance) -> None:

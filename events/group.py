@@ -77,7 +77,7 @@ class Group:
     deletion: GroupDeletion | None = None
     """How the group's last life ended, if it had one before this."""
     target: TargetAssignment = NO_TARGET
-    shares: dict[str, Resources] = field(default_factory=dict[str, Resources])
+    target_of: dict[str, Resources] = field(default_factory=dict[str, Resources])
     """The target by member id, without the departed."""
     configured: Resources = NOTHING
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -97,7 +97,7 @@ class Group:
     """The parts in which the log holds the large ones of these facts."""
 
     # Indexes, all derived from the facts above.
-    holders: dict[Resource, str] = field(default_factory=dict[Resource, str])
+    owner: dict[Resource, str] = field(default_factory=dict[Resource, str])
     """Who holds a resource, assigned or pending revocation."""
     instances: dict[str, str] = field(default_factory=dict[str, str])
     """Which member sits in the seat of an instance id."""
@@ -105,7 +105,7 @@ class Group:
     """Which members left for a while, and have not returned."""
     away_urls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The urls of those, sorted, each with its member id."""
-    heirs: dict[Resource, str] = field(default_factory=dict[Resource, str])
+    target_owner: dict[Resource, str] = field(default_factory=dict[Resource, str])
     """Whom the target gives a resource to."""
     stable_at: dict[int, int] = field(default_factory=dict[int, int])
     """How many members are STABLE at an epoch."""
@@ -148,4 +148,4 @@ class Group:
 
     def share_of(self, member_id: str) -> Resources:
         """Return what the target gives the member; nothing where it names none."""
-        return self.shares.get(member_id, NOTHING)
+        return self.target_of.get(member_id, NOTHING)

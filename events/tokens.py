@@ -12,7 +12,7 @@ def token_of(group: Group, member_id: str, resource: Resource) -> Token | None:
     counts as one more generation: it is granted its work anew without a bump, maybe at the
     epoch of the grant before, and the process that left must not be taken for the new one.
     """
-    if group.holders.get(resource) != member_id:
+    if group.owner.get(resource) != member_id:
         return None
     member = group.members[member_id]
     current, succession = member.current, member.metadata.succession

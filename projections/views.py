@@ -56,7 +56,7 @@ def doing(group: Group, resource: Resource) -> Doing:
     A status whose token is not the current one is of the past: the resource is UNASSIGNED.
     """
     status = group.statuses.get(resource)
-    holder = group.holders.get(resource)
+    holder = group.owner.get(resource)
     if holder is None:
         why = group.target.unplaceable.get(resource) or _wait(group, resource)
         return Doing(RunState.UNASSIGNED, status.worker if status else "", why)
@@ -68,7 +68,7 @@ def doing(group: Group, resource: Resource) -> Doing:
 
 def _wait(group: Group, resource: Resource) -> str:
     """Return for whom a resource waits, and until when if that is known; nothing if it does not."""
-    heir = group.members.get(group.heirs.get(resource, ""))
+    heir = group.members.get(group.target_owner.get(resource, ""))
     if heir is not None and heir.is_away:
         return f"{worker_of(heir)} left for a while, and its place is kept for its return"
     due_ms = group.schedule.parked.get(resource)
@@ -181,7 +181,7 @@ def group_view(group: Group) -> Document:
         "members": [member_view(group, each) for each in members(group)],
         "target": _target(group),
         "configured": _resources(group.configured),
-        "unassigned": _resources(group.configured - group.holders.keys()),
+        "unassigned": _resources(group.configured - group.owner.keys()),
         "awaited": _resources(awaited(group)),
         "parked": [
             {**_resource(each), "deadline_ms": due, "fired": each in group.schedule.fired}
@@ -239,7 +239,7 @@ def awaited(group: Group) -> Resources:
     """Return the configured resources that nobody runs, kept for members that are away."""
     shares = (group.share_of(member_id) for member_id in group.away)
     kept = (resource for share in shares for resource in share)
-    return frozenset(kept).intersection(group.configured) - group.holders.keys()
+    return frozenset(kept).intersection(group.configured) - group.owner.keys()
 
 
 def unplaceable(group: Group) -> Resources:
@@ -254,7 +254,7 @@ def _target(group: Group) -> Document:
         "assignor": target.assignor,
         "computed_by": target.computed_by,
         "time_ms": target.time_ms,
-        "members": {each: _resources(group.shares[each]) for each in sorted(group.shares)},
+        "members": {each: _resources(group.target_of[each]) for each in sorted(group.target_of)},
         "unplaceable": [
             {**_resource(each), "reason": reason}
             for each, reason in sorted(target.unplaceable.items())

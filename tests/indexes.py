@@ -7,11 +7,11 @@ from fairlead.events.group import Group
 from fairlead.events.model import MemberState
 
 INDEXES = (
-    "holders",
+    "owner",
     "instances",
     "away",
     "away_urls",
-    "heirs",
+    "target_owner",
     "stable_at",
     "assignor_ranges",
     "runners",
@@ -33,7 +33,7 @@ def indexes_from_scratch(group: Group) -> dict[str, Any]:
     spoken = [each.metadata for each in members]
     schedule = group.schedule
     return {
-        "holders": {
+        "owner": {
             resource: each.member_id
             for each in members
             for resource in (*each.current.assigned, *each.current.pending)
@@ -43,8 +43,10 @@ def indexes_from_scratch(group: Group) -> dict[str, Any]:
         "away_urls": sorted(
             (each.metadata.url, each.member_id) for each in members if each.is_away
         ),
-        "heirs": {
-            resource: member_id for member_id, share in group.shares.items() for resource in share
+        "target_owner": {
+            resource: member_id
+            for member_id, share in group.target_of.items()
+            for resource in share
         },
         "stable_at": Counter(
             each.current.member_epoch

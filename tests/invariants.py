@@ -83,7 +83,7 @@ class Witness:
 
     def _tokens_forward(self, group: Group) -> None:
         """7. The token that may commit never goes back."""
-        for resource, member_id in group.holders.items():
+        for resource, member_id in group.owner.items():
             token = token_of(group, member_id, resource)
             if token is not None:
                 assert token >= self._tokens.get(resource, token), f"{resource} is back at {token}"
@@ -127,16 +127,16 @@ def consistent(group: Group) -> None:
     """1, 3, 4: the group agrees with itself."""
     assert group.assignment_epoch <= group.group_epoch
     held = Counter[Resource]()
-    placed = Counter(resource for share in group.shares.values() for resource in share)
+    placed = Counter(resource for share in group.target_of.values() for resource in share)
     for member_id, member in group.members.items():
         assert member_id == member.member_id == member.current.member_id
         held.update([*member.current.assigned, *member.current.pending])
         _member(group, member)
     assert all(count == 1 for count in held.values()), f"held twice: {held}"
-    assert held.keys() == group.holders.keys()
+    assert held.keys() == group.owner.keys()
     assert all(count == 1 for count in placed.values()), f"placed twice: {placed}"
-    assert group.shares.keys() <= group.members.keys(), "the target names who is gone"
-    assert placed.keys() == group.heirs.keys()
+    assert group.target_of.keys() <= group.members.keys(), "the target names who is gone"
+    assert placed.keys() == group.target_owner.keys()
     assert placed.keys().isdisjoint(group.schedule.parked), "parked, and placed"
 
 
@@ -148,7 +148,7 @@ def _member(group: Group, member: Member) -> None:
     if current.state is not MemberState.UNKNOWN:
         assert (current.state is MemberState.UNREVOKED) == bool(current.pending)
     for grants in (current.assigned, current.pending):
-        assert all(group.holders[each] == member.member_id for each in grants)
+        assert all(group.owner[each] == member.member_id for each in grants)
         assert all(epoch <= group.assignment_epoch for epoch in grants.values())
     if current.state is MemberState.STABLE and current.member_epoch == group.assignment_epoch:
         assert current.assigned.keys() == group.share_of(member.member_id)

@@ -192,7 +192,7 @@ class Life:
     def split(self, number: int, tasks: int) -> None:
         """Have a connector split its work, and say how its first task does."""
         name, group = "ABCDEF"[number], self.coordinator.group
-        holder = group.holders.get(Resource(name))
+        holder = group.owner.get(Resource(name))
         token = token_of(group, holder, Resource(name)) if holder else None
         if holder is None or token is None:
             return

@@ -249,7 +249,7 @@ class Teller:
     def _boxes(self) -> list[str]:
         group = self.coordinator.group
         lines = [f"group epoch={group.group_epoch} {group.state.value}"]
-        lines.append(f"target epoch={group.assignment_epoch}{_bracket(group.shares)}")
+        lines.append(f"target epoch={group.assignment_epoch}{_bracket(group.target_of)}")
         if group.schedule.parked:
             until = {due // 1_000 for due in group.schedule.parked.values()}
             lines[-1] += f" parked=[{spell(group.schedule.parked)}] until {min(until)} s"

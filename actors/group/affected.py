@@ -43,5 +43,5 @@ def _heirs(group: Group, member_id: str, kept: Collection[object]) -> Iterable[s
         return
     for grants in (member.current.assigned, member.current.pending):
         for resource in grants:
-            if resource not in kept and (heir := group.heirs.get(resource)):
+            if resource not in kept and (heir := group.target_owner.get(resource)):
                 yield heir

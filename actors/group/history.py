@@ -112,7 +112,7 @@ def _in_step(group: Group, record: CurrentAssignment) -> str:
         return f"{member_id} is {record.state.name} and does not give up what that says"
     held = (record.assigned.keys() | record.pending.keys()) - old.assigned.keys()
     for resource in held:  # what it was assigned before is its own
-        if (holder := group.holders.get(resource, member_id)) != member_id:
+        if (holder := group.owner.get(resource, member_id)) != member_id:
             return f"{member_id} is to hold {resource}, which {holder} still holds"
     return ""
 

@@ -106,9 +106,13 @@ class Rehearsal:
         A round that moves nothing waits for somebody who is away: nobody comes here.
         """
         again_at_ms = self.group.schedule.again_at_ms
-        if not again_at_ms or not self.group.members or self.group.shares == self._continued_from:
+        if (
+            not again_at_ms
+            or not self.group.members
+            or self.group.target_of == self._continued_from
+        ):
             return False
-        self._continued_from = dict(self.group.shares)
+        self._continued_from = dict(self.group.target_of)
         self._continued += 1
         if self._continued > ROUNDS_MAX:
             text = f"the moves come to no end in {ROUNDS_MAX} rounds"
@@ -180,7 +184,7 @@ class Rehearsal:
         group, current = self.group, member.current
         if current.member_epoch < JOIN_EPOCH:
             return False  # it left for a while
-        goal = Goal(group.assignment_epoch, group.share_of(member.member_id), group.holders)
+        goal = Goal(group.assignment_epoch, group.share_of(member.member_id), group.owner)
         is_lost = current.state is MemberState.UNKNOWN
         owned = NOTHING if is_lost else frozenset(current.assigned)
         after = reconcile(current, goal, owned)

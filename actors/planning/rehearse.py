@@ -77,7 +77,7 @@ def _remove(rehearsal: Rehearsal, worker: str) -> Iterator[Step]:
 def _split(rehearsal: Rehearsal, connector: str, tasks: int) -> None:
     """Have whoever runs a connector split it; one that nobody runs stays as it is."""
     group = rehearsal.group
-    holder = group.holders.get(Resource(connector))
+    holder = group.owner.get(Resource(connector))
     token = token_of(group, holder, Resource(connector)) if holder is not None else None
     if holder is None or token is None:
         return

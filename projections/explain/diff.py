@@ -101,7 +101,7 @@ class TargetChange:
 
 def homes_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
     """Yield whom the group's target gives each resource."""
-    for member_id, share in group.shares.items():
+    for member_id, share in group.target_of.items():
         member = group.members.get(member_id)
         metadata = member.metadata if member else MemberMetadata(member_id)
         yield from ((resource, metadata) for resource in share)

@@ -90,7 +90,7 @@ class Checks:
 
     def _tokens_forward(self, group: Group) -> None:
         known = self._tokens
-        for resource, member_id in group.holders.items():
+        for resource, member_id in group.owner.items():
             token = token_of(group, member_id, resource)
             if token is not None:
                 last = known.get(resource)
@@ -136,15 +136,17 @@ def consistent(group: Group) -> None:
     for member in group.members.values():
         held += len(member.current.assigned) + len(member.current.pending)
         _agree(group, member)
-    if held != len(group.holders):
+    if held != len(group.owner):
         raise Violation(f"1: {_twice(group)} held twice")
-    placed = sum(len(share) for share in group.shares.values())
-    if placed != len(group.heirs):
+    placed = sum(len(share) for share in group.target_of.values())
+    if placed != len(group.target_owner):
         raise Violation("2: the target places a resource twice")
-    if not group.shares.keys() <= group.members.keys():
-        raise Violation(f"2: the target names the departed: {set(group.shares)}")
-    if not group.heirs.keys().isdisjoint(group.schedule.parked):
-        raise Violation(f"2: parked and placed: {group.heirs.keys() & group.schedule.parked}")
+    if not group.target_of.keys() <= group.members.keys():
+        raise Violation(f"2: the target names the departed: {set(group.target_of)}")
+    if not group.target_owner.keys().isdisjoint(group.schedule.parked):
+        raise Violation(
+            f"2: parked and placed: {group.target_owner.keys() & group.schedule.parked}"
+        )
 
 
 def _twice(group: Group) -> str:
@@ -171,7 +173,7 @@ def _agree(group: Group, member: Member) -> None:
 
 def _agree_on(group: Group, member_id: str, grants: Grants) -> None:
     for resource, epoch in grants.items():
-        if group.holders.get(resource) != member_id:
+        if group.owner.get(resource) != member_id:
             raise Violation(f"1: {resource} is held by {member_id} as well")
         if epoch > group.assignment_epoch:
             raise Violation(f"4: {resource} was granted at {epoch}")

@@ -69,7 +69,7 @@ def what_is_missing(world: World) -> str:
     group = world.group
     live = {worker.member_id for worker in world.workers()}
     names = {worker.member_id: worker.name for worker in world.workers()}
-    held = {each: names.get(member_id, member_id) for each, member_id in group.holders.items()}
+    held = {each: names.get(member_id, member_id) for each, member_id in group.owner.items()}
     running = world.floor.running()
     placed = group.configured - group.target.unplaceable.keys()
     doubts = {

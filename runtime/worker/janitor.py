@@ -89,7 +89,7 @@ class Estate:
         swept = {task: self._gone.pop(task) for task in [*self._gone] if _is_over(group, task)}
         stale = Token(group.assignment_epoch, ANY_GENERATION)
         yield from (split.chore(task, stale) for task, split in swept.items())
-        for task in unpublished - swept.keys() - group.holders.keys():
+        for task in unpublished - swept.keys() - group.owner.keys():
             if split := self._splits.get(task.connector):
                 yield split.chore(task)
 
@@ -164,5 +164,5 @@ class Janitor:
 
 def _is_over(group: Group, task: Resource) -> bool:
     """Tell whether nobody holds a task, nor will, unless a target is computed anew."""
-    is_wanted = task in group.configured or task in group.heirs
-    return not is_wanted and task not in group.holders
+    is_wanted = task in group.configured or task in group.target_owner
+    return not is_wanted and task not in group.owner

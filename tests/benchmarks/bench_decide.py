@@ -34,7 +34,7 @@ def changing(group: Group, members: int) -> list[float]:
     taken: list[float] = []
     for _ in range(max(1, 10_000 // members)):
         epoch = group.group_epoch = group.group_epoch + 1
-        evolve(group, TargetAssignment(epoch, dict(group.shares), "balanced"), group.end)
+        evolve(group, TargetAssignment(epoch, dict(group.target_of), "balanced"), group.end)
         for number in range(members):
             request = heartbeat(group, number, share(number))
             taken += times_us(partial(step, group, request), 1)

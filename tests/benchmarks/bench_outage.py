@@ -118,7 +118,7 @@ def run_elsewhere(group: Group, lost: set[Resource], member_id: str) -> bool:
 
 def is_running(group: Group, resource: Resource) -> bool:
     """Whether a resource runs where it is held."""
-    status, owner = group.statuses.get(resource), group.holders.get(resource)
+    status, owner = group.statuses.get(resource), group.owner.get(resource)
     if status is None or owner is None or status.state is not RunState.RUNNING:
         return False
     return status.token.grant_epoch == group.members[owner].current.assigned[resource]

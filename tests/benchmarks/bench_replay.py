@@ -82,7 +82,7 @@ def recovery() -> float:
         taken = time.perf_counter() - begun
         gc.enable()
         assert len(group.members) == MEMBERS
-        assert len(group.holders) == MEMBERS * 10
+        assert len(group.owner) == MEMBERS * 10
         log.close()
     return taken
 

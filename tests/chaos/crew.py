@@ -226,7 +226,7 @@ class Crew:
 
     def _runs(self, task: Resource) -> bool:
         group = self.group
-        holder, status = group.holders.get(task), group.statuses.get(task)
+        holder, status = group.owner.get(task), group.statuses.get(task)
         if holder is None or status is None or status.state is not RunState.RUNNING:
             return False
         grant = group.members[holder].current.assigned.get(task)

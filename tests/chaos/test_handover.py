@@ -204,7 +204,7 @@ def test_the_janitor_publishes_what_a_deleted_connector_had_committed(tmp_path: 
         node.delete(NAME)
         for worker in ("w1", "w2"):
             node.hit(f"worker {worker}")
-        node.eventually(lambda: not node.look().holders, "nobody holds it any more")
+        node.eventually(lambda: not node.look().owner, "nobody holds it any more")
         assert node.look().connectors[NAME].deleting, "it waits for what it has committed"
         read = node.files_read(NAME)
         late.unlink()

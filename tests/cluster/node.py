@@ -259,7 +259,7 @@ class Node:
 
 def _is_running(group: Group, resource: Resource) -> bool:
     status = group.statuses.get(resource)
-    holder = group.holders.get(resource)
+    holder = group.owner.get(resource)
     if status is None or holder is None or status.state is not RunState.RUNNING:
         return False
     member = group.members[holder]

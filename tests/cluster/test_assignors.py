@@ -431,7 +431,7 @@ def test_where_one_assignor_does_not_speak_the_others_do(
     assert node.group().target.assignor == "deferred"
     trigger(tmp_path).unlink()
     eventually(lambda: node.group().target.assignor == "faulty", "the preferred one is back")
-    assert Resource("numbers", 1) in node.group().holders
+    assert Resource("numbers", 1) in node.group().owner
 
 
 @pytest.mark.soak

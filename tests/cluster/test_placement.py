@@ -62,7 +62,7 @@ def is_nowhere(node: Node, *resources: str) -> bool:
     """Whether just these can be placed nowhere, and all else runs."""
     group = node.group()
     left_out = {str(each): reason for each, reason in group.target.unplaceable.items()}
-    held = {str(each) for each in group.holders}
+    held = {str(each) for each in group.owner}
     return (
         group.group_epoch == group.assignment_epoch
         and left_out == dict.fromkeys(resources, REASON)

@@ -96,7 +96,7 @@ def returns(_: Office, expect: Any) -> None:
         CurrentAssignment("new", 0, 0, MemberState.STABLE, {}, {}),
         CurrentAssignment("new", 10, 0, MemberState.STABLE, grants, {}),
     ]
-    assert coordinator.group.shares == {"new": WORK, "other": frozenset()}
+    assert coordinator.group.target_of == {"new": WORK, "other": frozenset()}
     assert coordinator.carry_out(ExpireSession("old")).records == ()
 
 
@@ -201,7 +201,7 @@ def bump_configured(_: Office, __: Any) -> None:
     command(PutConnector("connect", "C", {"x": "1"}))
     coordinator.settle()
     (connector,) = resources("C")
-    holder = coordinator.group.holders[connector]
+    holder = coordinator.group.owner[connector]
     token = Token(coordinator.current(holder).assigned[connector], 1)
     command(PutTaskConfigs("connect", holder, "C", token, ({"n": "0"}, {"n": "1"})))
     command(PutTaskConfigs("connect", holder, "C", token, ({"n": "0"},)))

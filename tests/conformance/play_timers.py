@@ -106,7 +106,7 @@ def rebalance_lifecycle(office: Office, _: Any) -> None:
     revoking(office)
     asked_at = office.group.members["m1"].offset
     assert office.group.members["m1"].metadata.rebalance_timeout_ms == TIMEOUT_MS
-    kept = sorted(each.connector for each in office.group.shares["m1"])
+    kept = sorted(each.connector for each in office.group.target_of["m1"])
     office.asks(replace(office.full("m1", " ".join(kept)), rebalance_timeout_ms=TIMEOUT_MS))
     assert state(office, "m1") is MemberState.STABLE
     assert office.group.members["m1"].current.member_epoch == office.group.assignment_epoch

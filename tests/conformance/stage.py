@@ -73,7 +73,7 @@ class Stage:
         is_full = bool(step.get("full")) or epoch == JOIN_EPOCH
         group = self.coordinator.group
         if epoch == JOIN_EPOCH and member_id in self.awaited:
-            shares = {**group.shares, member_id: self.awaited.pop(member_id)}
+            shares = {**group.target_of, member_id: self.awaited.pop(member_id)}
             target = TargetAssignment(group.assignment_epoch, shares)
             self.coordinator.write(_seat(member_id, group.group_epoch), target)
         timeout_ms = step.get("rebalance_timeout_ms") or (TIMEOUT_MS if is_full else -1)

@@ -85,7 +85,7 @@ class Site(Office):
         self.command(self.send(PutConnector("connect", name, config_of(name))))
         self.settle()
         self.runs(Resource(name))
-        self.split(self.group.holders[Resource(name)], name, 1)
+        self.split(self.group.owner[Resource(name)], name, 1)
         self.settle()
         self.runs(Resource(name, 0))
         self.runs(Resource(name, 0), "batches run")
@@ -103,7 +103,7 @@ class Site(Office):
 
     def runs(self, resource: Resource, reason: str = "") -> None:
         """Have a resource's holder say that it runs."""
-        holder = self.group.holders[resource]
+        holder = self.group.owner[resource]
         token = token_of(self.group, holder, resource)
         assert token is not None
         update = StatusUpdate(resource, token, RunState.RUNNING, self.now.wall_ms, reason)

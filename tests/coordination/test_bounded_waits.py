@@ -36,7 +36,7 @@ def office(tmp_path: Path) -> Iterator[Office]:
     office.beat("a")
     office.asks(office.request("a", owned=tuple(A)))
     office.beat("b")
-    assert office.group.holders == dict.fromkeys(A, "a")
+    assert office.group.owner == dict.fromkeys(A, "a")
     yield office
     office.close()
 

@@ -24,7 +24,7 @@ def test_a_connector_created_or_deleted_writes_little_however_many_there_are(
     site = Site.with_connectors(tmp_path, connectors, tasks)
     names = [f"another.{number}" for number in range(CHANGES)]
     costs = [site.cost(lambda: site.create(name)) for name in names]  # noqa: B023
-    assert {each.connector for each in site.group.holders} >= set(names)
+    assert {each.connector for each in site.group.owner} >= set(names)
     costs += [site.cost(lambda: site.delete(name)) for name in names]  # noqa: B023
     assert max(costs) <= MOST_BYTES, costs
     assert site.group.state is GroupState.STABLE

@@ -54,7 +54,7 @@ def test_a_group_goes_on_across_an_epoch_that_some_wire_cannot_say(
     office.open()
     come_to_rest(office)
     assert office.group.state is GroupState.STABLE
-    assert office.group.holders.keys() == resources("A B C")
+    assert office.group.owner.keys() == resources("A B C")
     assert {each.current.member_epoch for each in office.group.members.values()} == {epoch + 2}
 
 

@@ -108,7 +108,7 @@ def test_a_worker_tells_the_ends_of_its_tasks_before_it_says_goodbye(
         office.put(name)
     worker = Worker(tmp_path)
     worker.speaks_with(office)
-    ran = sorted(map(str, office.group.holders))
+    ran = sorted(map(str, office.group.owner))
     assert len(ran) == 2 * len(connectors.split()), "connectors, and a task of each"
     worker.receive(Leave(), "the supervisor")
     worker.speaks_with(office)

@@ -209,6 +209,6 @@ def test_who_joins_again_without_an_incarnation_keeps_what_it_is_granted_for_a_s
     office.passes(asked_ms + REBALANCE_MS - 1 - office.now_ms)
     assert told(office.asks(join)) == {"a": ("NONE", "A")}
     office.passes(SESSION_MS - 1)
-    assert office.group.holders[next(iter(resources("A")))] == "a", "it may run A by now"
+    assert office.group.owner[next(iter(resources("A")))] == "a", "it may run A by now"
     office.passes(1)
     assert "a" not in office.group.members

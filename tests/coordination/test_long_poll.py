@@ -60,8 +60,8 @@ def test_what_one_member_lets_go_reaches_the_heir_at_once(office: Office) -> Non
     office.asks(office.full("a", "A B"))
     office.asks(office.joining("b"))
     office.compute("a")
-    (kept,) = map(str, office.group.shares["a"])
-    (given_up,) = map(str, office.group.shares["b"])
+    (kept,) = map(str, office.group.target_of["a"])
+    (given_up,) = map(str, office.group.target_of["b"])
     for _ in range(2):
         office.beat("b")
     assert office.beat("b") == [], "it waits for what a still holds"

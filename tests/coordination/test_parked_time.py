@@ -17,7 +17,7 @@ def test_a_wall_clock_that_is_set_back_does_not_stall_parked_work(office: Office
     office.compute("a")
     office.beat("a")
     office.asks(office.request("a", owned=tuple(resources("A"))))
-    assert office.group.holders == dict.fromkeys(resources("A"), "a")
+    assert office.group.owner == dict.fromkeys(resources("A"), "a")
     for _ in range(3):
         office.beat("b")
         office.passes(SESSION_MS // 3)
@@ -34,4 +34,4 @@ def test_a_wall_clock_that_is_set_back_does_not_stall_parked_work(office: Office
     assert office.group.schedule.fired == resources("A")
     office.compute("b")
     office.beat("b")
-    assert office.group.holders == dict.fromkeys(resources("A"), "b")
+    assert office.group.owner == dict.fromkeys(resources("A"), "b")

@@ -177,7 +177,7 @@ def test_a_member_that_never_said_that_it_runs_anything_parks_nothing(office: Of
     office.asks(office.joining("c"))
     for member in beat(office, "c"):
         office.compute(member)
-    assert office.group.shares["c"], "the target means it to have work"
+    assert office.group.target_of["c"], "the target means it to have work"
     crashes(office, "c")
     settle(office)
     assert (parked(office), everything(office)) == ({}, ["A", "B", "C"])
@@ -244,10 +244,10 @@ def test_what_an_overdue_member_was_to_keep_is_parked_and_the_rest_moves(office:
     office.asks(office.joining("c"))
     for member in beat(office):
         office.compute(member)
-    revoking = next(name for name in "ab" if len(office.group.shares[name]) == 1)
+    revoking = next(name for name in "ab" if len(office.group.target_of[name]) == 1)
     had = work(office)[revoking]
     office.asks(office.full(revoking, " ".join(had)))
-    (kept,) = map(str, office.group.shares[revoking])
+    (kept,) = map(str, office.group.target_of[revoking])
     until_ms = office.now_ms + 60_000
     while office.now_ms < until_ms:
         office.passes(min(HEARTBEAT_MS, until_ms - office.now_ms))

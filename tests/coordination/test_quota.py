@@ -84,7 +84,7 @@ def test_what_a_request_beyond_the_rate_says_counts(office: Office) -> None:
     while not any(throttles(office.asks(office.full("a", "A B")))):
         pass
     assert state_of(office, "a") is MemberState.UNREVOKED
-    (kept,) = [each.connector for each in office.group.shares["a"]]
+    (kept,) = [each.connector for each in office.group.target_of["a"]]
     said = office.asks(office.full("a", kept))
     assert throttles(said)[0] > 0
     assert state_of(office, "a") is MemberState.STABLE

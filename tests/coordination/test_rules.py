@@ -42,7 +42,7 @@ def revoking(office: Office) -> str:
     office.compute("a")
     office.asks(office.full("a", "A B"))
     assert office.group.members["a"].current.state is MemberState.UNREVOKED
-    (kept,) = map(str, office.group.shares["a"])
+    (kept,) = map(str, office.group.target_of["a"])
     return kept
 
 

@@ -107,7 +107,7 @@ def test_who_does_not_give_up_in_time_is_removed_though_it_beats(office: Office)
 
 def test_who_gives_up_in_time_stays(office: Office) -> None:
     revoking(office)
-    (kept,) = [each.connector for each in office.group.shares["a"]]
+    (kept,) = [each.connector for each in office.group.target_of["a"]]
     office.asks(office.full("a", kept))
     assert office.group.members["a"].current.state is MemberState.STABLE
     until_ms = office.now_ms + REBALANCE_MS + 1

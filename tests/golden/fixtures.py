@@ -22,6 +22,8 @@ from fairlead.events.log.frame import Entry
 from fairlead.events.restore import fold
 
 FOLDER = Path(__file__).parent
+AS_TOLD = {"target_of": "shares", "owner": "holders", "target_owner": "heirs"}
+"""What the states call a field of the group that goes by another name now: they never change."""
 
 
 def generations() -> list[Path]:
@@ -84,7 +86,10 @@ def state_of(control: Iterable[Entry], offsets: Iterable[Entry]) -> dict[str, An
 
 def plain_group(group: Group) -> dict[str, Any]:
     """Return every field of a group, the indexes included."""
-    return {each.name: plain(getattr(group, each.name)) for each in fields(Group)}
+    return {
+        AS_TOLD.get(each.name, each.name): plain(getattr(group, each.name))
+        for each in fields(Group)
+    }
 
 
 def plain(value: Any) -> Any:

@@ -92,7 +92,7 @@ class Stage(Office):
     def work(self, name: str, number: int) -> None:
         """Let a task commit a batch, publish the one before, and say that it runs."""
         task = resource(name)
-        holder = self.group.holders[task]
+        holder = self.group.owner[task]
         token = token_of(self.group, holder, task)
         assert token is not None
         start = {"row": number * 10} if number else None
@@ -132,7 +132,7 @@ def moves(stage: Stage) -> None:
     stage.settle()
     stage.put("trains")
     stage.settle()
-    stage.split(stage.group.holders[Resource("trains")], "trains", 2)
+    stage.split(stage.group.owner[Resource("trains")], "trains", 2)
     stage.settle()
     stage.leave("W2")
     stage.settle()
@@ -151,7 +151,7 @@ def losses(stage: Stage) -> None:
     for member_id in ("W1", "W2", "W3"):
         stage.asks(stage.joining(member_id))
     stage.settle()
-    stage.split(stage.group.holders[Resource("flights")], "flights", 6)
+    stage.split(stage.group.owner[Resource("flights")], "flights", 6)
     stage.settle()
     stage.pass_with(SESSION_MS + 5_000, "W3")
     back = replace(stage.joining("W9"), url="http://W3")
@@ -210,7 +210,7 @@ def static(stage: Stage) -> None:
     stage.join_as("W1", "i1")
     stage.join_as("W2", "i2")
     stage.settle()
-    stage.split(stage.group.holders[Resource("flights")], "flights", 5)
+    stage.split(stage.group.owner[Resource("flights")], "flights", 5)
     stage.settle()
     stage.leave("W1", -2)
     stage.passes(3_000)
@@ -233,7 +233,7 @@ def orders(stage: Stage) -> None:
     for member_id in ("W1", "W2", "W3"):
         stage.asks(stage.joining(member_id))
     stage.settle()
-    stage.split(stage.group.holders[Resource("flights")], "flights", 6)
+    stage.split(stage.group.owner[Resource("flights")], "flights", 6)
     stage.settle()
     stage.send(Cordon("connect", "W1", actor="someone"))
     stage.settle()
@@ -262,7 +262,7 @@ def many(stage: Stage) -> None:
     stage.settle()
     stage.put("late")
     stage.settle()
-    stage.split(stage.group.holders[Resource("late")], "late", 3)
+    stage.split(stage.group.owner[Resource("late")], "late", 3)
     stage.settle()
     stage.send(DeleteConnector("connect", "c7", "someone"))
     stage.settle()

@@ -293,12 +293,12 @@ def test_a_seat_to_which_an_earlier_version_left_its_work_lets_go_of_it() -> Non
     coordinator = static_group()
     grants = coordinator.current("S1").assigned
     coordinator.write(CurrentAssignment("S1", -2, 2, MemberState.STABLE, grants, {}))
-    assert coordinator.group.holders.keys() >= WORK, "the log means what it meant"
+    assert coordinator.group.owner.keys() >= WORK, "the log means what it meant"
     assert member_view(coordinator.group, coordinator.member("S1"))["state"] == "AWAY"
     away = CurrentAssignment("S1", -2, 2, MemberState.AWAY, {}, {})
     assert coordinator.carry_out(FreeSeat("S1")).records == (away,)
     assert coordinator.carry_out(FreeSeat("S1")).records == ()
-    assert coordinator.group.holders.keys().isdisjoint(WORK)
+    assert coordinator.group.owner.keys().isdisjoint(WORK)
 
 
 def test_an_expectation_of_a_seat_is_an_order_like_any_other(coordinator: Coordinator) -> None:

@@ -39,7 +39,7 @@ def settled() -> Coordinator:
     coordinator.join("W2")
     coordinator.compute()
     coordinator.settle()
-    assert coordinator.group.holders == {A: "W1", B: "W2"}
+    assert coordinator.group.owner == {A: "W1", B: "W2"}
     return coordinator
 
 

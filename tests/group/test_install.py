@@ -159,10 +159,10 @@ def test_a_target_may_be_of_an_older_epoch_if_it_is_the_snapshots(
     assert coordinator.install("W1", snapshot) == InstallReply(Error.NONE)
     group = coordinator.group
     assert (group.assignment_epoch, group.group_epoch) == (2, 5)
-    assert group.shares == {"W1": resources("A A-0")}
+    assert group.target_of == {"W1": resources("A A-0")}
     assert coordinator.beat("W1", "").error is COMPUTE, "the next one is asked for"
     coordinator.settle()
-    assert coordinator.group.shares.keys() == {"W1", "W3"}
+    assert coordinator.group.target_of.keys() == {"W1", "W3"}
 
 
 def test_who_left_and_came_back_meanwhile_has_no_share(coordinator: Coordinator) -> None:
@@ -170,7 +170,7 @@ def test_who_left_and_came_back_meanwhile_has_no_share(coordinator: Coordinator)
     coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
     coordinator.join("W2")
     coordinator.install("W1", snapshot)
-    assert coordinator.group.shares.keys() == {"W1"}
+    assert coordinator.group.target_of.keys() == {"W1"}
     assert coordinator.beat("W2", "").assignment == frozenset()
 
 
@@ -256,13 +256,13 @@ def test_a_failed_attempt_is_recorded_and_tried_again_after_a_backoff(
 
 def test_a_failed_attempt_keeps_the_target_without_what_is_gone(coordinator: Coordinator) -> None:
     coordinator.settle()
-    had = coordinator.group.shares["W1"]
+    had = coordinator.group.target_of["W1"]
     coordinator.carry_out(ExpireSession("W2"))
     coordinator.carry_out(DeleteConnector("connect", next(iter(had)).connector))
     coordinator.beat("W1")
     snapshot = coordinator.prepare("W1")
     coordinator.install("W1", snapshot, Assignment({}))
-    assert coordinator.group.shares == {"W1": had & coordinator.group.configured}
+    assert coordinator.group.target_of == {"W1": had & coordinator.group.configured}
 
 
 def test_who_takes_too_long_is_replaced_and_stays_a_member(coordinator: Coordinator) -> None:

@@ -57,7 +57,7 @@ def test_a_leave_that_names_nothing_frees_what_was_held(
     coordinator: Coordinator, epoch: int, text: str | None
 ) -> None:
     assert says(coordinator, epoch, text) == "NONE"
-    assert "W1" not in coordinator.group.holders.values()
+    assert "W1" not in coordinator.group.owner.values()
 
 
 def test_who_claims_what_another_holds_is_fenced_and_told_whose_it_is(

@@ -117,7 +117,7 @@ def test_a_name_that_two_workers_have_means_both(coordinator: Coordinator) -> No
     coordinator.carry_out(put("B", workers="twin"))
     assert shown(coordinator)[1] == {resource("B"): ("http://W2/twin", "http://W3/twin")}
     coordinator.settle()
-    assert coordinator.group.holders[resource("B")] in {"W2", "W3"}
+    assert coordinator.group.owner[resource("B")] in {"W2", "W3"}
 
 
 def test_another_worker_of_the_same_name_takes_nothing_from_the_one_that_has_the_work() -> None:
@@ -129,7 +129,7 @@ def test_another_worker_of_the_same_name_takes_nothing_from_the_one_that_has_the
     coordinator.join("W2", replace(JOIN, url="http://two/w1"))
     coordinator.settle()
     assert coordinator.group.target.unplaceable == {}
-    assert coordinator.group.holders.keys() == resources("A A-0")
+    assert coordinator.group.owner.keys() == resources("A A-0")
 
 
 def test_a_workers_own_name_means_it_alone_though_others_share_it(

@@ -51,7 +51,7 @@ def test_what_was_computed_for_a_replaced_static_member_goes_to_who_replaced_it(
     coordinator.join("S2", replace(STATIC, incarnation="2"))
     made = assign(snapshot)
     assert coordinator.install("W1", snapshot, made) == InstallReply(Error.NONE)
-    assert coordinator.group.shares == {
+    assert coordinator.group.target_of == {
         "W1": made.members["W1"],
         "W9": made.members["W9"],
         "S2": made.members["S"],
@@ -65,18 +65,18 @@ def test_who_left_and_joined_anew_by_the_same_instance_id_replaced_nobody(
     leave(coordinator, "S")
     coordinator.join("S2", STATIC)
     coordinator.install("W1", snapshot)
-    assert coordinator.group.shares.keys() == {"W1", "W9"}
+    assert coordinator.group.target_of.keys() == {"W1", "W9"}
 
 
 def test_a_static_member_that_is_away_keeps_its_share_and_gets_nothing_new(
     coordinator: Coordinator,
 ) -> None:
-    had = coordinator.group.shares["S"]
+    had = coordinator.group.target_of["S"]
     leave(coordinator, "S", -2)
     leave(coordinator, "W1")
     coordinator.join("W2")
     coordinator.compute()
-    assert coordinator.group.shares == {"S": had, "W2": resources("A B C D") - had}
+    assert coordinator.group.target_of == {"S": had, "W2": resources("A B C D") - had}
 
 
 def test_prepare_again_hands_out_the_group_as_it_is_by_then(coordinator: Coordinator) -> None:
@@ -112,7 +112,7 @@ def test_of_two_prepares_of_one_epoch_each_result_is_judged_by_its_own_snapshot(
     second = coordinator.prepare("W1")
     snapshot, made = (second, assign(second)) if newer else (first, moves)
     assert coordinator.install("W1", snapshot, made) == InstallReply(Error.NONE)
-    assert coordinator.group.shares["S2"] == made.members["S"]
+    assert coordinator.group.target_of["S2"] == made.members["S"]
 
 
 def chosen(coordinator: Coordinator) -> Computation:
@@ -141,8 +141,8 @@ def test_a_result_of_an_earlier_computation_at_the_same_epoch_is_dropped(
 def test_what_was_deleted_meanwhile_is_neither_placed_nor_parked_nor_unplaceable(
     coordinator: Coordinator,
 ) -> None:
-    lost = coordinator.group.shares["S"]
-    kept = coordinator.group.shares["W1"]
+    lost = coordinator.group.target_of["S"]
+    kept = coordinator.group.target_of["W1"]
     coordinator.carry_out(ExpireSession("S"))
     snapshot = coordinator.prepare("W1")
     (one, two), (mine, deleted) = sorted(lost), sorted(kept)
@@ -151,12 +151,12 @@ def test_what_was_deleted_meanwhile_is_neither_placed_nor_parked_nor_unplaceable
     made = Assignment({"W1": frozenset({mine})}, {one: DELAY_MS, two: DELAY_MS}, {deleted: "no"})
     assert coordinator.install("W1", snapshot, made) == InstallReply(Error.NONE)
     group = coordinator.group
-    assert (group.shares, group.target.unplaceable) == ({"W1": frozenset({mine})}, {})
+    assert (group.target_of, group.target.unplaceable) == ({"W1": frozenset({mine})}, {})
     assert (group.schedule.parked, group.losses) == ({}, {})
 
 
 def test_nothing_is_parked_for_longer_than_its_loss_allows(coordinator: Coordinator) -> None:
-    lost = coordinator.group.shares["S"]
+    lost = coordinator.group.target_of["S"]
     coordinator.carry_out(ExpireSession("S"))
     snapshot = coordinator.prepare("W1")
     made = assign(snapshot)
@@ -170,7 +170,7 @@ def test_nothing_is_parked_for_longer_than_its_loss_allows(coordinator: Coordina
 
 
 def test_an_operators_deadline_of_meanwhile_is_the_later_word(coordinator: Coordinator) -> None:
-    lost = coordinator.group.shares["S"]
+    lost = coordinator.group.target_of["S"]
     coordinator.carry_out(ExpireSession("S"))
     snapshot = coordinator.prepare("W1")
     coordinator.carry_out(Expect("connect", "i", 900_000))
@@ -179,7 +179,7 @@ def test_an_operators_deadline_of_meanwhile_is_the_later_word(coordinator: Coord
 
 
 def test_the_deadline_that_an_operator_set_allows_as_much(coordinator: Coordinator) -> None:
-    lost = coordinator.group.shares["S"]
+    lost = coordinator.group.target_of["S"]
     coordinator.carry_out(ExpireSession("S"))
     coordinator.carry_out(Expect("connect", "i", 900_000))
     snapshot = coordinator.prepare("W1")
@@ -224,4 +224,4 @@ def test_after_a_restart_the_snapshot_is_gone_and_the_same_member_may_be_asked_a
     assert coordinator.beat("S").error is COMPUTE, "by then the lowest member id is the choice"
     coordinator.compute()
     coordinator.settle()
-    assert resource("A") in coordinator.group.heirs
+    assert resource("A") in coordinator.group.target_owner

@@ -95,7 +95,7 @@ def test_prepare_returns_all_that_an_assignment_is_computed_from() -> None:
     coordinator.join("W1", replace(JOIN, assignors=listed, rack="north"))
     coordinator.join("W2", replace(JOIN, instance_id="two"))
     coordinator.settle()
-    mine, lost = (coordinator.group.shares[each] for each in ("W1", "W2"))
+    mine, lost = (coordinator.group.target_of[each] for each in ("W1", "W2"))
     coordinator.now_ms = 500
     coordinator.carry_out(ExpireSession("W2"))
     snapshot = coordinator.prepare("W1")
@@ -155,7 +155,7 @@ def test_the_first_bump_is_computed_at_once_and_all_meanwhile_by_the_next_one(
 def test_an_assignor_may_park_until_an_earlier_moment_but_not_without_one(
     coordinator: Coordinator,
 ) -> None:
-    lost = coordinator.group.shares["W2"]
+    lost = coordinator.group.target_of["W2"]
     coordinator.carry_out(ExpireSession("W2"))
     snapshot = coordinator.prepare("W1")
     made = assign(snapshot)
@@ -172,7 +172,7 @@ def test_an_assignor_may_park_until_an_earlier_moment_but_not_without_one(
 
 
 def test_what_has_fired_may_not_be_parked_again(coordinator: Coordinator) -> None:
-    (lost,) = coordinator.group.shares["W2"]
+    (lost,) = coordinator.group.target_of["W2"]
     coordinator.carry_out(ExpireSession("W2"))
     coordinator.compute()
     coordinator.now_ms = DELAY_MS
@@ -200,13 +200,13 @@ def test_a_member_that_joined_meanwhile_has_an_empty_target(coordinator: Coordin
 def test_a_failed_attempt_leaves_the_members_that_are_left_their_work(
     coordinator: Coordinator,
 ) -> None:
-    before = dict(coordinator.group.shares)
+    before = dict(coordinator.group.target_of)
     snapshot = coordinator.prepare("W1")
     failed = Install("connect", "W1", 2, snapshot.group_epoch, None, "no luck")
     assert coordinator.carry_out(failed).reply == InstallReply(Error.NONE)
     target = coordinator.group.target
     assert (target.assignment_epoch, target.error, target.retry_at_ms) == (3, "no luck", 5_000)
-    assert coordinator.group.shares == before
+    assert coordinator.group.target_of == before
 
 
 def test_compute_assignment_carries_all_else_that_an_answer_has(coordinator: Coordinator) -> None:
@@ -225,4 +225,4 @@ def test_a_resource_that_is_configured_no_more_is_dropped_from_what_is_installed
     coordinator.configure("A")
     made = Assignment({"W1": frozenset({resource("A")}), "W2": frozenset({resource("B")})})
     assert coordinator.install("W1", snapshot, made) == InstallReply(Error.NONE)
-    assert coordinator.group.shares == {"W1": resources("A"), "W2": frozenset()}
+    assert coordinator.group.target_of == {"W1": resources("A"), "W2": frozenset()}

@@ -187,10 +187,10 @@ def test_who_rejoins_has_nothing_of_its_share_in_the_target_that_stands(
 ) -> None:
     coordinator.join("W2", replace(JOIN, assignors=TWO))
     coordinator.settle()
-    had = coordinator.group.shares["W2"]
+    had = coordinator.group.target_of["W2"]
     coordinator.carry_out(ExpireSession("W2"))
-    assert coordinator.group.shares.keys() == {"W1"}
-    assert not had & coordinator.group.heirs.keys()
+    assert coordinator.group.target_of.keys() == {"W1"}
+    assert not had & coordinator.group.target_owner.keys()
     assert coordinator.join("W2", replace(JOIN, assignors=TWO)).assignment == frozenset()
     assert coordinator.beat("W2", "").assignment is None
     assert coordinator.current("W2").assigned == {}, "at the same epoch no token could fence"

@@ -159,10 +159,10 @@ def test_the_holder_map_loses_what_was_given_up_and_has_what_was_granted() -> No
         GroupMetadata(9, Cause(Why.OPERATOR), 0),
         TargetAssignment(9, {"W1": resources(""), "W2": resources(""), "W3": resources("A B")}),
     )
-    steps = [dict(sorted(coordinator.group.holders.items()))]
+    steps = [dict(sorted(coordinator.group.owner.items()))]
     for member_id, owned in (("W1", None), ("W3", ""), ("W1", ""), ("W2", None), ("W2", "")):
         coordinator.beat(member_id, owned)
-        steps.append(dict(sorted(coordinator.group.holders.items())))
+        steps.append(dict(sorted(coordinator.group.owner.items())))
     coordinator.beat("W3", "")
     a, b = sorted(resources("A B"))
     assert steps == [
@@ -173,7 +173,7 @@ def test_the_holder_map_loses_what_was_given_up_and_has_what_was_granted() -> No
         {b: "W2"},
         {},
     ]
-    assert coordinator.group.holders == {a: "W3", b: "W3"}
+    assert coordinator.group.owner == {a: "W3", b: "W3"}
 
 
 def test_who_waits_stays_as_it_is_also_where_the_log_holds_what_it_has_in_shards() -> None:

@@ -56,7 +56,7 @@ def test_the_target_is_part_of_the_command_that_made_it_due(coordinator: Coordin
     )
     put = coordinator.carry_out(PutConnector("connect", "C", {}))
     assert type(put.records[-1]) is TargetAssignment
-    assert coordinator.group.shares == {"W1": resources(ALL) | resources("C")}
+    assert coordinator.group.target_of == {"W1": resources(ALL) | resources("C")}
 
 
 def test_a_departure_is_answered_by_a_target_in_the_same_command(coordinator: Coordinator) -> None:
@@ -64,7 +64,7 @@ def test_a_departure_is_answered_by_a_target_in_the_same_command(coordinator: Co
     coordinator.join("W2", SERVED)
     coordinator.settle()
     coordinator.carry_out(Heartbeat("connect", "W1", -1, "1"))
-    assert coordinator.group.shares == {"W2": resources(ALL)}
+    assert coordinator.group.target_of == {"W2": resources(ALL)}
     coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
     assert (coordinator.group.group_epoch, coordinator.group.assignment_epoch) == (4, 3)
 
@@ -73,12 +73,12 @@ def test_what_a_crash_loses_is_parked(coordinator: Coordinator) -> None:
     coordinator.join("W1", SERVED)
     coordinator.join("W2", SERVED)
     coordinator.settle()
-    lost = coordinator.group.shares["W2"]
+    lost = coordinator.group.target_of["W2"]
     coordinator.carry_out(ExpireSession("W2"))
     assert dict(coordinator.group.schedule.parked) == dict.fromkeys(lost, 300_000)
-    assert coordinator.group.shares == {"W1": resources(ALL) - lost}
+    assert coordinator.group.target_of == {"W1": resources(ALL) - lost}
     coordinator.join("W9", replace(SERVED, url="http://w2"))
-    assert coordinator.group.shares == {"W1": resources(ALL) - lost, "W9": lost}
+    assert coordinator.group.target_of == {"W1": resources(ALL) - lost, "W9": lost}
 
 
 def test_as_long_as_any_member_names_one_the_coordinator_computes(
@@ -245,7 +245,7 @@ def test_a_server_assignor_sees_that_a_worker_is_not_warm() -> None:
     cold = replace(COOPERATIVE[0], metadata=b'{"capacity":0}')
     coordinator.join("W1", replace(JOIN, assignors=(cold,)))
     coordinator.join("W2", SERVED)
-    assert coordinator.group.shares == {"W1": resources(""), "W2": resources("A")}
+    assert coordinator.group.target_of == {"W1": resources(""), "W2": resources("A")}
 
 
 def test_what_is_handed_in_after_the_coordinator_computed_is_dropped(
@@ -259,4 +259,4 @@ def test_what_is_handed_in_after_the_coordinator_computed_is_dropped(
         Error.UNKNOWN_MEMBER_ID,
         "another member computes, or nobody needs to: drop this computation",
     )
-    assert resource("A") in coordinator.group.heirs
+    assert resource("A") in coordinator.group.target_owner

@@ -104,8 +104,8 @@ def test_a_temporary_leave_writes_one_record_and_bumps_nothing(coordinator: Coor
         WORK,
         before.metadata,
     )
-    assert {each: group.holders.get(each) for each in WORK} == dict.fromkeys(WORK)
-    assert {each: group.heirs[each] for each in WORK} == dict.fromkeys(WORK, "S1")
+    assert {each: group.owner.get(each) for each in WORK} == dict.fromkeys(WORK)
+    assert {each: group.target_owner[each] for each in WORK} == dict.fromkeys(WORK, "S1")
 
 
 def test_the_answer_to_a_temporary_leave_says_minus_2_and_is_not_held(

@@ -177,22 +177,22 @@ def test_the_share_follows_the_seat_through_many_returns(coordinator: Coordinato
         holder = f"S{number}"
         coordinator.heartbeat(returning(holder))
         coordinator.witness.compacted(coordinator.group)
-    assert coordinator.group.shares == {"W1": resources("A A-0"), "S5": WORK}
+    assert coordinator.group.target_of == {"W1": resources("A A-0"), "S5": WORK}
     metadata = coordinator.member("S5").metadata
     assert metadata.succession == Succession(4, "S1", 2)
     coordinator.restart()
-    assert coordinator.group.shares == {"W1": resources("A A-0"), "S5": WORK}
+    assert coordinator.group.target_of == {"W1": resources("A A-0"), "S5": WORK}
 
 
 def test_a_later_target_knows_the_seat_by_its_new_name(coordinator: Coordinator) -> None:
     seated(coordinator, "S2")
     coordinator.join("W3")
     coordinator.settle()
-    shares = dict(coordinator.group.shares)
+    shares = dict(coordinator.group.target_of)
     coordinator.heartbeat(
         Heartbeat("connect", "S2", coordinator.current("S2").member_epoch, "2", rack="north")
     )
-    assert coordinator.group.shares == shares
+    assert coordinator.group.target_of == shares
     coordinator.witness.compacted(coordinator.group)
 
 
@@ -216,11 +216,11 @@ def test_a_later_target_may_mean_somebody_else_by_the_old_member_id(
     coordinator.join("S1", replace(JOIN, incarnation="9"))
     coordinator.configure("A A-0 B B-0 C C-0")
     coordinator.settle()
-    shares = dict(coordinator.group.shares)
+    shares = dict(coordinator.group.target_of)
     assert shares["S1"]
     epoch = coordinator.current("S2").member_epoch
     coordinator.heartbeat(Heartbeat("connect", "S2", epoch, "2", rack="north"))
-    assert coordinator.group.shares == shares
+    assert coordinator.group.target_of == shares
     coordinator.witness.compacted(coordinator.group)
 
 
@@ -234,8 +234,8 @@ def test_what_was_computed_before_a_return_moves_by_instance_id(coordinator: Coo
     seated_now = coordinator.heartbeat(returning("S2"))
     assert seated_now.error is Error.NONE
     assert coordinator.install(chosen, snapshot).error is Error.NONE
-    assert "S2" in coordinator.group.shares
-    assert "S1" not in coordinator.group.shares
+    assert "S2" in coordinator.group.target_of
+    assert "S1" not in coordinator.group.target_of
     coordinator.settle()
     assert coordinator.group.state is GroupState.STABLE
 
@@ -250,4 +250,4 @@ def test_who_left_and_took_anothers_seat_has_that_seats_work_alone_after_compact
     ):  # compacted: that W5 left its own seat meanwhile is overwritten
         evolve(group, record, group.end)
     settle(group)
-    assert (group.shares, group.heirs) == ({"W5": seats}, dict.fromkeys(seats, "W5"))
+    assert (group.target_of, group.target_owner) == ({"W5": seats}, dict.fromkeys(seats, "W5"))

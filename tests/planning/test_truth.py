@@ -51,7 +51,7 @@ class Cluster:
 
     def homes(self) -> dict[Resource, str]:
         """The url of whoever holds each resource."""
-        members, holders = self.coordinator.group.members, self.coordinator.group.holders
+        members, holders = self.coordinator.group.members, self.coordinator.group.owner
         return {each: members[member_id].metadata.url for each, member_id in holders.items()}
 
     def add(self, change: AddWorkers) -> None:
@@ -77,7 +77,7 @@ class Cluster:
 
     def split(self, change: Scale) -> None:
         group, name = self.coordinator.group, change.connector
-        holder = group.holders.get(Resource(name))
+        holder = group.owner.get(Resource(name))
         token = token_of(group, holder, Resource(name)) if holder else None
         if holder and token:
             configs = tuple({"task": str(n)} for n in range(change.tasks))

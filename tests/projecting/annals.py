@@ -45,7 +45,7 @@ class Scribe(Coordinator):
 
     def says(self, resource: Resource, state: RunState, reason: str = "") -> None:
         """Let whoever holds a resource say what it does, at this moment of the wall clock."""
-        holder = self.group.holders[resource]
+        holder = self.group.owner[resource]
         token = token_of(self.group, holder, resource)
         assert token is not None
         update = StatusUpdate(resource, token, state, self.ahead_ms + self.now_ms, reason)

@@ -105,7 +105,7 @@ def test_a_split_is_told_with_how_many_tasks_there_were(scribe: Scribe) -> None:
     scribe.compute()
     scribe.settle()
     for count, said in ((2, "tasks 0 > 2"), (1, "tasks 2 > 1")):
-        holder = scribe.group.holders[resource("B")]
+        holder = scribe.group.owner[resource("B")]
         token = token_of(scribe.group, holder, resource("B"))
         assert token is not None
         configs = tuple({"n": str(number)} for number in range(count))

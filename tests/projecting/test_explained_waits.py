@@ -33,7 +33,7 @@ def scribe() -> Scribe:
     scribe.settle()
     scribe.at(5_000).join("S1", replace(STATIC, node="n"))
     scribe.at(5_200).settle()
-    for each in sorted(scribe.group.holders):
+    for each in sorted(scribe.group.owner):
         scribe.at(6_000).says(each, RunState.RUNNING, BATCHES_RUN)
     for each in sorted(KEPT):
         scribe.at(LEFT_MS).says(each, RunState.UNASSIGNED)
@@ -44,7 +44,7 @@ def scribe() -> Scribe:
 def run(scribe: Scribe, at_ms: int = RUNS_MS) -> None:
     """Let the group settle, and what was kept run."""
     scribe.settle()
-    for each in sorted(KEPT & scribe.group.holders.keys()):
+    for each in sorted(KEPT & scribe.group.owner.keys()):
         scribe.at(at_ms).says(each, RunState.RUNNING, BATCHES_RUN)
 
 

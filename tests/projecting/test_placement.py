@@ -32,7 +32,7 @@ def why(*commands: PutConnector | Place, instance_id: str | None = None) -> Reas
     scribe.at(2_000).join("W2", replace(JOIN, assignors=GPU, rack="b", instance_id=instance_id))
     scribe.at(2_500).compute()
     scribe.settle()
-    assert scribe.group.heirs[resource("A")] == "W1"
+    assert scribe.group.target_owner[resource("A")] == "W1"
     for command in commands:
         scribe.at(9_000).command(command)
     made = Assignment({"W1": resources(""), "W2": resources("A B")})

@@ -78,7 +78,7 @@ class Scribe(Coordinator):
 
     def split(self, connector: str, *configs: dict[str, str]) -> CommandReply:
         """Let the holder of a connector split its work, and settle the group."""
-        holder = self.group.holders[Resource(connector)]
+        holder = self.group.owner[Resource(connector)]
         token = self.token(Resource(connector))
         reply = self.command(PutTaskConfigs("connect", holder, connector, token, configs))
         self.settle()
@@ -87,7 +87,7 @@ class Scribe(Coordinator):
     def report(self, resource: Resource, state: RunState, reason: str = "") -> CommandReply:
         """Let the holder of a resource say what it does."""
         update = StatusUpdate(resource, self.token(resource), state, self.now_ms, reason)
-        holder = self.group.holders[resource]
+        holder = self.group.owner[resource]
         return self.command(ReportStatus("connect", holder, (update,)))
 
     def commit(self, resource: Resource, batch: int, rows_in: int, rows_out: int) -> None:
@@ -98,7 +98,7 @@ class Scribe(Coordinator):
         manifest = Manifest("/sink", f"_fairlead/{batch}", rows_out, 10 * rows_out, 1)
         order = CommitOffsets(
             "connect",
-            self.group.holders[resource],
+            self.group.owner[resource],
             (Commit(commit_id, (step,), manifest, rows_in, Lag(2, 20)),),
         )
         decided = commit_offsets(self.group, OffsetLedger(self.offsets), order, self.now_ms)
@@ -109,7 +109,7 @@ class Scribe(Coordinator):
 
     def token(self, resource: Resource) -> Token:
         """Return the token of a resource that somebody holds."""
-        token = token_of(self.group, self.group.holders[resource], resource)
+        token = token_of(self.group, self.group.owner[resource], resource)
         assert token is not None
         return token
 

@@ -229,7 +229,7 @@ def commit_under_any_token(patch: Patch) -> None:
     original = commit._flaw
 
     def flaw(group: Any, logged: Any, _: str, each: Any) -> str:
-        holder = group.holders.get(Resource(*each.commit_id[:2]), "")
+        holder = group.owner.get(Resource(*each.commit_id[:2]), "")
         current = token_of(group, holder, Resource(*each.commit_id[:2]))
         if current is not None:
             found = original(

@@ -28,8 +28,8 @@ def failed(
         group.target,
         assignment_epoch=group_epoch,
         members={
-            member_id: group.shares.get(member_id, NOTHING) & configured
-            for member_id in group.shares
+            member_id: group.target_of.get(member_id, NOTHING) & configured
+            for member_id in group.target_of
             if member_id in group.members
         },
         unplaceable={each: why for each, why in unplaceable.items() if each in configured},

@@ -117,7 +117,7 @@ def _claim(group: Group, current: CurrentAssignment, request: Heartbeat) -> str:
     share = group.share_of(current.member_id)
     beyond = set(request.owned) - current.assigned.keys() - current.pending.keys()
     for resource in sorted(beyond):
-        holder = group.holders.get(resource)
+        holder = group.owner.get(resource)
         if holder is not None:
             return f"owned holds {resource}, which is held by {holder}: {REMEDY}"
         if resource not in share:

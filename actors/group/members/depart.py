@@ -173,10 +173,10 @@ def _loss(group: Group, soft: SoftState, departure: Departure, now_ms: int) -> L
     resources = frozenset(
         resource
         for resource in member.current.assigned
-        if group.heirs.get(resource) == member_id and group.holders.get(resource) == member_id
+        if group.target_owner.get(resource) == member_id and group.owner.get(resource) == member_id
     )
     if member.is_away and deadline_ms:
-        resources = group.share_of(member_id) - group.holders.keys()
+        resources = group.share_of(member_id) - group.owner.keys()
     if not resources:
         return None
     return Loss(

@@ -51,7 +51,7 @@ def _advance(
     records += made
     target = ahead.share_of(seat.member_id if seat and not made else request.member_id)
     owned = _owned(seat, request)
-    goal = Goal(ahead.assignment_epoch, target, ahead.holders)
+    goal = Goal(ahead.assignment_epoch, target, ahead.owner)
     after = reconcile(member.current, goal, owned)
     if after is not member.current:
         records.append(after)

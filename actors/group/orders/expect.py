@@ -97,6 +97,6 @@ def _must_compute(group: Group, name: str) -> bool:
     attempt that failed, unless one is due anyway: what is installed goes by the new deadline.
     """
     lost = frozenset(each for loss in _losses(group, name) for each in loss.resources)
-    adrift = lost - group.schedule.parked.keys() - group.heirs.keys()
+    adrift = lost - group.schedule.parked.keys() - group.target_owner.keys()
     at_rest = group.members and group.state is not GroupState.ASSIGNING
     return bool(at_rest and adrift & group.configured)

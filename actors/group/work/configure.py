@@ -122,7 +122,7 @@ def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: i
 
 def _is_wanted(group: Group, name: str) -> bool:
     """Tell whether anybody holds any of a connector, or is still to get it."""
-    return any(each.connector == name for each in (*group.holders, *group.heirs))
+    return any(each.connector == name for each in (*group.owner, *group.target_owner))
 
 
 def put_task_configs(
