@@ -238,6 +238,9 @@ class Connector(ABC):
 
     delivery: ClassVar[Delivery] = Delivery.AT_LEAST_ONCE
 
+    full_name: ClassVar[str] = ""
+    """What configs call it if it has moved to another module since; empty: module and class."""
+
     @classmethod
     @abstractmethod
     def config(cls) -> ConfigDef:

@@ -26,7 +26,7 @@ from ..cluster.identity import HEADER, KEY, cluster_id, identity_of
 from ..cluster.run_folder import KeyRefusedError, read_key
 from ..cluster.spec import Traits, assignor_log
 from ..config.secrets import Vault
-from ..connectors.plugins import find_plugins
+from ..connectors.builtin.plugins import find_plugins
 from ..connectors.reach import Reach
 from ..connectors.spi import Outside
 from ..node.assignor_file import read_assignors

@@ -12,7 +12,7 @@ from ...events.records import ConnectorConfig
 from ...projections import views
 from ...projections.documents import Document
 from ..config.secrets import shown
-from ..connectors.publishing import describe
+from ..connectors.files.publishing import describe
 from .configs import warnings_of
 from .errors import not_found
 from .logs import GroupLogs

@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from threading import Semaphore, Thread
 from typing import Final
 
-from ..connectors.plugins import Plugin
+from ..connectors.builtin.plugins import Plugin
 from ..connectors.spi import Findings, Outside
 
 LOGGER = logging.getLogger(__name__)

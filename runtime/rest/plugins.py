@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from ...events.log.errors import NoLogError
+from ..connectors.builtin.plugins import Plugin, PluginUnknown
 from ..connectors.common_keys import CONNECTOR_CLASS, NAME
-from ..connectors.plugins import Plugin, PluginUnknown
 from .bodies import ConfigBody, RequiresJson
 from .configs import examine
 from .errors import ApiError, not_found

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from ...projections.metrics import Exposition, RequestMetrics
 from ..cluster.spec import AssignorSpec, Traits
 from ..config.secrets import Vault
+from ..connectors.builtin.plugins import Plugins, PluginUnknown
 from ..connectors.common_keys import CONNECTOR_CLASS
-from ..connectors.plugins import Plugins, PluginUnknown
 from .gateway import Commands
 from .logs import Logs
 from .outside import OutsideChecks

@@ -10,8 +10,8 @@ from pathlib import PurePath
 
 from ...events.model import RunState
 from ..connectors import common_keys as keys
+from ..connectors.builtin.plugins import PluginUnknown
 from ..connectors.config import ConfigInvalid
-from ..connectors.plugins import PluginUnknown
 from ..connectors.spi import BadInput, NotReady, SinkAway, SinkBroken
 from ..spark.engine import TaskError
 from .halt import Halt

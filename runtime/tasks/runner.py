@@ -12,7 +12,7 @@ from threading import Condition, Thread
 from ...events.model import Resource, Resources, Token
 from ...projections.launches import Launch
 from ..connectors import common_keys as keys
-from ..connectors.plugins import Plugins
+from ..connectors.builtin.plugins import Plugins
 from ..connectors.reach import NO_LIMITS, Reach
 from ..connectors.spi import Connector, Context, Pipeline
 from ..spark.engine import Engine

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from ...events.model import Commit, CommitId, Document, Resource, RunState, Token, identity
 from ...projections.launches import Launch
 from ..connectors.batch import Batch, Staged
-from ..connectors.publishing import describe
+from ..connectors.files.publishing import describe
 from ..connectors.spi import (
     Context,
     NotReady,

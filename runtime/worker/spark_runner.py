@@ -11,7 +11,7 @@ from ..cluster.spec import NodeSpec
 from ..config.redaction import Redaction
 from ..config.secrets import Vault
 from ..connectors import common_keys as keys
-from ..connectors.plugins import find_plugins
+from ..connectors.builtin.plugins import find_plugins
 from ..connectors.spi import Context, Pipeline
 from ..spark.embedded import Embedded
 from ..spark.engine import Engine, EngineState

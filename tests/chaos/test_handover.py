@@ -16,7 +16,7 @@ from chaos.lookout import Lookout
 
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.moves import BATCHES_RUN
-from fairlead.runtime.connectors.staging import STAGING
+from fairlead.runtime.connectors.files.staging import STAGING
 from fairlead.runtime.demo.verdict import judge
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]

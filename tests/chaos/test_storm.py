@@ -11,7 +11,7 @@ from chaos.crew import Crew, crew
 from chaos.lookout import Lookout
 from chaos.storm import CSV, JSON, Pipelines, Storm
 
-from fairlead.runtime.connectors.staging import STAGING
+from fairlead.runtime.connectors.files.staging import STAGING
 from fairlead.runtime.demo.output import Format
 from fairlead.runtime.demo.verdict import Check, judge
 

@@ -12,7 +12,7 @@ from chaos.lookout import Lookout
 from chaos.storm import CSV, JSON, Pipelines
 from chaos.torture import PATIENCE_S, Clock, Disk, Torture
 
-from fairlead.runtime.connectors.staging import STAGING
+from fairlead.runtime.connectors.files.staging import STAGING
 from fairlead.runtime.demo.output import Format
 from fairlead.runtime.demo.verdict import judge
 

@@ -21,11 +21,11 @@ from tasks.numbers import CountingSource, Hooks, LocalEngine, Reports
 
 from fairlead.events.model import Commit, CommitId, Resource, RunState, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.connectors import pipeline_keys as keys
-from fairlead.runtime.connectors.file_sink import FileSink, WriteFormat
-from fairlead.runtime.connectors.sink_claim import claim_sink
-from fairlead.runtime.connectors.sink_marks import SinkClaim
-from fairlead.runtime.connectors.sink_root import Place
+from fairlead.runtime.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.connectors.builtin.sink_claim import claim_sink
+from fairlead.runtime.connectors.files.sink import FileSink, WriteFormat
+from fairlead.runtime.connectors.files.sink_marks import SinkClaim
+from fairlead.runtime.connectors.files.sink_root import Place
 from fairlead.runtime.connectors.spi import Context, Limit, Pace, Pipeline, Tenure
 from fairlead.runtime.tasks.reports import StatusChanged
 from fairlead.runtime.tasks.task import Task

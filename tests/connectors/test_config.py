@@ -2,6 +2,7 @@
 
 import pytest
 
+from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.connectors.config import (
     ConfigDef,
     ConfigInvalid,
@@ -9,7 +10,6 @@ from fairlead.runtime.connectors.config import (
     Importance,
     Kind,
 )
-from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.connectors.validators import at_least
 
 DEFINITIONS = ConfigDef(

@@ -28,7 +28,7 @@ from connectors.sinks import (
 )
 
 from fairlead.events.model import CommitId, Resource, Token
-from fairlead.runtime.connectors import sink_marks as marks
+from fairlead.runtime.connectors.files import sink_marks as marks
 from fairlead.runtime.connectors.spi import SinkAway, SinkBroken, SinkFull
 
 STEPS = ("mkdir", "rename", "replace", "fsync", "rmdir", "unlink", "open", "link")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import Advance, Document, Lag, Resource, identity
-from fairlead.runtime.connectors.file_source import FileSource, Folder
-from fairlead.runtime.connectors.formats import ReadFormat
-from fairlead.runtime.connectors.listing import Found, Skip, walk
-from fairlead.runtime.connectors.shares import BUCKETS, bucket_of, deal, read_share, spell
+from fairlead.runtime.connectors.files.formats import ReadFormat
+from fairlead.runtime.connectors.files.listing import Found, Skip, walk
+from fairlead.runtime.connectors.files.shares import BUCKETS, bucket_of, deal, read_share, spell
+from fairlead.runtime.connectors.files.source import FileSource, Folder
 from fairlead.runtime.connectors.spi import BadInput, Context, Limit, NotReady
 
 ALL = frozenset(range(BUCKETS))

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.connectors.config import MOST_SEARCHED, ConfigInvalid
-from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
 
 GOOD = {
     "name": "c",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.connectors.reach import Reach
-from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.connectors.spi import Findings, Outside
 from fairlead.runtime.spark.query_check import CheckFailed, QueryCheck
 

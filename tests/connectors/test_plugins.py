@@ -4,9 +4,9 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from fairlead.runtime.connectors import plugins
-from fairlead.runtime.connectors.plugins import Plugin, PluginUnknown, find_plugins
-from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.connectors.builtin import plugins
+from fairlead.runtime.connectors.builtin.plugins import Plugin, PluginUnknown, find_plugins
+from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
 
 FULL = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import Resource
+from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.connectors.config import ConfigInvalid
 from fairlead.runtime.connectors.reach import Reach
-from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.connectors.spi import Context
 
 

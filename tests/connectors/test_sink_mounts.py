@@ -18,7 +18,7 @@ from tasks.numbers import Reports
 
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.connectors.plugins import find_plugins
+from fairlead.runtime.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.spark.embedded import Embedded
 from fairlead.runtime.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.tasks.runner import Runner

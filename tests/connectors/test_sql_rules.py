@@ -13,10 +13,10 @@ from connectors.conftest import Run
 from tasks.numbers import Reports
 
 from fairlead.events.model import Resource, RunState
+from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.connectors.builtin.sql_rules import flaws, suspects, told_function
 from fairlead.runtime.connectors.config import ConfigInvalid
-from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
 from fairlead.runtime.connectors.spi import Context
-from fairlead.runtime.connectors.sql_rules import flaws, suspects, told_function
 from fairlead.runtime.spark.embedded import Embedded
 from fairlead.runtime.spark.query_check import Columns, QueryCheck, QueryRefused
 

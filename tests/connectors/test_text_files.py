@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.runtime.connectors import text_files
+from fairlead.runtime.connectors.files import text as text_files
+from fairlead.runtime.connectors.files.text import Copies, CsvStyle, survey
 from fairlead.runtime.connectors.spi import BadInput
-from fairlead.runtime.connectors.text_files import Copies, CsvStyle, survey
 
 PLAIN = CsvStyle(header=False)
 BACKSLASH = CsvStyle(header=False, escape="\\")

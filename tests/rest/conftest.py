@@ -12,8 +12,8 @@ from rest.scribe import Desk, scribe
 
 from fairlead.projections.metrics import Exposition, RequestMetrics
 from fairlead.runtime.config.secrets import Vault
-from fairlead.runtime.connectors.plugins import Plugin, Plugins
-from fairlead.runtime.connectors.spark_pipeline import SparkPipeline
+from fairlead.runtime.connectors.builtin.plugins import Plugin, Plugins
+from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.rest.app import make_app
 from fairlead.runtime.rest.logs import Logs
 from fairlead.runtime.rest.service import Service

@@ -10,7 +10,7 @@ from rest.client import Client
 from rest.conftest import House, service_over
 from rest.plugins import Locked
 
-from fairlead.runtime.connectors.plugins import Plugin
+from fairlead.runtime.connectors.builtin.plugins import Plugin
 from fairlead.runtime.connectors.reach import Reach
 from fairlead.runtime.connectors.spi import Findings, Outside
 from fairlead.runtime.rest.app import make_app

@@ -18,11 +18,11 @@ from fairlead.events.model import (
     identity,
 )
 from fairlead.projections.launches import Launch
-from fairlead.runtime.connectors import publishing, staging
+from fairlead.runtime.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.connectors.common_keys import COMMON
 from fairlead.runtime.connectors.config import ConfigDef
-from fairlead.runtime.connectors.plugins import Plugin, Plugins
-from fairlead.runtime.connectors.sink_root import Place, opened
+from fairlead.runtime.connectors.files import publishing, staging
+from fairlead.runtime.connectors.files.sink_root import Place, opened
 from fairlead.runtime.connectors.spi import (
     Connector,
     Context,

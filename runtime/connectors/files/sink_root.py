@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ..spi import SinkAway, SinkBroken, SinkFull
 from . import sink_marks as marks
 from .sink_marks import SinkClaim
-from .spi import SinkAway, SinkBroken, SinkFull
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _AWAY: Final = frozenset(

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 from pyspark.errors import AnalysisException, ParseException
 
-from ..spark.query import QueryUse, builtin_functions, has_current, use_of
-from .config import ConfigInvalid
-from .spi import Transform
+from ...spark.query import QueryUse, builtin_functions, has_current, use_of
+from ..config import ConfigInvalid
+from ..spi import Transform
 from .sql_rules import LONGEST_QUERY, flaws, suspects, told_function
 
 if TYPE_CHECKING:

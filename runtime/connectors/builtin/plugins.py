@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 
-from .config import Json
+from ..config import Json
+from ..spi import Connector, Delivery
 from .spark_pipeline import SparkPipeline
-from .spi import Connector, Delivery
 
 GROUP = "fairlead.connectors"
 LONGEST_COMPARED = 200
@@ -27,8 +27,8 @@ class Plugin:
 
     @property
     def name(self) -> str:
-        """The full name: its module and its class."""
-        return f"{self.made_by.__module__}.{self.made_by.__qualname__}"
+        """The full name: its module and its class, as they were when configs first named it."""
+        return self.made_by.full_name or f"{self.made_by.__module__}.{self.made_by.__qualname__}"
 
     @property
     def short_name(self) -> str:

@@ -25,9 +25,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from ..spi import BadInput
 from .spark_paths import literal
-from .spi import BadInput
-from .text_files import Copies, CsvStyle, Surveyed, survey, transcoded
+from .text import Copies, CsvStyle, Surveyed, survey, transcoded
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from ..spark.query_check import CheckFailed, Columns, QueryRefused
+from ...spark.query_check import CheckFailed, Columns, QueryRefused
+from ..common_keys import TRANSFORMS
+from ..config import ConfigInvalid, is_deferred
+from ..files.inference import TwinColumns, refuse_twins
+from ..files.listing import walk
+from ..spi import BadInput, Findings, NotReady, Outside
 from . import pipeline_keys as keys
-from .common_keys import TRANSFORMS
-from .config import ConfigInvalid, is_deferred
-from .inference import TwinColumns, refuse_twins
-from .listing import walk
-from .spi import BadInput, Findings, NotReady, Outside
 from .sql_rules import LONGEST_QUERY, flaws, suspects, told_function
 from .transforms import selected
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as papq
 
-from ...events.model import CommitId, Manifest, Resource, Token
-from ..spark.failures import failure_text
+from ....events.model import CommitId, Manifest, Resource, Token
+from ...spark.failures import failure_text
+from ..spi import Sink, SinkAway, SinkBroken, Tenure
 from . import sink_marks as marks
 from . import staging
 from .publishing import (
@@ -23,7 +24,6 @@ from .publishing import (
 from .sink_marks import Batch, SinkClaim, TaskMark
 from .sink_root import OpenRoot, Place, opened, told_by_spark
 from .spark_paths import target
-from .spi import Sink, SinkAway, SinkBroken, Tenure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter

@@ -23,7 +23,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import IO, Final, cast
 
-from .spi import BadInput
+from ..spi import BadInput
 
 _CHUNK: Final = 4 << 20
 _OPAQUE: Final = frozenset({".deflate", ".lz4", ".lzo", ".snappy", ".zst"})

@@ -5,20 +5,18 @@ from os.path import normpath
 from pathlib import Path, PurePath
 from typing import ClassVar
 
-from . import pipeline_keys as keys
-from .common_keys import TRANSFORMS
-from .config import ConfigDef, ConfigInvalid, Settings, Validation, refuse
-from .file_sink import FileSink, WriteFormat
-from .file_source import FileSource, Folder
-from .formats import ReadFormat
-from .inference import infer
-from .listing import walk
-from .outside import check_outside
-from .shares import BUCKETS, Share, deal, read_share, spell
-from .sink_claim import claim_sink
-from .sink_marks import SinkClaim
-from .sink_root import Place
-from .spi import (
+from ..common_keys import TRANSFORMS
+from ..config import ConfigDef, ConfigInvalid, Settings, Validation, refuse
+from ..files.formats import ReadFormat
+from ..files.inference import infer
+from ..files.listing import walk
+from ..files.shares import BUCKETS, Share, deal, read_share, spell
+from ..files.sink import FileSink, WriteFormat
+from ..files.sink_marks import SinkClaim
+from ..files.sink_root import Place
+from ..files.source import FileSource, Folder
+from ..files.text import CsvStyle
+from ..spi import (
     Connector,
     Context,
     Delivery,
@@ -31,7 +29,9 @@ from .spi import (
     SinkAway,
     Transform,
 )
-from .text_files import CsvStyle
+from . import pipeline_keys as keys
+from .outside import check_outside
+from .sink_claim import claim_sink
 from .transforms import Sql, selected
 
 MOST_TRANSFORMS = 100
@@ -45,6 +45,7 @@ class SparkPipeline(Connector):
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
+    full_name: ClassVar[str] = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
 
     def __init__(self) -> None:
         self._config: Mapping[str, str] = {}

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from ...events.model import Advance, Document, Lag, identity
+from ....events.model import Advance, Document, Lag, identity
+from ..spi import BadInput, Context, Limit, Plan, Source
 from .formats import BAD_VALUE, ReadFormat
 from .listing import Found, Skip, look, walk
 from .shares import Share, bucket_of
-from .spi import BadInput, Context, Limit, Plan, Source
-from .text_files import Copies
+from .text import Copies
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

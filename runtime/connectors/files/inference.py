@@ -17,8 +17,8 @@ import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 import pyarrow.parquet as papq
 
-from .spi import BadInput
-from .text_files import CsvStyle, decoded, header_of
+from ..spi import BadInput
+from .text import CsvStyle, decoded, header_of
 
 _LEAST_SAMPLE = 64 * 1024
 _LARGEST_SAMPLE = 64 << 20

@@ -21,8 +21,8 @@ from typing import Any, Final, Self, cast
 
 import psutil
 
-from ...events.model import CommitId, Resource, Token
-from .spi import SinkBroken
+from ....events.model import CommitId, Resource, Token
+from ..spi import SinkBroken
 from .staging import escaped, make_folder, sync
 
 OWNER: Final = "_fairlead/owner.json"

@@ -7,7 +7,7 @@ node by that. The setting `sql.allow` opens what an operator wants to be open, e
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from ..spark.query import SCRIPT, QueryUse
+from ...spark.query import SCRIPT, QueryUse
 
 SETTING: Final = "sql.allow"
 LONGEST_QUERY: Final = 100_000

@@ -12,13 +12,13 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..config import Settings
+from ..files import sink_marks as marks
+from ..files.sink_marks import SinkClaim
+from ..files.sink_root import Place, foreign, translated
+from ..files.staging import make_folder
+from ..spi import SinkAway
 from . import pipeline_keys as keys
-from . import sink_marks as marks
-from .config import Settings
-from .sink_marks import SinkClaim
-from .sink_root import Place, foreign, translated
-from .spi import SinkAway
-from .staging import make_folder
 
 _WRITER_BYTES = 4
 

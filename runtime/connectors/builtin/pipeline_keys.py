@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from .common_keys import COMMON
-from .config import Definition, Importance, Kind, Value, Width
-from .validators import at_least, between, not_blank, one_of
+from ..common_keys import COMMON
+from ..config import Definition, Importance, Kind, Value, Width
+from ..validators import at_least, between, not_blank, one_of
 
 READABLE = ("csv", "json", "parquet")
 WRITABLE = ("parquet", "csv", "json")

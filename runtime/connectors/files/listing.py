@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-from .spi import NotReady
+from ..spi import NotReady
 
 _HIDDEN = (".", "_")
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ...events.model import Commit, CommitId, Manifest, Part
-from .spi import SinkBroken
+from ....events.model import Commit, CommitId, Manifest, Part
+from ..spi import SinkBroken
 from .staging import (
     STAGING,
     batch_prefix,

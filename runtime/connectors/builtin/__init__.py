@@ -1,0 +1,1 @@
+"""The connectors that come along, and how installed ones are found."""

@@ -1,0 +1,1 @@
+"""Folders of files as sources and as sinks."""
