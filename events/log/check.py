@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .errors import CorruptLogError
-from .frame import CHECKSUM_BYTES, OFFSET, Commit, chained, unpack_commit, unseal
+from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, chained, unpack_commit, unseal
 from .tables import (
     LOW_KEY,
     Tables,
@@ -48,7 +48,7 @@ def check(txn: Transaction, tables: Tables) -> Report:
     return Report(low, end, end - low, commits, keys)
 
 
-def check_last_commit(txn: Transaction, tables: Tables) -> Commit | None:
+def check_last_commit(txn: Transaction, tables: Tables) -> LogCommit | None:
     """Return the newest commit when its entries and its chain are sound.
 
     Raises `CorruptLogError` if not. This much is checked at every opening.
@@ -97,7 +97,7 @@ def _checksums(
         offset += 1
 
 
-def _commits(txn: Transaction, tables: Tables, low: int) -> Iterator[Commit]:
+def _commits(txn: Transaction, tables: Tables, low: int) -> Iterator[LogCommit]:
     end: int | None = None
     for key, packed in txn.cursor(tables.commits):
         commit = unpack_commit(OFFSET.unpack(key)[0], packed)
@@ -107,7 +107,7 @@ def _commits(txn: Transaction, tables: Tables, low: int) -> Iterator[Commit]:
         yield commit
 
 
-def _check_commit(commit: Commit, before: bytes, low: int, checksums: Iterator[bytes]) -> None:
+def _check_commit(commit: LogCommit, before: bytes, low: int, checksums: Iterator[bytes]) -> None:
     kept = range(max(low, commit.base), commit.end)
     found: list[bytes] = []
     for offset in kept:

@@ -9,7 +9,7 @@ from .backup import sync_path
 from .check import check_last_commit
 from .environment import mark_of
 from .errors import NoLogError
-from .frame import OFFSET, Commit
+from .frame import OFFSET, LogCommit
 from .mark import check_mark, read_mark
 from .structure import data_bytes
 from .tables import (
@@ -34,7 +34,7 @@ class Claim(NamedTuple):
     tables: Tables
     log_id: str
     epoch: int
-    last: Commit | None
+    last: LogCommit | None
 
 
 def make_directory(path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 import lmdb
 
 from .errors import LogError, NoLogError
-from .frame import FIRST_CHAIN, Commit
+from .frame import FIRST_CHAIN, LogCommit
 from .mark import Mark, check_mark, read_mark
 from .naming import FOREIGN, named
 from .space import allocate_lock_file
@@ -19,7 +19,7 @@ MAP_BYTES: Final = 64 << 30  # address space, not disk; the same everywhere, so 
 READERS_MAX: Final = 510
 
 
-def mark_of(commit: Commit | None) -> Mark:
+def mark_of(commit: LogCommit | None) -> Mark:
     """Return the end and chain of a log by its newest commit."""
     return Mark(0, FIRST_CHAIN) if commit is None else Mark(commit.end, commit.chain)
 

@@ -56,7 +56,7 @@ class Entry(NamedTuple):
     value: bytes | None
 
 
-class Commit(NamedTuple):
+class LogCommit(NamedTuple):
     """One append: its entries are `base` up to `end`; `chain` ties it to all before it."""
 
     base: int
@@ -104,21 +104,21 @@ def unseal(offset: int, frame: bytes) -> Entry:
     return Entry._make(fields)
 
 
-def chained(before: bytes, commit: Commit, checksums: bytes) -> bytes:
+def chained(before: bytes, commit: LogCommit, checksums: bytes) -> bytes:
     """Return the chain of a commit from the chain before it and its entries' checksums."""
     header = _HEADER.pack(commit.base, commit.length, commit.epoch, commit.timestamp_ms)
     return blake2b(before + header + checksums, digest_size=CHAIN_BYTES).digest()
 
 
-def pack_commit(commit: Commit) -> bytes:
+def pack_commit(commit: LogCommit) -> bytes:
     """Return a commit as bytes; its base is the key that it is stored under."""
     return _encode(commit[1:])
 
 
-def unpack_commit(base: int, packed: bytes) -> Commit:
+def unpack_commit(base: int, packed: bytes) -> LogCommit:
     """Return the commit at a base offset; raises `CorruptLogError` if it is damaged."""
     try:
-        commit = Commit(base, *_decode_commit(packed))
+        commit = LogCommit(base, *_decode_commit(packed))
     except MsgspecError as error:
         raise CorruptLogError(f"the commit at offset {base} is damaged: {error}") from error
     if commit.length < 1 or len(commit.chain) != CHAIN_BYTES:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 import lmdb
 
 from .errors import CorruptLogError, UnknownFormatError, WrongLogError
-from .frame import FIRST_CHAIN, OFFSET, Commit, Entry, unpack_commit, unseal
+from .frame import FIRST_CHAIN, OFFSET, Entry, LogCommit, unpack_commit, unseal
 
 FORMAT: Final = 1
 FORMAT_KEY: Final = b"format"
@@ -129,7 +129,7 @@ def chain_before(txn: Transaction, tables: Tables) -> bytes:
     return txn.get(CHAIN_KEY, FIRST_CHAIN, db=tables.meta)
 
 
-def last_commit(txn: Transaction, tables: Tables) -> Commit | None:
+def last_commit(txn: Transaction, tables: Tables) -> LogCommit | None:
     """Return the newest commit, None for a log that was never written to."""
     cursor = txn.cursor(tables.commits)
     if not cursor.last():

@@ -18,7 +18,7 @@ import lmdb
 from .claim import Claim, claim_log, make_directory
 from .environment import MAP_BYTES, mark_of, open_environment
 from .errors import FencedError, LogFailedError, OffsetConflictError
-from .frame import CHECKSUM_BYTES, OFFSET, Commit, NewEntry, chained, pack_commit, seal
+from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, NewEntry, chained, pack_commit, seal
 from .mark import MarkWriter
 from .naming import named, naming_errors
 from .owner import OwnerLock
@@ -38,7 +38,7 @@ class _Batch(NamedTuple):
 
     events: list[tuple[bytes, bytes]]
     view: dict[bytes, bytes]
-    commit: Commit
+    commit: LogCommit
     size: int
 
 
@@ -165,7 +165,7 @@ class GroupLog(LogFile):
             events.append((key, frame))
             view[view_key(entry.type, entry.key)] = key
         checksums = b"".join([frame[:CHECKSUM_BYTES] for _, frame in events])
-        commit = Commit(self._end, len(events), self.epoch, timestamp_ms, b"")
+        commit = LogCommit(self._end, len(events), self.epoch, timestamp_ms, b"")
         chain = chained(self._chain, commit, checksums)
         size = sum([len(frame) for _, frame in events])
         return _Batch(events, view, commit._replace(chain=chain), size)
@@ -214,7 +214,7 @@ class GroupLog(LogFile):
                 )
             return change(txn)
 
-    def _set_last(self, commit: Commit | None) -> None:
+    def _set_last(self, commit: LogCommit | None) -> None:
         mark = mark_of(commit)
         self._end, self._chain = mark
         self._last_row = None if commit is None else (OFFSET.pack(commit.base), pack_commit(commit))

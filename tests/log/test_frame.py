@@ -10,8 +10,8 @@ from fairlead.events.log.errors import CorruptLogError, InvalidEntryError
 from fairlead.events.log.frame import (
     KEY_BYTES_MAX,
     OFFSET,
-    Commit,
     Entry,
+    LogCommit,
     NewEntry,
     chained,
     pack_commit,
@@ -49,7 +49,7 @@ def test_nil_is_a_tombstone() -> None:
 
 
 def test_a_commit_is_the_same_for_both_libraries() -> None:
-    commit = Commit(40, 2, 3, TIME_MS, bytes(range(16)))
+    commit = LogCommit(40, 2, 3, TIME_MS, bytes(range(16)))
     assert pack_commit(commit) == packed([2, 3, TIME_MS, bytes(range(16))])
     assert unpack_commit(40, pack_commit(commit)) == commit
     header = b"".join(number.to_bytes(8) for number in (40, 2, 3, TIME_MS))
