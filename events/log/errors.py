@@ -29,7 +29,7 @@ class OwnedError(LogError):
         self.pid = pid
 
 
-class FencedError(LogError):
+class OwnerFencedError(LogError):
     """A newer owner has claimed the log: nothing was written, and this owner has to exit."""
 
 

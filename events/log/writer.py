@@ -17,7 +17,7 @@ import lmdb
 
 from .claim import Claim, claim_log, make_directory
 from .environment import MAP_BYTES, mark_of, open_environment
-from .errors import FencedError, LogFailedError, OffsetConflictError
+from .errors import LogFailedError, OffsetConflictError, OwnerFencedError
 from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, NewEntry, chained, pack_commit, seal
 from .mark import MarkWriter
 from .naming import named, naming_errors
@@ -208,7 +208,7 @@ class GroupLog(LogFile):
         with self._env.begin(write=True, db=self._tables.events) as txn:
             if txn.get(EPOCH_KEY, db=self._tables.meta) != self._packed_epoch:
                 epoch = number(txn, self._tables, EPOCH_KEY)
-                raise FencedError(
+                raise OwnerFencedError(
                     f"{self.path} has an owner of epoch {epoch}, this one is of {self.epoch}:"
                     " nothing was written; exit"
                 )

@@ -10,7 +10,7 @@ import pytest
 from log.conftest import Fork, Puppet
 from log.samples import TIME_MS, member, read_back
 
-from fairlead.events.log.errors import FencedError, LogError, OwnedError
+from fairlead.events.log.errors import LogError, OwnedError, OwnerFencedError
 from fairlead.events.log.owner import Owner, is_alive, recorded_owner, start_of
 from fairlead.events.log.writer import GroupLog
 
@@ -98,7 +98,7 @@ def test_an_owner_that_lost_its_lock_is_fenced_when_it_wakes(path: Path, fork: F
         assert log.append(1, [member("2", "two")], TIME_MS) == 2
         os.kill(first.pid, signal.SIGCONT)
         kind, text = first.ask("late")
-        assert kind is FencedError
+        assert kind is OwnerFencedError
         assert "an owner of epoch 2, this one is of 1: nothing was written; exit" in text
         expected = [read_back(0, member("1", "one")), read_back(1, member("2", "two"))]
         assert log.read(0) == (expected, 2)
@@ -118,9 +118,9 @@ def test_an_owner_stopped_in_a_transaction_makes_the_next_wait_and_is_then_fence
     assert second.hear() == 2
     # The first one's append runs before the claim's transaction, or behind it.
     answer = first.hear()
-    assert answer == 1 or answer[0] is FencedError
+    assert answer == 1 or answer[0] is OwnerFencedError
     end = 1 if answer == 1 else 0
-    assert first.ask("late")[0] is FencedError
+    assert first.ask("late")[0] is OwnerFencedError
     assert second.ask("two") == end + 1
 
 
