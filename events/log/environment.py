@@ -59,7 +59,7 @@ def open_environment(path: Path, *, map_bytes: int, readonly: bool) -> lmdb.Envi
     return env
 
 
-class Snapshot:
+class ReadTransaction:
     """One read transaction as a context; what goes wrong inside gets the log's own names."""
 
     __slots__ = ("_env", "_path", "_txn")

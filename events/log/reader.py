@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from .check import check_last_commit
-from .environment import MAP_BYTES, Snapshot, mark_of, open_environment
+from .environment import MAP_BYTES, ReadTransaction, mark_of, open_environment
 from .errors import NoLogError
 from .frame import Entry
 from .mark import check_mark, read_mark
@@ -42,7 +42,7 @@ class LogReader(LogFile):
                     raise NoLogError(f"the owner of {path} has not finished making it; try again")
             tables = open_tables(env)
             mark = read_mark(path)  # first the mark: the log only moves on from there
-            with Snapshot(env, path) as txn:
+            with ReadTransaction(env, path) as txn:
                 found_id = check_identity(path, txn, tables, log_id, kind)
                 check_mark(path, mark, mark_of(check_last_commit(txn, tables)))
             undo.pop_all()

@@ -17,7 +17,7 @@ import lmdb
 
 from .backup import write_backup
 from .check import Report, check
-from .environment import Snapshot
+from .environment import ReadTransaction
 from .errors import (
     CorruptLogError,
     ForkedError,
@@ -176,7 +176,7 @@ class LogFile:
         self._check_usable()  # behind a fork nobody might be left to end a turn
         with self._turn:
             self._check_usable()
-            with Snapshot(self._env, self.path) as txn:
+            with ReadTransaction(self._env, self.path) as txn:
                 yield txn
 
     def _check_usable(self) -> None:
