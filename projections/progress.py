@@ -7,7 +7,7 @@ from typing import Final
 
 from ..events.codec import TYPES, decode
 from ..events.keys import pack_key
-from ..events.log.store import LogFile
+from ..events.log.store import ReadableLog
 from ..events.model import Commit, Lag
 from ..events.records import Committed, Record, TaskProgress
 
@@ -44,7 +44,7 @@ class Progress:
         )
 
 
-def connector_progress(log: LogFile, connector: str, tasks: Container[int]) -> Progress:
+def connector_progress(log: ReadableLog, connector: str, tasks: Container[int]) -> Progress:
     """Return the progress of a connector's tasks together; raises `LogError`, `CodecError`.
 
     `tasks` are those of its present split: others did their part, and have nothing left to read.
@@ -55,7 +55,7 @@ def connector_progress(log: LogFile, connector: str, tasks: Container[int]) -> P
     return total
 
 
-def task_progress(log: LogFile, connector: str) -> Mapping[int, Progress]:
+def task_progress(log: ReadableLog, connector: str) -> Mapping[int, Progress]:
     """Return the progress of each task that ever committed; raises `LogError`, `CodecError`."""
     waiting = Counter(each.commit_id.task for each in unpublished(log, connector))
     told = {
@@ -66,7 +66,7 @@ def task_progress(log: LogFile, connector: str) -> Mapping[int, Progress]:
     return told | {task: Progress(unpublished=count) for task, count in waiting.items()}
 
 
-def unpublished(log: LogFile, connector: str) -> Sequence[Commit]:
+def unpublished(log: ReadableLog, connector: str) -> Sequence[Commit]:
     """Return the batches that count and are not yet known to be in place, by task, oldest first.
 
     Raises `LogError`, `CodecError`.
@@ -87,7 +87,7 @@ def _of_task(record: TaskProgress, unpublished: int) -> Progress:
     )
 
 
-def _scan(log: LogFile, kind: type, connector: str) -> list[Record | None]:
+def _scan(log: ReadableLog, kind: type, connector: str) -> list[Record | None]:
     return [decode(entry) for entry in log.scan(TYPES[kind][0], pack_key((connector,)))]
 
 

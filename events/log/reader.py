@@ -11,11 +11,11 @@ from .errors import NoLogError
 from .frame import Entry
 from .mark import check_mark, read_mark
 from .naming import naming_errors
-from .store import BYTES_PER_READ, ENTRIES_PER_READ, LogFile
+from .store import BYTES_PER_READ, ENTRIES_PER_READ, ReadableLog
 from .tables import LogKind, check_identity, end_of, is_blank, open_tables
 
 
-class LogReader(LogFile):
+class LogReader(ReadableLog):
     """A log that is only read; its owner may be writing, or dead."""
 
     @classmethod

@@ -39,7 +39,7 @@ class Slice(NamedTuple):
     end: int
 
 
-class LogFile:
+class ReadableLog:
     """An open log, as far as reading goes; not to be used behind a fork.
 
     Several threads may read: each read is a turn of its own, and so is the closing.

@@ -23,7 +23,7 @@ from .mark import MarkWriter
 from .naming import named, naming_errors
 from .owner import OwnerLock
 from .space import RESERVE_BYTES, Room, require_room, room_at
-from .store import LogFile
+from .store import ReadableLog
 from .tables import EPOCH_KEY, LogKind, Transaction, end_of, number, view_key
 from .trim import trim_entries
 
@@ -42,7 +42,7 @@ class _Batch(NamedTuple):
     size: int
 
 
-class GroupLog(LogFile):
+class GroupLog(ReadableLog):
     """An open log that this process owns; see `LogFile` for what can be read from it."""
 
     def __init__(
