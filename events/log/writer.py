@@ -33,7 +33,7 @@ TRIM_CHUNK: Final = 2_000
 _T = TypeVar("_T")
 
 
-class _Batch(NamedTuple):
+class _Append(NamedTuple):
     """One append, sealed: rows of `events`, rows of `view`, the commit, and the bytes in all."""
 
     events: list[tuple[bytes, bytes]]
@@ -156,7 +156,7 @@ class GroupLog(ReadableLog):
             self._mark.close()
             self._lock.release()
 
-    def _sealed(self, entries: Sequence[NewEntry], timestamp_ms: int) -> _Batch:
+    def _sealed(self, entries: Sequence[NewEntry], timestamp_ms: int) -> _Append:
         events: list[tuple[bytes, bytes]] = []
         view: dict[bytes, bytes] = {}
         for offset, entry in enumerate(entries, self._end):
@@ -168,9 +168,9 @@ class GroupLog(ReadableLog):
         commit = LogCommit(self._end, len(events), self.epoch, timestamp_ms, b"")
         chain = chained(self._chain, commit, checksums)
         size = sum([len(frame) for _, frame in events])
-        return _Batch(events, view, commit._replace(chain=chain), size)
+        return _Append(events, view, commit._replace(chain=chain), size)
 
-    def _put(self, txn: Transaction, batch: _Batch) -> None:
+    def _put(self, txn: Transaction, batch: _Append) -> None:
         self._check_end(txn)
         tables, commit = self._tables, batch.commit
         _, added = txn.cursor(tables.events).putmulti(batch.events, append=True)
