@@ -14,8 +14,8 @@ from fairlead.actors.assignors.classic.eager import assign as deal
 from fairlead.actors.assignors.classic.filling import hand_out
 from fairlead.actors.assignors.classic.incremental import Increments, Round, assign
 from fairlead.actors.assignors.classic.loads import KINDS, Loads, kind_of, of_kind, union, without
-from fairlead.actors.assignors.classic.lost import Clock
-from fairlead.actors.assignors.classic.memory import Memory
+from fairlead.actors.assignors.classic.lost import RoundTime
+from fairlead.actors.assignors.classic.memory import LeaderMemory
 from fairlead.actors.assignors.classic.surplus import surplus
 from fairlead.events.model import CONNECTOR, Resource, Resources
 
@@ -90,7 +90,7 @@ def the_round(group: Group) -> Round:
         group.loads,
         group.generation + 1,
         group.generation,
-        Clock(group.now_ms, group.max_delay_ms),
+        RoundTime(group.now_ms, group.max_delay_ms),
     )
 
 
@@ -161,7 +161,7 @@ def test_whoever_leads_next_remembers_nothing_and_gives_lost_work_out_at_once() 
     settle(group)
     group.meet({"toggle": "W1"})
     assert group.rebalance().delay_ms == 300_000
-    group.memory = Memory()
+    group.memory = LeaderMemory()
     increments = group.rebalance()
     assert (increments.delay_ms, union(group.loads)) == (
         0,

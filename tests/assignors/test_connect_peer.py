@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fairlead.actors.assignors.classic.config import ConfigSnapshot
 from fairlead.actors.assignors.classic.incremental import Increments, Round
 from fairlead.actors.assignors.classic.loads import Loads
-from fairlead.actors.assignors.classic.lost import Clock
-from fairlead.actors.assignors.classic.memory import Memory
+from fairlead.actors.assignors.classic.lost import RoundTime
+from fairlead.actors.assignors.classic.memory import LeaderMemory
 
 WORKERS = ("w1", "w10", "w2", "W3", "a-1", "north", "zz", "ü")
 CONNECTORS = ("alpha", "alpha-1", "c10", "c2", "Gamma", "é")
@@ -78,7 +78,7 @@ class Watched(Group):
             self.loads,
             self.generation + 1,
             self.memory.generation - is_mismatched,
-            Clock(self.now_ms, self.max_delay_ms),
+            RoundTime(self.now_ms, self.max_delay_ms),
         )
         made = self.made = self.peer.assign(told, self.task_counts, self.leads_since)
         self.leads_since = None
@@ -93,7 +93,7 @@ class Watched(Group):
         return increments
 
 
-def _seen(increments: Increments, memory: Memory) -> tuple[object, ...]:
+def _seen(increments: Increments, memory: LeaderMemory) -> tuple[object, ...]:
     return (
         ordered(increments.assigned),
         _in_any_order(increments.revoked),

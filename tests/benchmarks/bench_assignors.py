@@ -27,8 +27,8 @@ from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.assignors.classic.incremental import Round
 from fairlead.actors.assignors.classic.incremental import assign as classic
 from fairlead.actors.assignors.classic.loads import Loads, joined, without
-from fairlead.actors.assignors.classic.lost import Clock
-from fairlead.actors.assignors.classic.memory import Memory
+from fairlead.actors.assignors.classic.lost import RoundTime
+from fairlead.actors.assignors.classic.memory import LeaderMemory
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import NOTHING, Resource
@@ -39,7 +39,7 @@ ROUNDS = 5
 PEER_RUNS = 3
 WARM_UP = 200
 """As often the peer goes through a small case first, so that its JVM has compiled it."""
-CLOCK = Clock(0, 0)
+CLOCK = RoundTime(0, 0)
 """Nothing waits."""
 ZONES = ("a", "b", "c")
 TAGS = ("gpu", "ssd", "")
@@ -120,7 +120,7 @@ def timed(step: Callable[[], object]) -> float:
 def rounds(snapshot: Snapshot) -> None:
     """Let Connect's assignor, as it is here, go from what members own to its rest."""
     loads = owned(snapshot)
-    memory = Memory(assignment=NOTHING.union(*loads.values()))
+    memory = LeaderMemory(assignment=NOTHING.union(*loads.values()))
     memory = replace(memory, generation=0, members=frozenset(loads))
     for generation in range(1, ROUNDS):
         step = Round(snapshot.configured, loads, generation, generation - 1, CLOCK)

@@ -12,8 +12,8 @@ from typing import Any
 from fairlead.actors.assignors.classic.config import ConfigSnapshot
 from fairlead.actors.assignors.classic.incremental import Increments, Round, assign
 from fairlead.actors.assignors.classic.loads import KINDS, Loads, joined, of_kind, union, without
-from fairlead.actors.assignors.classic.lost import Clock
-from fairlead.actors.assignors.classic.memory import Memory
+from fairlead.actors.assignors.classic.lost import RoundTime
+from fairlead.actors.assignors.classic.memory import LeaderMemory
 from fairlead.events.model import Resource
 
 START_MS = 1_000_000
@@ -52,7 +52,7 @@ class Workers:
     def __init__(self, initial: Mapping[str, Any], max_delay_ms: int) -> None:
         self.task_counts: dict[str, int] = dict(initial.get("connectors") or {})
         self.loads: Loads = dict.fromkeys(initial.get("workers") or [], ())
-        self.memory = Memory()
+        self.memory = LeaderMemory()
         self.generation = 0
         self.now_ms = START_MS
         self.max_delay_ms = max_delay_ms
@@ -72,7 +72,7 @@ class Workers:
             case {"advance_clock_ms": delay_ms}:
                 self.now_ms += delay_ms
             case {"new_leader_assignor": True}:
-                self.memory = Memory(generation=self.memory.generation)
+                self.memory = LeaderMemory(generation=self.memory.generation)
             case {"add_connector": task_counts} | {"set_task_count": task_counts}:
                 self.task_counts.update(task_counts)
             case {"delete_connector": name}:
@@ -99,7 +99,7 @@ class Workers:
         """Go through one round, and if it is delivered do as told."""
         completed = self.memory.generation - is_mismatched
         self.generation += 1
-        clock = Clock(self.now_ms, self.max_delay_ms)
+        clock = RoundTime(self.now_ms, self.max_delay_ms)
         configured = ConfigSnapshot(0, self.task_counts).resources
         given = Round(configured, self.loads, self.generation, completed, clock)
         self.memory, increments = assign(self.memory, given)

@@ -15,8 +15,8 @@ from fairlead.actors.assignors.classic.config import AssignmentError, ConfigSnap
 from fairlead.actors.assignors.classic.config_news import RESPONSES
 from fairlead.actors.assignors.classic.filling import hand_out
 from fairlead.actors.assignors.classic.loads import Loads, joined
-from fairlead.actors.assignors.classic.lost import Clock, handle_lost
-from fairlead.actors.assignors.classic.memory import Memory
+from fairlead.actors.assignors.classic.lost import RoundTime, handle_lost
+from fairlead.actors.assignors.classic.memory import LeaderMemory
 from fairlead.actors.assignors.classic.protocols import MODES, VERSIONS, offered, select
 from fairlead.actors.assignors.classic.reaction import Received, react, stopped_to_rejoin
 from fairlead.actors.assignors.classic.unsynced import ATTEMPTS, is_behind, pause_ms
@@ -51,12 +51,12 @@ def test_round_robin(round_robin: Case) -> None:
 
 def test_lost_handling(lost_handling: Case) -> None:
     told = lost_handling.told
-    memory, now_ms = Memory(), START_MS
+    memory, now_ms = LeaderMemory(), START_MS
     for number, step in enumerate(told["steps"]):
         now_ms += step["advance_clock_ms"]
         if "members_of_previous_round" in step:
             memory = replace(memory, members=frozenset(step["members_of_previous_round"]))
-        lost, clock = frozenset(read_load(step["lost"])), Clock(now_ms, told["max_delay_ms"])
+        lost, clock = frozenset(read_load(step["lost"])), RoundTime(now_ms, told["max_delay_ms"])
         loads = _read_sizes(step["workers"], told["base_loads"])
         handled = handle_lost(memory, lost, loads, clock)
         memory = replace(memory, wait=handled.wait, revoked=handled.revoked)

@@ -19,8 +19,8 @@ from ....events.model import NOTHING, Resource, Resources
 from .backoff import backoff_ms
 from .filling import hand_out
 from .loads import Loads, joined, union, without
-from .lost import Clock, Handled, handle_lost
-from .memory import Memory, Wait
+from .lost import Handled, RoundTime, handle_lost
+from .memory import DelayedRebalance, LeaderMemory
 from .surplus import surplus
 
 
@@ -35,7 +35,7 @@ class Round:
     reported: Loads
     generation: int
     completed: int
-    clock: Clock
+    clock: RoundTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class _Found(NamedTuple):
     created: Resources
 
 
-def assign(memory: Memory, given: Round) -> tuple[Memory, Increments]:
+def assign(memory: LeaderMemory, given: Round) -> tuple[LeaderMemory, Increments]:
     """Return what to remember, and the increments of every worker that takes part."""
     found = _find(memory, given)
     revoked = _revoke(given.reported, found.deleted)
@@ -76,7 +76,7 @@ def assign(memory: Memory, given: Round) -> tuple[Memory, Increments]:
     return remembered, Increments(without(loads, given.reported), revoked, delay_ms)
 
 
-def _find(memory: Memory, given: Round) -> _Found:
+def _find(memory: LeaderMemory, given: Round) -> _Found:
     """Return what was deleted, lost and created, as far as the memory holds for this round."""
     active = union(given.reported)
     previous = memory.assignment if memory.generation == given.completed else NOTHING
@@ -100,8 +100,8 @@ def _revoke(reported: Loads, deleted: Resources) -> dict[str, tuple[Resource, ..
 
 
 def _level(
-    memory: Memory, handled: Handled, given: Round, loads: Loads
-) -> tuple[Memory, int, Loads]:
+    memory: LeaderMemory, handled: Handled, given: Round, loads: Loads
+) -> tuple[LeaderMemory, int, Loads]:
     """Return what to remember, the delay, and what to take from whom to level the loads.
 
     A round that revokes right after one that did is put off, longer every time; and while
@@ -120,5 +120,5 @@ def _level(
     delay_ms = backoff_ms(streak, max_delay_ms)
     if not delay_ms:
         return replace(memory, streak=streak), 0, over
-    wait = Wait(handled.wait.candidates, now_ms + delay_ms)
+    wait = DelayedRebalance(handled.wait.candidates, now_ms + delay_ms)
     return replace(memory, streak=streak, wait=wait), delay_ms, {}

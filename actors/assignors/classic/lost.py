@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from ....events.model import NOTHING, Resource, Resources
 from .loads import KINDS, Loads, of_kind
-from .memory import NO_WAIT, Memory, Wait
+from .memory import NO_DELAY, DelayedRebalance, LeaderMemory
 
 
-class Clock(NamedTuple):
+class RoundTime(NamedTuple):
     """The time (wall clock), and how long lost work may wait (0: it never does); milliseconds."""
 
     now_ms: int
@@ -30,40 +30,40 @@ class Handled:
     is what to remember of that from now on.
     """
 
-    wait: Wait
+    wait: DelayedRebalance
     revoked: bool
     delay_ms: int = 0
     as_new: Resources = NOTHING
     handed: Loads = field(default_factory=dict[str, Sequence[Resource]])
 
 
-def handle_lost(memory: Memory, lost: Resources, loads: Loads, clock: Clock) -> Handled:
+def handle_lost(memory: LeaderMemory, lost: Resources, loads: Loads, clock: RoundTime) -> Handled:
     """Return what becomes of lost work, given what the workers keep; the order of tests counts.
 
     A round put off for having revoked too often waits here as well, with nothing lost.
     """
     wait = memory.wait
     if not lost and not memory.revoked:
-        return Handled(NO_WAIT, revoked=False)
+        return Handled(NO_DELAY, revoked=False)
     nobody_left = wait.due_ms is None and memory.members <= loads.keys()
     if nobody_left or clock.max_delay_ms == 0:
         return Handled(wait, memory.revoked, as_new=lost)
     if wait.due_ms is not None and clock.now_ms >= wait.due_ms:
         present = [worker for worker in wait.candidates if worker in loads]
         if present:
-            return Handled(NO_WAIT, revoked=False, handed=_deal(lost, present))
-        return Handled(NO_WAIT, revoked=False, as_new=lost)
+            return Handled(NO_DELAY, revoked=False, handed=_deal(lost, present))
+        return Handled(NO_DELAY, revoked=False, as_new=lost)
     return _wait(memory, loads, clock)
 
 
-def _wait(memory: Memory, loads: Loads, clock: Clock) -> Handled:
+def _wait(memory: LeaderMemory, loads: Loads, clock: RoundTime) -> Handled:
     """Begin to wait, or go on; who has nothing becomes a candidate."""
     wait, (now_ms, delay_ms) = memory.wait, clock
     if wait.due_ms is not None:
         delay_ms = min(wait.due_ms - now_ms, delay_ms)
     empty = (worker for worker in sorted(loads) if not loads[worker])
     candidates = tuple(dict.fromkeys((*wait.candidates, *empty)))
-    return Handled(Wait(candidates, now_ms + delay_ms), memory.revoked, delay_ms)
+    return Handled(DelayedRebalance(candidates, now_ms + delay_ms), memory.revoked, delay_ms)
 
 
 def _deal(lost: Resources, takers: Sequence[str]) -> Loads:

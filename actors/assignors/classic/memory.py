@@ -10,7 +10,7 @@ from ....events.model import NOTHING, Resources
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class DelayedRebalance:
     """A rebalance that is due later: when (wall clock, in milliseconds), and for whom.
 
     The candidates came empty-handed while lost work waited, in the order of their coming:
@@ -21,11 +21,11 @@ class Wait:
     due_ms: int | None = None
 
 
-NO_WAIT = Wait()
+NO_DELAY = DelayedRebalance()
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class LeaderMemory:
     """What was decided last, and what has been put off.
 
     `assignment` is what was in hands or waited after the last round, `revocation` what was to
@@ -38,6 +38,6 @@ class Memory:
     revocation: Resources = NOTHING
     generation: int = -1
     members: frozenset[str] = frozenset()
-    wait: Wait = NO_WAIT
+    wait: DelayedRebalance = NO_DELAY
     revoked: bool = False
     streak: int = 0
