@@ -6,9 +6,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.classic.config import ConfigSnapshot
 from fairlead.actors.assignors.classic.eager import assign
-from fairlead.actors.assignors.classic.protocols import MODES, offered, select
+from fairlead.actors.assignors.classic.protocol import MODES, ConfigSnapshot, offered, select
 from fairlead.events.model import Resources
 
 configured = st.dictionaries(st.sampled_from("ABCDE"), st.integers(0, 5)).map(

@@ -9,14 +9,20 @@ from conformance.rounds import Workers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.classic.config import ConfigSnapshot
 from fairlead.actors.assignors.classic.eager import assign as deal
-from fairlead.actors.assignors.classic.filling import hand_out
 from fairlead.actors.assignors.classic.incremental import Increments, Round, assign
-from fairlead.actors.assignors.classic.loads import KINDS, Loads, kind_of, of_kind, union, without
-from fairlead.actors.assignors.classic.lost import RoundTime
-from fairlead.actors.assignors.classic.memory import LeaderMemory
-from fairlead.actors.assignors.classic.surplus import surplus
+from fairlead.actors.assignors.classic.loads import (
+    KINDS,
+    Loads,
+    hand_out,
+    kind_of,
+    of_kind,
+    surplus,
+    union,
+    without,
+)
+from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
+from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.events.model import CONNECTOR, Resource, Resources
 
 WORKERS = ("W1", "W10", "W2", "W3")

@@ -9,11 +9,10 @@ from assignors.test_classic_incremental import Group
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.classic.config import ConfigSnapshot
 from fairlead.actors.assignors.classic.incremental import Increments, Round
 from fairlead.actors.assignors.classic.loads import Loads
-from fairlead.actors.assignors.classic.lost import RoundTime
-from fairlead.actors.assignors.classic.memory import LeaderMemory
+from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
+from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 
 WORKERS = ("w1", "w10", "w2", "W3", "a-1", "north", "zz", "ü")
 CONNECTORS = ("alpha", "alpha-1", "c10", "c2", "Gamma", "é")

@@ -27,8 +27,7 @@ from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.assignors.classic.incremental import Round
 from fairlead.actors.assignors.classic.incremental import assign as classic
 from fairlead.actors.assignors.classic.loads import Loads, joined, without
-from fairlead.actors.assignors.classic.lost import RoundTime
-from fairlead.actors.assignors.classic.memory import LeaderMemory
+from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import NOTHING, Resource

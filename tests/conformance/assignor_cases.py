@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from conformance.cases import Case
 
-from fairlead.actors.assignors.classic.config_news import Change, ConfigNews
+from fairlead.actors.assignors.classic.worker import Change, ConfigNews
 
 ASSIGNORS = ("assignors*.yaml", "assignors*.json")
 ROUNDS = ("incremental_rounds", "scenarios")

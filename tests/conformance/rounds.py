@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from fairlead.actors.assignors.classic.config import ConfigSnapshot
 from fairlead.actors.assignors.classic.incremental import Increments, Round, assign
 from fairlead.actors.assignors.classic.loads import KINDS, Loads, joined, of_kind, union, without
-from fairlead.actors.assignors.classic.lost import RoundTime
-from fairlead.actors.assignors.classic.memory import LeaderMemory
+from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
+from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.events.model import Resource
 
 START_MS = 1_000_000

@@ -10,16 +10,27 @@ from conformance.rounds import START_MS, Workers, read_item, read_load, spell_in
 from conformance.stage import REMARKS
 
 from fairlead.actors.assignors.classic import eager as eager_assignor
-from fairlead.actors.assignors.classic.backoff import backoff_ms
-from fairlead.actors.assignors.classic.config import AssignmentError, ConfigSnapshot, settle
-from fairlead.actors.assignors.classic.config_news import RESPONSES
-from fairlead.actors.assignors.classic.filling import hand_out
-from fairlead.actors.assignors.classic.loads import Loads, joined
-from fairlead.actors.assignors.classic.lost import RoundTime, handle_lost
-from fairlead.actors.assignors.classic.memory import LeaderMemory
-from fairlead.actors.assignors.classic.protocols import MODES, VERSIONS, offered, select
-from fairlead.actors.assignors.classic.reaction import Received, react, stopped_to_rejoin
-from fairlead.actors.assignors.classic.unsynced import ATTEMPTS, is_behind, pause_ms
+from fairlead.actors.assignors.classic.incremental import backoff_ms
+from fairlead.actors.assignors.classic.loads import Loads, hand_out, joined
+from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime, handle_lost
+from fairlead.actors.assignors.classic.protocol import (
+    MODES,
+    VERSIONS,
+    AssignmentError,
+    ConfigSnapshot,
+    offered,
+    select,
+    settle,
+)
+from fairlead.actors.assignors.classic.worker import (
+    ATTEMPTS,
+    RESPONSES,
+    Received,
+    is_behind,
+    pause_ms,
+    react,
+    stopped_to_rejoin,
+)
 from fairlead.events.model import Resource
 
 

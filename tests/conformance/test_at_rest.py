@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.actors.assignors import balanced, deferred, eager, incremental, simple
-from fairlead.actors.assignors.classic.config import ConfigSnapshot
+from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.events.model import CONNECTOR, Resource
 

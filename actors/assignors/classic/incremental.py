@@ -11,17 +11,17 @@ map; names are in the order of their code points, where Java compares UTF-16. Se
 `IncrementalCooperativeAssignor` (`performTaskAssignment`) of Connect.
 """
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ....events.model import NOTHING, Resource, Resources
-from .backoff import backoff_ms
-from .filling import hand_out
-from .loads import Loads, joined, union, without
-from .lost import Handled, RoundTime, handle_lost
-from .memory import DelayedRebalance, LeaderMemory
-from .surplus import surplus
+from .loads import Loads, hand_out, joined, surplus, union, without
+from .lost import DelayedRebalance, Handled, LeaderMemory, RoundTime, handle_lost
+
+INITIAL_MS = 1
+MULTIPLIER = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Increments:
     delay_ms: int
 
 
-class _Found(NamedTuple):
+class _Differences(NamedTuple):
     """What has changed since the last round."""
 
     deleted: Resources
@@ -76,14 +76,14 @@ def assign(memory: LeaderMemory, given: Round) -> tuple[LeaderMemory, Increments
     return remembered, Increments(without(loads, given.reported), revoked, delay_ms)
 
 
-def _find(memory: LeaderMemory, given: Round) -> _Found:
+def _find(memory: LeaderMemory, given: Round) -> _Differences:
     """Return what was deleted, lost and created, as far as the memory holds for this round."""
     active = union(given.reported)
     previous = memory.assignment if memory.generation == given.completed else NOTHING
     if memory.revocation & active:
         # The last assignment did not arrive: what it took away is still there.
         previous = active
-    return _Found(
+    return _Differences(
         deleted=previous - given.configured,
         lost=(previous & given.configured) - active,
         created=given.configured - previous - active,
@@ -122,3 +122,17 @@ def _level(
         return replace(memory, streak=streak), 0, over
     wait = DelayedRebalance(handled.wait.candidates, now_ms + delay_ms)
     return replace(memory, streak=streak, wait=wait), delay_ms, {}
+
+
+def backoff_ms(attempt: int, max_delay_ms: int) -> int:
+    """Return how many milliseconds to wait at this attempt, the first being 1.
+
+    Connect's `ExponentialBackoff` with 1 ms to begin with, 40 as the multiplier and no jitter.
+    The longest wait is computed through logarithms, as there: it may fall 1 ms short. The last
+    bit of a logarithm is not the same in Java: of ten thousand longest delays there may be one
+    whose wait is 1 ms another than there.
+    """
+    if max_delay_ms <= INITIAL_MS:
+        return max_delay_ms
+    longest = math.log(max_delay_ms / INITIAL_MS) / math.log(MULTIPLIER)
+    return min(int(INITIAL_MS * math.pow(MULTIPLIER, min(attempt, longest))), max_delay_ms)

@@ -1,8 +1,13 @@
-"""What each worker has, in the order in which it took it over.
+"""What each worker has, in the order in which it took it over; how more is handed out, and taken.
 
-The order counts: what has to go is taken from the front, which is what was there longest.
+The order counts: what has to go is taken from the front, which is what was there longest. Work
+is handed out to the least loaded first, until all are level, then to each in turn; what is above
+a worker's share is taken away, so that others may have it in the round after. Connectors and
+tasks are counted apart. See `assignConnectors`, `assignTasks` and
+`performLoadBalancingRevocations` of Connect's `IncrementalCooperativeAssignor`.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from ....events.model import NOTHING, Resource, Resources
@@ -44,3 +49,67 @@ def _less(load: Sequence[Resource], taken: Sequence[Resource]) -> Sequence[Resou
         return load
     gone = frozenset(taken)
     return tuple(resource for resource in load if resource not in gone)
+
+
+def hand_out(items: Sequence[Resource], loads: Loads) -> Loads:
+    """Return what each worker gets of the items, which are handed out in their order."""
+    given: dict[str, list[Resource]] = {worker: [] for worker in loads}
+    for tasks in KINDS:
+        sizes = {worker: len(load) for worker, load in kind_of(loads, tasks=tasks).items()}
+        _fill(of_kind(items, tasks=tasks), sizes, given)
+    return given
+
+
+def _fill(
+    items: Sequence[Resource], sizes: Mapping[str, int], given: Mapping[str, list[Resource]]
+) -> None:
+    """Give each of the least loaded an item, in turns, until there are no more.
+
+    Whoever has as much as those by now takes its turn behind them, by its id; so the order
+    of Connect's stable sort after every turn comes about without sorting.
+    """
+    if not sizes:
+        return
+    others = deque(sorted(sizes, key=lambda worker: (sizes[worker], worker)))
+    level = sizes[others[0]]
+    remaining = deque(items)
+    lowest: list[str] = []
+    while remaining:
+        while others and sizes[others[0]] == level:
+            lowest.append(others.popleft())
+        for worker in lowest[: len(remaining)]:
+            given[worker].append(remaining.popleft())
+        level += 1
+
+
+def surplus(configured: Resources, loads: Loads) -> Loads:
+    """Return what each worker has too much, the longest held first; who has none is left out."""
+    if not configured or not any(loads.values()):
+        return {}
+    taken: dict[str, Sequence[Resource]] = {}
+    for tasks in KINDS:
+        total = len(of_kind(configured, tasks=tasks))
+        for worker, over in _above(total, kind_of(loads, tasks=tasks)).items():
+            taken[worker] = (*taken.get(worker, ()), *over)
+    return taken
+
+
+def _above(total: int, loads: Loads) -> Loads:
+    """Return what has to go for every worker to have its even part of the total, or less.
+
+    The odd ones stay with those that come first, by their ids, of who has more than that.
+    """
+    part, odd = divmod(total, len(loads))
+    sizes = sorted(map(len, loads.values()))
+    if sizes == [part] * (len(loads) - odd) + [part + 1] * odd:
+        return {}
+    taken: dict[str, Sequence[Resource]] = {}
+    for worker in sorted(loads):
+        load = loads[worker]
+        if len(load) <= part:
+            continue
+        keeps = part + 1 if odd > 0 else part
+        odd -= 1
+        if len(load) > keeps:
+            taken[worker] = load[: len(load) - keeps]
+    return taken

@@ -1,9 +1,13 @@
-"""Lost work: what was assigned and nobody has any more, though it is still configured.
+"""Lost work, and what the incremental assignor remembers from one round to the next.
 
-It waits for who lost it, up to the longest delay. That one comes back under another member
-id; so, when the time has come, the lost work goes to those that came empty-handed meanwhile,
-and only if there are none of these to everybody. See KIP-415, and `handleLostAssignments` of
-Connect's `IncrementalCooperativeAssignor`.
+Lost is what was assigned and nobody has any more, though it is still configured. It waits for
+the worker that lost it, up to the longest delay. That one comes back under another member id;
+so, when the time has come, the lost work goes to those that came empty-handed meanwhile, and
+only if there are none of these to everybody.
+
+Only the leader of the moment remembers anything: the next one begins with `LeaderMemory()`. See
+KIP-415, and the fields and `handleLostAssignments` of Connect's
+`IncrementalCooperativeAssignor`.
 """
 
 from collections.abc import Sequence
@@ -12,7 +16,40 @@ from typing import NamedTuple
 
 from ....events.model import NOTHING, Resource, Resources
 from .loads import KINDS, Loads, of_kind
-from .memory import NO_DELAY, DelayedRebalance, LeaderMemory
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedRebalance:
+    """A rebalance that is due later: when (wall clock, in milliseconds), and for whom.
+
+    The candidates came empty-handed while lost work waited, in the order of their coming:
+    perhaps one of them is who lost it. None of them means that nothing is due.
+    """
+
+    candidates: tuple[str, ...] = ()
+    due_ms: int | None = None
+
+
+NO_DELAY = DelayedRebalance()
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderMemory:
+    """What was decided last, and what has been put off.
+
+    `assignment` is what was in hands or waited after the last round, `revocation` what was to
+    be given up by it, `generation` the one it was for, and `members` who was there. `revoked`
+    tells whether that round, or one put off since, took work away to level the loads, and
+    `streak` counts how often another had to wait for that reason.
+    """
+
+    assignment: Resources = NOTHING
+    revocation: Resources = NOTHING
+    generation: int = -1
+    members: frozenset[str] = frozenset()
+    wait: DelayedRebalance = NO_DELAY
+    revoked: bool = False
+    streak: int = 0
 
 
 class RoundTime(NamedTuple):

@@ -1,15 +1,53 @@
-"""Which state of the configs an assignment is computed from: the config offset rule.
+"""What a group of Connect's workers agrees on: the protocol it speaks, and the configs that count.
 
+A worker offers the protocol that it is configured for and all older ones, the newest first.
 Every member says how far it has read the log of configs; the leader must have read as far as
-the furthest of them. See KIP-415, and `EagerAssignor` and `IncrementalCooperativeAssignor` of
-Connect, which begin with the same few steps.
+the furthest of them. See KIP-415, KIP-507, `ConnectProtocolCompatibility` of Connect, and its
+`EagerAssignor` and `IncrementalCooperativeAssignor`, which begin with the same few steps.
 """
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from ....events.model import CONNECTOR, Resource, Resources
+
+EAGER = 0
+"""The version of the protocol in which everybody stops everything before it rejoins."""
+
+VERSIONS: Mapping[str, int] = {"default": EAGER, "compatible": 1, "sessioned": 2}
+"""Protocols by their names on the wire."""
+
+MODES: Mapping[str, str] = {
+    "eager": "default",
+    "compatible": "compatible",
+    "sessioned": "sessioned",
+}
+"""The newest protocol that a worker offers, by its setting `connect.protocol`."""
+
+
+def offered(mode: str) -> Sequence[str]:
+    """Return what a worker of this mode offers, the one that it likes best first."""
+    newest = VERSIONS[MODES[mode]]
+    older = [name for name, version in VERSIONS.items() if version <= newest]
+    return sorted(older, key=VERSIONS.__getitem__, reverse=True)
+
+
+def select(offers: Iterable[Sequence[str]]) -> str | None:
+    """Return the protocol of a group, or None where its members have none in common.
+
+    Every member votes for the first on its list that all of them offer; most votes win. Of
+    equals the first name by the alphabet wins, where Kafka takes the first of a hash map.
+    """
+    lists = list(offers)
+    if not lists:
+        return None
+    common = frozenset(lists[0]).intersection(*lists)
+    if not common:
+        return None
+    votes = Counter(next(name for name in each if name in common) for each in lists)
+    return min(votes, key=lambda name: (-votes[name], name))
 
 
 class AssignmentError(IntEnum):
