@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from invariants import Witness, fold
 
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.computing.compute import attend
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.orders.configuration import open_soft_state

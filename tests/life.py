@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import (

@@ -28,8 +28,8 @@ from collections.abc import Callable, Iterable
 
 from coordinator import JOIN, Coordinator
 
-from fairlead.actors.assignors import incremental
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in import incremental
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.messages.commands import Command, CommandReply, Reply
 from fairlead.actors.messages.computing import Assignment, Install, Prepare, PrepareReply, Snapshot

@@ -10,8 +10,7 @@ from functools import partial
 
 from ...events.model import Resource, Resources
 from ..messages.computing import Assignment, Snapshot
-from .demanded import permitted, place_demanded
-from .demands import NO_DEMAND, nobody_meets
+from .demands import NO_DEMAND, nobody_meets, permitted, place_demanded
 from .eligibility import Eligible, Shares, claims, eligible, kept
 from .losses import parked_and_returned
 
@@ -21,14 +20,14 @@ Dealing = Callable[[Resources, Shares, Mapping[str, Resources]], Shares]
 """Deals out resources, given what each taker has a claim to, and what demanded work it gets."""
 
 
-def place(snapshot: Snapshot, deal: Dealing, version: int) -> Assignment:
+def place(snapshot: Snapshot, deal: Dealing) -> Assignment:
     """Return where everything configured is to go: to a member, parked, or unplaceable.
 
     Every member of the snapshot has an entry; deadlines are wall clock, in milliseconds.
     Without members, or where none takes work, what nobody keeps is unplaceable.
     """
     if not snapshot.members:
-        return without_members(snapshot, version)
+        return without_members(snapshot)
     members = eligible(snapshot.members)
     parked, back = parked_and_returned(snapshot, members)
     placeable = snapshot.configured.difference(parked)
@@ -37,14 +36,13 @@ def place(snapshot: Snapshot, deal: Dealing, version: int) -> Assignment:
         {member: frozenset(shares.get(member, ())) for member in sorted(snapshot.members)},
         parked,
         unplaceable,
-        version,
     )
 
 
-def without_members(snapshot: Snapshot, version: int) -> Assignment:
+def without_members(snapshot: Snapshot) -> Assignment:
     """Return that nothing has a place, since there is nobody."""
     nowhere = dict.fromkeys(sorted(snapshot.configured), NO_MEMBERS)
-    return Assignment(members={}, unplaceable=nowhere, version=version)
+    return Assignment(members={}, unplaceable=nowhere)
 
 
 def _place(

@@ -12,7 +12,7 @@ from ...events.abilities import ORDINARY
 from ...events.group import Group
 from ...events.model import ClientAssignor
 from ...events.records import MemberMetadata
-from ..assignors import balanced
+from ..assignors.built_in import balanced
 from ..assignors.interface import plain_metadata
 from ..messages.assignors import Worker
 from ..messages.errors import Error
@@ -23,14 +23,7 @@ from .rehearsal import CannotPlan, Understudy
 FIRST = MemberMetadata(
     "",
     rebalance_timeout_ms=60_000,
-    assignors=(
-        ClientAssignor(
-            balanced.NAME,
-            balanced.MINIMUM_VERSION,
-            balanced.MAXIMUM_VERSION,
-            balanced.VERSION,
-        ),
-    ),
+    assignors=(ClientAssignor(balanced.NAME),),
 )
 """What the first worker of a group says where nothing else is known."""
 

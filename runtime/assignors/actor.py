@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import FrameType
 
-from ...actors.assignors.built_in import BUILT_IN
+from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.door.actor import Actor, Address
 from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
 from ..cluster.spec import AssignorsOpen, AssignorSpec, AssignorUp, OpenAssignors

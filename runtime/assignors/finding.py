@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import cast
 
-from ...actors.assignors.built_in import BUILT_IN
+from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.assignors.interface import AssignorFactory, ConnectAssignor
 from ...actors.group.members.validate import flaw_in_assignor
 from ...events.model import ClientAssignor

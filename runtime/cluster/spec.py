@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ...actors.assignors import balanced
+from ...actors.assignors.built_in import balanced
 from ...actors.group.state.settings import GroupSettings
 from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...actors.worker.instructions import Timing

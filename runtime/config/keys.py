@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ...actors.assignors.incremental import MOVES_INTERVAL_MS, MOVES_PER_ROUND
+from ...actors.assignors.built_in.incremental import MOVES_INTERVAL_MS, MOVES_PER_ROUND
 from ...actors.group.state.settings import GroupSettings
 from ...actors.worker.instructions import REQUEST_GRACE_MS, Timing
 from ...events.abilities import ORDINARY, Abilities

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from ...actors.assignors.built_in import BUILT_IN
+from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.planning.rehearsal import Understudy
 from ..cluster.spec import AssignorSpec
 from .understudies import Understudies

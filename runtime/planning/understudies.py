@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from ...actors.assignors.built_in import BUILT_IN
+from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced, Metadata, Worker
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error

@@ -6,7 +6,7 @@ from enum import IntEnum
 from random import Random
 from typing import Final
 
-from ...actors.assignors.built_in import BUILT_IN
+from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.messages.assignors import Assign, Assigned
 from ...actors.messages.computing import Assignment, Snapshot
 from .clock import Clock

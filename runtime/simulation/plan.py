@@ -11,7 +11,7 @@ from enum import Enum
 from random import Random
 from typing import Final, NamedTuple
 
-from ...actors.assignors import balanced, deferred, incremental, simple
+from ...actors.assignors.built_in import balanced, deferred, incremental
 from .chance import stream
 
 
@@ -115,7 +115,7 @@ ASSIGNORS: Final = (
     *[balanced.NAME] * 5,
     *[incremental.NAME] * 3,
     deferred.NAME,
-    simple.NAME,
+    deferred.SIMPLE,
 )
 """What workers like best, in so many of ten simulations."""
 

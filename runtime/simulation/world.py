@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from ...actors.assignors import balanced, uniform
-from ...actors.assignors import range as ranges
+from ...actors.assignors.built_in import balanced, by_name, deferred
 from ...actors.group.state.settings import GroupSettings
 from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.work import PutConnector
@@ -28,7 +27,7 @@ from .worker import Worker
 
 PATTERN: Final = 3
 """What is not the same at all places alternates in a pattern of so many."""
-SERVED: Final = (uniform.NAME, ranges.NAME)
+SERVED: Final = (deferred.UNIFORM, by_name.RANGE)
 ECHO_MS: Final = 300
 """How long after a group's process is there what was sent to an earlier one may arrive."""
 SPARE_PLACES: Final = 3

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fairlead.actors.assignors import balanced, deferred
+from fairlead.actors.assignors.built_in import balanced, deferred
 from fairlead.actors.messages.computing import Assignment, Snapshot
 
 Assign = Callable[[Snapshot], Assignment]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fairlead.actors.assignors.balanced import NAME
+from fairlead.actors.assignors.built_in.balanced import NAME
 from fairlead.actors.messages.computing import Assignment, LossView, MemberView, Snapshot
 from fairlead.events.model import CONNECTOR, Resource, Resources
 

@@ -19,7 +19,7 @@ from benchmarks.bench_assignors import (
     settled,
 )
 
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
 from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import NOTHING, Resource
@@ -242,7 +242,7 @@ def test_lost_work_with_a_demand_waits_as_well() -> None:
 
 PROBE = """
 from assignors.test_balanced import entangled
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 for seed in range(20):
     made = assign(entangled(seed))
     print([(name, sorted(share)) for name, share in made.members.items()])

@@ -21,7 +21,7 @@ from assignors.snapshots import after, member, snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.assignors.demands import demand_of
 from fairlead.actors.messages.computing import MemberView, Snapshot
 from fairlead.events.abilities import Abilities, written

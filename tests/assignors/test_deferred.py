@@ -6,7 +6,7 @@ import pytest
 from assignors.deferring import Assign, each_assignor
 from assignors.snapshots import DEADLINE_MS, NOW_MS, loss, member, one, outcome, snapshot, work
 
-from fairlead.actors.assignors import deferred
+from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.messages.computing import Assignment, MemberView
 from fairlead.events.abilities import COLD, WARM
 

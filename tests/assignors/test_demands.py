@@ -10,8 +10,7 @@ from assignors.snapshots import member, one, snapshot, work
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors import balanced, deferred, eager, incremental, simple, uniform
-from fairlead.actors.assignors import range as ranges
+from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
 from fairlead.actors.assignors.demands import Demand, demand_of
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
 from fairlead.events.abilities import Abilities, written
@@ -20,7 +19,14 @@ Assign = Callable[[Snapshot], Assignment]
 GPU = Needs(tags=frozenset({"gpu"}))
 IN_A = Needs(zones=frozenset({"a"}))
 
-LEVEL = {each.NAME: each.assign for each in (uniform, ranges, deferred, simple, eager, incremental)}
+LEVEL = {
+    deferred.UNIFORM: deferred.assign_uniformly,
+    by_name.RANGE: by_name.assign_ranges,
+    deferred.NAME: deferred.assign,
+    deferred.SIMPLE: deferred.assign_at_once,
+    by_name.EAGER: by_name.assign_eagerly,
+    incremental.NAME: incremental.assign,
+}
 each_assignor = pytest.mark.parametrize("assign", LEVEL.values(), ids=LEVEL)
 whichever = pytest.mark.parametrize(
     "assign", [*LEVEL.values(), balanced.assign], ids=[*LEVEL, balanced.NAME]

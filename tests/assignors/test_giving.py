@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from assignors.snapshots import after, member, snapshot, work
 
-from fairlead.actors.assignors.balanced import assign
 from fairlead.actors.assignors.balancing.allocation import Allocation
 from fairlead.actors.assignors.balancing.dealer import Dealer
 from fairlead.actors.assignors.balancing.stock import stocks
 from fairlead.actors.assignors.balancing.workers import classes_of, workers_of
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import NOTHING, Resource, Resources

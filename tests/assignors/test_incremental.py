@@ -10,9 +10,9 @@ from assignors.snapshots import DEADLINE_MS, NOW_MS, after, loss, member, snapsh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors import deferred
+from fairlead.actors.assignors.built_in import deferred
+from fairlead.actors.assignors.built_in.incremental import assign
 from fairlead.actors.assignors.eligibility import eligible
-from fairlead.actors.assignors.incremental import assign
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.abilities import COLD
 from fairlead.events.model import Resource

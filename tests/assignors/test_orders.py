@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -11,8 +11,7 @@ from assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors import balanced, deferred, eager, incremental, simple, uniform
-from fairlead.actors.assignors import range as ranges
+from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.abilities import COLD, WARM
 from fairlead.events.model import Resources
@@ -20,17 +19,22 @@ from fairlead.events.model import Resources
 Assign = Callable[[Snapshot], Assignment]
 NOBODY = "no worker takes work: all are cordoned, drained or away"
 
-WAITING = (balanced, uniform, ranges, deferred, incremental)
+WAITING: Mapping[str, Assign] = {
+    balanced.NAME: balanced.assign,
+    deferred.UNIFORM: deferred.assign_uniformly,
+    by_name.RANGE: by_name.assign_ranges,
+    deferred.NAME: deferred.assign,
+    incremental.NAME: incremental.assign,
+}
 """Those that park what was lost."""
 
-each_assignor = pytest.mark.parametrize(
-    "assign", [each.assign for each in WAITING], ids=[each.NAME for each in WAITING]
-)
-any_assignor = pytest.mark.parametrize(
-    "assign",
-    [each.assign for each in (*WAITING, simple, eager)],
-    ids=[each.NAME for each in (*WAITING, simple, eager)],
-)
+EVERY: Mapping[str, Assign] = {
+    **WAITING,
+    deferred.SIMPLE: deferred.assign_at_once,
+    by_name.EAGER: by_name.assign_eagerly,
+}
+each_assignor = pytest.mark.parametrize("assign", WAITING.values(), ids=WAITING)
+any_assignor = pytest.mark.parametrize("assign", EVERY.values(), ids=EVERY)
 
 
 def worker(member_id: str, target: str = "", **orders: object) -> MemberView:
@@ -125,7 +129,7 @@ def test_of_two_who_run_it_and_are_cordoned_who_may_keeps_it(assign: Assign) -> 
 def test_pinned_work_counts_in_the_levels() -> None:
     group = snapshot("A-0 A-1 A-2 A-3 B-0 B-1", worker("W1"), worker("W2"))
     pinned = replace(group, pins=dict.fromkeys(work("A-0 A-1"), ("W1",)))
-    for assign in (balanced.assign, uniform.assign):
+    for assign in (balanced.assign, deferred.assign_uniformly):
         made = assign(pinned)
         assert [len(made.members[each]) for each in ("W1", "W2")] == [3, 3]
         assert made.members["W1"] >= work("A-0 A-1")
@@ -134,7 +138,12 @@ def test_pinned_work_counts_in_the_levels() -> None:
 def test_who_has_most_keeps_the_odd_one_pinned_work_included() -> None:
     w1, w2 = worker("W1", "A-1 C-2"), worker("W2", "A-0 B-0 B-2")
     pinned = replace(snapshot("A-0 A-1 B-0 B-2 C-2", w1, w2), pins={one("A-0"): ("W2",)})
-    for assign in (deferred.assign, simple.assign, uniform.assign, incremental.assign):
+    for assign in (
+        deferred.assign,
+        deferred.assign_at_once,
+        deferred.assign_uniformly,
+        incremental.assign,
+    ):
         assert assign(pinned) == Assignment({"W1": w1.target, "W2": w2.target})
 
 

@@ -2,30 +2,30 @@
 
 import pytest
 
-from fairlead.actors.assignors.pacing import NOTHING_SPENT, Spent, spent
+from fairlead.actors.assignors.built_in.incremental import NOTHING_SPENT, SpentMoves, read_spent
 
 NOW_MS, INTERVAL_MS = 1_000_000, 1_000
 
 
 def test_what_was_spent_counts_for_an_interval() -> None:
-    metadata = Spent(7, NOW_MS).written()
-    assert spent(metadata, NOW_MS + INTERVAL_MS - 1, INTERVAL_MS) == Spent(7, NOW_MS)
-    assert spent(metadata, NOW_MS + INTERVAL_MS, INTERVAL_MS) == NOTHING_SPENT
+    metadata = SpentMoves(7, NOW_MS).written()
+    assert read_spent(metadata, NOW_MS + INTERVAL_MS - 1, INTERVAL_MS) == SpentMoves(7, NOW_MS)
+    assert read_spent(metadata, NOW_MS + INTERVAL_MS, INTERVAL_MS) == NOTHING_SPENT
 
 
 def test_of_nothing_spent_nothing_is_written() -> None:
     assert NOTHING_SPENT.written() == b""
-    assert spent(b"", NOW_MS, INTERVAL_MS) == NOTHING_SPENT
+    assert read_spent(b"", NOW_MS, INTERVAL_MS) == NOTHING_SPENT
 
 
 def test_a_clock_that_was_set_back_a_little_makes_it_no_older_than_now() -> None:
-    metadata = Spent(7, NOW_MS + INTERVAL_MS - 1).written()
-    assert spent(metadata, NOW_MS, INTERVAL_MS) == Spent(7, NOW_MS)
+    metadata = SpentMoves(7, NOW_MS + INTERVAL_MS - 1).written()
+    assert read_spent(metadata, NOW_MS, INTERVAL_MS) == SpentMoves(7, NOW_MS)
 
 
 def test_nothing_waits_for_a_time_to_come_again() -> None:
-    metadata = Spent(7, NOW_MS + INTERVAL_MS).written()
-    assert spent(metadata, NOW_MS, INTERVAL_MS) == NOTHING_SPENT
+    metadata = SpentMoves(7, NOW_MS + INTERVAL_MS).written()
+    assert read_spent(metadata, NOW_MS, INTERVAL_MS) == NOTHING_SPENT
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_nothing_waits_for_a_time_to_come_again() -> None:
     ],
 )
 def test_metadata_that_is_no_such_thing_says_that_nothing_was_spent(metadata: bytes) -> None:
-    assert spent(metadata, NOW_MS, INTERVAL_MS) == NOTHING_SPENT
+    assert read_spent(metadata, NOW_MS, INTERVAL_MS) == NOTHING_SPENT

@@ -6,8 +6,8 @@ from assignors.drawn import snapshots
 from assignors.snapshots import DEADLINE_MS, after, loss, member, outcome, snapshot, work
 from hypothesis import given
 
-from fairlead.actors.assignors import deferred
-from fairlead.actors.assignors.simple import assign
+from fairlead.actors.assignors.built_in import deferred
+from fairlead.actors.assignors.built_in.deferred import assign_at_once as assign
 from fairlead.actors.messages.computing import Snapshot
 
 

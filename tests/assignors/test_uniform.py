@@ -4,7 +4,7 @@ from assignors.drawn import snapshots, takers
 from assignors.snapshots import after, loss, member, outcome, snapshot
 from hypothesis import given
 
-from fairlead.actors.assignors.uniform import assign
+from fairlead.actors.assignors.built_in.deferred import assign_uniformly as assign
 from fairlead.actors.messages.computing import Snapshot
 
 

@@ -23,7 +23,7 @@ from assignors.connect_peer import ConnectPeer, NoPeer, connect_peer
 from benchmarks.figures import tell
 from benchmarks.groups import TASKS, member_id
 
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.assignors.classic.incremental import Round
 from fairlead.actors.assignors.classic.incremental import assign as classic
 from fairlead.actors.assignors.classic.loads import Loads, joined, without

@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.figures import tell
 from benchmarks.groups import TASKS, member_id, share
 
-from fairlead.actors.assignors import balanced
+from fairlead.actors.assignors.built_in import balanced
 from fairlead.actors.group.coordinator import Asked, Coordinator, Now
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.work.ledger import OffsetLedger

@@ -16,7 +16,7 @@ from conformance.rounds import Workers, counts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors import balanced, deferred, eager, incremental, simple
+from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.events.model import CONNECTOR, Resource
@@ -39,8 +39,14 @@ def in_steps(group: Snapshot) -> Assignment:
 
 each_assignor = pytest.mark.parametrize(
     "assign",
-    [balanced.assign, deferred.assign, simple.assign, in_steps, eager.assign],
-    ids=[balanced.NAME, deferred.NAME, simple.NAME, incremental.NAME, eager.NAME],
+    [
+        balanced.assign,
+        deferred.assign,
+        deferred.assign_at_once,
+        in_steps,
+        by_name.assign_eagerly,
+    ],
+    ids=[balanced.NAME, deferred.NAME, deferred.SIMPLE, incremental.NAME, by_name.EAGER],
 )
 
 

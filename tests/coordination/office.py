@@ -7,7 +7,7 @@ from typing import Any
 
 from coordinator import COOPERATIVE, resources
 
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.timing.gate import first_epoch

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from coordination.office import HEARTBEAT_MS, Office
 
-from fairlead.actors.assignors import incremental
+from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.messages.orders import Cordon
 from fairlead.events.codec import decode
 from fairlead.events.model import ClientAssignor, GroupState, Why

@@ -8,7 +8,7 @@ import pytest
 from coordination.office import told
 from coordination.test_more_moves import CONNECTORS, INTERVAL_MS, Gently
 
-from fairlead.actors.assignors import incremental
+from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.group.coordinator import Answer
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import ClientAssignor, GroupState, Why

@@ -13,7 +13,7 @@ from coordination.office import SESSION_MS, Office
 from coordinator import COOPERATIVE, resource
 from life import DEEDS, NUMBERS, OPENING, Life
 
-from fairlead.actors.assignors import incremental
+from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.orders import (
     ConfigureGroup,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
 
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.state.soft_state import Computation
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Snapshot
 from fairlead.actors.messages.errors import Error

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from coordinator import COMPUTE, COOPERATIVE, JOIN, Coordinator, resource, resources
 
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import (
     Assignment,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from coordinator import COMPUTE, COOPERATIVE, JOIN, Coordinator, resource, resources
 
-from fairlead.actors.assignors import server
+from fairlead.actors.assignors.built_in.catalogue import SERVER_ASSIGNORS
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Assignment, InstallReply, Snapshot
 from fairlead.actors.messages.errors import Error
@@ -180,7 +180,7 @@ def test_a_server_assignor_that_fails_costs_the_attempt_and_not_the_group(
     message: str,
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setitem(server.SERVER_ASSIGNORS, "uniform", assignor)
+        patch.setitem(SERVER_ASSIGNORS, "uniform", assignor)
         assert coordinator.join("W1", SERVED).error is Error.NONE
         target = coordinator.group.target
         assert (target.error, target.failures, target.retry_at_ms) == (message, 1, 5_000)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 IMPORTS = """
 from collections.abc import Mapping
-from fairlead.actors.assignors import deferred
+from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.assignors.sdk import Assignment, Metadata, Resource, plain_metadata
 """
 

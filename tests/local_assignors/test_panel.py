@@ -9,7 +9,7 @@ import pytest
 from local_assignors.conftest import Installs
 from local_assignors.packages import ASSIGNOR
 
-from fairlead.actors.assignors.deferred import assign
+from fairlead.actors.assignors.built_in.deferred import assign
 from fairlead.actors.group.computing.target import flaw_in
 from fairlead.actors.messages.assignors import Assigned, Introduced, MemberAssignment, Worker
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot

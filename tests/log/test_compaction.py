@@ -11,7 +11,7 @@ from indexes import indexes_from_scratch, indexes_of
 from invariants import same
 from life import DEEDS, NUMBERS, OPENING, Deed, Life
 
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.events import shards
 from fairlead.events.group import Group

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from coordinator import JOIN, Coordinator, resource
 
-from fairlead.actors.assignors import balanced, incremental
-from fairlead.actors.assignors.built_in import BuiltIn, Computes
+from fairlead.actors.assignors.built_in import balanced, incremental
+from fairlead.actors.assignors.built_in.catalogue import BuiltIn, Computes
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, Place

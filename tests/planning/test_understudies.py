@@ -11,7 +11,7 @@ import pytest
 from coordinator import JOIN, Coordinator
 from local_assignors.packages import ASSIGNOR, install
 
-from fairlead.actors.assignors import deferred
+from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.assignors import Assigned, Introduced
 from fairlead.actors.messages.computing import Assignment, Snapshot

@@ -6,7 +6,7 @@ from coordinator import JOIN, resource
 from group.static_seat import STATIC
 from projecting.annals import Scribe, grown
 
-from fairlead.actors.assignors import simple
+from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import RunState
@@ -64,7 +64,7 @@ def test_a_seat_was_lost_when_it_was_though_its_member_lost_another_since() -> N
     scribe.at(21_000).join("W2")
     scribe.at(31_000).carry_out(ExpireSession("W2"))
     snapshot = scribe.at(31_100).prepare("W1")
-    scribe.install("W1", snapshot, simple.assign(snapshot))
+    scribe.install("W1", snapshot, deferred.assign_at_once(snapshot))
     told = scribe.explained(5).handovers
     assert [(each.resource, each.gone_ms) for each in told] == [(C, 20_000), (D, 20_000)]
 
@@ -86,7 +86,7 @@ def test_work_of_one_that_lost_its_seat_moves_because_of_that_though_it_joined_a
     scribe.at(20_500).join("W2", replace(JOIN, incarnation="1"))
     scribe.at(20_550).join("W3")
     snapshot = scribe.at(20_600).prepare("W1")
-    scribe.install("W1", snapshot, simple.assign(snapshot))
+    scribe.install("W1", snapshot, deferred.assign_at_once(snapshot))
     assert {str(each.resource): each.reason for each in scribe.explained(5).handovers} == {
         "C": RETURN,
         "D": Reason(ReasonKind.DEPARTURE, "session-expired"),

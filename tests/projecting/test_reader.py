@@ -7,7 +7,7 @@ from coordinator import JOIN, resource, resources
 from log.samples import TIME_MS
 from projecting.annals import Scribe, grown
 
-from fairlead.actors.assignors.balanced import assign
+from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked, RetryAssignor

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ....events.group import AssignorRange, Group, Member
 from ....events.model import ClientAssignor, Why
 from ....events.records import MemberMetadata
-from ...assignors.server import SERVER_ASSIGNORS
+from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
 from ..members.seats import those_away

@@ -18,7 +18,7 @@ from ....events.records import (
     TargetAssignment,
     Tombstone,
 )
-from ...assignors.server import BUILT_IN, SERVER_ASSIGNORS
+from ...assignors.built_in.catalogue import FALLBACK, SERVER_ASSIGNORS
 from ...messages.heartbeat import JOIN_EPOCH
 from ...messages.timers import EndRest, TimeOutAssignor
 from ..state.soft_state import Computation, Decision, SoftState
@@ -61,7 +61,7 @@ def attend(group: Group, soft: SoftState, records: Sequence[Record], now_ms: int
     if not assignor:
         if (asking := _ask_a_member(outlook, soft)) is not None:
             return Attended(asking, (), group)
-        assignor = BUILT_IN
+        assignor = FALLBACK
     soft = soft.without_computation()
     if soft.rests:
         return Attended(soft, (), group)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ....events.group import Group
 from ....events.records import Record
-from ...assignors.server import SERVER_ASSIGNORS
+from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
 from ..state.settings import GroupSettings
 from .failure import failed
 from .snapshot import snapshot_of

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from ....events.group import Group
 from ....events.model import NOTHING, Grants, Resource, Resources
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
-from ...assignors.demanded import permitted
-from ...assignors.demands import demand_of
+from ...assignors.demands import demand_of, permitted
 from ...messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS, Assignment, Snapshot
 from ..members.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
 

@@ -1,14 +1,77 @@
-"""Level shares with the fewest moves: who has more than its share gives up the tail of it."""
+"""Assignors that level counts with few moves: deferred, simple-cooperative and uniform.
+
+What a member has (its target, then what it owns) it keeps up to its share; the head of its list
+stays and the tail moves. What is free goes to a least loaded member, and among those to one that
+has the fewest tasks of the same connector.
+
+* `deferred` levels connectors and tasks apart: of each kind, the members that can take work hold
+  within one of each other. Lost work waits, parked, until its deadline or until the worker that
+  lost it returns, and the shares are computed over all other work. A loss takes a member away
+  with its whole share, so those that remain are as level as they were and no running work moves
+  for it. New resources are dealt at once, and a newcomer gets its share of what runs, but none of
+  what is parked. This is Design II of "Incremental Cooperative Rebalancing: Support and Policies".
+* `simple-cooperative` is as level and moves as little, and nothing waits (Design I there). Lost
+  work goes to others with the next target, and so does what another assignor parked. A worker that
+  returns is a newcomer like any: it gets a level share, not what it had. That costs two moves for
+  every bounce, and no work stands still for longer than it takes to notice the loss.
+* `uniform` is as deferred, but connectors and tasks count alike: of everything together, members
+  hold within one of each other. The group itself can compute it.
+
+Nothing is remembered between two assignments: all that counts is in the snapshot, and the same
+snapshot, in whatever order, leads to the same assignment. Weights, capacities and zones that are
+no demand do not count here. See KIP-415, and PROTOCOL sections 5 and 7.
+"""
 
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from ...events.model import Resource, Resources
-from .eligibility import Shares
+from ....events.model import Resource, Resources
+from ...messages.computing import Assignment, Snapshot
+from ..eligibility import Shares
+from ..losses import without_losses
+from ..placing import place
+
+NAME = "deferred"
+SIMPLE = "simple-cooperative"
+UNIFORM = "uniform"
 
 
-def level(placeable: Resources, claims: Shares, fixed: Mapping[str, int]) -> Shares:
+def assign(snapshot: Snapshot) -> Assignment:
+    """Compute `deferred`: return where everything configured is to go; see `place`."""
+    return place(snapshot, _deal_by_kind)
+
+
+def assign_at_once(snapshot: Snapshot) -> Assignment:
+    """Compute `simple-cooperative`: as `assign`, with nothing parked."""
+    return place(without_losses(snapshot), _deal_by_kind)
+
+
+def assign_uniformly(snapshot: Snapshot) -> Assignment:
+    """Compute `uniform`: as `assign`, with connectors and tasks levelled together."""
+    return place(snapshot, _deal_together)
+
+
+def _deal_by_kind(free: Resources, claims: Shares, demanded: Mapping[str, Resources]) -> Shares:
+    """Return each taker's level share of what is free, connectors apart from tasks."""
+    shares: Shares = {member: set() for member in claims}
+    connectors = frozenset(resource for resource in free if not resource.is_task)
+    for kind, is_task in ((connectors, False), (free - connectors, True)):
+        fixed = {
+            member: sum(resource.is_task is is_task for resource in share)
+            for member, share in demanded.items()
+        }
+        for member, share in _level(kind, claims, fixed).items():
+            shares[member] |= share
+    return shares
+
+
+def _deal_together(free: Resources, claims: Shares, demanded: Mapping[str, Resources]) -> Shares:
+    """Return each taker's level share of what is free."""
+    return _level(free, claims, {member: len(share) for member, share in demanded.items()})
+
+
+def _level(placeable: Resources, claims: Shares, fixed: Mapping[str, int]) -> Shares:
     """Return each member's share of everything placeable, as level as can be.
 
     `claims` is what each has of it; `fixed` how much each has beside it that does not move.

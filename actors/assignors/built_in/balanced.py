@@ -27,24 +27,20 @@ KIP-415, and PROTOCOL sections 5 and 7.
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from ...events.model import CONNECTOR, NOTHING, Resource, Resources
-from ..messages.computing import Assignment, Snapshot
-from .balancing.allocation import Allocation
-from .balancing.exchange import level_under_demands
-from .balancing.levelling import level
-from .balancing.stock import Changes, Stock, stocks
-from .balancing.weighing import weigh
-from .balancing.workers import Classes, Workers, classes_of, workers_of
-from .demanded import permitted
-from .demands import NO_DEMAND, nobody_meets
-from .eligibility import Claim, Eligible, eligible, holdings, kept
-from .losses import parked_and_returned
-from .placing import without_members
+from ....events.model import CONNECTOR, NOTHING, Resource, Resources
+from ...messages.computing import Assignment, Snapshot
+from ..balancing.allocation import Allocation
+from ..balancing.exchange import level_under_demands
+from ..balancing.levelling import level
+from ..balancing.stock import Changes, Stock, stocks
+from ..balancing.weighing import weigh
+from ..balancing.workers import Classes, Workers, classes_of, workers_of
+from ..demands import NO_DEMAND, nobody_meets, permitted
+from ..eligibility import Claim, Eligible, eligible, holdings, kept
+from ..losses import parked_and_returned
+from ..placing import without_members
 
 NAME = "balanced"
-MINIMUM_VERSION = 0
-MAXIMUM_VERSION = 0
-VERSION = 0
 
 
 def assign(snapshot: Snapshot) -> Assignment:
@@ -54,7 +50,7 @@ def assign(snapshot: Snapshot) -> Assignment:
     Without members, or where none takes work, what nobody keeps is unplaceable.
     """
     if not snapshot.members:
-        return without_members(snapshot, VERSION)
+        return without_members(snapshot)
     members = eligible(snapshot.members)
     parked, back = parked_and_returned(snapshot, members)
     placeable = snapshot.configured.difference(parked) if parked else snapshot.configured
@@ -65,7 +61,6 @@ def assign(snapshot: Snapshot) -> Assignment:
         {member: shares.get(member, NOTHING) for member in sorted(snapshot.members)},
         parked,
         unplaceable,
-        VERSION,
     )
 
 

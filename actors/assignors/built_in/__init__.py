@@ -1,0 +1,1 @@
+"""The assignors that are named without installing anything."""

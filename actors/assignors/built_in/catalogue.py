@@ -1,0 +1,66 @@
+"""The assignors that can be named without installing anything, by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ...messages.assignors import MemberAssignment, Metadata, Worker
+from ...messages.computing import Assignment, Snapshot
+from ..interface import AssignorFactory, ConnectAssignor, plain_metadata
+from . import balanced, by_name, deferred, incremental
+
+Computes = Callable[[Snapshot], Assignment]
+
+SERVER_ASSIGNORS: Mapping[str, Computes] = {
+    deferred.UNIFORM: deferred.assign_uniformly,
+    by_name.RANGE: by_name.assign_ranges,
+}
+"""What the group itself can compute with."""
+
+FALLBACK = deferred.UNIFORM
+"""What the group computes with where no member can compute."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A built-in assignor of a worker: it computes from the snapshot alone, and keeps nothing."""
+
+    name: str
+    minimum_version: int
+    maximum_version: int
+    computes: Computes
+
+    def metadata(self, worker: Worker) -> Metadata:
+        """Say how much the worker takes, and what its tags are."""
+        return plain_metadata(worker)
+
+    def assign(self, group: Snapshot) -> Assignment:
+        """Compute."""
+        return self.computes(group)
+
+    def on_assignment(self, assignment: MemberAssignment) -> None:
+        """Take no note: what counts is in the next snapshot."""
+
+
+def _make_incremental(conf: Mapping[str, str]) -> ConnectAssignor:
+    moves = int(conf.get("moves.per.round", incremental.MOVES_PER_ROUND))
+    interval_ms = int(conf.get("moves.interval.ms", incremental.MOVES_INTERVAL_MS))
+
+    def computes(snapshot: Snapshot) -> Assignment:
+        return incremental.assign(snapshot, moves, interval_ms)
+
+    return BuiltIn(incremental.NAME, 0, 0, computes)
+
+
+def _always(name: str, computes: Computes) -> AssignorFactory:
+    """Return what makes an assignor that no setting changes."""
+    return lambda _: BuiltIn(name, 0, 0, computes)
+
+
+BUILT_IN: Mapping[str, AssignorFactory] = {
+    balanced.NAME: _always(balanced.NAME, balanced.assign),
+    deferred.NAME: _always(deferred.NAME, deferred.assign),
+    deferred.SIMPLE: _always(deferred.SIMPLE, deferred.assign_at_once),
+    by_name.EAGER: _always(by_name.EAGER, by_name.assign_eagerly),
+    incremental.NAME: _make_incremental,
+}
+"""What makes each that a worker can compute with, from the settings `assignor.*`."""
