@@ -47,7 +47,7 @@ from .computing.compute import is_news
 from .computing.failure import is_retry_due
 from .computing.install import KEPT
 from .decide import decide
-from .history import History
+from .legality import Legality
 from .members.heartbeat import refusal, stale
 from .members.seats import those_away
 from .orders.configuration import open_soft_state
@@ -135,7 +135,7 @@ class Coordinator:
         self._has_new_orders = True
         """Whether orders changed since `parking` saw them last."""
         self._gate = Gate(group.members, coordinator_epoch)
-        self._history = History()
+        self._legality = Legality()
         self._quota = Quota()
         self._held: dict[str, Asked] = {}
         self._untold = set(group.members)
@@ -374,7 +374,7 @@ class Coordinator:
         if self._held:
             self._stirred.update(affected(self.group, [laid.whole for laid in laid_out]))
         for record, parts in laid_out:
-            self._history.admit(self.group, record)
+            self._legality.check(self.group, record)
             for part in (*parts[:-1], record):  # the whole one, which its head only names
                 evolve(self.group, part, self.group.end)
             kind = record.kind if isinstance(record, Tombstone) else type(record)

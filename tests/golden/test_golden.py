@@ -10,7 +10,7 @@ from golden.fixtures import generations, plain_group, read_lines, state_of
 from golden.lives import LIVES, lead
 from invariants import consistent
 
-from fairlead.actors.group.history import History
+from fairlead.actors.group.legality import Legality
 from fairlead.events.codec import TYPES, decode
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
@@ -79,13 +79,13 @@ def test_a_log_as_it_lay_on_disk_then_opens_and_tells_the_same(path: Path, tmp_p
 
 @pytest.mark.parametrize("path", GOLDEN)
 def test_a_golden_log_is_a_legal_history_of_a_group_that_agrees_with_itself(path: Path) -> None:
-    group, history = Group("connect"), History()
+    group, history = Group("connect"), Legality()
     for entry in read_lines(path.with_suffix(".control")):
         record = decode(entry)
         assert record is not None
         whole = group.log_shards.take(record)
         if whole is not None:
-            history.admit(group, whole)
+            legality.check(group, whole)
         evolve(group, record, entry.offset)
     consistent(group)
 

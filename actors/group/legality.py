@@ -38,13 +38,13 @@ class IllegalRecordError(Exception):
     """
 
 
-class History:
+class Legality:
     """The last records of a group's log, and what may come next."""
 
     def __init__(self) -> None:
         self._last: deque[tuple[int, Record]] = deque(maxlen=REMEMBERED)
 
-    def admit(self, group: Group, record: Record) -> None:
+    def check(self, group: Group, record: Record) -> None:
         """Take the record that the group is to evolve by; raises `IllegalRecordError`."""
         kept = replace(record, members={}) if isinstance(record, TargetAssignment) else record
         self._last.append((group.end, kept))  # targets are too large to keep many of them

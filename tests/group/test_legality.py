@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from life import DEEDS, NUMBERS, OPENING, Deed, Life
 
-from fairlead.actors.group.history import FLAWS, History, IllegalRecordError, flaw
+from fairlead.actors.group.legality import FLAWS, IllegalRecordError, Legality, flaw
 from fairlead.events.codec import decode
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
@@ -133,7 +133,7 @@ def test_a_static_member_goes_to_its_leave_and_back_to_zero_and_nowhere_else() -
 
 
 def test_the_error_tells_what_led_there_for_that_member_and_the_group() -> None:
-    history, group = History(), Group("connect")
+    history, group = Legality(), Group("connect")
     legal: list[Record] = [
         MemberMetadata("W1", joined_epoch=1),
         GroupMetadata(1, Cause(Why.MEMBER_JOINED, "http://w1"), 0),
@@ -145,10 +145,10 @@ def test_the_error_tells_what_led_there_for_that_member_and_the_group() -> None:
         CurrentAssignment("W1", 2, 0, STABLE, {A: 2}, {}),
     ]
     for record in legal:
-        history.admit(group, record)
+        legality.check(group, record)
         evolve(group, record, group.end)
     with pytest.raises(IllegalRecordError) as caught:
-        history.admit(group, CurrentAssignment("W2", 2, 2, STABLE, {A: 2}, {}))
+        legality.check(group, CurrentAssignment("W2", 2, 2, STABLE, {A: 2}, {}))
     assert str(caught.value).splitlines() == [
         "W2 is to hold A, which W1 still holds; what led there:",
         "1 GroupMetadata 1: member-joined http://w1",
@@ -171,11 +171,11 @@ LIVES = st.lists(st.tuples(st.sampled_from(NAMES), NUMBER, NUMBER), min_size=10,
 @given(deeds=LIVES)
 @settings(max_examples=40, deadline=None)
 def test_whatever_the_rules_lead_to_is_legal(deeds: list[Deed]) -> None:
-    group, history = Group("connect"), History()
+    group, history = Group("connect"), Legality()
     for entry in Life().lead(deeds).witness.entries:
         record = decode(entry)
         assert record is not None
-        history.admit(group, record)
+        legality.check(group, record)
         evolve(group, record, entry.offset)
 
 
