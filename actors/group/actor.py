@@ -30,8 +30,8 @@ from ..messages.errors import Error
 from ..messages.heartbeat import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
 from ..messages.work import CommitOffsets
 from .coordinator import Answer, Asked, Coordinator, Now
+from .members.request_filter import SALTS, first_epoch
 from .state.settings import GroupSettings
-from .timing.gate import SALTS, first_epoch
 from .work.ledger import OffsetLedger
 
 LOGGER = logging.getLogger(__name__)

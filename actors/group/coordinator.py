@@ -49,6 +49,7 @@ from .computing.install import KEPT
 from .decide import decide
 from .legality import Legality
 from .members.heartbeat import refusal, stale
+from .members.request_filter import RequestFilter
 from .members.seats import those_away
 from .orders.configuration import open_soft_state
 from .orders.delete_group import unfinished
@@ -58,7 +59,6 @@ from .state.settings import GroupSettings
 from .state.soft_state import Decision
 from .timing.alarms import Alarms
 from .timing.deadlines import Deadlines
-from .timing.gate import Gate
 from .timing.parking import Parking
 from .timing.quota import Quota
 from .timing.timers import is_next_move_due
@@ -106,7 +106,7 @@ class Answer:
 
 
 class Coordinator:
-    """Decides for one group; beside it: soft state, gate, timers, held requests."""
+    """Decides for one group; beside it: soft state, request filter, timers, held requests."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Coordinator:
         self._parking = Parking()
         self._has_new_orders = True
         """Whether orders changed since `parking` saw them last."""
-        self._gate = Gate(group.members, coordinator_epoch)
+        self._filter = RequestFilter(group.members, coordinator_epoch)
         self._legality = Legality()
         self._quota = Quota()
         self._held: dict[str, Asked] = {}
@@ -165,7 +165,7 @@ class Coordinator:
             self.outbox.append(Answer(sender, _unwritten(self.room)))
             return
         if isinstance(command, EndMember):
-            acknowledged = self._gate.acknowledged(command.member_id)
+            acknowledged = self._filter.has_acknowledged(command.member_id)
             command = replace(command, acknowledged=acknowledged)
         if isinstance(command, PutConnector) and command.connector not in self.group.connectors:
             command = replace(command, offsets=self._ledger.count(command.connector))
@@ -174,7 +174,7 @@ class Coordinator:
     @property
     def coordinator_epoch(self) -> int:
         """The number that a request of a newcomer must carry; members may have an earlier one."""
-        return self._gate.coordinator_epoch
+        return self._filter.coordinator_epoch
 
     def traffic(self) -> Traffic:
         """Return what went through since the start."""
@@ -188,10 +188,10 @@ class Coordinator:
         request = asked.request
         if is_silenced(self.group, request):
             return
-        if self._gate.is_stale(request):
+        if self._filter.is_stale(request):
             self.outbox.append(Answer(asked.sender, stale(self._soft, request), asked.by_host))
-        elif self._gate.admits(request):
-            self._soft = self._soft.numbered(self._gate.coordinator_epoch)
+        elif self._filter.admits(request):
+            self._soft = self._soft.numbered(self._filter.coordinator_epoch)
             with suppress(OutOfRoomError):  # unanswered, the member asks again
                 self._carry_out(asked, now)
 
@@ -252,7 +252,7 @@ class Coordinator:
     def _pass_written_time(self, now: Now) -> None:
         while self._to_free:
             self._decide_due(FreeSeat(self._to_free.pop().member_id), now)
-        for command in self._deadlines.due(self._gate, now.steady_ms):
+        for command in self._deadlines.due(self._filter, now.steady_ms):
             self._decide_due(command, now)
         for removal in [*removed_by_now(self.group, now.wall_ms)]:
             self._decide_due(removal, now)
@@ -400,7 +400,7 @@ class Coordinator:
         held = self._held.get(member_id)
         if held is not None and held.request.member_epoch == JOIN_EPOCH:
             del self._held[member_id]  # a join may not outlive the seat: its process asks again
-        self._gate.forget(member_id)
+        self._filter.forget(member_id)
         self._deadlines.forget(member_id)
         self._quota.forget(member_id)
         self._untold.discard(member_id)

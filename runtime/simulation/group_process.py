@@ -9,8 +9,8 @@ from enum import Enum
 from typing import Final
 
 from ...actors.group.coordinator import Answer, Coordinator
+from ...actors.group.members.request_filter import first_epoch
 from ...actors.group.state.settings import GroupSettings
-from ...actors.group.timing.gate import first_epoch
 from ...actors.group.work.ledger import OffsetLedger
 from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.computing import Install

@@ -9,8 +9,8 @@ from coordinator import COOPERATIVE, resources
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
+from fairlead.actors.group.members.request_filter import first_epoch
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.group.timing.gate import first_epoch
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.commands import GroupCommand
 from fairlead.actors.messages.computing import (

@@ -7,7 +7,7 @@ import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
 from coordinator import resources
 
-from fairlead.actors.group.timing.gate import SALTS, first_epoch
+from fairlead.actors.group.members.request_filter import SALTS, first_epoch
 from fairlead.actors.messages.heartbeat import (
     LEAVE_EPOCH,
     NO_COORDINATOR_EPOCH,

@@ -79,7 +79,7 @@ def test_a_log_as_it_lay_on_disk_then_opens_and_tells_the_same(path: Path, tmp_p
 
 @pytest.mark.parametrize("path", GOLDEN)
 def test_a_golden_log_is_a_legal_history_of_a_group_that_agrees_with_itself(path: Path) -> None:
-    group, history = Group("connect"), Legality()
+    group, legality = Group("connect"), Legality()
     for entry in read_lines(path.with_suffix(".control")):
         record = decode(entry)
         assert record is not None

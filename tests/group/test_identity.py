@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from coordinator import JOIN, Coordinator, resources
 
-from fairlead.actors.group.timing.gate import Gate
+from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import Cause, MemberState, Why
@@ -14,9 +14,9 @@ BEAT = Heartbeat("connect", "W1", 1, "1", sequence=5)
 
 
 def test_what_is_not_newer_is_dropped_leaves_included() -> None:
-    gate = Gate()
+    requests = RequestFilter()
     said = [
-        gate.admits(request)
+        requests.admits(request)
         for request in (
             BEAT,
             BEAT,
@@ -30,26 +30,30 @@ def test_what_is_not_newer_is_dropped_leaves_included() -> None:
 
 
 def test_a_late_copy_does_not_bring_a_seat_back() -> None:
-    gate = Gate()
+    requests = RequestFilter()
     join = replace(JOIN, member_id="W1", sequence=1)
     leave = replace(BEAT, sequence=2, member_epoch=-1)
-    assert (gate.admits(join), gate.admits(leave)) == (True, True)
-    gate.forget("W1")
-    assert not gate.admits(join)
+    assert (requests.admits(join), requests.admits(leave)) == (True, True)
+    requests.forget("W1")
+    assert not requests.admits(join)
 
 
 def test_who_ever_owned_something_has_acknowledged_and_who_is_unknown_counts_as_if() -> None:
-    gate = Gate()
-    gate.admits(replace(JOIN, member_id="W1", sequence=1))
-    before = gate.acknowledged("W1")
-    gate.admits(replace(BEAT, sequence=2, owned=tuple(resources("A"))))
-    assert (before, gate.acknowledged("W1"), gate.acknowledged("W9")) == (False, True, True)
+    requests = RequestFilter()
+    requests.admits(replace(JOIN, member_id="W1", sequence=1))
+    before = requests.has_acknowledged("W1")
+    requests.admits(replace(BEAT, sequence=2, owned=tuple(resources("A"))))
+    assert (before, requests.has_acknowledged("W1"), requests.has_acknowledged("W9")) == (
+        False,
+        True,
+        True,
+    )
 
 
 def test_who_joined_before_a_restart_has_acknowledged_though_it_says_nothing_of_it() -> None:
-    gate = Gate()
-    gate.admits(BEAT)
-    assert gate.acknowledged("W1")
+    requests = RequestFilter()
+    requests.admits(BEAT)
+    assert requests.has_acknowledged("W1")
 
 
 def running() -> Coordinator:

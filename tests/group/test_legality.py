@@ -133,7 +133,7 @@ def test_a_static_member_goes_to_its_leave_and_back_to_zero_and_nowhere_else() -
 
 
 def test_the_error_tells_what_led_there_for_that_member_and_the_group() -> None:
-    history, group = Legality(), Group("connect")
+    legality, group = Legality(), Group("connect")
     legal: list[Record] = [
         MemberMetadata("W1", joined_epoch=1),
         GroupMetadata(1, Cause(Why.MEMBER_JOINED, "http://w1"), 0),
@@ -171,7 +171,7 @@ LIVES = st.lists(st.tuples(st.sampled_from(NAMES), NUMBER, NUMBER), min_size=10,
 @given(deeds=LIVES)
 @settings(max_examples=40, deadline=None)
 def test_whatever_the_rules_lead_to_is_legal(deeds: list[Deed]) -> None:
-    group, history = Group("connect"), Legality()
+    group, legality = Group("connect"), Legality()
     for entry in Life().lead(deeds).witness.entries:
         record = decode(entry)
         assert record is not None

@@ -13,10 +13,10 @@ import pytest
 from fairlead.actors.group import decide
 from fairlead.actors.group.computing import target
 from fairlead.actors.group.members import admission, depart, heartbeat, reconcile, seats, validate
+from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.group.timing import deadlines, timers
 from fairlead.actors.group.timing.deadlines import Deadlines as GroupDeadlines
-from fairlead.actors.group.timing.gate import Gate
 from fairlead.actors.group.work import commit
 from fairlead.actors.messages.heartbeat import JOIN_EPOCH
 from fairlead.actors.messages.timers import ContinueMoves, ExpireRebalance, ExpireSession
@@ -37,17 +37,17 @@ def always(patch: Patch, owner: object, name: str, answer: object) -> None:
 
 
 def admit_any_request(patch: Patch) -> None:
-    original = Gate.admits
+    original = RequestFilter.admits
 
-    def admits(self: Gate, request: Any) -> bool:
+    def admits(self: RequestFilter, request: Any) -> bool:
         original(self, request)
         return True
 
-    patch.setattr(Gate, "admits", admits)
+    patch.setattr(RequestFilter, "admits", admits)
 
 
 def serve_any_process(patch: Patch) -> None:
-    always(patch, Gate, "is_stale", answer=False)
+    always(patch, RequestFilter, "is_stale", answer=False)
 
 
 def admit_any_epoch(patch: Patch) -> None:

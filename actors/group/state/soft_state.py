@@ -48,7 +48,7 @@ class SoftState:
     begun: int = 0
     """How many computations have begun, those of the coordinator included."""
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
-    """The number that answers carry; see `timing/gate.py`."""
+    """The number that answers carry; see `members/request_filter.py`."""
     rests: bool = False
     """Whether the last one began less than the assignment interval ago."""
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from ....events.group import Group, Member
 from ....events.model import MemberState
 from ...messages.timers import ExpireRebalance, ExpireSession
+from ..members.request_filter import RequestFilter
 from ..members.seats import patience_ms
 from ..state.settings import GroupSettings
 from .alarms import Alarms
-from .gate import Gate
 
 
 class Deadlines:
@@ -62,11 +62,13 @@ class Deadlines:
             timeout_ms = member.metadata.rebalance_timeout_ms
             self._revocations.set(asked, steady_ms + max(timeout_ms, patience_ms(member, settings)))
 
-    def due(self, gate: Gate, now_ms: int) -> Iterator[ExpireSession | ExpireRebalance]:
-        """Yield whose time is up, each once; `gate` knows who ever answered for its work."""
+    def due(
+        self, requests: RequestFilter, now_ms: int
+    ) -> Iterator[ExpireSession | ExpireRebalance]:
+        """Yield whose time is up, each once; `requests` knows who ever answered for its work."""
         for member_id, joined_epoch in self._sessions.due(now_ms):
             silent_ms = now_ms - self._heard_ms.get(member_id, now_ms)
-            acknowledged = gate.acknowledged(member_id)
+            acknowledged = requests.has_acknowledged(member_id)
             yield ExpireSession(member_id, acknowledged, joined_epoch, silent_ms)
         for member_id, offset in self._revocations.due(now_ms):
-            yield ExpireRebalance(member_id, offset, gate.acknowledged(member_id))
+            yield ExpireRebalance(member_id, offset, requests.has_acknowledged(member_id))

@@ -5,7 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.timing.gate import NOBODY, STRANGERS, Gate, first_epoch
+from fairlead.actors.group.members.request_filter import (
+    NOBODY,
+    STRANGERS,
+    RequestFilter,
+    first_epoch,
+)
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.group import NOT_STARTED, Member
 from fairlead.events.records import MemberMetadata
@@ -22,27 +27,27 @@ def request(incarnation: str, sequence: int, member: str = "m") -> Heartbeat:
 
 
 def test_an_older_request_stays_refused_after_another_process_spoke() -> None:
-    gate = Gate()
+    requests = RequestFilter()
     asked = [request("A", 5), request("B", 1), request("A", 4), request("A", 5), request("A", 6)]
-    assert [gate.admits(each) for each in asked] == [True, True, False, False, True]
+    assert [requests.admits(each) for each in asked] == [True, True, False, False, True]
 
 
 def test_an_older_request_stays_refused_after_the_member_is_gone() -> None:
-    gate = Gate()
-    assert gate.admits(request("A", 5))
-    gate.forget("m")
-    assert not gate.admits(request("A", 5))
+    requests = RequestFilter()
+    assert requests.admits(request("A", 5))
+    requests.forget("m")
+    assert not requests.admits(request("A", 5))
 
 
 def test_members_count_apart() -> None:
-    gate = Gate()
+    requests = RequestFilter()
     asked = [request("A", 5), request("A", 1, "n"), request("A", 1, "n"), request("A", 2, "n")]
-    assert [gate.admits(each) for each in asked] == [True, True, False, True]
+    assert [requests.admits(each) for each in asked] == [True, True, False, True]
 
 
 def test_clients_without_an_incarnation_always_pass() -> None:
-    gate = Gate()
-    assert [gate.admits(request("", number)) for number in (5, 5, 1)] == [True, True, True]
+    requests = RequestFilter()
+    assert [requests.admits(request("", number)) for number in (5, 5, 1)] == [True, True, True]
 
 
 MANY = 200_000
@@ -50,52 +55,56 @@ MANY = 200_000
 
 @pytest.mark.parametrize("is_namesake", [False, True], ids=["own-id", "id-of-a-member"])
 def test_any_number_of_strangers_is_remembered_in_bounded_memory(*, is_namesake: bool) -> None:
-    gate = Gate(seats("m"), 7)
+    requests = RequestFilter(seats("m"), 7)
     mine = replace(request("A", 5), coordinator_epoch=7)
-    assert gate.admits(mine)
+    assert requests.admits(mine)
     tracemalloc.start()
     try:
         for number in range(MANY):
             member_id = "m" if is_namesake else f"stranger-{number}"
-            assert gate.admits(replace(mine, member_id=member_id, incarnation=f"{number}"))
+            assert requests.admits(replace(mine, member_id=member_id, incarnation=f"{number}"))
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert kept < 1 << 20
-    assert not gate.admits(mine), "a member's requests are never forgotten"
+    assert not requests.admits(mine), "a member's requests are never forgotten"
 
 
 def test_what_somebody_forgotten_sent_before_is_not_carried_out_again() -> None:
-    gate = Gate(NOBODY, 7)
+    requests = RequestFilter(NOBODY, 7)
     join = Heartbeat("connect", "m", 0, "A", 5, owned=(), coordinator_epoch=7)
-    assert (gate.is_stale(join), gate.admits(join), gate.admits(join)) == (False, True, False)
+    assert (requests.is_stale(join), requests.admits(join), requests.admits(join)) == (
+        False,
+        True,
+        False,
+    )
     for number in range(STRANGERS):
-        gate.admits(replace(join, member_id=f"stranger-{number}"))
-    assert gate.is_stale(join)
-    assert not gate.is_stale(replace(join, coordinator_epoch=gate.coordinator_epoch))
+        requests.admits(replace(join, member_id=f"stranger-{number}"))
+    assert requests.is_stale(join)
+    assert not requests.is_stale(replace(join, coordinator_epoch=requests.coordinator_epoch))
 
 
 def test_members_are_not_troubled_when_strangers_are_forgotten() -> None:
-    gate = Gate(seats("m"), 7)
+    requests = RequestFilter(seats("m"), 7)
     beat = replace(request("A", 5), coordinator_epoch=7)
-    assert gate.admits(beat)
+    assert requests.admits(beat)
     for number in range(STRANGERS):
-        gate.admits(replace(beat, member_id=f"stranger-{number}"))
-    assert gate.coordinator_epoch == 8
-    assert not gate.is_stale(replace(beat, sequence=6))
+        requests.admits(replace(beat, member_id=f"stranger-{number}"))
+    assert requests.coordinator_epoch == 8
+    assert not requests.is_stale(replace(beat, sequence=6))
 
 
 def test_many_members_are_kept_without_a_new_number() -> None:
     names = [f"m-{number}" for number in range(3 * STRANGERS)]
-    gate = Gate(seats(*names), 7)
+    requests = RequestFilter(seats(*names), 7)
     for name in names:
-        assert gate.admits(request("A", 1, name))
-    assert gate.coordinator_epoch == 7
-    assert not any(gate.admits(request("A", 1, name)) for name in names)
+        assert requests.admits(request("A", 1, name))
+    assert requests.coordinator_epoch == 7
+    assert not any(requests.admits(request("A", 1, name)) for name in names)
 
 
 def test_two_processes_of_a_coordinator_never_have_the_same_number() -> None:
-    gate = Gate(NOBODY, first_epoch(1))
+    requests = RequestFilter(NOBODY, first_epoch(1))
     for number in range(20 * STRANGERS):
-        gate.admits(request("A", 1, f"stranger-{number}"))
-    assert first_epoch(1) < gate.coordinator_epoch < first_epoch(2)
+        requests.admits(request("A", 1, f"stranger-{number}"))
+    assert first_epoch(1) < requests.coordinator_epoch < first_epoch(2)

@@ -31,7 +31,7 @@ from typing import Final
 
 from ....events.group import Member
 from ...messages.heartbeat import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat
-from ..members.validate import LONGEST_TEXT
+from .validate import LONGEST_TEXT
 
 NUMBERS_PER_PROCESS = 1 << 32
 """How far apart the coordinator epochs of two processes begin."""
@@ -53,7 +53,7 @@ def first_epoch(owner_epoch: int, salt: int = 0) -> int:
     return owner_epoch * NUMBERS_PER_PROCESS + salt % SALTS
 
 
-class Gate:
+class RequestFilter:
     """The newest request of each process that spoke for a member, or asked to become one."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Gate:
             self._acknowledged.add(request.member_id)
         return True
 
-    def acknowledged(self, member_id: str) -> bool:
+    def has_acknowledged(self, member_id: str) -> bool:
         """Tell whether the member ever answered for an assignment.
 
         Whose join was not seen here, before a restart of the coordinator, may well have: then
