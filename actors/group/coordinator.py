@@ -57,12 +57,12 @@ from .orders.remove import removed_by_now
 from .orders.standing import is_silenced
 from .state.settings import GroupSettings
 from .state.soft_state import Decision
-from .timing.alarms import Alarms
-from .timing.deadlines import Deadlines
-from .timing.parking import Parking
+from .timing.alarms import TimerQueue
+from .timing.deadlines import MemberTimers
+from .timing.parking import ParkingTimers
 from .timing.quota import Quota
 from .timing.timers import is_next_move_due
-from .timing.watch import Watch
+from .timing.watch import ComputationTimer
 from .work.commit import commit_offsets
 from .work.ledger import OffsetLedger
 
@@ -130,8 +130,8 @@ class Coordinator:
         self._soft = open_soft_state(settings, group, coordinator_epoch)
         self._ledger = ledger
         self._new_id = new_id
-        self._watch = Watch()
-        self._parking = Parking()
+        self._computation_timer = ComputationTimer()
+        self._parking_timers = ParkingTimers()
         self._has_new_orders = True
         """Whether orders changed since `parking` saw them last."""
         self._filter = RequestFilter(group.members, coordinator_epoch)
@@ -142,8 +142,8 @@ class Coordinator:
         """Who does not know yet by what interval it is held: it may give up before that."""
         self._heartbeats = 0
         self._stirred: set[str] = set()
-        self._holds: Alarms[str] = Alarms()
-        self._deadlines = Deadlines(group, self._soft.settings, steady_ms)
+        self._holds: TimerQueue[str] = TimerQueue()
+        self._member_timers = MemberTimers(group, self._soft.settings, steady_ms)
         self._to_free = [each for each in those_away(group) if each.current.assigned]
         """Seats to which an earlier version left what they held."""
 
@@ -154,7 +154,7 @@ class Coordinator:
         was_out = self.room is not None and self.room.is_out
         self.room = room
         if was_out and not room.is_out:
-            self._deadlines = Deadlines(self.group, self._soft.settings, now.steady_ms)
+            self._member_timers = MemberTimers(self.group, self._soft.settings, now.steady_ms)
 
     def take(self, command: GroupCommand, sender: Address, now: Now) -> None:
         """Decide a command that somebody waits for."""
@@ -252,12 +252,12 @@ class Coordinator:
     def _pass_written_time(self, now: Now) -> None:
         while self._to_free:
             self._decide_due(FreeSeat(self._to_free.pop().member_id), now)
-        for command in self._deadlines.due(self._filter, now.steady_ms):
+        for command in self._member_timers.due(self._filter, now.steady_ms):
             self._decide_due(command, now)
         for removal in [*removed_by_now(self.group, now.wall_ms)]:
             self._decide_due(removal, now)
-        for alarm in self._watch.due(now.steady_ms):
-            self._decide_due(alarm, now)
+        for due in self._computation_timer.due(now.steady_ms):
+            self._decide_due(due, now)
         self._pass_wall_time(now)
 
     def _pass_wall_time(self, now: Now) -> None:
@@ -268,7 +268,7 @@ class Coordinator:
         if is_next_move_due(group.schedule, now.wall_ms):
             self._decide_due(ContinueMoves(), now)
         self._see_promises(now)
-        for due in self._parking.due(now.steady_ms):
+        for due in self._parking_timers.due(now.steady_ms):
             self._decide_due(due, now)
         if is_retry_due(group, self._soft.settings, now.wall_ms):
             self._decide_due(RetryAssignor(), now)
@@ -287,10 +287,10 @@ class Coordinator:
             LOGGER.critical("%s is not carried out: %s", type(command).__name__, error)
 
     def _see_promises(self, now: Now) -> None:
-        self._parking.see(self.group, now.wall_ms, now.steady_ms)
+        self._parking_timers.see(self.group, now.wall_ms, now.steady_ms)
         if self._has_new_orders:
             self._has_new_orders = False
-            self._parking.see_orders(self.group, now.wall_ms, now.steady_ms)
+            self._parking_timers.see_orders(self.group, now.wall_ms, now.steady_ms)
 
     def settle(self, now: Now) -> None:
         """Answer the held requests that have news, until none has any more."""
@@ -323,7 +323,7 @@ class Coordinator:
         if decision.soft.settings is not self._soft.settings:
             self._untold = set(self.group.members)
         self._soft = decision.soft
-        self._watch.see(decision.soft, now.steady_ms)
+        self._computation_timer.see(decision.soft, now.steady_ms)
         if not entries:
             return decision
         begin = self.group.end
@@ -342,10 +342,10 @@ class Coordinator:
         if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
             member = self.group.members.get(request.member_id)
             if member is not None:
-                self._deadlines.keep_alive(member, self._soft.settings, arrived_ms)
+                self._member_timers.keep_alive(member, self._soft.settings, arrived_ms)
                 if request.member_epoch == JOIN_EPOCH:
                     settings = self._soft.settings
-                    self._deadlines.time_revocation_anew(member, settings, now.steady_ms)
+                    self._member_timers.time_revocation_anew(member, settings, now.steady_ms)
         return decision
 
     def _decide_or_refuse(self, command: GroupCommand, now: Now) -> Reply:
@@ -384,7 +384,7 @@ class Coordinator:
     def _take_note(self, record: Record, now: Now) -> None:
         if type(record) is CurrentAssignment:
             member = self.group.members[record.member_id]
-            self._deadlines.time_revocation(member, now.steady_ms)
+            self._member_timers.time_revocation(member, now.steady_ms)
         elif isinstance(record, Operator) and record.removing and not record.gently:
             self._held.pop(record.removing, None)  # it is answered no more
         elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
@@ -401,7 +401,7 @@ class Coordinator:
         if held is not None and held.request.member_epoch == JOIN_EPOCH:
             del self._held[member_id]  # a join may not outlive the seat: its process asks again
         self._filter.forget(member_id)
-        self._deadlines.forget(member_id)
+        self._member_timers.forget(member_id)
         self._quota.forget(member_id)
         self._untold.discard(member_id)
 

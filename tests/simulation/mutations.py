@@ -16,7 +16,7 @@ from fairlead.actors.group.members import admission, depart, heartbeat, reconcil
 from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.group.timing import deadlines, timers
-from fairlead.actors.group.timing.deadlines import Deadlines as GroupDeadlines
+from fairlead.actors.group.timing.deadlines import MemberTimers as GroupDeadlines
 from fairlead.actors.group.work import commit
 from fairlead.actors.messages.heartbeat import JOIN_EPOCH
 from fairlead.actors.messages.timers import ContinueMoves, ExpireRebalance, ExpireSession

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 
 
-class Alarms(Generic[K]):
+class TimerQueue(Generic[K]):
     """For each key one time, in milliseconds of any one clock.
 
     Setting a key to a later time touches no heap: the earlier entry is found stale when it

@@ -12,10 +12,10 @@ from ...messages.timers import ExpireRebalance, ExpireSession
 from ..members.request_filter import RequestFilter
 from ..members.seats import patience_ms
 from ..state.settings import GroupSettings
-from .alarms import Alarms
+from .alarms import TimerQueue
 
 
-class Deadlines:
+class MemberTimers:
     """The session and rebalance timers of one group's members.
 
     None is ever called off: one whose seat or revocation is over finds nothing to end.
@@ -23,8 +23,8 @@ class Deadlines:
 
     def __init__(self, group: Group, settings: GroupSettings, steady_ms: int) -> None:
         """Give every member of the log all the time that it can have."""
-        self._sessions: Alarms[tuple[str, int]] = Alarms()
-        self._revocations: Alarms[tuple[str, int]] = Alarms()
+        self._sessions: TimerQueue[tuple[str, int]] = TimerQueue()
+        self._revocations: TimerQueue[tuple[str, int]] = TimerQueue()
         self._heard_ms: dict[str, int] = {}
         """When each member was last heard of, by member id: not those of the log as it was."""
         for member in group.members.values():

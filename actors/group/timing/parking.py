@@ -13,7 +13,7 @@ from ....events.orders import worker_name
 from ....events.records import ScheduledRebalance, TargetAssignment
 from ...messages.timers import ContinueMoves, EndExpectation, ReleaseParked, RetryAssignor
 from ..orders.standing import shares_deadline
-from .alarms import Alarms
+from .alarms import TimerQueue
 
 AGAIN_MS = 1_000
 """How soon what is due is asked for again, while nobody is there to compute."""
@@ -22,13 +22,13 @@ Promise = ReleaseParked | ContinueMoves | RetryAssignor | EndExpectation
 """What the group is to say to itself at a time, and until when it was to wait for that."""
 
 
-class Parking:
+class ParkingTimers:
     """Sees what a group has promised, and tells which of the times have come."""
 
     def __init__(self) -> None:
         self._schedule: ScheduledRebalance = NO_SCHEDULE
         self._target: TargetAssignment = NO_TARGET
-        self._alarms: Alarms[Promise] = Alarms()
+        self._queue: TimerQueue[Promise] = TimerQueue()
         self._timed: set[Promise] = set()
         self._expected: set[Promise] = set()
 
@@ -48,20 +48,20 @@ class Parking:
 
         What is promised as before when the group has heard of it could not be done yet.
         """
-        for each in self._alarms.due(steady_ms):
+        for each in self._queue.due(steady_ms):
             yield each
             if isinstance(each, ContinueMoves | RetryAssignor) and each in self._timed:
-                self._alarms.set(each, steady_ms + AGAIN_MS)
+                self._queue.set(each, steady_ms + AGAIN_MS)
 
     def _time(
         self, timed: set[Promise], promised: dict[Promise, int], wall_ms: int, steady_ms: int
     ) -> set[Promise]:
-        """Set the alarms of what is promised now, each with the longest that it may wait."""
+        """Set the timers of what is promised now, each with the longest that it may wait."""
         for each in promised.keys() - timed:
             left_ms = min(each.until_ms - wall_ms, promised[each])
-            self._alarms.set(each, steady_ms + max(0, left_ms))
+            self._queue.set(each, steady_ms + max(0, left_ms))
         for each in timed - promised.keys():
-            self._alarms.cancel(each)
+            self._queue.cancel(each)
         return set(promised)
 
 
