@@ -5,7 +5,7 @@ from dataclasses import replace
 from invariants import Witness, fold
 
 from fairlead.actors.assignors.built_in.balanced import assign
-from fairlead.actors.group.computing.compute import attend
+from fairlead.actors.group.computing.compute import schedule_target
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.orders.configuration import open_soft_state
 from fairlead.actors.group.state.settings import GroupSettings
@@ -140,7 +140,7 @@ class Coordinator:
 
     def compute(self) -> None:
         """Let whoever is chosen compute the target that is due."""
-        self.soft = attend(self.group, self.soft, (), self.now_ms).soft
+        self.soft = schedule_target(self.group, self.soft, (), self.now_ms).soft
         assert self.soft.computation is not None, "no target is due"
         member_id = self.soft.computation.member_id
         assert self.install(member_id, self.prepare(member_id)) == InstallReply(Error.NONE)

@@ -54,7 +54,7 @@ from .members.seats import those_away
 from .orders.configuration import open_soft_state
 from .orders.delete_group import unfinished
 from .orders.remove import removed_by_now
-from .orders.standing import is_silenced
+from .state.in_force import is_silenced
 from .state.settings import GroupSettings
 from .state.soft_state import Decision
 from .timing.alarms import TimerQueue

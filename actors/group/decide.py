@@ -37,7 +37,7 @@ from ..messages.timers import (
     TimeOutAssignor,
 )
 from ..messages.work import DeleteConnector, PutConnector, PutTaskConfigs, ReportStatus
-from .computing.compute import attended, end_rest, time_out_assignor
+from .computing.compute import end_rest, time_out_assignor, with_target
 from .computing.failure import retry_assignor
 from .computing.install import install, prepare
 from .members.depart import end_member
@@ -99,4 +99,4 @@ def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Deci
 
     A target that the command makes due, and that the group computes itself, is part of it.
     """
-    return attended(group, RULES[type(command)](group, soft, command, now_ms), now_ms)
+    return with_target(group, RULES[type(command)](group, soft, command, now_ms), now_ms)

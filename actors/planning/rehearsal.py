@@ -13,8 +13,8 @@ from ...events.evolve import evolve
 from ...events.group import Group, Member
 from ...events.model import NOTHING, MemberState, Resources
 from ...events.records import GroupMetadata, Record, TargetAssignment
-from ..group.computing.compute import attend, is_due
-from ..group.computing.outlook import foresee
+from ..group.computing.compute import is_due, schedule_target
+from ..group.computing.preview import evolve_copy
 from ..group.decide import decide
 from ..group.members.reconcile import Goal, reconcile
 from ..group.orders.configuration import effective
@@ -67,7 +67,7 @@ class Rehearsal:
     """
 
     def __init__(self, group: Group, assignors: Mapping[str, Understudy], now_ms: int) -> None:
-        self.group = foresee(group, ())
+        self.group = evolve_copy(group, ())
         self.now_ms = now_ms
         self.assignors = assignors
         self.newcomers: dict[str, str] = {}
@@ -128,7 +128,7 @@ class Rehearsal:
     def _compute(self) -> None:
         """Have the elected member compute, as the coordinator would have it."""
         group = self.group
-        self._soft, made, _ = attend(group, self._soft, (), self.now_ms)
+        self._soft, made, _ = schedule_target(group, self._soft, (), self.now_ms)
         self._write(made)
         computation = self._soft.computation
         if computation is None:

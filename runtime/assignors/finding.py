@@ -12,7 +12,7 @@ from typing import cast
 
 from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.assignors.interface import AssignorFactory, ConnectAssignor
-from ...actors.group.members.validate import flaw_in_assignor
+from ...actors.group.state.validate import flaw_in_assignor
 from ...events.model import ClientAssignor
 from .mishaps import USERS_ERRORS, line, told
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard, cast
 
 from ...actors.assignors.interface import ConnectAssignor
-from ...actors.group.members.validate import LONGEST_INT, flaw_in_assignor, flaw_in_text
+from ...actors.group.state.validate import LONGEST_INT, flaw_in_assignor, flaw_in_text
 from ...actors.messages.assignors import Metadata
 from ...actors.messages.computing import Assignment
 from ...events.model import ClientAssignor, Resource, Resources

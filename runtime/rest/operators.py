@@ -12,8 +12,8 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from ...actors.group.orders.standing import order_for
 from ...actors.group.orders.whereabouts import find_worker
+from ...actors.group.state.in_force import order_for
 from ...actors.messages.commands import CommandReply
 from ...actors.messages.orders import Cordon, Expect, Uncordon
 from ...projections import views

@@ -15,7 +15,7 @@ from typing import Final
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from ...actors.group.computing.outlook import foresee
+from ...actors.group.computing.preview import evolve_copy
 from ...actors.messages.assignors import Metadata, Worker
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error
@@ -63,7 +63,7 @@ def plan(service: Served, group: str, body: proposal.Proposal) -> JSONResponse:
         with service.logs.apart(group) as logs:
             measured = logs.downtimes()
         with service.logs.reading(group) as logs:
-            copied = foresee(logs.group, ())
+            copied = evolve_copy(logs.group, ())
         changes = _changes(service, copied, body)
         planned = _planned(service, copied, measured, changes)
     return JSONResponse({**planned.to_json(), "warnings": [*_warnings(service, changes)]})

@@ -7,7 +7,7 @@ from coordinator import JOIN, Coordinator, resources
 from group.static_seat import AWAY, DELAY_MS, static_group
 
 from fairlead.actors.group.orders.remove import GOODBYE_MS, removed_by_now
-from fairlead.actors.group.orders.standing import is_silenced
+from fairlead.actors.group.state.in_force import is_silenced
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error

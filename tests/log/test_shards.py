@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.actors.group.computing.outlook import foresee
+from fairlead.actors.group.computing.preview import evolve_copy
 from fairlead.events.codec import SHARDED_VERSION, VERSION, encode, key_of
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
@@ -154,5 +154,5 @@ def test_what_is_only_weighed_leaves_the_shards_as_they_are() -> None:
     for part in laid_out(group.log_shards, configured(many(50), 0)):
         evolve(group, part, group.end)
     before = copy(group.log_shards)
-    foresee(group, [ConnectorsTasksMetadata(frozenset())])
+    evolve_copy(group, [ConnectorsTasksMetadata(frozenset())])
     assert group.log_shards == before

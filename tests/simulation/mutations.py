@@ -12,8 +12,9 @@ import pytest
 
 from fairlead.actors.group import decide
 from fairlead.actors.group.computing import target
-from fairlead.actors.group.members import admission, depart, heartbeat, reconcile, seats, validate
+from fairlead.actors.group.members import admission, depart, heartbeat, reconcile, seats
 from fairlead.actors.group.members.request_filter import RequestFilter
+from fairlead.actors.group.state import validate
 from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.group.timing import deadlines, timers
 from fairlead.actors.group.timing.deadlines import MemberTimers as GroupDeadlines

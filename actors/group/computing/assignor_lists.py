@@ -13,7 +13,7 @@ from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
 from ..members.seats import those_away
-from ..members.validate import LONGEST_NAME
+from ..state.validate import LONGEST_NAME
 from .elect import Electorate, range_of
 
 SCHEDULED_REBALANCE_DUE = 2

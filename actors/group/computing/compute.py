@@ -24,14 +24,14 @@ from ...messages.timers import EndRest, TimeOutAssignor
 from ..state.soft_state import Computation, Decision, SoftState
 from .elect import Electorate, can_run, elect, vote
 from .failure import failed
-from .outlook import Outlook, foresee, look_ahead
+from .preview import Preview, evolve_copy, preview_of
 from .serve import serve
 
 LONGEST_COMPUTATION_MS = 60_000
 """How long a member that named no rebalance timeout may compute."""
 
 
-class Attended(NamedTuple):
+class ScheduledTarget(NamedTuple):
     """The soft state, what the coordinator computed itself, and the group that this rests on.
 
     The group is the one as it was where nothing was computed, else as it will be.
@@ -47,33 +47,35 @@ def is_due(group: Group) -> bool:
     return group.group_epoch > group.assignment_epoch and bool(group.members)
 
 
-def attend(group: Group, soft: SoftState, records: Sequence[Record], now_ms: int) -> Attended:
+def schedule_target(
+    group: Group, soft: SoftState, records: Sequence[Record], now_ms: int
+) -> ScheduledTarget:
     """See to a target that is due once these records are written; they are not, yet."""
     bumps = any(type(record) is GroupMetadata for record in records)
-    if not bumps and _is_attended(group, soft, records):
-        return Attended(soft, (), group)
+    if not bumps and _is_scheduled(group, soft, records):
+        return ScheduledTarget(soft, (), group)
     if bumps and soft.timed_out:
         soft = replace(soft, timed_out=frozenset())
-    outlook = look_ahead(group, records)
-    if not outlook.is_due:
-        return Attended(soft.without_computation(), (), group)
-    assignor = outlook.electorate.server_assignor(SERVER_ASSIGNORS)
+    preview = preview_of(group, records)
+    if not preview.is_due:
+        return ScheduledTarget(soft.without_computation(), (), group)
+    assignor = preview.electorate.server_assignor(SERVER_ASSIGNORS)
     if not assignor:
-        if (asking := _ask_a_member(outlook, soft)) is not None:
-            return Attended(asking, (), group)
+        if (asking := _ask_a_member(preview, soft)) is not None:
+            return ScheduledTarget(asking, (), group)
         assignor = FALLBACK
     soft = soft.without_computation()
     if soft.rests:
-        return Attended(soft, (), group)
-    ahead = foresee(group, records)
-    again_at_ms = ahead.schedule.again_at_ms if awaits_who_can(outlook) else 0
+        return ScheduledTarget(soft, (), group)
+    ahead = evolve_copy(group, records)
+    again_at_ms = ahead.schedule.again_at_ms if awaits_who_can(preview) else 0
     made = serve(ahead, soft.settings, assignor, now_ms, again_at_ms)
     for record in made:
         evolve(ahead, record, ahead.end)
-    return Attended(_begin(soft, None), tuple(made), ahead)
+    return ScheduledTarget(_begin(soft, None), tuple(made), ahead)
 
 
-def _is_attended(group: Group, soft: SoftState, records: Sequence[Record]) -> bool:
+def _is_scheduled(group: Group, soft: SoftState, records: Sequence[Record]) -> bool:
     """Tell whether no target is due, or all is still as the last decision left it."""
     if group.group_epoch <= group.assignment_epoch:
         return True
@@ -88,41 +90,41 @@ def _matters(record: Record) -> bool:
     return type(record) in {MemberMetadata, TargetAssignment, Tombstone}
 
 
-def _ask_a_member(outlook: Outlook, soft: SoftState) -> SoftState | None:
+def _ask_a_member(preview: Preview, soft: SoftState) -> SoftState | None:
     """Return the soft state with a member that computes, or is to once it may; None if none can.
 
     Another in place of one that is gone is still the same computation, and waits for nothing.
     """
-    if _stands(outlook, soft) or (soft.rests and soft.computation is None):
+    if _stands(preview, soft) or (soft.rests and soft.computation is None):
         return soft
-    return choose(outlook, soft)
+    return choose(preview, soft)
 
 
-def awaits_who_can(outlook: Outlook) -> bool:
+def awaits_who_can(preview: Preview) -> bool:
     """Tell whether a member is to compute, and all who can are away for a while.
 
     Then the coordinator only stands in for them: what they left for later stays theirs to do.
     """
-    electorate = outlook.electorate
+    electorate = preview.electorate
     if electorate.server_assignor(SERVER_ASSIGNORS):
         return False
     fit = electorate.fit()
     name = vote(electorate.ballots, fit)
-    return bool(name) and next(outlook.crew(fit[name]), None) is None
+    return bool(name) and next(preview.crew(fit[name]), None) is None
 
 
-def attended(group: Group, decision: Decision, now_ms: int) -> Decision:
+def with_target(group: Group, decision: Decision, now_ms: int) -> Decision:
     """Return the decision with the target that it makes due, where the group computes it."""
-    soft, made, _ = attend(group, decision.soft, decision.records, now_ms)
+    soft, made, _ = schedule_target(group, decision.soft, decision.records, now_ms)
     if not made:
         return decision if soft is decision.soft else replace(decision, soft=soft)
     return replace(decision, soft=soft, records=(*decision.records, *made), news=True)
 
 
-def choose(outlook: Outlook, soft: SoftState) -> SoftState | None:
+def choose(preview: Preview, soft: SoftState) -> SoftState | None:
     """Return the soft state with a member chosen to compute; None if nobody can."""
-    voters = outlook.voters()
-    found = elect(_finalists(outlook, voters, soft), voters, soft.last_chosen, soft.timed_out)
+    voters = preview.voters()
+    found = elect(_finalists(preview, voters, soft), voters, soft.last_chosen, soft.timed_out)
     if found is None:
         return None
     assignor, metadata = found
@@ -136,14 +138,14 @@ def choose(outlook: Outlook, soft: SoftState) -> SoftState | None:
     return replace(_begin(soft, computation), last_chosen=metadata.member_id)
 
 
-def _finalists(outlook: Outlook, voters: Electorate, soft: SoftState) -> list[MemberMetadata]:
+def _finalists(preview: Preview, voters: Electorate, soft: SoftState) -> list[MemberMetadata]:
     """Return those of the crew who can be elected: no others need to be looked at."""
     fit = voters.fit()
     found: list[MemberMetadata] = []
-    last = outlook.metadata(soft.last_chosen)
-    if last is not None and outlook.is_present(soft.last_chosen):
+    last = preview.metadata(soft.last_chosen)
+    if last is not None and preview.is_present(soft.last_chosen):
         found.append(last)
-    for each in outlook.crew(fit.get(vote(voters.ballots, fit), ())):
+    for each in preview.crew(fit.get(vote(voters.ballots, fit), ())):
         found.append(each)
         if each.member_id not in soft.timed_out:
             break
@@ -155,16 +157,16 @@ def _begin(soft: SoftState, computation: Computation | None) -> SoftState:
     return replace(soft, computation=computation, begun=soft.begun + 1, rests=rests)
 
 
-def _stands(outlook: Outlook, soft: SoftState) -> bool:
+def _stands(preview: Preview, soft: SoftState) -> bool:
     """Tell whether who computes is still there, able to, and to use the assignor of the vote.
 
     Once it has its snapshot the vote may turn: that is for the next computation.
     """
     computation = soft.computation
-    if computation is None or not outlook.is_present(computation.member_id):
+    if computation is None or not preview.is_present(computation.member_id):
         return False
-    voters = outlook.voters()
-    member, fit = outlook.metadata(computation.member_id), voters.fit()
+    voters = preview.voters()
+    member, fit = preview.metadata(computation.member_id), voters.fit()
     if computation.snapshot is None and vote(voters.ballots, fit) != computation.assignor:
         return False
     return member is not None and can_run(member, fit.get(computation.assignor, ()))
@@ -195,7 +197,7 @@ def is_news(soft: SoftState, group_epoch: int) -> bool:
 
 
 def end_rest(_: Group, soft: SoftState, __: EndRest, ___: int) -> Decision:
-    """Let the next computation begin: what is due is attended to after every decision."""
+    """Let the next computation begin: what is due is scheduled after every decision."""
     return Decision(replace(soft, rests=False))
 
 
@@ -207,7 +209,7 @@ def time_out_assignor(
     if computation is None or computation.number != command.number:
         return Decision(soft)
     timed_out = soft.timed_out | {computation.member_id}
-    chosen = choose(look_ahead(group, ()), replace(soft, timed_out=timed_out))
+    chosen = choose(preview_of(group, ()), replace(soft, timed_out=timed_out))
     if chosen is not None and chosen.last_chosen not in timed_out:
         return Decision(chosen)
     epoch = computation.snapshot.group_epoch if computation.snapshot else group.group_epoch

@@ -12,7 +12,7 @@ from ....events.model import NOTHING, Grants, Resource, Resources
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
 from ...assignors.demands import demand_of, permitted
 from ...messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS, Assignment, Snapshot
-from ..members.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
+from ..state.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
 
 
 @dataclass(frozen=True, slots=True)

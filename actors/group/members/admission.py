@@ -6,8 +6,8 @@ from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
 from ..computing.assignor_lists import refuse_assignors
 from ..state.soft_state import SoftState
+from ..state.validate import LONGEST_SESSION_MS, flaw, flaw_in_first_join
 from .seats import ended_by, refuse_instance
-from .validate import LONGEST_SESSION_MS, flaw, flaw_in_first_join
 
 REMEDY = "its seat is kept; stop everything, and rejoin with epoch 0"
 """What a fenced member is to do."""

@@ -19,7 +19,7 @@ from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
 from ...messages.orders import EndMember
-from ..orders.standing import carried_out, expected_back_ms, removal_of, shares_deadline
+from ..state.in_force import carried_out, expected_back_ms, removal_of, shares_deadline
 from ..state.soft_state import Decision, SoftState, bump
 from .seats import step_away
 

@@ -15,9 +15,9 @@ from ...messages.commands import Reply
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.assignor_lists import change_in, change_of_mode
-from ..computing.compute import ask, attend
+from ..computing.compute import ask, schedule_target
 from ..computing.placements import asks_anew
-from ..orders.standing import welcome
+from ..state.in_force import welcome
 from ..state.soft_state import Decision, SoftState
 from .admission import REMEDY, refuse
 from .depart import bury, leave
@@ -47,7 +47,7 @@ def _advance(
     bumped = _bump(group, seat, request, member.metadata, now_ms)
     if bumped is not None:
         records.append(bumped)
-    soft, made, ahead = attend(group, soft, records, now_ms)
+    soft, made, ahead = schedule_target(group, soft, records, now_ms)
     records += made
     target = ahead.share_of(seat.member_id if seat and not made else request.member_id)
     owned = _owned(seat, request)

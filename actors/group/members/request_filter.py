@@ -31,7 +31,7 @@ from typing import Final
 
 from ....events.group import Member
 from ...messages.heartbeat import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat
-from .validate import LONGEST_TEXT
+from ..state.validate import LONGEST_TEXT
 
 NUMBERS_PER_PROCESS = 1 << 32
 """How far apart the coordinator epochs of two processes begin."""

@@ -18,9 +18,9 @@ from ...messages.errors import Error
 from ...messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
 from ...worker.instructions import REQUEST_GRACE_MS
-from ..members.validate import LARGEST_NUMBER, LONGEST_SESSION_MS
 from ..state.settings import GroupSettings
 from ..state.soft_state import Decision, SoftState
+from ..state.validate import LARGEST_NUMBER, LONGEST_SESSION_MS
 
 LONGEST_SHOWN = 60
 """How much of a key or a value that is refused stands in the message."""

@@ -19,10 +19,10 @@ from ...messages.orders import Expect
 from ...messages.timers import EndExpectation
 from ..members.depart import bury, forget_losses
 from ..members.seats import those_away
-from ..members.validate import LARGEST_NUMBER, flaw_in_name, shown
+from ..state.in_force import order_for, written
 from ..state.soft_state import Decision, SoftState, bump
+from ..state.validate import LARGEST_NUMBER, flaw_in_name, shown
 from .operate import refuse
-from .standing import order_for, written
 from .whereabouts import find_worker
 
 

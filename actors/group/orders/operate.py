@@ -2,7 +2,7 @@
 
 An order is a record of its own (Operator, key type 22). One that changes what a target would
 be bumps, with its own cause and who asked, if there are members to rebalance; one that changes
-nothing writes nothing. Under which name an order stands, and for how long: see `standing`.
+nothing writes nothing. Under which name an order stands, and for how long: see `in_force`.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from ...messages.errors import Error
 from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, Uncordon
 from ..members.depart import bury, end_seats
 from ..members.seats import those_away
-from ..members.validate import flaw_in_name, shown
+from ..state.in_force import bounded_ms, expected_back_ms, order_for, written
 from ..state.soft_state import Decision, SoftState, bump
-from .standing import bounded_ms, expected_back_ms, order_for, written
+from ..state.validate import flaw_in_name, shown
 from .whereabouts import find_worker, find_workers
 
 

@@ -17,10 +17,10 @@ from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import Expect, RemoveMember
 from ..members.depart import Departure, depart
+from ..state.in_force import order_for, removal_of
 from ..state.soft_state import Decision, SoftState
 from .expect import expect
 from .operate import put_order, refuse
-from .standing import order_for, removal_of
 from .whereabouts import find_member, find_worker
 
 GOODBYE_MS: Final = 1_000

@@ -12,7 +12,7 @@ from ....events.group import NO_SCHEDULE, NO_TARGET, Group
 from ....events.orders import worker_name
 from ....events.records import ScheduledRebalance, TargetAssignment
 from ...messages.timers import ContinueMoves, EndExpectation, ReleaseParked, RetryAssignor
-from ..orders.standing import shares_deadline
+from ..state.in_force import shares_deadline
 from .alarms import TimerQueue
 
 AGAIN_MS = 1_000

@@ -14,7 +14,7 @@ from ...messages.timers import (
     ReleaseParked,
 )
 from ..computing.compute import awaits_who_can
-from ..computing.outlook import look_ahead
+from ..computing.preview import preview_of
 from ..members.depart import Departure, depart, sent_away
 from ..members.seats import step_away
 from ..state.soft_state import Decision, SoftState, bump
@@ -85,7 +85,7 @@ def continue_moves(group: Group, soft: SoftState, command: ContinueMoves, now_ms
     schedule = group.schedule
     if not is_next_move_due(schedule, max(now_ms, command.until_ms)) or not group.members:
         return Decision(soft)
-    if awaits_who_can(look_ahead(group, ())):
+    if awaits_who_can(preview_of(group, ())):
         return Decision(soft)
     over = replace(schedule, again_at_ms=0)
     if group.group_epoch > group.assignment_epoch:

@@ -27,8 +27,8 @@ from ...messages.work import (
     ReportStatus,
     StatusUpdate,
 )
-from ..members.validate import flaw_in_name, flaw_in_text
 from ..state.soft_state import Decision, SoftState, bump
+from ..state.validate import flaw_in_name, flaw_in_text
 
 UNSPLIT = "its tasks stay as they were: stop it"
 """What becomes of a split by a connector that is not to run there."""

@@ -20,7 +20,7 @@ from .elect import Electorate, can_run
 
 
 @dataclass(slots=True)
-class Outlook:
+class Preview:
     """What a computation depends on, after the records; costs what they change."""
 
     group: Group
@@ -90,34 +90,34 @@ class Outlook:
                 yield member_id
 
 
-def look_ahead(group: Group, records: Iterable[Record]) -> Outlook:
-    """Return the outlook that these records lead to; the group stays as it is."""
-    outlook = Outlook(group, group.group_epoch, group.assignment_epoch, Electorate.of(group))
+def preview_of(group: Group, records: Iterable[Record]) -> Preview:
+    """Return the preview that these records lead to; the group stays as it is."""
+    preview = Preview(group, group.group_epoch, group.assignment_epoch, Electorate.of(group))
     for record in records:
         match record:
             case GroupMetadata():
-                outlook.group_epoch = record.group_epoch
+                preview.group_epoch = record.group_epoch
             case TargetAssignment():
-                outlook.assignment_epoch = record.assignment_epoch
+                preview.assignment_epoch = record.assignment_epoch
             case MemberMetadata(member_id):
-                _turn(outlook, member_id, record)
+                _turn(preview, member_id, record)
             case Tombstone(kind, (str() as member_id,)) if kind is MemberMetadata:
-                _turn(outlook, member_id, None)
-                outlook.epochs.pop(member_id, None)
+                _turn(preview, member_id, None)
+                preview.epochs.pop(member_id, None)
             case CurrentAssignment(member_id):
-                outlook.epochs[member_id] = record.member_epoch
+                preview.epochs[member_id] = record.member_epoch
             case _:
                 pass
-    return outlook
+    return preview
 
 
-def _turn(outlook: Outlook, member_id: str, new: MemberMetadata | None) -> None:
-    old = outlook.metadata(member_id)
-    outlook.electorate = outlook.electorate.turned(old, new)
-    outlook.changed[member_id] = new
+def _turn(preview: Preview, member_id: str, new: MemberMetadata | None) -> None:
+    old = preview.metadata(member_id)
+    preview.electorate = preview.electorate.turned(old, new)
+    preview.changed[member_id] = new
 
 
-def foresee(group: Group, records: Iterable[Record]) -> Group:
+def evolve_copy(group: Group, records: Iterable[Record]) -> Group:
     """Return a group of its own that has evolved by these records; costs the whole group."""
     ahead = Group(**{each.name: copy(getattr(group, each.name)) for each in fields(Group)})
     for record in records:
