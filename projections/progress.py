@@ -7,7 +7,7 @@ from typing import Final
 
 from ..events.codec import TYPES, decode
 from ..events.keys import pack_key
-from ..events.log.store import ReadableLog
+from ..events.log.reader import ReadableLog
 from ..events.model import Commit, Lag
 from ..events.records import Committed, Record, TaskProgress
 

@@ -5,13 +5,10 @@ from typing import NamedTuple
 
 import lmdb
 
-from .backup import sync_path
 from .check import check_last_commit
-from .environment import mark_of
 from .errors import NoLogError
+from .files import check_mark, data_bytes, mark_of, read_mark, sync_path
 from .frame import OFFSET, LogCommit
-from .mark import check_mark, read_mark
-from .structure import data_bytes
 from .tables import (
     EPOCH_KEY,
     FORMAT,

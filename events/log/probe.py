@@ -15,9 +15,9 @@ from typing import Final
 from . import errors as log_errors
 from .check import Report
 from .errors import CorruptLogError, LogError
+from .files import problems
 from .owner import is_alive, recorded_owner
 from .reader import LogReader
-from .structure import problems
 from .tables import LogKind
 
 PROBE_TIMEOUT_S: Final = 600.0

@@ -1,18 +1,199 @@
-"""Reading a log from another process than its owner's, or when it has no owner at all."""
+"""Reading a log: what its owner and everyone else share, and a reader for who does not own it.
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+Every read is one short transaction that sees whole, durable commits only; nothing is yielded
+from within, for a transaction left open keeps old pages alive and the file growing.
+"""
+
+import errno
+import os
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from operator import itemgetter
 from pathlib import Path
-from typing import Self
+from threading import Lock
+from typing import Final, NamedTuple, Self
 
-from .check import check_last_commit
-from .environment import MAP_BYTES, ReadTransaction, mark_of, open_environment
-from .errors import NoLogError
-from .frame import Entry
-from .mark import check_mark, read_mark
-from .naming import naming_errors
-from .store import BYTES_PER_READ, ENTRIES_PER_READ, ReadableLog
-from .tables import LogKind, check_identity, end_of, is_blank, open_tables
+import lmdb
+
+from .check import Report, check, check_last_commit
+from .environment import MAP_BYTES, ReadTransaction, naming_errors, open_environment
+from .errors import CorruptLogError, ForkedError, LogError, NoLogError, TrimmedError
+from .files import check_mark, mark_of, read_mark, write_backup
+from .frame import OFFSET, Entry, unseal
+from .tables import (
+    LOW_KEY,
+    LogKind,
+    Tables,
+    Transaction,
+    check_identity,
+    end_of,
+    is_blank,
+    number,
+    open_tables,
+    view_key,
+    viewed_entry,
+)
+
+ENTRIES_PER_READ: Final = 1_000
+BYTES_PER_READ: Final = 4 << 20
+NO_LIMIT: Final = 1 << 62
+
+
+class Slice(NamedTuple):
+    """Entries in offset order, and the durable end of the log when they were read."""
+
+    entries: list[Entry]
+    end: int
+
+
+class ReadableLog:
+    """An open log, as far as reading goes; not to be used behind a fork.
+
+    Several threads may read: each read is a turn of its own, and so is the closing.
+    """
+
+    def __init__(self, path: Path, env: lmdb.Environment, tables: Tables, log_id: str) -> None:
+        self.path = path
+        self.log_id = log_id
+        self._env = env
+        self._tables = tables
+        self._pid = os.getpid()
+        self._turn = Lock()
+        self._closed = False
+
+    def low(self) -> int:
+        """Return the offset of the first entry that was not trimmed."""
+        with self._snapshot() as txn:
+            return number(txn, self._tables, LOW_KEY)
+
+    def load(self) -> Slice:
+        """Return the latest entry of every key, tombstones included, in offset order.
+
+        Folding these gives what folding all entries gives, if an entry says all about its key.
+        """
+        with self._snapshot() as txn:
+            low = number(txn, self._tables, LOW_KEY)
+            end = end_of(txn, self._tables)
+            rows = self._rows(txn, b"")
+            rows.sort(key=itemgetter(1))  # by offset, which values begin with
+            entries = [viewed_entry(txn, self._tables, *row) for row in rows]
+        # The last entry of all is the last of its key; it leaves the view only by a trim.
+        if low < end and (not entries or entries[-1].offset != end - 1):
+            raise CorruptLogError(f"{self.path}: the view does not reach the log's end {end}")
+        return Slice(entries, end)
+
+    def read(self, start: int, limit: int = NO_LIMIT) -> Slice:
+        """Return up to `limit` entries from offset `start` on; raises `TrimmedError`."""
+        return self._read(start, limit, NO_LIMIT)
+
+    def get(self, kind: int, key: bytes) -> Entry | None:
+        """Return the latest entry of a type and key; None if there is none, or it was deleted."""
+        packed = view_key(kind, key)
+        with self._snapshot() as txn:
+            value = txn.get(packed, db=self._tables.view)
+            if value is None:
+                return None
+            entry = viewed_entry(txn, self._tables, packed, value)
+        return None if entry.value is None else entry
+
+    def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        """Return the latest entries of a type whose keys begin so, in key order, none deleted."""
+        with self._snapshot() as txn:
+            rows = self._rows(txn, view_key(kind, key_prefix))
+            found = [viewed_entry(txn, self._tables, *row) for row in rows]
+        return [entry for entry in found if entry.value is not None]
+
+    def verify(self) -> Report:
+        """Check every entry, commit and key; raises `CorruptLogError` at the first flaw.
+
+        Use `probe` on a log that is suspected to be damaged: LMDB may kill the process.
+        """
+        with self._snapshot() as txn:
+            return check(txn, self._tables)
+
+    def backup(self, target: Path) -> None:
+        """Make a compact copy of the log, checked and flushed, the directory `target`."""
+        self._check_usable()
+        write_backup(self.path, Path(target), self._copy)
+
+    def close(self) -> None:
+        """Let go of the environment; a second time does nothing."""
+        if os.getpid() == self._pid:
+            with self._turn:
+                if not self._closed:
+                    self._env.close()
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _rows(self, txn: Transaction, prefix: bytes) -> list[tuple[bytes, bytes]]:
+        """Return the rows of the view whose keys begin so."""
+        rows: list[tuple[bytes, bytes]] = []
+        cursor = txn.cursor(self._tables.view)
+        if not (cursor.set_range(prefix) if prefix else cursor.first()):
+            return rows
+        previous = b""
+        for row in cursor:
+            if not row[0].startswith(prefix):
+                break
+            if row[0] <= previous:  # else a damaged page might lead around in circles
+                raise CorruptLogError(f"{self.path}: the view's keys are out of order")
+            previous = row[0]
+            rows.append(row)
+        return rows
+
+    def _read(self, start: int, limit: int, size_limit: int) -> Slice:
+        entries: list[Entry] = []
+        with self._snapshot() as txn:
+            low = number(txn, self._tables, LOW_KEY)
+            end = end_of(txn, self._tables)
+            if start < low:
+                raise TrimmedError(
+                    f"{self.path}: the entries before {low} were trimmed, {start} was asked for:"
+                    f" bootstrap by load()",
+                    low,
+                )
+            cursor = txn.cursor(self._tables.events)
+            stop, size, offset = min(end, start + limit), 0, start
+            rows = iter(cursor) if cursor.set_range(OFFSET.pack(start)) else iter(())
+            for key, frame in rows:
+                if offset >= stop or size >= size_limit:
+                    break
+                if key != OFFSET.pack(offset):
+                    raise CorruptLogError(f"{self.path}: entry {offset} is missing")
+                entries.append(unseal(offset, frame))
+                size += len(frame)
+                offset += 1
+            if offset < stop and size < size_limit:
+                raise CorruptLogError(f"{self.path}: entry {offset} is missing")
+        return Slice(entries, end)
+
+    def _copy(self, directory: Path) -> None:
+        try:
+            self._env.copy(str(directory), compact=True)
+        except lmdb.Error as error:
+            raise OSError(errno.ENOSPC if error.code == errno.ENOSPC else 0, str(error)) from error
+
+    @contextmanager
+    def _snapshot(self) -> Generator[Transaction]:
+        self._check_usable()  # behind a fork nobody might be left to end a turn
+        with self._turn:
+            self._check_usable()
+            with ReadTransaction(self._env, self.path) as txn:
+                yield txn
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._pid:
+            raise ForkedError(
+                f"{self.path} was opened by process {self._pid} and is used in its fork: open it"
+                " in a process that was spawned instead; the log is unharmed"
+            )
+        if self._closed:
+            raise LogError(f"{self.path} was closed")
 
 
 class LogReader(ReadableLog):

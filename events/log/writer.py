@@ -16,16 +16,14 @@ from typing import Final, NamedTuple, Self, TypeVar
 import lmdb
 
 from .claim import Claim, claim_log, make_directory
-from .environment import MAP_BYTES, mark_of, open_environment
+from .environment import MAP_BYTES, named, naming_errors, open_environment
 from .errors import LogFailedError, OffsetConflictError, OwnerFencedError
+from .files import MarkWriter, mark_of
 from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, NewEntry, chained, pack_commit, seal
-from .mark import MarkWriter
-from .naming import named, naming_errors
 from .owner import OwnerLock
+from .reader import ReadableLog
 from .space import RESERVE_BYTES, Room, require_room, room_at
-from .store import ReadableLog
-from .tables import EPOCH_KEY, LogKind, Transaction, end_of, number, view_key
-from .trim import trim_entries
+from .tables import EPOCH_KEY, LogKind, Transaction, end_of, number, trim_entries, view_key
 
 COMMITS_PER_READER_CHECK: Final = 1_000
 TRIM_CHUNK: Final = 2_000

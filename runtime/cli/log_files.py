@@ -5,8 +5,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from ...events import logs
-from ...events.log.backup import sync_path
 from ...events.log.errors import BackupError, NoLogError
+from ...events.log.files import sync_path
 from ...events.log.reader import LogReader
 from ...events.log.tables import LogKind
 from .options import Here

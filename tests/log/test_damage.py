@@ -16,8 +16,7 @@ from log.samples import TIME_MS, gone, member
 
 from fairlead.events.log.errors import CorruptLogError, LogError, UnknownFormatError
 from fairlead.events.log.probe import probe
-from fairlead.events.log.reader import LogReader
-from fairlead.events.log.store import Slice
+from fairlead.events.log.reader import LogReader, Slice
 from fairlead.events.log.writer import GroupLog
 
 PAGE = 4096

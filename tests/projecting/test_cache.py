@@ -9,8 +9,7 @@ from golden.fixtures import generations, read_lines
 from fairlead.events.codec import TYPES
 from fairlead.events.log.errors import TrimmedError
 from fairlead.events.log.frame import Entry
-from fairlead.events.log.reader import LogReader
-from fairlead.events.log.store import Slice
+from fairlead.events.log.reader import LogReader, Slice
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.documents import Document
 from fairlead.projections.explain import cache
