@@ -13,10 +13,10 @@ what was acknowledged.
 import os
 import shutil
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 from zlib import crc32
 
 from lmdb import verify
@@ -42,8 +42,9 @@ _CHECKSUM = struct.Struct(">I")
 
 def problems(path: Path) -> list[str]:
     """Return what is wrong with the pages of the log at `path`; it should not be written to."""
+    found: Iterable[object]
     try:
-        found: Sequence[object] = verify.verify(str(path), subdir=True)  # type: ignore[no-untyped-call]
+        found = cast("list[object]", verify.verify(str(path), subdir=True))  # type: ignore[no-untyped-call]
     except (verify.VerifyError, OSError, ValueError, struct.error) as error:
         found = [error]
     return [str(problem) for problem in found]

@@ -37,7 +37,7 @@ async def remove_worker(
     request: Request,
     worker: str,
     force: Force = False,  # noqa: FBT002  # a parameter of the query
-    group: InGroup = None,  # noqa: RUF013  # it allows None
+    group: InGroup = None,  # noqa: RUF013, RUF100  # the alias allows None
 ) -> JSONResponse:
     """Remove a worker: it gives up what it has, leaves, and its process is not started again.
 
