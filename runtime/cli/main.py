@@ -14,7 +14,7 @@ import typer
 
 from ...events.codec import CodecError
 from ...events.log.errors import LogError
-from ..config.errors import ConfigError
+from ..config.sources import ConfigError
 from . import (
     changing,
     explaining,

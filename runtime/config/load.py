@@ -9,9 +9,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ..spark.settings import SettingRefused, refuse_unsafe
-from .errors import ConfigError
 from .keys import ASSIGNOR_CONF, KEYS, SPARK_CONF, Config, Contradiction, kind_of
-from .sources import PASSED_ON, SPARK, Given, gather
+from .sources import PASSED_ON, SPARK, ConfigError, Given, gather
 
 __all__ = ["Config", "ConfigError", "Loaded", "load_config", "load_with_sources"]
 

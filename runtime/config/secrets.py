@@ -5,22 +5,76 @@ is derived from the cluster's, bound to the connector's name. The seal is determ
 value of the same connector always looks the same. So a config that is put a second time changes
 nothing and restarts nothing; who reads a log learns at most that a secret did not change.
 
-A reference (`${env:NAME}`) is no secret but says where one is: it is kept as written.
+A reference is no secret but says where one is: it is kept as written, and resolved where it is
+used. `${env:NAME}` is an environment variable of the worker, `${file:PATH:KEY}` a key of a
+properties file that the worker can read. References may stand anywhere in a value, several too.
 """
 
+import os
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping
+from functools import partial
 from hashlib import blake2b
+from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+import javaproperties
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from ..connectors.config import HIDDEN
 from .redaction import LONGEST, Redaction
-from .references import is_reference, resolve
+
+_REFERENCE = re.compile(r"\$\{(?P<kind>env|file):(?P<place>[^{}]*)\}")
+
+
+class ReferenceBroken(Exception):  # noqa: N818  # says what it is about
+    """What a reference leads to is not there; the text names the place, and what to do."""
+
+
+def is_reference(value: str) -> bool:
+    """Tell whether a value is one reference and nothing else."""
+    return _REFERENCE.fullmatch(value) is not None
+
+
+def resolve(config: Mapping[str, str], found: dict[str, str] | None = None) -> dict[str, str]:
+    """Return a config with what its references lead to; raises `ReferenceBroken`.
+
+    What was put in is not looked through again. `found` takes each value that was put in, with
+    its reference.
+    """
+    noted = {} if found is None else found
+
+    def put_in(key: str, reference: "re.Match[str]") -> str:
+        value = _look_up(key, reference)
+        noted[value] = reference[0]
+        return value
+
+    return {key: _REFERENCE.sub(partial(put_in, key), config[key]) for key in config}
+
+
+def _look_up(key: str, reference: "re.Match[str]") -> str:
+    place = reference["place"]
+    try:
+        return os.environ[place] if reference["kind"] == "env" else _in_file(place)
+    except KeyError:
+        raise ReferenceBroken(
+            f"{key}: {reference[0]} leads to nothing: there is no such"
+            f" {'variable' if reference['kind'] == 'env' else 'key in the file'} at this worker"
+        ) from None
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) else "it is no sound properties file"
+        raise ReferenceBroken(f"{key}: {reference[0]} can not be read: {told}") from None
+
+
+def _in_file(place: str) -> str:
+    path, _, key = place.rpartition(":")
+    with Path(path).open("rb") as file:
+        found: dict[str, str] = javaproperties.load(file)  # pyright: ignore[reportUnknownMemberType]
+    return found[key]
+
 
 PREFIX: Final = "${sealed:"
 _SUFFIX: Final = "}"

@@ -12,7 +12,17 @@ from typing import Final, NamedTuple, cast
 
 import javaproperties
 
-from .errors import ConfigError
+
+class ConfigError(Exception):
+    """The configuration cannot be used; nothing was started or changed.
+
+    `problems` has one line for each thing that is wrong: where it stands and what would do.
+    """
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
+
 
 SPARK: Final = "spark.conf."
 ASSIGNORS: Final = "assignor.conf."

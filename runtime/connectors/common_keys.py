@@ -1,8 +1,147 @@
-"""The keys that every connector has, whatever its class."""
+"""The keys that every connector has, whatever its class.
 
-from .config import ConfigDef, Definition, Importance, Kind
-from .placement_keys import PLACEMENT
-from .validators import at_least, not_blank
+Those of placement say where its work may run, and how much of a worker it takes. The group reads
+them itself: see `events.placement`. So they are examined for every class, and a key of that
+family that nobody knows is refused.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from ...events.placement import (
+    HEAVIEST,
+    KEYS,
+    LONGEST_LABEL,
+    PREFIX,
+    TAGS,
+    TASK_WEIGHTS,
+    WEIGHT,
+    WORKERS,
+    ZONES,
+    flaw_in_labels,
+    flaw_in_workers,
+    task_weights_in,
+    weight_in,
+)
+from .config import Checked, ConfigDef, Definition, Importance, Kind, Validation, Value, undefined
+from .validators import at_least, between, not_blank
+
+_REFERENCE = "${"
+
+
+def _each(flaw_in: Callable[[Sequence[str]], str]) -> Callable[[Value], str | None]:
+    """Return a validator of the items of a list."""
+
+    def validate(value: Value) -> str | None:
+        return flaw_in(value if isinstance(value, tuple) else ()) or None
+
+    return validate
+
+
+def _flaw_in_task_weights(items: Sequence[str]) -> str:
+    if task_weights_in(items) is not None:
+        return ""
+    return f"must give each task once, with a weight from 1 to {HEAVIEST}: `0:5, 3:20`"
+
+
+PLACEMENT = (
+    Definition(
+        WEIGHT,
+        Kind.INT,
+        Importance.LOW,
+        "How much of a worker the connector takes, and each of its tasks, next to others.",
+        default=1,
+        validator=between(1, HEAVIEST),
+        group="Placement",
+        order=1,
+    ),
+    Definition(
+        TASK_WEIGHTS,
+        Kind.LIST,
+        Importance.LOW,
+        "The weights of tasks that have one of their own: `0:5, 3:20`.",
+        default=(),
+        validator=_each(_flaw_in_task_weights),
+        group="Placement",
+        order=2,
+    ),
+    Definition(
+        WORKERS,
+        Kind.LIST,
+        Importance.LOW,
+        "The workers that may run it, by any of their names. Empty: all.",
+        default=(),
+        validator=_each(flaw_in_workers),
+        group="Placement",
+        order=3,
+    ),
+    Definition(
+        TAGS,
+        Kind.LIST,
+        Importance.LOW,
+        "Tags that a worker must have, all of them, to run it.",
+        default=(),
+        validator=_each(flaw_in_labels),
+        group="Placement",
+        order=4,
+    ),
+    Definition(
+        ZONES,
+        Kind.LIST,
+        Importance.LOW,
+        "Zones that it may run in. Empty: all.",
+        default=(),
+        validator=_each(flaw_in_labels),
+        group="Placement",
+        order=5,
+    ),
+)
+
+
+def with_placement(validation: Validation, config: Mapping[str, str]) -> Validation:
+    """Return what a plugin finds in a config, with what is wrong about its placement."""
+    found = {each.definition.name: each for each in validation.checked}
+    complaints = {
+        key: complaint
+        for key in sorted(config)
+        if key.startswith(PREFIX)
+        and key not in validation.misspelt
+        and not (key in found and found[key].errors)
+        and (complaint := _complaint(key, config[key]))
+    }
+    strange = tuple(
+        Checked(_definition_of(key), config[key], (complaint,))
+        for key, complaint in complaints.items()
+        if key not in found
+    )
+    known = validation.plus({key: text for key, text in complaints.items() if key in found})
+    return replace(known, checked=(*known.checked, *strange))
+
+
+def _complaint(key: str, text: str) -> str:
+    """Return what is wrong with a key of this family and its value, or nothing."""
+    definition = _DEFINED.get(key)
+    if definition is None:
+        near = get_close_matches(key[:LONGEST_LABEL], KEYS, 1, cutoff=0)[0]
+        return f"there is no such key: did you mean {near}?"
+    if _REFERENCE in text:
+        return "must be plain text: the group reads it itself, and resolves no reference"
+    try:
+        definition.parse(text)
+    except ValueError as error:
+        return str(error)
+    if key == WEIGHT and weight_in(text) is None:  # the group reads fewer spellings than Connect
+        return f"must be from 1 to {HEAVIEST}, in plain digits"
+    return ""
+
+
+def _definition_of(key: str) -> Definition:
+    return _DEFINED.get(key, undefined(key))
+
+
+_DEFINED: Mapping[str, Definition] = {each.name: each for each in PLACEMENT}
+
 
 NAME = "name"
 CONNECTOR_CLASS = "connector.class"

@@ -16,9 +16,8 @@ from typing import NamedTuple
 from ..config.redaction import LONGEST
 from ..config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
 from ..connectors.builtin.plugins import Plugin, Plugins, PluginUnknown
-from ..connectors.common_keys import CONNECTOR_CLASS, NAME
+from ..connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
 from ..connectors.config import HIDDEN, Kind, Validation
-from ..connectors.placement_keys import with_placement
 from .errors import ApiError
 from .outside import OutsideChecks
 

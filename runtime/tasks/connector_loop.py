@@ -8,9 +8,8 @@ from ..connectors import common_keys as keys
 from ..connectors.config import ConfigInvalid
 from ..connectors.reach import NO_LIMITS, Reach
 from ..connectors.spi import Connector, Context, NotReady
-from .halt import Halt
 from .reports import Ending, Report, StatusChanged, TaskConfigsChanged, Warned
-from .restarts import RestartPolicy, Restarts, persist
+from .restarts import Halt, RestartPolicy, Restarts, persist
 
 _POLL_S = 1.0
 

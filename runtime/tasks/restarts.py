@@ -1,4 +1,4 @@
-"""Starting again after a failure: when, how often, and when no more."""
+"""When a thread ends that was asked to, and when it starts again after a failure."""
 
 import random
 import time
@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
+from threading import Event
 
 from ...events.model import RunState
 from ..connectors import common_keys as keys
@@ -14,8 +15,43 @@ from ..connectors.builtin.plugins import PluginUnknown
 from ..connectors.config import ConfigInvalid
 from ..connectors.spi import BadInput, NotReady, SinkAway, SinkBroken
 from ..spark.engine import TaskError
-from .halt import Halt
 from .ledger import Fenced, Unanswered
+
+
+class Halt:
+    """Flags that one thread looks at and others raise; they are never lowered."""
+
+    def __init__(self) -> None:
+        self._drain = Event()
+        self._cancel = Event()
+
+    @property
+    def draining(self) -> bool:
+        """Whether to end once the current batch is done."""
+        return self._drain.is_set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether to end now, and to commit nothing more."""
+        return self._cancel.is_set()
+
+    def drain(self) -> None:
+        """Ask for an end after the current batch."""
+        self._drain.set()
+
+    def cancel(self) -> None:
+        """Ask for an end now."""
+        self._cancel.set()
+        self._drain.set()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, but no longer than until somebody asks for an end."""
+        self._drain.wait(seconds)
+
+    def wait_cancelled(self, seconds: float) -> None:
+        """Sleep, but no longer than until somebody asks for an end now."""
+        self._cancel.wait(seconds)
+
 
 Tell = Callable[[RunState, str, str], None]
 """Called with a state, a reason in one line, and a trace."""

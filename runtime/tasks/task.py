@@ -34,10 +34,9 @@ from ..connectors.spi import (
 )
 from ..spark.engine import Cancelled, Engine, EngineDown
 from .batch_size import BatchSize
-from .halt import Halt
 from .ledger import Fenced, Ledger, Unanswered
 from .reports import BatchDone, Ending, Report, StatusChanged, Warned
-from .restarts import RestartPolicy, Restarts, persist
+from .restarts import Halt, RestartPolicy, Restarts, persist
 
 _FIRST_IDLE_S = 0.05
 _FIRST_RETRY_S = 0.1

@@ -7,8 +7,7 @@ from threading import Lock
 from ...events.model import Resource, Resources, RunState
 from ...projections.launches import Launch
 from ..config.redaction import Redaction
-from ..config.references import ReferenceBroken
-from ..config.secrets import CannotUnseal, Vault
+from ..config.secrets import CannotUnseal, ReferenceBroken, Vault
 from ..tasks.reports import Report, StatusChanged, TaskConfigsChanged, Warned
 from .runner import ResourceRunner
 

@@ -9,8 +9,16 @@ import pytest
 
 from fairlead.events.model import Advance, Document, Lag, Resource, identity
 from fairlead.runtime.connectors.files.formats import ReadFormat
-from fairlead.runtime.connectors.files.listing import Found, Skip, walk
-from fairlead.runtime.connectors.files.shares import BUCKETS, bucket_of, deal, read_share, spell
+from fairlead.runtime.connectors.files.listing import (
+    BUCKETS,
+    Found,
+    Skip,
+    bucket_of,
+    deal,
+    read_share,
+    spell,
+    walk,
+)
 from fairlead.runtime.connectors.files.source import FileSource, Folder
 from fairlead.runtime.connectors.spi import BadInput, Context, Limit, NotReady
 

@@ -10,8 +10,8 @@ import pytest
 
 from fairlead.actors.door import ports
 from fairlead.actors.door.ports import UNSEEN, PortTakenError, check_free
-from fairlead.runtime.config.errors import ConfigError
 from fairlead.runtime.config.load import load_config
+from fairlead.runtime.config.sources import ConfigError
 from fairlead.runtime.node.commands import FAILED, up
 
 ME = f"(pid {os.getpid()})"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.config.references import ReferenceBroken, is_reference, resolve
+from fairlead.runtime.config.secrets import ReferenceBroken, is_reference, resolve
 
 
 def test_references_are_resolved_wherever_they_stand(

@@ -9,8 +9,7 @@ from ..common_keys import TRANSFORMS
 from ..config import ConfigDef, ConfigInvalid, Settings, Validation, refuse
 from ..files.formats import ReadFormat
 from ..files.inference import infer
-from ..files.listing import walk
-from ..files.shares import BUCKETS, Share, deal, read_share, spell
+from ..files.listing import BUCKETS, Share, deal, read_share, spell, walk
 from ..files.sink import FileSink, WriteFormat
 from ..files.sink_marks import SinkClaim
 from ..files.sink_root import Place

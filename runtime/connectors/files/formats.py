@@ -26,11 +26,11 @@ from pyspark.sql.types import (
 )
 
 from ..spi import BadInput
-from .spark_paths import literal
 from .text import Copies, CsvStyle, Surveyed, survey, transcoded
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
 
 BAD_VALUE: Final = "fairlead bad value"
 """Begins the message of a job that met a value that does not fit; its file and reason follow."""
@@ -203,3 +203,16 @@ def _raise(text: "Column", column: StructField) -> "Column":
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+_GLOB = frozenset("{}[]*?\\")
+
+
+def literal(path: Path) -> str:
+    """Return a path that Spark reads as one file or folder, whatever characters are in it."""
+    return "file:" + "".join("\\" + each if each in _GLOB else each for each in str(path))
+
+
+def target(path: Path) -> str:
+    """Return a path that Spark writes to; there it expands nothing."""
+    return f"file:{path}"

@@ -14,6 +14,7 @@ from ...spark.failures import failure_text
 from ..spi import Sink, SinkAway, SinkBroken, Tenure
 from . import sink_marks as marks
 from . import staging
+from .formats import target
 from .publishing import (
     PartsMissing,
     parts_of,
@@ -23,7 +24,6 @@ from .publishing import (
 )
 from .sink_marks import Batch, SinkClaim, TaskMark
 from .sink_root import OpenRoot, Place, opened, told_by_spark
-from .spark_paths import target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter

@@ -18,8 +18,7 @@ from urllib.parse import unquote
 from ....events.model import Advance, Document, Lag, identity
 from ..spi import BadInput, Context, Limit, Plan, Source
 from .formats import BAD_VALUE, ReadFormat
-from .listing import Found, Skip, look, walk
-from .shares import Share, bucket_of
+from .listing import Found, Share, Skip, bucket_of, look, walk
 from .text import Copies
 
 if TYPE_CHECKING:
