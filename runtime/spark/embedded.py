@@ -9,14 +9,13 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from .attach import attach, cancel_tagged, detach, tagged
-from .courtesy import yield_to_others
+from .attach import attach, cancel_tagged, detach, tagged, warm_up
 from .engine import STEPS, Cancelled, EngineDown, EngineState, TaskError
 from .failures import failure_text, lost_touch
 from .java import JavaNotFound, find_java
 from .jvm import Jvm, Launch, new_folder, sweep
+from .niceness import yield_to_others
 from .settings import refuse_unsafe, settings
-from .warmup import warm_up
 
 T = TypeVar("T")
 
