@@ -1,8 +1,10 @@
 """The engine inside a worker: one warm JVM of its own, which dies with it."""
 
 import itertools
+import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +16,6 @@ from .engine import STEPS, Cancelled, EngineDown, EngineState, TaskError
 from .failures import failure_text, lost_touch
 from .java import JavaNotFound, find_java
 from .jvm import Jvm, Launch, new_folder, sweep
-from .niceness import yield_to_others
 from .settings import refuse_unsafe, settings
 
 T = TypeVar("T")
@@ -245,3 +246,21 @@ def _cancel(runs: list[_Run]) -> None:
             cancel_tagged(run.session, run.spark_tag)
         left[0].finished.wait(pause)
         pause = min(2 * pause, longest)
+
+
+NICENESS = 5
+"""About a third of the processor's time against a process of normal niceness."""
+
+
+def yield_to_others(pid: int) -> None:
+    """Lower the priority of a process for good; what it starts later inherits it.
+
+    Working engines yield to what must be prompt: heartbeats, commits, and engines that start. A
+    worker that joins a busy machine would else wait for its engine as long as the others have
+    work, since starting a JVM is nothing but work for the processor.
+
+    On Linux niceness belongs to threads, so each is asked; one that ended meanwhile is none.
+    """
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, int(thread.name), NICENESS)
