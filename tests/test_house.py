@@ -34,7 +34,7 @@ KNOWN_ONLY_TO = {
         "events/log/frame.py",
         "events/wire.py",
         "actors/door/host_messages.py",
-        "runtime/assignors/telling.py",
+        "runtime/assignors/codec.py",
     ),
     "lmdb": ("events/log/*.py",),
     "thespian": ("actors/door/actor.py", "actors/door/transport.py"),

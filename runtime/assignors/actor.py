@@ -16,15 +16,14 @@ from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.door.actor import Actor, Address
 from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
 from ..cluster.spec import AssignorsOpen, AssignorSpec, AssignorUp, OpenAssignors
-from .apart import doing, set_apart
+from .codec import Answer
 from .finding import AssignorRefusedError
 from .guard import adopt_orphans, end_descendants
-from .limits import limit
-from .mishaps import USERS_ERRORS, log_story, told
-from .panel import Panel
+from .host import AssignorHost
+from .isolation import isolate, limit, show_in_title
 from .sandbox import Sandbox, SandboxEndedError
 from .sandboxed import Question
-from .telling import Answer
+from .user_errors import USERS_ERRORS, describe, log_story
 
 LOGGER = logging.getLogger(__name__)
 FULL = "assignors kept all memory that they may take (assignor.memory.max): another process begins"
@@ -38,9 +37,9 @@ class AssignorActor(Actor):
 
     _order: OpenAssignors
     _supervisor: Address
-    _panel: Panel | None = None
+    _host: AssignorHost | None = None
     _sandbox: Sandbox | None = None
-    """Set instead of the panel where assignors of others are asked."""
+    """Set instead of the host where assignors of others are asked."""
 
     def receive(self, message: object, sender: Address) -> None:
         """Take the order to open, or a worker's question."""
@@ -48,7 +47,7 @@ class AssignorActor(Actor):
             case OpenAssignors():
                 self._order, self._supervisor = message, sender
                 if not needs_sandbox(message.names):
-                    set_apart(message.log_file, os.getpid())
+                    isolate(message.log_file, os.getpid())
                 self.send(sender, AssignorUp(os.getpid()))
                 self.wake_after(0)
             case Introduce() | Assign() | Given() | Forget():
@@ -61,7 +60,7 @@ class AssignorActor(Actor):
 
     def _answer(self, question: Question) -> Answer | None:
         if self._sandbox is None:
-            return None if self._panel is None else self._panel.answer(question)
+            return None if self._host is None else self._host.answer(question)
         try:
             return self._sandbox.ask(question)
         except SandboxEndedError as error:
@@ -73,7 +72,7 @@ class AssignorActor(Actor):
         if self._sandbox is not None:
             is_full = self._sandbox.is_full
         else:
-            is_full = self._panel is not None and self._panel.is_full(self._order.memory_bytes)
+            is_full = self._host is not None and self._host.is_full(self._order.memory_bytes)
         if is_full:
             self.send(self._supervisor, AssignorsOpen(os.getpid(), FULL))
 
@@ -85,7 +84,7 @@ class AssignorActor(Actor):
                 self._end_with_sandbox(self._sandbox.why_ended())
             self.wake_after(LOOK_SECONDS)
             return
-        why = self._open_sandbox() if needs_sandbox(self._order.names) else self._open_panel()
+        why = self._open_sandbox() if needs_sandbox(self._order.names) else self._open_host()
         self.send(self._supervisor, AssignorsOpen(os.getpid(), why))
 
     def stopping(self) -> None:
@@ -110,16 +109,16 @@ class AssignorActor(Actor):
         except SandboxEndedError as error:
             return self._end_with_sandbox(str(error))
 
-    def _open_panel(self) -> str:
+    def _open_host(self) -> str:
         try:
             limit(self._order.memory_bytes)
-            self._panel = Panel(self._order.names, self._order.conf, doing)
+            self._host = AssignorHost(self._order.names, self._order.conf, show_in_title)
         except AssignorRefusedError as error:
             log_story(LOGGER, "an assignor is refused", error)
             return str(error)
         except USERS_ERRORS as error:
             log_story(LOGGER, "the assignors can not be loaded", error)
-            return f"the assignors can not be loaded: {told(error)}"
+            return f"the assignors can not be loaded: {describe(error)}"
         return ""
 
     def _end_with_sandbox(self, why: str) -> str:

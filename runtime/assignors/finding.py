@@ -14,7 +14,7 @@ from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.assignors.interface import AssignorFactory, ConnectAssignor
 from ...actors.group.state.validate import flaw_in_assignor
 from ...events.model import ClientAssignor
-from .mishaps import USERS_ERRORS, line, told
+from .user_errors import USERS_ERRORS, describe, one_line
 
 LOGGER = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ def _sound_points() -> Iterator[EntryPoint]:
             name = dist.name
             found = dist.entry_points.select(group=GROUP)
         except USERS_ERRORS as error:
-            LOGGER.warning("%s is broken, no assignor is taken from it: %s", name, told(error))
+            LOGGER.warning("%s is broken, no assignor is taken from it: %s", name, describe(error))
             continue
         if name not in seen:
             seen.add(name)
@@ -93,7 +93,9 @@ def make_assignor(name: str, make: AssignorFactory, conf: Mapping[str, str]) -> 
         made = make(conf)
         flaw = _flaw_in(made, name)
     except USERS_ERRORS as error:
-        raise AssignorRefusedError(f"assignor {name!r} can not be made: {told(error)}") from error
+        raise AssignorRefusedError(
+            f"assignor {name!r} can not be made: {describe(error)}"
+        ) from error
     if flaw:
         raise AssignorRefusedError(f"assignor {name!r} is none: {flaw}; see ConnectAssignor")
     return made
@@ -111,7 +113,7 @@ def _load(point: EntryPoint) -> AssignorFactory:
         loaded: object = point.load()
     except USERS_ERRORS as error:
         raise AssignorRefusedError(
-            f"assignor {point.name!r} can not be imported: {told(error)} ({origin(point)}):"
+            f"assignor {point.name!r} can not be imported: {describe(error)} ({origin(point)}):"
             " mend or reinstall it, or take it out of group.local.assignors"
         ) from error
     if not callable(loaded):
@@ -132,6 +134,6 @@ def _flaw_in(made: object, name: str) -> str:
             return f"{kind}.{each} is not a whole number"
     own_name = getattr(made, "name", None)
     if own_name != name:
-        return line(f"{kind}.name is {own_name!r}, and its entry point is called {name!r}")
+        return one_line(f"{kind}.name is {own_name!r}, and its entry point is called {name!r}")
     lowest, highest = (getattr(made, each, 0) for each in VERSIONS)
     return flaw_in_assignor(ClientAssignor(name, lowest, highest, highest))

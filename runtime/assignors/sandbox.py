@@ -21,9 +21,9 @@ from typing import Final
 from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced
 from ..cluster.spec import AssignorSpec
 from . import guard, sandboxed
+from .codec import Answer, read_assigned, read_introduced, read_noted
 from .results import WrongResultError
 from .sandboxed import FULL, NOTED, Order, Question
-from .telling import Answer, read_assigned, read_introduced, read_noted
 
 ANSWER_BYTES: Final = 64 << 20
 """How long an answer may be."""

@@ -16,12 +16,11 @@ from setproctitle import setproctitle
 
 from ...actors.messages.assignors import Assign, Forget, Given, Introduce, Introduced, Noted
 from ..cluster.spec import AssignorSpec
-from .apart import doing, set_apart
+from .codec import encode
 from .finding import AssignorRefusedError
-from .limits import limit
-from .mishaps import USERS_ERRORS, told
-from .panel import Panel
-from .telling import written
+from .host import AssignorHost
+from .isolation import isolate, limit, show_in_title
+from .user_errors import USERS_ERRORS, describe
 
 Question = Introduce | Assign | Given | Forget
 NOTED: Final = Noted(0)
@@ -44,21 +43,21 @@ def main(pipe: Connection) -> None:
     """Answer questions until nobody asks any more."""
     setproctitle("fairlead: sandbox")
     order: Order = pipe.recv()
-    set_apart(order.log_file, order.known_as)
-    panel: Panel | None = None
+    isolate(order.log_file, order.known_as)
+    host: AssignorHost | None = None
     why = ""
     try:
         limit(order.assignors.memory_bytes)
-        panel = Panel(order.assignors.names, order.assignors.conf, doing)
+        host = AssignorHost(order.assignors.names, order.assignors.conf, show_in_title)
     except AssignorRefusedError as error:
         why = str(error)
     except USERS_ERRORS as error:
-        why = f"the assignors can not be loaded: {told(error)}"
-    pipe.send_bytes(ROOM + written(Introduced(0, (), (why,) if why else ())))
-    while panel is not None:
+        why = f"the assignors can not be loaded: {describe(error)}"
+    pipe.send_bytes(ROOM + encode(Introduced(0, (), (why,) if why else ())))
+    while host is not None:
         question: Question = pipe.recv()
-        answer = written(panel.answer(question) or NOTED)
-        is_full = panel.is_full(order.assignors.memory_bytes)
+        answer = encode(host.answer(question) or NOTED)
+        is_full = host.is_full(order.assignors.memory_bytes)
         pipe.send_bytes((FULL if is_full else ROOM) + answer)
 
 

@@ -16,9 +16,9 @@ from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error
 from ...actors.planning.rehearsal import CannotPlan
+from ..assignors.codec import Answer
 from ..assignors.sandbox import Sandbox, SandboxEndedError
 from ..assignors.sandboxed import Question
-from ..assignors.telling import Answer
 from ..cluster.process_group import deed_of
 from ..cluster.spec import AssignorSpec
 

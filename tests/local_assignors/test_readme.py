@@ -9,7 +9,7 @@ from local_assignors.conftest import Installs
 from fairlead.actors.messages.assignors import Worker
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, Resource
-from fairlead.runtime.assignors.panel import Panel
+from fairlead.runtime.assignors.host import AssignorHost
 
 README = Path(__file__).parents[2] / "README.md"
 WORK = frozenset({Resource("a"), Resource("a", 0)})
@@ -25,16 +25,16 @@ def member(name: str) -> MemberView:
 def test_the_smallest_assignor_gives_everything_to_its_favourite(installed: Installs) -> None:
     (source,) = re.findall(r"```python\n(.*?class AllOnOne.*?)```", README.read_text(), re.DOTALL)
     installed(source, "all-on-one = shop_rules:AllOnOne")
-    panel = Panel(("all-on-one",), {"favourite": "w2"})
+    host = AssignorHost(("all-on-one",), {"favourite": "w2"})
     members = {name: member(name) for name in ("w1", "w2")}
     snapshot = Snapshot(1, 0, "all-on-one", b"", WORK, members, (), {}, NOTHING, 0)
-    assert panel.introduce("w1", Worker("w1"), 1).errors == ()
-    made = panel.assign("w1", snapshot).assignment
+    assert host.introduce("w1", Worker("w1"), 1).errors == ()
+    made = host.assign("w1", snapshot).assignment
     assert made is not None
     assert made == Assignment({"w2": WORK})
 
     pinned = replace(snapshot, pins={Resource("a", 0): ("here/w1",)})
-    made = panel.assign("w1", pinned).assignment
+    made = host.assign("w1", pinned).assignment
     assert made is not None
     assert made == Assignment(
         {"w2": frozenset({Resource("a")})},
@@ -42,8 +42,8 @@ def test_the_smallest_assignor_gives_everything_to_its_favourite(installed: Inst
     )
 
     drained = {name: replace(each, draining=name == "w2") for name, each in members.items()}
-    made = panel.assign("w1", replace(snapshot, members=drained)).assignment
+    made = host.assign("w1", replace(snapshot, members=drained)).assignment
     assert made == Assignment({"w1": WORK})
     drained = {name: replace(each, draining=True) for name, each in members.items()}
-    made = panel.assign("w1", replace(snapshot, members=drained)).assignment
+    made = host.assign("w1", replace(snapshot, members=drained)).assignment
     assert made == Assignment({}, unplaceable=dict.fromkeys(WORK, "nobody takes work"))

@@ -21,8 +21,8 @@ from fairlead.actors.planning.rehearsal import CannotPlan
 from fairlead.events.abilities import Abilities
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.projections.downtimes import Measured
+from fairlead.runtime.assignors.codec import encode, read_assigned, read_introduced
 from fairlead.runtime.assignors.results import WrongResultError
-from fairlead.runtime.assignors.telling import read_assigned, read_introduced, written
 from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.planning.assignors import all_assignors
 from fairlead.runtime.planning.make import make_plan
@@ -169,7 +169,7 @@ ANSWERS = (
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda each: type(each).__name__)
 def test_an_answer_is_read_as_it_was_written(answer: Introduced | Assigned) -> None:
     read = read_introduced if isinstance(answer, Introduced) else read_assigned
-    assert read(written(answer)) == answer
+    assert read(encode(answer)) == answer
 
 
 @pytest.mark.parametrize(
@@ -181,9 +181,9 @@ def test_an_answer_is_read_as_it_was_written(answer: Introduced | Assigned) -> N
         b"\x90",
         b"\x91" * 100_000,
         b"\xdd\xff\xff\xff\xff",
-        written(ANSWERS[0]).replace(b"mine", b"min\xff"),
-        written(ANSWERS[3]).replace(b"needs tag gpu", b"needs tag gp\xff"),
-        *(written(ANSWERS[3])[:length] for length in range(1, 60, 7)),
+        encode(ANSWERS[0]).replace(b"mine", b"min\xff"),
+        encode(ANSWERS[3]).replace(b"needs tag gpu", b"needs tag gp\xff"),
+        *(encode(ANSWERS[3])[:length] for length in range(1, 60, 7)),
     ],
     ids=lambda data: f"{len(data)} bytes",
 )

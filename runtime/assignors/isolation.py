@@ -1,13 +1,20 @@
-"""What sets the assignor process apart from the others of its node.
+"""What sets the assignor process apart from the others of its node, and how much it may take.
 
 It leads a process group of its own. What its assignors print or log goes to a log of its own, and
 so does the stack of where it is when it is told to abort (`SIGABRT`) or crashes. Its title tells
-what it is doing.
+what it does at the moment.
+
+The limit is on what a process has written or may write of its own memory (`RLIMIT_DATA`; Linux
+counts anonymous mappings since 4.7). One on addresses would count what is only reserved: a second
+thread alone reserves 64 MiB. Beyond the limit Python raises `MemoryError`.
 """
 
 import faulthandler
+import gc
 import logging
+import mmap
 import os
+import resource
 import signal
 import sys
 from collections.abc import Generator
@@ -18,11 +25,19 @@ from setproctitle import getproctitle, setproctitle
 
 from ..cluster.process_group import DOING
 
+LOGGER = logging.getLogger(__name__)
+
+NICENESS = 5
+"""By how much nicer than a worker: heartbeats go first."""
+
+LEAST_ROOM = 8
+"""One part in so many of its memory must be left for a process to be of use, once it had none."""
+
 OWNER_ONLY = 0o600
 FATAL = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
 
 
-def set_apart(log_file: Path, known_as: int) -> None:
+def isolate(log_file: Path, known_as: int) -> None:
     """Set this process apart; its part of the log begins with the id that it is known by."""
     os.setpgid(0, 0)
     _write_to(log_file, known_as)
@@ -33,7 +48,7 @@ def set_apart(log_file: Path, known_as: int) -> None:
 
 
 @contextmanager
-def doing(what: str) -> Generator[None]:
+def show_in_title(what: str) -> Generator[None]:
     """Tell in the title of this process what it does.
 
     Code of others may fork there. Its child would come back as well, as a second assignor
@@ -72,3 +87,24 @@ def _log_to_stderr() -> None:
         logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
     )
     logging.root.handlers[:] = [to_stderr]
+
+
+def limit(memory_bytes: int) -> None:
+    """Limit this process; a limit that it was born with may be lower, and stays."""
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    if most != resource.RLIM_INFINITY and most < memory_bytes:
+        LOGGER.warning("assignors get %d bytes, not %d: ulimit -d says so", most, memory_bytes)
+        memory_bytes = most
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.nice(NICENESS)
+
+
+def has_room(memory_bytes: int) -> bool:
+    """Tell whether a process of this limit has memory left; what is tried is not written to."""
+    gc.collect()
+    try:
+        mmap.mmap(-1, memory_bytes // LEAST_ROOM, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except (OSError, MemoryError):
+        return False
+    return True

@@ -15,7 +15,7 @@ LONGEST_STORY = 8_000
 """Characters of an error that are logged, of its beginning and its end in halves."""
 
 
-def told(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """Return an error as a line: its type, what it says, and where it was raised."""
     try:
         return _line_of(error)
@@ -23,7 +23,7 @@ def told(error: BaseException) -> str:
         return "an error that can not be told"
 
 
-def line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a text of theirs as one line, not too long, that anybody can write down."""
     return " ".join(text[:LONGEST_TEXT].encode(errors="backslashreplace").decode().split())
 
@@ -36,7 +36,7 @@ def log_story(logger: logging.Logger, what: str, error: BaseException) -> None:
     try:
         story = "".join(traceback.format_exception(error))
     except USERS_ERRORS:
-        story = told(error)
+        story = describe(error)
     half = LONGEST_STORY // 2
     if len(story) > LONGEST_STORY:
         story = f"{story[:half]}\n...\n{story[-half:]}"
@@ -51,7 +51,7 @@ def _line_of(error: BaseException) -> str:
     if not said and issubclass(type(error), MemoryError):
         said = "it used up what assignor.memory.max allows"
     text = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    text = line(text)
+    text = one_line(text)
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return text

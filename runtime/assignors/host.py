@@ -23,34 +23,34 @@ from ...actors.messages.assignors import (
 from ...actors.messages.computing import Assignment, Snapshot
 from ...events.model import ClientAssignor
 from .finding import AssignorRefusedError, find_assignor, make_assignor
-from .limits import has_room
-from .mishaps import USERS_ERRORS, line, log_story, told
+from .isolation import has_room
 from .results import introduced, plain_assignment
+from .user_errors import USERS_ERRORS, describe, log_story, one_line
 
 LOGGER = logging.getLogger(__name__)
 
 Crew = Mapping[str, ConnectAssignor]
-Doing = Callable[[str], AbstractContextManager[None]]
-"""Tells, for as long as it takes, what is being done."""
+Show = Callable[[str], AbstractContextManager[None]]
+"""Shows what is being done, for as long as it takes."""
 
 
-def untold(_: str) -> AbstractContextManager[None]:
-    """Tell nobody."""
+def show_nowhere(_: str) -> AbstractContextManager[None]:
+    """Show it to nobody."""
     return nullcontext()
 
 
-class Panel:
+class AssignorHost:
     """All assignors of one process; raises `AssignorRefusedError` if one can not be used."""
 
     def __init__(
-        self, names: Sequence[str], conf: Mapping[str, str], doing: Doing = untold
+        self, names: Sequence[str], conf: Mapping[str, str], show: Show = show_nowhere
     ) -> None:
         """Find them by name, in the order of preference; `conf` is theirs."""
         self._conf = dict(conf)
-        self._doing = doing
+        self._show = show
         self._factories: dict[str, AssignorFactory] = {}
         for name in names:
-            with doing(f"loading {name}"):
+            with show(f"loading {name}"):
                 self._factories[name] = find_assignor(name)
         self._crews: dict[str, Crew] = {}
         self._members: dict[str, str] = {}
@@ -89,10 +89,10 @@ class Panel:
             return Introduced(number, (), (str(error),))
         for name, assignor in crew.items():
             try:
-                with self._doing(f"calling {name}.metadata"):
+                with self._show(f"calling {name}.metadata"):
                     found.append(introduced(assignor, name, assignor.metadata(worker)))
             except USERS_ERRORS as error:
-                errors.append(f"assignor {name} said nothing: {told(error)}")
+                errors.append(f"assignor {name} said nothing: {describe(error)}")
                 self._log(f"assignor {name} says nothing of {worker.name}", error)
         return Introduced(number, tuple(found), tuple(errors))
 
@@ -109,14 +109,14 @@ class Panel:
             return None, f"there is no assignor {name!r} here: only {known}"
         try:
             assignor = self._crew(member_id)[name]
-            with self._doing(f"calling {name}.assign"):
+            with self._show(f"calling {name}.assign"):
                 made = plain_assignment(assignor.assign(snapshot))
             flaw = flaw_in(made, snapshot)
         except USERS_ERRORS as error:
             self._log(f"assignor {name} made no assignment", error)
-            return None, f"assignor {name}: {told(error)}"
+            return None, f"assignor {name}: {describe(error)}"
         if flaw:  # the group would find it too, once all of it has been sent there
-            return None, f"assignor {name}: {line(flaw)}"
+            return None, f"assignor {name}: {one_line(flaw)}"
         return made, ""
 
     def given(self, name: str, assignment: MemberAssignment) -> None:
@@ -125,7 +125,7 @@ class Panel:
         if name not in crew:
             return
         try:
-            with self._doing(f"calling {name}.on_assignment"):
+            with self._show(f"calling {name}.on_assignment"):
                 crew[name].on_assignment(assignment)
         except USERS_ERRORS as error:
             self._log(f"assignor {name} failed on an assignment", error)
@@ -144,7 +144,7 @@ class Panel:
     def _log(self, what: str, error: BaseException) -> None:
         """Log what went wrong, unless it is just what went wrong the last time."""
         self._has_starved |= issubclass(type(error), MemoryError)
-        said = told(error)
+        said = describe(error)
         if self._logged.get(what) != said:
             self._logged[what] = said
             log_story(LOGGER, what, error)
@@ -158,6 +158,6 @@ class Panel:
     def _make(self) -> Crew:
         crew: dict[str, ConnectAssignor] = {}
         for name, make in self._factories.items():
-            with self._doing(f"making {name}"):
+            with self._show(f"making {name}"):
                 crew[name] = make_assignor(name, make, self._conf)
         return crew

@@ -15,7 +15,7 @@ from fairlead.actors.messages.assignors import Assigned, Introduced, MemberAssig
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, ClientAssignor, Resource
 from fairlead.runtime.assignors.finding import AssignorRefusedError
-from fairlead.runtime.assignors.panel import Panel
+from fairlead.runtime.assignors.host import AssignorHost
 
 MINE = "mine = shop_rules:Mine"
 WORK = frozenset({Resource("a"), Resource("a", 0)})
@@ -37,14 +37,14 @@ def body(**methods: str) -> str:
     return source
 
 
-def panel(installed: Installs, source: str = ASSIGNOR, conf: Mapping[str, str] = {}) -> Panel:
-    """A panel of one's own assignor and the built-in one."""
+def host(installed: Installs, source: str = ASSIGNOR, conf: Mapping[str, str] = {}) -> AssignorHost:
+    """A host of one's own assignor and the built-in one."""
     installed(source, MINE)
-    return Panel(("mine", "deferred"), conf)
+    return AssignorHost(("mine", "deferred"), conf)
 
 
 def test_a_member_is_introduced_in_the_order_of_preference(installed: Installs) -> None:
-    said = panel(installed).introduce("m", W1, 7)
+    said = host(installed).introduce("m", W1, 7)
     content = b'{"capacity":2,"tags":["gpu"]}'
     mine = ClientAssignor("mine", 0, 2, 0, 0, content)
     assert said == Introduced(7, (mine, ClientAssignor("deferred", metadata=content)))
@@ -66,7 +66,7 @@ def test_a_member_is_introduced_in_the_order_of_preference(installed: Installs) 
 def test_what_says_nothing_sound_of_a_worker_is_left_out(
     installed: Installs, does: str, why: str
 ) -> None:
-    said = panel(installed, body(metadata=does)).introduce("m", W1, 1)
+    said = host(installed, body(metadata=does)).introduce("m", W1, 1)
     assert [each.name for each in said.assignors] == ["deferred"]
     (error,) = said.errors
     assert error.startswith(f"assignor mine said nothing: {why}")
@@ -75,7 +75,7 @@ def test_what_says_nothing_sound_of_a_worker_is_left_out(
 def test_an_assignment_is_that_of_the_assignor_that_the_snapshot_names(
     installed: Installs,
 ) -> None:
-    found = panel(installed, body(assign="1 / 0"))
+    found = host(installed, body(assign="1 / 0"))
     assert found.assign("m", snapshot("deferred")) == Assigned(4, assign(snapshot("deferred")))
     assert found.assign("m", snapshot("others")) == Assigned(
         4, None, "there is no assignor 'others' here: only mine, deferred"
@@ -140,14 +140,14 @@ def test_an_assignment_is_that_of_the_assignor_that_the_snapshot_names(
 def test_what_is_no_assignment_is_an_error_that_names_what_it_was(
     installed: Installs, does: str, why: str
 ) -> None:
-    answer = panel(installed, body(assign=does)).assign("m", snapshot())
+    answer = host(installed, body(assign=does)).assign("m", snapshot())
     assert (answer.group_epoch, answer.assignment) == (4, None)
     assert answer.error.startswith(f"assignor mine: {why}")
 
 
 def test_an_error_that_can_not_even_be_said_is_told_by_its_type(installed: Installs) -> None:
     source = body(assign="raise Mute") + "\nclass Mute(Exception):\n    __str__ = None\n"
-    answer = panel(installed, source).assign("m", snapshot())
+    answer = host(installed, source).assign("m", snapshot())
     assert answer.error == "assignor mine: Mute: (it does not say) (shop_rules.py, line 13)"
 
 
@@ -179,14 +179,14 @@ class Nameless(Exception, metaclass=Unnamed): pass
 class Traceless(Exception):
     def __getattribute__(self, name): raise SystemExit(3)
 """
-    found = panel(installed, body(assign=does) + source)
+    found = host(installed, body(assign=does) + source)
     assert found.assign("m", snapshot()) == Assigned(4, None, why)
 
 
 def test_what_fails_the_same_way_each_time_is_logged_once_and_never_at_length(
     installed: Installs, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = panel(installed, body(metadata="raise LookupError('x' * 10_000_000)"))
+    found = host(installed, body(metadata="raise LookupError('x' * 10_000_000)"))
     for number in range(3):
         found.introduce("m", W1, number)
     (logged,) = caplog.messages
@@ -198,7 +198,7 @@ TOO_MUCH = 1 << 62
 
 
 def test_who_wanted_more_memory_than_there_is_is_remembered(installed: Installs) -> None:
-    found = panel(installed, body(assign="raise MemoryError", metadata="1 / 0"))
+    found = host(installed, body(assign="raise MemoryError", metadata="1 / 0"))
     found.introduce("m", W1, 1)
     assert not found.is_full(TOO_MUCH)
     found.assign("m", snapshot())
@@ -214,7 +214,7 @@ class Text(str): pass
 class Number(int): pass
 class Many(list): pass
 """
-    answer = panel(installed, source).assign("m", snapshot())
+    answer = host(installed, source).assign("m", snapshot())
     assert answer.assignment is not None
     assert (answer.assignment.members, answer.assignment.version) == ({"m": WORK}, 3)
     assert b"shop_rules" not in pickle.dumps(answer)
@@ -223,7 +223,7 @@ class Many(list): pass
 def test_a_resource_that_was_made_too_long_is_cut_to_what_it_is(installed: Installs) -> None:
     longer = "frozenset(tuple.__new__(Resource, (*each, 2)) for each in group.configured)"
     source = body(assign=f"return Assignment({{'m': {longer}}})")
-    answer = panel(installed, source).assign("m", snapshot())
+    answer = host(installed, source).assign("m", snapshot())
     assert pickle.loads(pickle.dumps(answer)) == Assigned(4, Assignment({"m": WORK}))
 
 
@@ -235,7 +235,7 @@ def test_each_worker_has_assignors_of_its_own_and_a_new_process_new_ones(
         on_assignment="self.given.append(assignment)",
         assign="raise LookupError([each.member_id for each in self.given])",
     )
-    found = panel(installed, source)
+    found = host(installed, source)
 
     def given(member_id: str) -> str:
         return found.assign(member_id, snapshot()).error.partition(" (")[0]
@@ -258,7 +258,7 @@ def test_each_worker_has_assignors_of_its_own_and_a_new_process_new_ones(
 def test_an_assignor_that_fails_on_what_its_worker_was_given_is_asked_on(
     installed: Installs,
 ) -> None:
-    found = panel(installed, body(on_assignment="1 / 0"))
+    found = host(installed, body(on_assignment="1 / 0"))
     found.introduce("m", W1, 1)
     found.given("mine", MemberAssignment("m"))
     found.given("others", MemberAssignment("m"))
@@ -267,12 +267,12 @@ def test_an_assignor_that_fails_on_what_its_worker_was_given_is_asked_on(
 
 def test_what_can_not_be_made_is_refused_before_anybody_asks(installed: Installs) -> None:
     with pytest.raises(AssignorRefusedError, match="can not be made"):
-        panel(installed, body(__init__="1 / 0"))
+        host(installed, body(__init__="1 / 0"))
 
 
 def test_what_can_be_made_once_only_is_an_error_in_the_answer(installed: Installs) -> None:
     source = "made = []\n" + body(__init__="made.append(1); assert len(made) < 2")
-    found = panel(installed, source)
+    found = host(installed, source)
     assert found.introduce("m", W1, 1).errors == ()
     said: Any = found.introduce("n", Worker("w2"), 2)
     assert (said.number, said.assignors, len(said.errors)) == (2, (), 1)
@@ -286,7 +286,7 @@ def test_no_more_are_made_than_there_are_workers_and_none_is_kept_for_who_is_gon
 import weakref
 alive = weakref.WeakSet()
 """ + body(__init__="alive.add(self)", metadata="return Metadata(reason=len(alive))")
-    found = panel(installed, source)
+    found = host(installed, source)
 
     def alive(member_id: str, worker: str) -> int:
         return found.introduce(member_id, Worker(worker), 1).assignors[0].reason
@@ -309,7 +309,7 @@ def test_what_is_being_called_is_told_for_as_long_as_it_takes(installed: Install
         told.append("")
 
     installed(body(assign="raise LookupError"), MINE)
-    found = Panel(("mine",), {}, doing)
+    found = AssignorHost(("mine",), {}, doing)
     found.introduce("m", W1, 1)
     found.given("mine", MemberAssignment("m"))
     assert told[::2] == [
@@ -325,7 +325,7 @@ def test_what_the_group_would_refuse_is_refused_here_in_its_words_and_says_whose
     installed: Installs,
 ) -> None:
     does = "return Assignment({'m': frozenset({Resource('a', 7)})})"
-    answer = panel(installed, body(assign=does)).assign("m", snapshot())
+    answer = host(installed, body(assign=does)).assign("m", snapshot())
     made = Assignment({"m": frozenset({Resource("a", 7)})})
     assert answer == Assigned(4, None, f"assignor mine: {flaw_in(made, snapshot())}")
     assert answer.error == "assignor mine: a-7 is not configured"

@@ -18,7 +18,7 @@ _assigned, _introduced = Decoder(Assigned).decode, Decoder(Introduced).decode
 _noted = Decoder(Noted).decode
 
 
-def written(answer: Answer) -> bytes:
+def encode(answer: Answer) -> bytes:
     """Return an answer as bytes."""
     return _encode(answer)
 
