@@ -6,7 +6,7 @@ from within, for a transaction left open keeps old pages alive and the file grow
 
 import errno
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from operator import itemgetter
 from pathlib import Path
@@ -43,6 +43,15 @@ class Slice(NamedTuple):
     """Entries in offset order, and the durable end of the log when they were read."""
 
     entries: list[Entry]
+    end: int
+
+
+class Newer(NamedTuple):
+    """What some keys have become, in offset order, and the durable end as it was then."""
+
+    entries: list[Entry]
+    gone: list[bytes]
+    """Keys of which the log shows nothing any more."""
     end: int
 
 
@@ -102,6 +111,27 @@ class ReadableLog:
             rows = self._rows(txn, view_key(kind, key_prefix))
             found = [viewed_entry(txn, self._tables, *row) for row in rows]
         return [entry for entry in found if entry.value is not None]
+
+    def newer(self, known: Mapping[bytes, int], since: int) -> Newer:
+        """Return the latest entries of the view's keys that are not at the offset known of each.
+
+        -1 stands for a key of which nothing is known yet. Keys of which something is known are
+        known as of the end `since`: what was written from there on is looked through, or each
+        key looked up, whichever is less.
+        """
+        with self._snapshot() as txn:
+            end = end_of(txn, self._tables)
+            is_near = number(txn, self._tables, LOW_KEY) <= since and end - since < len(known)
+            changed = self._written(txn, since, end) & known.keys() if is_near else known.keys()
+            asked = [*changed, *(key for key, offset in known.items() if offset < 0)]
+            rows = dict(txn.cursor(self._tables.view).getmulti(asked))
+            found = [
+                viewed_entry(txn, self._tables, key, row)
+                for key, row in rows.items()
+                if OFFSET.unpack_from(row)[0] != known[key]
+            ]
+        gone = [key for key in changed if key not in rows and known[key] >= 0]
+        return Newer(sorted(found, key=itemgetter(0)), gone, end)
 
     def verify(self) -> Report:
         """Check every entry, commit and key; raises `CorruptLogError` at the first flaw.
@@ -171,6 +201,17 @@ class ReadableLog:
             if offset < stop and size < size_limit:
                 raise CorruptLogError(f"{self.path}: entry {offset} is missing")
         return Slice(entries, end)
+
+    def _written(self, txn: Transaction, start: int, end: int) -> set[bytes]:
+        """Return the view's keys of the entries from one offset up to another."""
+        found: set[bytes] = set()
+        for offset in range(start, end):
+            frame = txn.get(OFFSET.pack(offset), db=self._tables.events)
+            if frame is None:
+                raise CorruptLogError(f"{self.path}: entry {offset} is missing")
+            entry = unseal(offset, frame)
+            found.add(view_key(entry.type, entry.key))
+        return found
 
     def _copy(self, directory: Path) -> None:
         try:

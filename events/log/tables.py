@@ -82,6 +82,11 @@ def view_key(kind: int, key: bytes) -> bytes:
     return _KIND.pack(kind) + key
 
 
+def unpack_view_key(packed: bytes) -> tuple[int, bytes]:
+    """Return the type and the key that a key of the view stands for."""
+    return int(_KIND.unpack_from(packed)[0]), packed[_KIND.size :]
+
+
 def check_identity(
     path: Path, txn: Transaction, tables: Tables, log_id: str | None, kind: LogKind | None
 ) -> str:

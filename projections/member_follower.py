@@ -1,0 +1,143 @@
+"""A member's part of its group, read by key from the latest values of the log.
+
+A group is as large as it is; what one member has to know of it is not. To follow the whole log
+costs each member every step of all others, so that a change costs members x records. Here a
+member looks for the keys that concern it, and for nothing else:
+
+* its own seat and step, with the shards of that;
+* what the connectors of its resources are to do, and how they split their work;
+* the status of resources that it has reported on;
+* the head of the target: who computed it, and what that one had to say to all.
+
+What these say is folded into a `Group` that holds nothing else, so that every rule which asks
+only for the member's own part gives the same answer as with all of the group.
+"""
+
+from collections.abc import Collection, Iterator
+
+from ..events.codec import KINDS, TYPES, decode
+from ..events.evolve import evolve
+from ..events.group import NOT_STARTED, Group, Member
+from ..events.keys import Key, pack_key, unpack_key
+from ..events.log.reader import ReadableLog
+from ..events.log.tables import unpack_view_key, view_key
+from ..events.model import NOTHING, Grants, Resource, Resources
+from ..events.records import (
+    ConnectorConfig,
+    CurrentAssignment,
+    CurrentShard,
+    MemberMetadata,
+    TargetAssignment,
+    TaskConfigs,
+    TaskStatus,
+    Tombstone,
+)
+
+
+class MemberFollower:
+    """Follows what concerns one member, whenever it is asked to.
+
+    In `group` are the member, the connectors of its resources and of those it has reported on,
+    their statuses, and the target without its shares.
+    """
+
+    def __init__(self, group_id: str, member_id: str, log: ReadableLog) -> None:
+        self._log = log
+        self._member_id = member_id
+        self.group = Group(group_id)
+        self._own = {
+            _spell(MemberMetadata, (member_id,)),
+            _spell(CurrentAssignment, (member_id,)),
+            _spell(TargetAssignment, ()),
+        }
+        self._known: dict[bytes, int] = dict.fromkeys(self._own, -1)
+        """The offset of the entry that was folded of each key of the view; -1: there was none."""
+        self._reported: Collection[Resource] = NOTHING
+        self._end = 0
+        """The log's end as of the last look."""
+
+    def catch_up(self, reported: Collection[Resource] = NOTHING) -> Resources:
+        """Take what is new; return the resources of the member of which anything is.
+
+        `reported` are those, held or not, whose status is to be known.
+        """
+        before = self._member()
+        if reported != self._reported:
+            self._reported = reported
+            self._follow()
+        changed = self._look()
+        after = self._member()
+        if before.metadata is not after.metadata:
+            return frozenset(_grants(after))
+        stepped = {each for each, _ in _grants(before).items() ^ _grants(after).items()}
+        return frozenset(
+            each for each in _grants(after) if each in stepped or each.connector in changed
+        )
+
+    def close(self) -> None:
+        """Let go of the log."""
+        self._log.close()
+
+    def _look(self) -> set[str]:
+        """Read until nothing is new; return the connectors that are to do something else."""
+        changed: set[str] = set()
+        while True:
+            news = self._log.newer(self._known, self._end)
+            self._end = news.end
+            touched = {view_key(each.type, each.key) for each in news.entries}.union(news.gone)
+            for key in news.gone:
+                self._bury(key)
+            for entry in news.entries:
+                key = view_key(entry.type, entry.key)
+                self._known[key] = entry.offset
+                record = decode(entry)
+                if record is not None:
+                    evolve(self.group, record, entry.offset)
+                if KINDS[entry.type] in {ConnectorConfig, TaskConfigs}:
+                    changed.add(str(unpack_key(KINDS[entry.type], entry.key)[0]))
+            self.group.end = news.end
+            if self._own.isdisjoint(touched) or not self._follow():
+                return changed
+
+    def _follow(self) -> bool:
+        """Look for the keys that matter now, and for no others; tell if any are new."""
+        wanted = {*self._own, *self._keys()}
+        for key in self._known.keys() - wanted:
+            self._bury(key)
+            del self._known[key]
+        fresh = wanted - self._known.keys()
+        self._known.update(dict.fromkeys(fresh, -1))
+        if any(KINDS[unpack_view_key(key)[0]] is CurrentShard for key in fresh):
+            self._known[_spell(CurrentAssignment, (self._member_id,))] = -1  # it joins its shards
+        return bool(fresh)
+
+    def _keys(self) -> Iterator[bytes]:
+        member = self._member()
+        for number in range(member.current.shards):
+            yield _spell(CurrentShard, (self._member_id, number))
+        connectors = {each.connector for each in (*_grants(member), *self._reported)}
+        for connector in connectors:
+            yield _spell(ConnectorConfig, (connector,))
+            yield _spell(TaskConfigs, (connector,))
+        for resource in self._reported:
+            yield _spell(TaskStatus, tuple(resource))
+
+    def _member(self) -> Member:
+        seatless = Member(MemberMetadata(self._member_id), NOT_STARTED)
+        return self.group.members.get(self._member_id, seatless)
+
+    def _bury(self, key: bytes) -> None:
+        """Forget what a key said: the log shows it no more, or it is no concern any more."""
+        if self._known[key] >= 0:
+            number, packed = unpack_view_key(key)
+            kind = KINDS[number]
+            evolve(self.group, Tombstone(kind, unpack_key(kind, packed)), self.group.end - 1)
+            self._known[key] = -1
+
+
+def _spell(kind: type, key: Key) -> bytes:
+    return view_key(TYPES[kind][0], pack_key(key))
+
+
+def _grants(member: Member) -> Grants:
+    return {**member.current.pending, **member.current.assigned}

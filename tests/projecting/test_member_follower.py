@@ -1,0 +1,214 @@
+"""What a member reads by key is what all of the log says of it."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from golden.fixtures import generations, read_lines
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from log.samples import TIME_MS
+
+from fairlead.events.codec import TYPES, decode, encode
+from fairlead.events.group import Group
+from fairlead.events.log.frame import Entry, NewEntry
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import MemberState, Resource, Resources, RunState, TaskConfig, Token
+from fairlead.events.records import (
+    ConfiguredShard,
+    ConnectorConfig,
+    CurrentAssignment,
+    CurrentShard,
+    MemberMetadata,
+    Record,
+    TargetAssignment,
+    TargetShard,
+    TaskConfigs,
+    TaskStatus,
+    Tombstone,
+)
+from fairlead.events.restore import restore
+from fairlead.events.shards import Shards, lay_out
+from fairlead.projections.launches import Launch, launches
+from fairlead.projections.member_follower import MemberFollower
+
+GROUP = "connect"
+SHARDS = {TYPES[kind][0] for kind in (ConfiguredShard, TargetShard, CurrentShard)}
+LIVES = [
+    pytest.param(path, id=f"{path.parent.name}-{path.stem}")
+    for folder in generations()
+    for path in sorted(folder.glob("*.control"))
+]
+
+
+def batches(entries: Sequence[Entry], rng: Random) -> Iterator[Sequence[Entry]]:
+    """Yield the entries in batches; none ends between a fact's shards and their head."""
+    start = 0
+    for end, entry in enumerate(entries, 1):
+        if entry.type not in SHARDS and (rng.random() < 0.15 or end == len(entries)):
+            yield entries[start:end]
+            start = end
+
+
+def launched(group: Group, member_id: str) -> dict[Resource, Launch]:
+    member = group.members.get(member_id)
+    held = member.current.assigned.keys() | member.current.pending.keys() if member else ()
+    return launches(group, member_id, frozenset(held))
+
+
+def told(group: Group, member_id: str, reported: Resources) -> tuple[object, ...]:
+    """Return what a worker asks of its group."""
+    member, target = group.members.get(member_id), group.target
+    return (
+        member,
+        launched(group, member_id),
+        {each: group.statuses.get(each) for each in reported},
+        {each.connector: group.connectors.get(each.connector) for each in reported},
+        (target.assignor, target.assignor_version, target.assignor_metadata, target.error),
+        group.end,
+    )
+
+
+@pytest.mark.parametrize("path", LIVES)
+def test_each_member_knows_of_itself_what_the_whole_log_says(path: Path, tmp_path: Path) -> None:
+    entries, rng = read_lines(path), Random(str(path.stem))
+    records = [decode(each) for each in entries]
+    ids = sorted({each.member_id for each in records if isinstance(each, MemberMetadata)})
+    resources = [each.resource for each in records if isinstance(each, TaskStatus)]
+    with GroupLog.open_writer(tmp_path / "log", GROUP, reserve_bytes=0) as log:
+        readers = [MemberFollower(GROUP, each, log) for each in ids]
+        for batch in batches(entries, rng):
+            log.append(log.end, [NewEntry(*each[1:4], each.value) for each in batch], TIME_MS)
+            if rng.random() < 0.1:
+                log.trim(rng.randrange(log.end))
+            whole = restore(GROUP, *log.load())
+            reported = frozenset(rng.sample(resources, len(resources) // 2))
+            for member_id, reader in zip(ids, readers, strict=True):
+                if rng.random() < 0.5:
+                    continue
+                before = launched(reader.group, member_id)
+                changed = reader.catch_up(reported)
+                now = launched(whole, member_id)
+                assert told(reader.group, member_id, reported) == told(whole, member_id, reported)
+                assert changed >= {each for each in now if now[each] != before.get(each)}
+                assert reader.catch_up(reported) == frozenset()
+
+
+RESOURCES = st.frozensets(
+    st.builds(Resource, st.integers(0, 60).map("c{}".format), st.integers(-1, 3)), max_size=120
+)
+
+
+def step(resources: Resources, number: int) -> CurrentAssignment:
+    pending = {each: number for each in resources if each.task == 1}
+    assigned = dict.fromkeys(resources - pending.keys(), number)
+    return CurrentAssignment("W1", number, 0, MemberState.UNREVOKED, assigned, pending)
+
+
+@given(steps=st.lists(st.tuples(RESOURCES, st.booleans()), max_size=6))
+@settings(max_examples=40, deadline=None)
+def test_a_member_with_many_resources_takes_its_step_from_the_shards(
+    steps: list[tuple[Resources, bool]],
+) -> None:
+    shards = Shards()
+    with (
+        TemporaryDirectory() as folder,
+        GroupLog.open_writer(Path(folder) / "log", GROUP, reserve_bytes=0) as log,
+    ):
+        reader = MemberFollower(GROUP, "W1", log)
+        for number, (resources, is_looked_at) in enumerate(steps, 1):
+            record = step(resources, number)
+            (laid,) = lay_out(shards, [record])
+            for each in laid.parts:
+                shards.take(each)
+            log.append(log.end, [encode(each) for each in laid.parts], TIME_MS)
+            if is_looked_at or number == len(steps):
+                reader.catch_up()
+                assert reader.group.members["W1"].current == record
+                assert reader.group.owner == dict.fromkeys(resources, "W1")
+
+
+def write(log: GroupLog, *records: Record) -> None:
+    log.append(log.end, [encode(each) for each in records], TIME_MS)
+
+
+def config(connector: str, version: int = 1) -> ConnectorConfig:
+    return ConnectorConfig(connector, {"name": connector, "v": str(version)}, version, TIME_MS)
+
+
+def test_what_others_do_is_no_concern_of_a_member(tmp_path: Path) -> None:
+    mine = Resource("mine")
+    with GroupLog.open_writer(tmp_path / "log", GROUP, reserve_bytes=0) as log:
+        write(
+            log,
+            MemberMetadata("W1"),
+            CurrentAssignment("W1", 1, 0, MemberState.STABLE, {mine: 1}, {}),
+            *(config(each) for each in ("mine", "theirs")),
+        )
+        reader = MemberFollower(GROUP, "W1", log)
+        assert reader.catch_up() == {mine}
+        for number in range(50):
+            theirs = Resource(f"c{number}")
+            write(
+                log,
+                MemberMetadata(f"other {number}"),
+                CurrentAssignment(f"other {number}", 1, 0, MemberState.STABLE, {theirs: 1}, {}),
+                config(f"c{number}"),
+                TaskStatus(theirs, RunState.RUNNING, "w2", Token(1, 1), TIME_MS),
+            )
+        assert reader.catch_up() == frozenset()
+        assert reader.group.members.keys() == {"W1"}
+        assert reader.group.connectors.keys() == {"mine"}
+        assert (reader.group.statuses, reader.group.end) == ({}, log.end)
+
+
+def test_a_config_that_changes_concerns_all_that_runs_of_it_here(tmp_path: Path) -> None:
+    held = [Resource("c"), Resource("c", 0), Resource("d")]
+    with GroupLog.open_writer(tmp_path / "log", GROUP, reserve_bytes=0) as log:
+        grants = dict.fromkeys(held, 1)
+        write(log, MemberMetadata("W1"), config("c"), config("d"))
+        write(log, CurrentAssignment("W1", 1, 0, MemberState.STABLE, grants, {}))
+        reader = MemberFollower(GROUP, "W1", log)
+        reader.catch_up()
+        write(log, config("c", 2))
+        assert reader.catch_up() == {Resource("c"), Resource("c", 0)}
+        write(log, TaskConfigs("d", 1, (TaskConfig({"task": "0"}, 1),)))
+        assert reader.catch_up() == {Resource("d")}
+
+
+def test_what_is_no_concern_any_more_is_forgotten(tmp_path: Path) -> None:
+    with GroupLog.open_writer(tmp_path / "log", GROUP, reserve_bytes=0) as log:
+        write(log, MemberMetadata("W1"), config("c"))
+        reported = frozenset({Resource("c", 0)})
+        write(log, TaskStatus(Resource("c", 0), RunState.RUNNING, "w1", Token(1, 1), TIME_MS))
+        reader = MemberFollower(GROUP, "W1", log)
+        reader.catch_up(reported)
+        assert reader.group.statuses.keys() == reported
+        assert reader.group.connectors.keys() == {"c"}
+        reader.catch_up()
+        assert (reader.group.statuses, reader.group.connectors) == ({}, {})
+
+
+def test_a_log_that_was_trimmed_meanwhile_is_read_on(tmp_path: Path) -> None:
+    with GroupLog.open_writer(tmp_path / "log", GROUP, reserve_bytes=0) as log:
+        write(log, MemberMetadata("W1"), config("c"))
+        write(log, CurrentAssignment("W1", 1, 0, MemberState.STABLE, {Resource("c"): 1}, {}))
+        reader = MemberFollower(GROUP, "W1", log)
+        reader.catch_up()
+        write(log, Tombstone(ConnectorConfig, ("c",)), TargetAssignment(2, {}, "balanced"))
+        log.trim(log.end)
+        reader.catch_up()
+        assert (reader.group.connectors, reader.group.target.assignor) == ({}, "balanced")
+        assert reader.group.members["W1"].current.assigned == {Resource("c"): 1}
+
+
+def test_a_reader_of_another_process_sees_what_is_durable(tmp_path: Path) -> None:
+    with GroupLog.open_writer(tmp_path / "log", GROUP, reserve_bytes=0) as log:
+        write(log, MemberMetadata("W1", url="http://w1"))
+    with LogReader.open(tmp_path / "log", GROUP) as log:
+        reader = MemberFollower(GROUP, "W1", log)
+        reader.catch_up()
+        assert reader.group.members["W1"].metadata.url == "http://w1"
