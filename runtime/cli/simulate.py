@@ -14,8 +14,8 @@ from .outcome import FAILED, Misused
 from .printing import Facts, say, show
 
 if TYPE_CHECKING:
-    from ..simulation.campaign import Findings
-    from ..simulation.plan import Size
+    from ..simulation.campaign import CampaignResult
+    from ..simulation.schedule import Size
 
 RANGE: Final = re.compile(r"(\d{1,18})-(\d{1,18})")
 NUMBERS: Final = re.compile(r"none|\d{1,9}(,\d{1,9})*")
@@ -48,13 +48,13 @@ class Extent:
 
     def size(self) -> "Size":
         """Return it as the simulation knows it."""
-        from ..simulation.plan import Kind, Size  # noqa: PLC0415  # --help needs no group
+        from ..simulation.schedule import Fault, Size  # noqa: PLC0415  # --help needs no group
 
         named = self.only.upper().split(",") if self.only is not None else []
-        if unknown := [name for name in named if name not in Kind.__members__]:
-            known = ", ".join(kind.lower() for kind in Kind.__members__)
+        if unknown := [name for name in named if name not in Fault.__members__]:
+            known = ", ".join(kind.lower() for kind in Fault.__members__)
             raise Misused(f"--only knows nothing of {unknown[0].lower()!r}, only of: {known}")
-        kinds = tuple(Kind[name] for name in named)
+        kinds = tuple(Fault[name] for name in named)
         return Size(self.steps, self.workers, self.connectors, self.pace, kinds)
 
 
@@ -116,14 +116,14 @@ def _patience(minutes: float | None) -> Callable[[], bool]:
     return lambda: time.monotonic() < until
 
 
-def _print(output: Output, found: "Findings") -> None:
+def _print(output: Output, found: "CampaignResult") -> None:
     """Print the story, what was simulated, and last how to see it again."""
     from ..simulation.campaign import again  # noqa: PLC0415
 
     last = found.last
     story = list(last.story) if last else []
     violation = last.violation if last else ""
-    command = again(last.plan) if last and violation else ""
+    command = again(last.schedule) if last and violation else ""
     if output is Output.TABLE:
         for line in story:
             say(line)

@@ -9,7 +9,7 @@ from typing import Final
 from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.messages.assignors import Assign, Assigned
 from ...actors.messages.computing import Assignment, Snapshot
-from .clock import Clock
+from .clock import SimulatedClock
 
 LONGEST_MS: Final = 500
 CONF: Final = {"moves.per.round": "1", "moves.interval.ms": "3000"}
@@ -24,12 +24,12 @@ class Blunder(IntEnum):
     PLACE_TWICE = 2
 
 
-class Assignor:
-    """Computes for the worker at its place."""
+class SimulatedAssignor:
+    """Computes for the worker on its node."""
 
-    def __init__(self, clock: Clock, dice: Random) -> None:
+    def __init__(self, clock: SimulatedClock, rng: Random) -> None:
         self._clock = clock
-        self._dice = dice
+        self._rng = rng
         self._blunder: Blunder | None = None
         self._delay_ms = 0
         self._assignors = {name: make(CONF) for name, make in BUILT_IN.items()}
@@ -56,7 +56,7 @@ class Assignor:
         else:
             made = self._assignors[asked.snapshot.assignor].assign(asked.snapshot)
             result = Assigned(epoch, _spoilt(made, asked.snapshot, blunder), "", snapshot_id)
-        self._clock.after(delay_ms + self._dice.randint(1, LONGEST_MS), hear, result)
+        self._clock.after(delay_ms + self._rng.randint(1, LONGEST_MS), hear, result)
 
 
 def _spoilt(made: Assignment, snapshot: Snapshot, blunder: Blunder | None) -> Assignment:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from .plan import Plan, Size, draw
-from .play import Outcome, play
+from .play import PlayResult, play
+from .schedule import Schedule, Size, draw
 from .shrink import Shrinker
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class CampaignResult:
     """What the seeds did together, and the last of them: told where it broke a rule."""
 
     seeds: int = 0
@@ -20,11 +20,11 @@ class Findings:
     moves: int = 0
     restarts: int = 0
     checks: int = 0
-    last: Outcome | None = None
+    last: PlayResult | None = None
 
-    def and_also(self, outcome: Outcome) -> "Findings":
+    def and_also(self, outcome: PlayResult) -> "CampaignResult":
         """Return these findings with those of one seed more."""
-        return Findings(
+        return CampaignResult(
             self.seeds + 1,
             self.cluster_ms + outcome.cluster_ms,
             self.steps + outcome.steps,
@@ -43,13 +43,13 @@ def search(
     *,
     go_on: Callable[[], bool] = lambda: True,
     on_disk: bool = False,
-) -> Findings:
+) -> CampaignResult:
     """Play seeds as long as `go_on`; the first that breaks a rule ends it, cut short and told."""
-    findings = Findings()
+    findings = CampaignResult()
     for seed in seeds:
         outcome = play(draw(seed, size), on_disk=on_disk)
         if outcome.violation:
-            shortest = Shrinker(outcome).shrink().plan
+            shortest = Shrinker(outcome).shrink().schedule
             return findings.and_also(play(shortest, is_told=True, on_disk=on_disk))
         findings = findings.and_also(outcome)
         if not go_on():
@@ -57,18 +57,20 @@ def search(
     return findings
 
 
-def replay(seed: int, size: Size, numbers: Collection[int], *, on_disk: bool = False) -> Findings:
-    """Play only these troubles of a seed, and tell the story."""
-    plan = draw(seed, size).keeping(numbers)
-    return Findings().and_also(play(plan, is_told=True, on_disk=on_disk))
+def replay(
+    seed: int, size: Size, numbers: Collection[int], *, on_disk: bool = False
+) -> CampaignResult:
+    """Play only these faults of a seed, and tell the story."""
+    schedule = draw(seed, size).keeping(numbers)
+    return CampaignResult().and_also(play(schedule, is_told=True, on_disk=on_disk))
 
 
-def again(plan: Plan) -> str:
-    """Return the command that plays a plan once more, and tells it."""
-    size = plan.size
+def again(schedule: Schedule) -> str:
+    """Return the command that plays a schedule once more, and tells it."""
+    size = schedule.size
     only = f" --only {','.join(kind.name.lower() for kind in size.only)}" if size.only else ""
-    kept = ",".join(str(trouble.number) for trouble in plan.troubles) or "none"
+    kept = ",".join(str(fault.number) for fault in schedule.faults) or "none"
     return (
-        f"fairlead simulate --seed {plan.seed} --steps {size.steps} --workers {size.workers}"
+        f"fairlead simulate --seed {schedule.seed} --steps {size.steps} --workers {size.workers}"
         f" --connectors {size.connectors} --pace {size.pace_ms}{only} --keep {kept}"
     )

@@ -13,7 +13,7 @@ WALL_MS = 1_700_000_000_000
 Deed = Callable[..., None]
 
 
-class Clock:
+class SimulatedClock:
     """Two clocks in milliseconds: a steady one that drives everything, and a wall clock.
 
     The wall clock may be set forwards and backwards (`skew_ms`), the steady one never is.

@@ -11,10 +11,10 @@ from ...actors.messages.work import CommitOffsets, CommitReply
 from ...events.model import NOTHING, Resource, Resources
 from ...projections.launches import Launch
 from ..tasks.reports import Ending
-from .tasks import Carrier, Task, begun
+from .tasks import Carrier, SimulatedTask, begun
 
 if TYPE_CHECKING:
-    from .worker import Worker
+    from .worker import SimulatedWorker
     from .world import World
 
 AGAIN_MS: Final = 50
@@ -24,11 +24,11 @@ REST_MS: Final = 1_000
 """How long a task rests that ended though it may run."""
 
 
-class Engine:
+class SimulatedEngine:
     """The tasks of one worker, each under the token that it was launched with."""
 
-    def __init__(self, world: "World", worker: "Worker", dice: Random) -> None:
-        self.tasks: dict[Resource, Task] = {}
+    def __init__(self, world: "World", worker: "SimulatedWorker", rng: Random) -> None:
+        self.tasks: dict[Resource, SimulatedTask] = {}
         self.hangs = False
         """Whether the next thing that is to stop does not."""
         self.rests: dict[Resource, int] = {}
@@ -36,10 +36,10 @@ class Engine:
         self.allowed: Resources = NOTHING
         self._world = world
         self._worker = worker
-        self._dice = dice
+        self._rng = rng
         self._carrier = Carrier(worker.name)
 
-    def launch(self, granted: Mapping[Resource, Launch], now_ms: int) -> Sequence[Task]:
+    def launch(self, granted: Mapping[Resource, Launch], now_ms: int) -> Sequence[SimulatedTask]:
         """Run what the log grants, under the token that it names; return what is new."""
         for resource in [each for each, until_ms in self.rests.items() if now_ms >= until_ms]:
             del self.rests[resource]
@@ -59,13 +59,13 @@ class Engine:
                 self._world.story.tell("{} does not get {} to stop", self._worker.name, resource)
                 self._world.clock.after(HUNG_MS, self._give_up, task)
             else:
-                self._world.clock.after(self._dice.randint(1, longest_ms), self._stop, task)
+                self._world.clock.after(self._rng.randint(1, longest_ms), self._stop, task)
         return resources - self.tasks.keys()
 
     def die(self) -> None:
         """End everything at once."""
         for resource in sorted(self.tasks):
-            self._world.floor.end(self._worker, resource)
+            self._world.exclusivity.end(self._worker, resource)
         self.tasks.clear()
 
     def commit(self, now_ms: int) -> CommitOffsets | None:
@@ -84,32 +84,34 @@ class Engine:
         running = self.tasks.get(launch.resource)
         return running is not None and running.token == launch.token
 
-    def _begin(self, launch: Launch) -> Task:
+    def _begin(self, launch: Launch) -> SimulatedTask:
         resource = launch.resource
         is_new = resource not in self.tasks
-        self._world.floor.take(self._worker, resource, launch.token)
-        task = self.tasks[resource] = begun(self._world.books.offsets, resource, launch.token)
+        self._world.exclusivity.take(self._worker, resource, launch.token)
+        task = self.tasks[resource] = begun(
+            self._world.durable_state.offsets, resource, launch.token
+        )
         if is_new:
-            self._world.floor.begin(self._worker, resource)
+            self._world.exclusivity.begin(self._worker, resource)
         return task
 
-    def _stop(self, task: Task) -> None:
+    def _stop(self, task: SimulatedTask) -> None:
         if self._worker.is_frozen:
             self._world.clock.after(AGAIN_MS, self._stop, task)
         elif self._is_stopping(task):
             self._end(task, Ending.STOPPED)
 
-    def _give_up(self, task: Task) -> None:
+    def _give_up(self, task: SimulatedTask) -> None:
         """Have the worker end itself, as the real one does, over what does not stop."""
         if self._is_stopping(task):
             self._worker.give_up(f"{task.resource} does not stop")
 
-    def _is_stopping(self, task: Task) -> bool:
+    def _is_stopping(self, task: SimulatedTask) -> bool:
         return self.tasks.get(task.resource) is task and task.resource not in self.allowed
 
-    def _end(self, task: Task, ending: Ending) -> None:
+    def _end(self, task: SimulatedTask, ending: Ending) -> None:
         del self.tasks[task.resource]
-        self._world.floor.end(self._worker, task.resource)
+        self._world.exclusivity.end(self._worker, task.resource)
         if task.resource not in self.allowed:
             self.rests.pop(task.resource, None)
         self._worker.ended(task, ending)

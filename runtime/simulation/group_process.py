@@ -16,8 +16,8 @@ from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.computing import Install
 from ...actors.messages.work import CommitOffsets
 from ...events.group import Group
-from .books import Books
-from .clock import Clock
+from .clock import SimulatedClock
+from .durable_state import DurableState
 from .story import Story
 
 TICK_MS: Final = 100
@@ -39,7 +39,13 @@ class Border(Enum):
 class GroupProcess:
     """One group's coordinator with its queue, its logs and its timers."""
 
-    def __init__(self, clock: Clock, story: Story, settings: GroupSettings, books: Books) -> None:
+    def __init__(
+        self,
+        clock: SimulatedClock,
+        story: Story,
+        settings: GroupSettings,
+        durable_state: DurableState,
+    ) -> None:
         self.generation = 0
         self.is_down = self.is_frozen = False
         self.decisions = 0
@@ -47,7 +53,7 @@ class GroupProcess:
         self._clock = clock
         self._story = story
         self._settings = settings
-        self._books = books
+        self._durable_state = durable_state
         self._named = 0
         self._doom: Border | None = None
         self._downtime_ms = 0
@@ -114,8 +120,8 @@ class GroupProcess:
             self._flush()
 
     def _open(self) -> None:
-        ledger = OffsetLedger(self._books.offsets)
-        group = self._books.restored()
+        ledger = OffsetLedger(self._durable_state.offsets)
+        group = self._durable_state.restored()
         self._coordinator = Coordinator(
             group,
             self._settings,
@@ -159,7 +165,7 @@ class GroupProcess:
                 coordinator.commit(message, hear, now)
             else:
                 if isinstance(message, Install):
-                    self._books.heard(message)
+                    self._durable_state.heard(message)
                 coordinator.take(message, hear, now)
         self._write()
 
@@ -172,12 +178,12 @@ class GroupProcess:
         if coordinator.offset_entries or coordinator.entries:
             if self._dies_at(Border.BEFORE):
                 return
-            self._books.write_offsets(coordinator.offset_entries)
+            self._durable_state.write_offsets(coordinator.offset_entries)
             coordinator.offset_entries.clear()
             self._ledger.clear()
             if self._dies_at(Border.BETWEEN_LOGS):
                 return
-            self._books.write(coordinator.entries, coordinator.group)
+            self._durable_state.write(coordinator.entries, coordinator.group)
             coordinator.entries.clear()
             if self._dies_at(Border.BEFORE_SPEAKING):
                 return

@@ -8,7 +8,7 @@ from ...events.log.frame import Entry, NewEntry
 GROUP_ID: Final = "connect"
 
 
-class Log:
+class MemoryLog:
     """Entries in the order of their offsets; durable as soon as they are appended."""
 
     def __init__(self) -> None:

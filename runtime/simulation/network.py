@@ -6,8 +6,8 @@ from random import Random
 from typing import Final
 
 from ...actors.messages.work import CommitOffsets, ReportStatus
-from .chance import stream
-from .clock import Clock, Deed
+from .clock import Deed, SimulatedClock
+from .rng import stream
 from .story import Story
 
 
@@ -18,7 +18,7 @@ class Way(Enum):
     TO_WORKER = "to the worker"
 
 
-class Fault(Enum):
+class MessageFault(Enum):
     """What may befall one message."""
 
     LOSE = "is lost"
@@ -27,7 +27,7 @@ class Fault(Enum):
 
 
 Line = tuple[int, Way]
-"""A place where workers live, and a direction: what one line suffers, no other does."""
+"""A node where workers live, and a direction: what one line suffers, no other does."""
 
 SOONEST_MS: Final = 1
 REMEMBERED: Final = 60
@@ -37,35 +37,35 @@ REMEMBERED: Final = 60
 class Network:
     """Carries each message within `jitter_ms`, but for the faults that wait on its line."""
 
-    def __init__(self, clock: Clock, story: Story, seed: int, jitter_ms: int) -> None:
+    def __init__(self, clock: SimulatedClock, story: Story, seed: int, jitter_ms: int) -> None:
         self._clock = clock
         self._story = story
         self._seed = seed
         self._jitter_ms = jitter_ms
-        self._dice: dict[Line, Random] = {}
-        self._faults: defaultdict[Line, deque[tuple[Fault, int]]] = defaultdict(deque)
+        self._rng: dict[Line, Random] = {}
+        self._faults: defaultdict[Line, deque[tuple[MessageFault, int]]] = defaultdict(deque)
         self._cut_until_ms: dict[Line, int] = {}
         self._past: defaultdict[Line, deque[tuple[Deed, tuple[object, ...]]]] = defaultdict(
             lambda: deque(maxlen=REMEMBERED)
         )
         self._busy_until_ms: dict[Line, int] = {}
         self.connected: set[int] = set()
-        """The places whose messages go through a connection: in order, and never twice."""
+        """The nodes whose messages go through a connection: in order, and never twice."""
 
-    def strike(self, line: Line, fault: Fault, span_ms: int, messages: int) -> None:
+    def strike(self, line: Line, fault: MessageFault, span_ms: int, messages: int) -> None:
         """Have the next messages of a line go wrong."""
-        if fault is Fault.LOSE or line[0] not in self.connected:
+        if fault is MessageFault.LOSE or line[0] not in self.connected:
             self._faults[line].extend([(fault, span_ms)] * messages)
 
     def repeat(self, line: Line, messages: int, span_ms: int) -> None:
         """Have some of the last messages of a line arrive once more."""
         past = self._past[line]
         for _ in range(min(messages, len(past))):
-            dice = self._stream(line)
-            deed, args = past[dice.randrange(len(past))]
+            rng = self._stream(line)
+            deed, args = past[rng.randrange(len(past))]
             name = type(args[-1]).__name__
             self._story.tell("w{} {}: an old {} arrives again", line[0], line[1].value, name)
-            self._clock.after(dice.randint(SOONEST_MS, span_ms), deed, *args)
+            self._clock.after(rng.randint(SOONEST_MS, span_ms), deed, *args)
 
     def cut(self, line: Line, span_ms: int) -> None:
         """Lose all messages of a line for a while."""
@@ -91,14 +91,14 @@ class Network:
         self._clock.after(self._delay_ms(line), deed, *args)
 
     def _spoil(
-        self, line: Line, fault: Fault, span_ms: int, deed: Deed, args: tuple[object, ...]
+        self, line: Line, fault: MessageFault, span_ms: int, deed: Deed, args: tuple[object, ...]
     ) -> None:
         name = type(args[-1]).__name__
         self._story.tell("w{} {}: {} {}", line[0], line[1].value, name, fault.value)
-        if fault is Fault.LOSE:
+        if fault is MessageFault.LOSE:
             return
-        late_ms = self._delay_ms(line) + self._dice[line].randint(span_ms // 4, span_ms)
-        if fault is Fault.DOUBLE:
+        late_ms = self._delay_ms(line) + self._rng[line].randint(span_ms // 4, span_ms)
+        if fault is MessageFault.DOUBLE:
             self._clock.after(self._delay_ms(line), deed, *args)
         self._clock.after(late_ms, deed, *args)
 
@@ -111,7 +111,7 @@ class Network:
         return delay_ms
 
     def _stream(self, line: Line) -> Random:
-        dice = self._dice.get(line)
-        if dice is None:
-            dice = self._dice[line] = stream(self._seed, line[0], line[1].value)
-        return dice
+        rng = self._rng.get(line)
+        if rng is None:
+            rng = self._rng[line] = stream(self._seed, line[0], line[1].value)
+        return rng

@@ -1,13 +1,13 @@
-"""A plan played from its beginning to its end, and what came of it."""
+"""A schedule played from its beginning to its end, and what came of it."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from .plan import Plan
-from .rest import come_to_rest
-from .troubles import calm, schedule
+from .faults import calm, schedule_faults
+from .schedule import Schedule
+from .settle import come_to_rest
 from .violation import Violation
 from .world import World
 
@@ -15,13 +15,13 @@ IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # the folder in it goes with 
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PlayResult:
     """What a simulation did, and what it found: nothing, or `violation`.
 
     `steps` are the decisions of the group's coordinator and the records that it wrote.
     """
 
-    plan: Plan
+    schedule: Schedule
     violation: str
     story: tuple[str, ...]
     cluster_ms: int
@@ -33,22 +33,22 @@ class Outcome:
     checks: int
 
 
-def play(plan: Plan, *, is_told: bool = False, on_disk: bool = False) -> Outcome:
-    """Let everything happen that the plan has in store; any error on the way is a violation.
+def play(schedule: Schedule, *, is_told: bool = False, on_disk: bool = False) -> PlayResult:
+    """Let everything happen that the schedule has in store; any error on the way is a violation.
 
     A story that is told is slower; with a log on disk it is slower still.
     """
     if not on_disk:
-        return _play(World(plan, is_told=is_told))
+        return _play(World(schedule, is_told=is_told))
     with TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
-        return _play(World(plan, is_told=is_told, folder=Path(folder) / "control"))
+        return _play(World(schedule, is_told=is_told, folder=Path(folder) / "control"))
 
 
-def _play(world: World) -> Outcome:
-    plan, violation = world.plan, ""
+def _play(world: World) -> PlayResult:
+    schedule, violation = world.schedule, ""
     try:
-        schedule(world)
-        world.clock.run(plan.end_ms)
+        schedule_faults(world)
+        world.clock.run(schedule.end_ms)
         calm(world)
         come_to_rest(world)
     except Violation as found:
@@ -56,23 +56,23 @@ def _play(world: World) -> Outcome:
     except Exception as error:  # noqa: BLE001  # a rule that raises is broken as well
         violation = f"{type(error).__name__}: {error}"
     finally:
-        world.books.close()
+        world.durable_state.close()
     if violation:
         world.story.tell("VIOLATION {}", violation)
     return _outcome(world, violation)
 
 
-def _outcome(world: World, violation: str) -> Outcome:
-    records = world.books.control.end
-    return Outcome(
-        world.plan,
+def _outcome(world: World, violation: str) -> PlayResult:
+    records = world.durable_state.control.end
+    return PlayResult(
+        world.schedule,
         violation,
         tuple(world.story.lines),
         world.clock.now_ms,
         world.process.decisions + records,
         records,
-        world.books.progress.commits,
-        world.floor.moves,
+        world.durable_state.progress.commits,
+        world.exclusivity.moves,
         world.process.restarts,
-        world.books.checks.count,
+        world.durable_state.checks.count,
     )

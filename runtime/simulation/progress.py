@@ -8,7 +8,7 @@ from .violation import Violation
 ROW = "row"
 
 
-class Progress:
+class CommitInvariants:
     """Sees every entry of an offset log; raises `Violation` at the first that goes wrong."""
 
     def __init__(self) -> None:

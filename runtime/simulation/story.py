@@ -16,13 +16,13 @@ from ...events.records import (
     TaskConfigs,
     Tombstone,
 )
-from .clock import Clock
+from .clock import SimulatedClock
 
 
 class Story:
     """The lines so far; a story that is not told costs next to nothing."""
 
-    def __init__(self, clock: Clock, *, is_told: bool) -> None:
+    def __init__(self, clock: SimulatedClock, *, is_told: bool) -> None:
         self.is_told = is_told
         self.lines: list[str] = []
         self._clock = clock

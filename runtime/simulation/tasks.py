@@ -14,7 +14,7 @@ from ...events.codec import TYPES, decode
 from ...events.keys import Key, offset_key, pack_key
 from ...events.model import Advance, Commit, CommitId, Document, Manifest, Resource, Token
 from ...events.records import Offset, Record, TaskProgress
-from .log import GROUP_ID, Log
+from .log import GROUP_ID, MemoryLog
 from .progress import ROW
 
 ANSWER_MS: Final = 4_000
@@ -22,7 +22,7 @@ NO_FILES: Final = Manifest("", "", 0, 0, 0)
 
 
 @dataclass(slots=True, eq=False)
-class Task:
+class SimulatedTask:
     """One resource that runs, under the token that it was started with."""
 
     resource: Resource
@@ -43,18 +43,18 @@ def partition(resource: Resource) -> Document:
     return {"of": str(resource)}
 
 
-def begun(offsets: Log, resource: Resource, token: Token) -> Task:
+def begun(offsets: MemoryLog, resource: Resource, token: Token) -> SimulatedTask:
     """Return a task that goes on where the offset log says that it was."""
     key = offset_key(resource.connector, partition(resource))
     offset = _logged(offsets, Offset, key)
     row = int(str(offset.offset[ROW])) if isinstance(offset, Offset) else 0
     progress = _logged(offsets, TaskProgress, (resource.connector, resource.task))
     if isinstance(progress, TaskProgress) and progress.last.token == token:
-        return Task(resource, token, row, progress.last.batch + 1)
-    return Task(resource, token, row)
+        return SimulatedTask(resource, token, row, progress.last.batch + 1)
+    return SimulatedTask(resource, token, row)
 
 
-def _logged(offsets: Log, kind: type, key: Key) -> Record | None:
+def _logged(offsets: MemoryLog, kind: type, key: Key) -> Record | None:
     entry = offsets.get(TYPES[kind][0], pack_key(key))
     return None if entry is None else decode(entry)
 
@@ -65,10 +65,10 @@ class Carrier:
     def __init__(self, member_id: str) -> None:
         self._member_id = member_id
         self._number = 0
-        self._carried: dict[CommitId, Task] = {}
+        self._carried: dict[CommitId, SimulatedTask] = {}
         self._sent_at_ms = -ANSWER_MS
 
-    def carry(self, tasks: Sequence[Task], now_ms: int) -> CommitOffsets | None:
+    def carry(self, tasks: Sequence[SimulatedTask], now_ms: int) -> CommitOffsets | None:
         """Return what is to be sent now; what was not answered in time is said again."""
         if not tasks or (self._carried and now_ms < self._sent_at_ms + ANSWER_MS):
             return None
@@ -80,12 +80,12 @@ class Carrier:
         self._sent_at_ms = now_ms
         return CommitOffsets(GROUP_ID, self._member_id, commits, number=self._number)
 
-    def settle(self, reply: CommitReply) -> Sequence[Task]:
+    def settle(self, reply: CommitReply) -> Sequence[SimulatedTask]:
         """Have what counts count, and return the tasks that were fenced."""
         if reply.number != self._number:
             return []
         carried, self._carried = self._carried, {}
-        fenced: list[Task] = []
+        fenced: list[SimulatedTask] = []
         for verdict in reply.verdicts:
             task = carried.get(verdict.commit_id)
             if task is None:

@@ -28,14 +28,14 @@ from ...projections.launches import launches
 from ..tasks.reports import Ending, Stopped, TaskConfigsChanged
 from ..worker.computing import Computing
 from ..worker.status_reporter import StatusReporter
-from .chance import stream
-from .engine import Engine
+from .engine import SimulatedEngine
 from .foreign import ForeignClient
 from .network import Way
-from .tasks import Task
+from .rng import stream
+from .tasks import SimulatedTask
 
 if TYPE_CHECKING:
-    from .world import Place, World
+    from .world import Node, World
 
 TICK_MS: Final = 50
 """As often as the real worker lets time pass for all its parts."""
@@ -44,28 +44,28 @@ CANCEL_MS: Final = 700
 NEVER: Final = 1 << 60
 
 
-class Worker:
-    """One process: it lives at a place, and another one takes its place when it has died."""
+class SimulatedWorker:
+    """One process: it lives on a node, and another one takes its place when it has died."""
 
-    def __init__(self, world: "World", place: "Place", name: str) -> None:
+    def __init__(self, world: "World", node: "Node", name: str) -> None:
         self.world = world
-        self.place = place
+        self.node = node
         self.name = name
         self.is_alive, self.is_frozen = True, False
-        self.dice = stream(world.plan.seed, name)
-        self.foreign = ForeignClient() if place.is_foreign else None
-        self.member = world.membership(place, name)
-        self.engine = Engine(world, self, self.dice)
-        self._clock, self._books = world.clock, world.books
+        self.rng = stream(world.schedule.seed, name)
+        self.foreign = ForeignClient() if node.is_foreign else None
+        self.member = world.membership(node, name)
+        self.engine = SimulatedEngine(world, self, self.rng)
+        self._clock, self._durable_state = world.clock, world.durable_state
         self._computing = Computing(
-            self.member.identity.group_id, name, world.plan.traits.rebalance_timeout_ms
+            self.member.identity.group_id, name, world.schedule.traits.rebalance_timeout_ms
         )
         self._reporter = StatusReporter(self.member.identity.group_id, name)
         self._seen_end = -1
         self._inbox: list[object] = []
         self._tick_at_ms = NEVER
-        self._phase_ms = self.dice.randrange(TICK_MS)
-        self._answers = (place.number, Way.TO_WORKER)
+        self._phase_ms = self.rng.randrange(TICK_MS)
+        self._answers = (node.number, Way.TO_WORKER)
 
     @property
     def member_id(self) -> str:
@@ -81,7 +81,7 @@ class Worker:
         """Ask for a seat."""
         self._obey(self.member.join(self._clock.now_ms))
         self._go_on()
-        self._clock.after(self.world.plan.traits.commit_every_ms, self._commit)
+        self._clock.after(self.world.schedule.traits.commit_every_ms, self._commit)
 
     # -- what befalls it
 
@@ -101,15 +101,15 @@ class Worker:
     def leave(self, *, temporary: bool = False) -> None:
         """Give everything up in good order, then say goodbye; who is static may come again."""
         if self.is_awake:
-            is_static = self.place.instance_id is not None
+            is_static = self.node.instance_id is not None
             now_ms = self._clock.now_ms
             self._obey(self.member.leave(now_ms, temporary=temporary and is_static))
             self._go_on()
 
     def call_for_rebalance(self) -> None:
         """Have the assignor ask for a rebalance."""
-        if self.is_awake and self.place.server_assignor is None:
-            changed = self.world.assignors(reason=3 + self.dice.randrange(2))
+        if self.is_awake and self.node.server_assignor is None:
+            changed = self.world.assignors(reason=3 + self.rng.randrange(2))
             self._obey(self.member.changed(changed, self._clock.now_ms))
             self._go_on()
 
@@ -131,7 +131,7 @@ class Worker:
             self._split(connector, tasks, shade)
             self._go_on()
 
-    def _split(self, connector: Task, tasks: int, shade: int) -> None:
+    def _split(self, connector: SimulatedTask, tasks: int, shade: int) -> None:
         configs = tuple(
             {"n": str(number), "v": str(shade % (number + 2))} for number in range(tasks)
         )
@@ -152,7 +152,7 @@ class Worker:
                 self.hear(message)
         self._pass_time()
         for resource in sorted(self.engine.tasks):
-            self.world.floor.look(resource)
+            self.world.exclusivity.look(resource)
 
     # -- what comes in
 
@@ -169,14 +169,14 @@ class Worker:
             case HeartbeatReply():
                 is_mine = message.member_id == self.member.identity.member_id
                 if is_mine and message.member_epoch < JOIN_EPOCH and message.error in SUCCESS:
-                    self._books.checks.gone.add(self.member_id)
+                    self._durable_state.checks.gone.add(self.member_id)
                 self._obey(self.member.answered(message, now_ms))
             case CommitReply():
                 self.engine.settle(message, now_ms)
             case PrepareReply():
                 asked = self._computing.prepared(message, now_ms)
                 if asked is not None:
-                    self.place.assignor.compute(asked, self.hear)
+                    self.node.assignor.compute(asked, self.hear)
             case Assigned():
                 self._say(self._computing.assigned(message, self.member.member_epoch, now_ms))
             case InstallReply():
@@ -203,18 +203,18 @@ class Worker:
         if not self.is_alive:
             return
         now_ms = self._clock.now_ms
-        if self.engine.rests or self._books.durable.end != self._seen_end:
+        if self.engine.rests or self._durable_state.group.end != self._seen_end:
             self._align(now_ms)
         self.member.computing = self._computing.is_busy
         self._tell_reports()
-        self._plan_tick(now_ms)
+        self._schedule_tick(now_ms)
 
     def _tell_reports(self) -> None:
         self._reporter.member_id = self.member_id
-        for message in self._reporter.unsaid(self._books.durable, self._clock.now_ms):
+        for message in self._reporter.unsaid(self._durable_state.group, self._clock.now_ms):
             self._say(message)
 
-    def _plan_tick(self, now_ms: int) -> None:
+    def _schedule_tick(self, now_ms: int) -> None:
         due_ms = self.member.next_tick_ms()
         if self._computing.is_busy or self.engine.rests:
             due_ms = now_ms + TICK_MS
@@ -228,23 +228,23 @@ class Worker:
 
     def _align(self, now_ms: int) -> None:
         """Have run what the log grants."""
-        group = self._books.durable
+        group = self._durable_state.group
         self._seen_end = group.end
         granted = launches(group, self.member_id, self.engine.allowed)
         for task in self.engine.launch(granted, now_ms):
             if not task.resource.is_task and not granted[task.resource].split:
-                self._split(task, self.world.plan.traits.tasks, 0)
+                self._split(task, self.world.schedule.traits.tasks, 0)
 
     def _commit(self) -> None:
         if not self.is_alive:
             return
-        self._clock.after(self.world.plan.traits.commit_every_ms, self._commit)
+        self._clock.after(self.world.schedule.traits.commit_every_ms, self._commit)
         if self.is_awake:
             self._say(self.engine.commit(self._clock.now_ms))
 
     # -- what the engine reports
 
-    def ended(self, task: Task, ending: Ending) -> None:
+    def ended(self, task: SimulatedTask, ending: Ending) -> None:
         """Tell who has to know that a task has ended."""
         now_ms, resource = self._clock.now_ms, task.resource
         self._reporter.stopped(Stopped(resource, task.token, ending), self._clock.wall_ms)
@@ -263,8 +263,8 @@ class Worker:
         if message is None:
             return
         network, process = self.world.network, self.world.process
-        line, only = (self.place.number, Way.TO_GROUP), None
-        hear = partial(network.send, self._answers, self.place.hear)
+        line, only = (self.node.number, Way.TO_GROUP), None
+        hear = partial(network.send, self._answers, self.node.hear)
         if self.foreign is not None:
             hear = partial(network.send, self._answers, self._hear_as_foreign, message)
             only, message = process.generation, self.foreign.says(message)
@@ -283,13 +283,13 @@ class Worker:
         match instruction:
             case Send(request):
                 if request.member_epoch == JOIN_EPOCH:
-                    self.world.floor.own(self.name)
+                    self.world.exclusivity.own(self.name)
                 self._say(request)
             case Start(resources):
                 self.engine.allowed |= resources
                 self._seen_end = -1
             case Stop(resources):
-                return self._stop(resources, self.world.plan.traits.slowest_stop_ms)
+                return self._stop(resources, self.world.schedule.traits.slowest_stop_ms)
             case Fence(reason):
                 self.world.story.tell("{} stops everything: {}", self.name, reason)
                 return self._stop(self.member.owned, CANCEL_MS)
@@ -305,7 +305,7 @@ class Worker:
         self.world.story.tell("{} ends: {}", self.name, last)
         self.die()
         if isinstance(last, Kill) or last.error:
-            self.place.comes_back(self.dice.randint(100, 8_000))
+            self.node.comes_back(self.rng.randint(100, 8_000))
 
     def _stop(self, resources: Resources, longest_ms: int) -> list[Instruction]:
         idle = self.engine.stop(resources, longest_ms)

@@ -1,4 +1,4 @@
-"""One simulated cluster: a group, its workers, and whatever its plan has in store for them."""
+"""One simulated cluster: a group, its workers, and whatever its schedule has in store for them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,49 +12,51 @@ from ...actors.worker.instructions import Identity, Timing
 from ...actors.worker.membership import Membership
 from ...events.group import Group
 from ...events.model import ClientAssignor
-from .assignor import Assignor
-from .books import Books
-from .chance import stream
-from .clock import Clock
-from .floor import Floor
+from .assignor import SimulatedAssignor
+from .clock import SimulatedClock
+from .durable_state import DurableState
+from .exclusivity import Exclusivity
 from .group_process import GroupProcess
 from .log import GROUP_ID
 from .network import Network
-from .plan import Plan
+from .rng import stream
+from .schedule import Schedule
 from .story import Story
-from .supervisor import Supervisor
-from .worker import Worker
+from .supervisor import SimulatedSupervisor
+from .worker import SimulatedWorker
 
 PATTERN: Final = 3
-"""What is not the same at all places alternates in a pattern of so many."""
+"""What is not the same at all nodes alternates in a pattern of so many."""
 SERVED: Final = (deferred.UNIFORM, by_name.RANGE)
 ECHO_MS: Final = 300
 """How long after a group's process is there what was sent to an earlier one may arrive."""
-SPARE_PLACES: Final = 3
+SPARE_NODES: Final = 3
 """So many more workers may come than there were to begin with."""
 
 
-class Place:
+class Node:
     """A node on which one worker lives at a time; its successors have its url."""
 
     def __init__(self, world: "World", number: int) -> None:
         self.number = number
         self.url = f"http://w{number}"
-        traits = world.plan.traits
+        traits = world.schedule.traits
         self.instance_id = f"i{number}" if number % PATTERN < traits.statics else None
         self.is_foreign = number % PATTERN < traits.foreign
         is_served = self.is_foreign or number % PATTERN < traits.served
         served = SERVED[number % len(SERVED)] if is_served else None
         self.server_assignor = served
-        self.worker: Worker | None = None
-        self.assignor = Assignor(world.clock, stream(world.plan.seed, "assignor", number))
+        self.worker: SimulatedWorker | None = None
+        self.assignor = SimulatedAssignor(
+            world.clock, stream(world.schedule.seed, "assignor", number)
+        )
         self.awaited = 0
         """How many are on their way here."""
         self._world = world
         self._lives = 0
 
     @property
-    def live(self) -> Worker | None:
+    def live(self) -> SimulatedWorker | None:
         """The worker that lives here, if any does."""
         return self.worker if self.worker is not None and self.worker.is_alive else None
 
@@ -67,7 +69,7 @@ class Place:
         """Have a worker live here, unless one does."""
         if self.live is None:
             self._lives += 1
-            self.worker = Worker(self._world, self, f"w{self.number}.{self._lives}")
+            self.worker = SimulatedWorker(self._world, self, f"w{self.number}.{self._lives}")
             self._world.story.tell("{} comes", self.worker.name)
             self.worker.begin()
 
@@ -84,27 +86,29 @@ class Place:
 class World:
     """Everything there is in one simulation."""
 
-    def __init__(self, plan: Plan, *, is_told: bool = False, folder: Path | None = None) -> None:
-        """Make the world of a plan; in a folder the group's log is a real one."""
-        self.plan = plan
+    def __init__(
+        self, schedule: Schedule, *, is_told: bool = False, folder: Path | None = None
+    ) -> None:
+        """Make the world of a schedule; in a folder the group's log is a real one."""
+        self.schedule = schedule
         self.is_calm = False
-        self.clock = Clock()
+        self.clock = SimulatedClock()
         self.story = Story(self.clock, is_told=is_told)
-        self.floor = Floor(self.story)
-        self.network = Network(self.clock, self.story, plan.seed, plan.traits.jitter_ms)
-        self.books = Books(self.clock, self.story, plan.seed, folder)
-        settings = GroupSettings(max_delay_ms=plan.traits.max_delay_ms)
-        self.process = GroupProcess(self.clock, self.story, settings, self.books)
+        self.exclusivity = Exclusivity(self.story)
+        self.network = Network(self.clock, self.story, schedule.seed, schedule.traits.jitter_ms)
+        self.durable_state = DurableState(self.clock, self.story, schedule.seed, folder)
+        settings = GroupSettings(max_delay_ms=schedule.traits.max_delay_ms)
+        self.process = GroupProcess(self.clock, self.story, settings, self.durable_state)
         self.process.on_reopened(self._tell_of_group)
-        self.supervisor = Supervisor(self)
+        self.supervisor = SimulatedSupervisor(self)
         self.echoes: list[Callable[[int], None]] = []
         """What repeats old messages as soon as the group's next process is there."""
-        self._dice = stream(plan.seed, "news")
-        self.places = [Place(self, number) for number in range(plan.size.workers + SPARE_PLACES)]
-        self.network.connected.update(each.number for each in self.places if each.is_foreign)
-        for place in self.places[: plan.size.workers]:
-            place.comes()
-        for number in range(plan.size.connectors):
+        self._rng = stream(schedule.seed, "news")
+        self.nodes = [Node(self, number) for number in range(schedule.size.workers + SPARE_NODES)]
+        self.network.connected.update(each.number for each in self.nodes if each.is_foreign)
+        for node in self.nodes[: schedule.size.workers]:
+            node.comes()
+        for number in range(schedule.size.connectors):
             self.clock.after(100, self.command, PutConnector(GROUP_ID, f"c{number}", {"v": "0"}))
 
     @property
@@ -112,26 +116,26 @@ class World:
         """The group, as its process has it in memory."""
         return self.process.group
 
-    def workers(self) -> Iterator[Worker]:
-        """Yield who lives, in order of their places."""
-        return (place.worker for place in self.places if place.worker and place.worker.is_alive)
+    def workers(self) -> Iterator[SimulatedWorker]:
+        """Yield who lives, in order of their nodes."""
+        return (node.worker for node in self.nodes if node.worker and node.worker.is_alive)
 
     def command(self, command: GroupCommand) -> None:
         """Have the group do what somebody wants, if its process is there to hear of it."""
         self.story.tell("somebody wants {}", command)
         self.process.take(None, self._told, command)
 
-    def membership(self, place: Place, name: str) -> Membership:
-        """Return a new member for a worker at a place."""
-        instance_id, served = place.instance_id, place.server_assignor
-        identity = Identity(GROUP_ID, name, name, place.url, instance_id=instance_id)
-        timing = Timing(rebalance_timeout_ms=self.plan.traits.rebalance_timeout_ms)
+    def membership(self, node: Node, name: str) -> Membership:
+        """Return a new member for a worker at a node."""
+        instance_id, served = node.instance_id, node.server_assignor
+        identity = Identity(GROUP_ID, name, name, node.url, instance_id=instance_id)
+        timing = Timing(rebalance_timeout_ms=self.schedule.traits.rebalance_timeout_ms)
         assignors = () if served else self.assignors()
         return Membership(identity, timing, assignors, server_assignor=served)
 
     def assignors(self, reason: int = 0) -> tuple[ClientAssignor, ...]:
         """Return what the workers can run, what they like best first."""
-        liked = dict.fromkeys((self.plan.traits.assignor, balanced.NAME))
+        liked = dict.fromkeys((self.schedule.traits.assignor, balanced.NAME))
         return tuple(ClientAssignor(name, reason=reason) for name in liked)
 
     def _told(self, reply: Reply) -> None:
@@ -142,4 +146,4 @@ class World:
         for repeat in echoes:
             repeat(ECHO_MS)
         for worker in self.workers():
-            self.clock.after(self._dice.randint(0, 300), worker.hears_of_group)
+            self.clock.after(self._rng.randint(0, 300), worker.hears_of_group)

@@ -13,7 +13,7 @@ from fairlead.actors.group.coordinator import Asked, Coordinator, Now
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
-from fairlead.runtime.simulation.log import Log
+from fairlead.runtime.simulation.log import MemoryLog
 
 MEMBERS: Final = 10_000
 
@@ -32,7 +32,7 @@ def orders(members: int) -> dict[str, list[int]]:
 def leaving(order: Sequence[int]) -> float:
     """Return the CPU seconds in which all members of a settled group leave."""
     group = settled(len(order))
-    coordinator = Coordinator(group, GroupSettings(), OffsetLedger(Log()), 0)
+    coordinator = Coordinator(group, GroupSettings(), OffsetLedger(MemoryLog()), 0)
     gc.collect()
     gc.freeze()
     begun = time.process_time()

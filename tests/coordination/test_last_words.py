@@ -14,7 +14,7 @@ from fairlead.events.model import Resource, RunState
 from fairlead.runtime.cluster.spec import EngineSpec, Leave, NodeSpec, StartWorker
 from fairlead.runtime.simulation.clock import Deed
 from fairlead.runtime.simulation.network import Line, Network
-from fairlead.runtime.simulation.plan import Plan, Size, Traits
+from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, Size
 from fairlead.runtime.simulation.world import World
 from fairlead.runtime.worker import actor as real
 
@@ -129,7 +129,7 @@ def test_a_simulated_worker_does_so_as_well(monkeypatch: pytest.MonkeyPatch) -> 
         send(self, line, deed, *args)
 
     monkeypatch.setattr(Network, "send", sending)
-    world = World(Plan(0, Size(workers=1), Traits(jitter_ms=5), ()))
+    world = World(Schedule(0, Size(workers=1), ClusterTraits(jitter_ms=5), ()))
     world.clock.run(20_000)
     (worker,) = world.workers()
     ran = {str(each) for each in worker.engine.tasks}
@@ -140,4 +140,4 @@ def test_a_simulated_worker_does_so_as_well(monkeypatch: pytest.MonkeyPatch) -> 
     goodbye = found.index("goodbye")
     assert set(found[:goodbye]) == ran
     assert Resource("c0") in world.group.statuses
-    world.books.close()
+    world.durable_state.close()

@@ -11,7 +11,7 @@ from simulation import member_mutations as own
 from simulation import mutations as off
 from simulation.mutations import Patch
 
-from fairlead.runtime.simulation.plan import Kind
+from fairlead.runtime.simulation.schedule import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Mutation:
     rule: str
     switch_off: Callable[[Patch], None]
     seeds: int = 30
-    only: tuple[Kind, ...] = ()
+    only: tuple[Fault, ...] = ()
     """What has to go wrong for it to be missed soon; anything, where nothing is named."""
     masked: str = ""
     """Why nothing goes wrong without it as long as all other rules hold, or next to never."""
@@ -44,7 +44,7 @@ MUTATIONS = (
         "3, 13 Identity",
         "A process of the coordinator carries out nothing that was meant for another.",
         off.serve_any_process,
-        only=(Kind.REPEAT, Kind.LEAVE, Kind.EXODUS, Kind.KILL_GROUP, Kind.JOIN),
+        only=(Fault.REPEAT, Fault.LEAVE, Fault.EXODUS, Fault.KILL_GROUP, Fault.JOIN),
     ),
     Mutation(
         "take_any_answer",
@@ -52,7 +52,7 @@ MUTATIONS = (
         "A member takes the answer to its latest request only.",
         own.take_any_answer,
         seeds=60,
-        only=(Kind.DELAY, Kind.DOUBLE, Kind.REPEAT, Kind.SPLIT, Kind.JOIN, Kind.REMOVE),
+        only=(Fault.DELAY, Fault.DOUBLE, Fault.REPEAT, Fault.SPLIT, Fault.JOIN, Fault.REMOVE),
     ),
     Mutation(
         "say_little_when_superseding",
@@ -224,7 +224,7 @@ MUTATIONS = (
         "The group waits for the session that the member fences itself by, if that is longer.",
         off.forget_the_members_own_session,
         seeds=100,
-        only=(Kind.CONFIGURE, Kind.CUT, Kind.SPLIT, Kind.JOIN),
+        only=(Fault.CONFIGURE, Fault.CUT, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
         "keep_grants_of_a_returning_seat",
@@ -232,7 +232,7 @@ MUTATIONS = (
         "A static member that returns takes new grant epochs.",
         off.keep_grants_of_a_returning_seat,
         seeds=60,
-        only=(Kind.STEP_AWAY, Kind.SPLIT, Kind.JOIN),
+        only=(Fault.STEP_AWAY, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
         "count_no_returns",
@@ -293,7 +293,7 @@ MUTATIONS = (
         "8 Revocation",
         "A revocation has its own deadline at the member.",
         own.keep_no_deadline_of_a_revocation,
-        only=(Kind.HANG, Kind.SPLIT, Kind.JOIN, Kind.LEAVE),
+        only=(Fault.HANG, Fault.SPLIT, Fault.JOIN, Fault.LEAVE),
     ),
     Mutation(
         "take_stopped_for_acknowledged",
@@ -320,7 +320,7 @@ MUTATIONS = (
         "4, 8 Leaving",
         "A member that leaves says with each request what it still owns.",
         own.hold_back_owned_while_leaving,
-        only=(Kind.LEAVE, Kind.HANG, Kind.SPLIT, Kind.JOIN),
+        only=(Fault.LEAVE, Fault.HANG, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
         "commit_under_any_token",

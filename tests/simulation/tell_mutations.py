@@ -9,8 +9,8 @@ import pytest
 from simulation.rules import MUTATIONS, Mutation
 
 from fairlead.runtime.simulation.campaign import search
-from fairlead.runtime.simulation.plan import Size
-from fairlead.runtime.simulation.play import Outcome
+from fairlead.runtime.simulation.play import PlayResult
+from fairlead.runtime.simulation.schedule import Size
 
 SEEDS = 500
 """So many seeds are played before a rule counts as not found."""
@@ -31,16 +31,15 @@ def row(mutation: Mutation) -> str:
     return f"{head}| {found.seeds} | {mutation.seeds} | {broke} | {story(last)} |"
 
 
-def story(outcome: Outcome) -> str:
-    """Return the troubles without which nothing broke, in a line."""
-    plan = outcome.plan
-    troubles = [" ".join(str(trouble).split()) for trouble in plan.troubles]
-    only = ",".join(kind.name.lower() for kind in plan.size.only)
+def story(outcome: PlayResult) -> str:
+    """Return the faults without which nothing broke, in a line."""
+    schedule = outcome.schedule
+    faults = [" ".join(str(fault).split()) for fault in schedule.faults]
+    only = ",".join(kind.name.lower() for kind in schedule.size.only)
     among = f" of only {only}" if only else ""
-    cast = (
-        f"seed {plan.seed}{among}, {plan.size.workers} workers, {plan.size.connectors} connectors"
-    )
-    return f"{cast}: {'; '.join(troubles) or 'nothing at all'}"
+    size = schedule.size
+    cast = f"seed {schedule.seed}{among}, {size.workers} workers, {size.connectors} connectors"
+    return f"{cast}: {'; '.join(faults) or 'nothing at all'}"
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ import pytest
 from simulation.rules import MUTATIONS, Mutation
 from simulation.switched_off import RULE_OFF
 
-from fairlead.runtime.simulation.plan import Size, draw
 from fairlead.runtime.simulation.play import play
+from fairlead.runtime.simulation.schedule import Size, draw
 
 CHEAP = 60
 """Up to so many seeds a mutation is looked for in every run of the tests."""

@@ -1,4 +1,4 @@
-"""What a simulation is made of: time, messages, the shop floor, and deaths at every border."""
+"""What a simulation is made of: time, messages, exclusivity, and deaths at every border."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,20 @@ import pytest
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import CommitId, Resource, Token
 from fairlead.events.records import Offset, TaskProgress
-from fairlead.runtime.simulation.clock import WALL_MS, Clock
-from fairlead.runtime.simulation.floor import Floor
+from fairlead.runtime.simulation.clock import WALL_MS, SimulatedClock
+from fairlead.runtime.simulation.exclusivity import Exclusivity
 from fairlead.runtime.simulation.group_process import Border
-from fairlead.runtime.simulation.log import Log
-from fairlead.runtime.simulation.network import Fault, Network, Way
-from fairlead.runtime.simulation.plan import Kind, Plan, Size, Traits, Trouble
+from fairlead.runtime.simulation.log import MemoryLog
+from fairlead.runtime.simulation.network import MessageFault, Network, Way
 from fairlead.runtime.simulation.play import play
-from fairlead.runtime.simulation.progress import Progress
+from fairlead.runtime.simulation.progress import CommitInvariants
+from fairlead.runtime.simulation.schedule import (
+    ClusterTraits,
+    Fault,
+    Schedule,
+    ScheduledFault,
+    Size,
+)
 from fairlead.runtime.simulation.story import Story
 from fairlead.runtime.simulation.violation import Violation
 
@@ -30,7 +36,7 @@ class Sleeper:
 
 
 def test_what_is_due_happens_by_time_and_then_as_it_was_asked_for() -> None:
-    clock, seen = Clock(), list[tuple[int, str]]()
+    clock, seen = SimulatedClock(), list[tuple[int, str]]()
 
     def see(name: str) -> None:
         seen.append((clock.now_ms, name))
@@ -42,15 +48,15 @@ def test_what_is_due_happens_by_time_and_then_as_it_was_asked_for() -> None:
 
 
 def test_the_wall_clock_jumps_and_the_steady_one_does_not() -> None:
-    clock = Clock()
+    clock = SimulatedClock()
     clock.run(1_000)
     clock.set_wall(-5_000)
     assert (clock.now().steady_ms, clock.now().wall_ms) == (1_000, WALL_MS - 4_000)
 
 
-def delivered(strike: Fault | None, span_ms: int = 0) -> list[str]:
+def delivered(strike: MessageFault | None, span_ms: int = 0) -> list[str]:
     """Return what arrives of two messages, in order, after the first was struck."""
-    clock, seen = Clock(), list[str]()
+    clock, seen = SimulatedClock(), list[str]()
     network = Network(clock, Story(clock, is_told=False), 1, jitter_ms=1)
     if strike is not None:
         network.strike(LINE, strike, span_ms, 1)
@@ -65,17 +71,19 @@ def delivered(strike: Fault | None, span_ms: int = 0) -> list[str]:
     ("fault", "arrive"),
     [
         (None, ["first", "second"]),
-        (Fault.LOSE, ["second"]),
-        (Fault.DOUBLE, ["first", "second", "first"]),
-        (Fault.DELAY, ["second", "first"]),
+        (MessageFault.LOSE, ["second"]),
+        (MessageFault.DOUBLE, ["first", "second", "first"]),
+        (MessageFault.DELAY, ["second", "first"]),
     ],
 )
-def test_a_fault_befalls_the_next_message_only(fault: Fault | None, arrive: list[str]) -> None:
+def test_a_fault_befalls_the_next_message_only(
+    fault: MessageFault | None, arrive: list[str]
+) -> None:
     assert delivered(fault, span_ms=9_000) == arrive
 
 
 def test_a_cut_loses_everything_for_a_while() -> None:
-    clock, seen = Clock(), list[int]()
+    clock, seen = SimulatedClock(), list[int]()
     network = Network(clock, Story(clock, is_told=False), 1, jitter_ms=1)
     network.cut(LINE, 1_000)
     for at_ms in (0, 999, 1_000):
@@ -86,17 +94,17 @@ def test_a_cut_loses_everything_for_a_while() -> None:
 
 
 def test_nobody_runs_what_another_runs_who_is_awake() -> None:
-    floor = Floor(Story(Clock(), is_told=False))
+    exclusivity = Exclusivity(Story(SimulatedClock(), is_told=False))
     frozen, awake = Sleeper("w1", is_awake=False), Sleeper("w2")
-    floor.begin(frozen, Resource("c", 0))
-    floor.begin(awake, Resource("c", 0))
+    exclusivity.begin(frozen, Resource("c", 0))
+    exclusivity.begin(awake, Resource("c", 0))
     frozen.is_awake = True
     with pytest.raises(Violation, match="1: c-0 runs at w1 and at w2"):
-        floor.look(Resource("c", 0))
+        exclusivity.look(Resource("c", 0))
 
 
 def test_compaction_keeps_the_latest_of_each_key_and_the_tombstones_behind_the_cut() -> None:
-    log = Log()
+    log = MemoryLog()
     log.append([NewEntry(3, 1, b"a", b"\x01"), NewEntry(3, 1, b"a", b"\x02")], 0)
     log.append([NewEntry(3, 1, b"b", None), NewEntry(3, 1, b"c", None)], 0)
     assert [(entry.offset, entry.key) for entry in log.compacted(3)] == [(1, b"a"), (3, b"c")]
@@ -111,7 +119,7 @@ def progress(token: Token, row: int) -> tuple[Offset, TaskProgress]:
 
 
 def test_no_row_counts_twice_and_none_is_left_out() -> None:
-    seen = Progress()
+    seen = CommitInvariants()
     for record in progress(Token(1, 1), 1):
         seen.saw(record)
     for row in (1, 3):
@@ -120,7 +128,7 @@ def test_no_row_counts_twice_and_none_is_left_out() -> None:
 
 
 def test_a_task_never_commits_under_an_older_token() -> None:
-    seen = Progress()
+    seen = CommitInvariants()
     for record in progress(Token(2, 1), 1):
         seen.saw(record)
     with pytest.raises(Violation, match="7: c-0 committed under 1-9, after 2-1"):
@@ -131,17 +139,17 @@ def test_a_task_never_commits_under_an_older_token() -> None:
 def test_the_group_survives_a_death_at_every_border_of_its_writing(border: Border) -> None:
     size = Size(steps=12, workers=3, connectors=2, pace_ms=1_000)
     deaths = tuple(
-        Trouble(number, 300 + 1_000 * number, kind, number, 500, much)
+        ScheduledFault(number, 300 + 1_000 * number, kind, number, 500, much)
         for number, (kind, much) in enumerate(
             (kind, much)
             for _ in range(4)
             for kind, much in (
-                (Kind.KILL_WRITING, list(Border).index(border)),
-                (Kind.SPLIT, 3),
-                (Kind.JOIN, 0),
+                (Fault.KILL_WRITING, list(Border).index(border)),
+                (Fault.SPLIT, 3),
+                (Fault.JOIN, 0),
             )
         )
     )
-    outcome = play(Plan(1, size, Traits(commit_every_ms=700), deaths))
+    outcome = play(Schedule(1, size, ClusterTraits(commit_every_ms=700), deaths))
     assert outcome.violation == ""
     assert outcome.restarts >= 3

@@ -8,20 +8,20 @@ import os
 import pytest
 
 from fairlead.events import shards
-from fairlead.runtime.simulation.campaign import Findings, again, search
-from fairlead.runtime.simulation.plan import Size, draw
+from fairlead.runtime.simulation.campaign import CampaignResult, again, search
 from fairlead.runtime.simulation.play import play
+from fairlead.runtime.simulation.schedule import Size, draw
 
 FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-120").split("-"))
 BATCH = 25
 
 
-def told(findings: Findings) -> str:
+def told(findings: CampaignResult) -> str:
     """Return the story of the seed that broke a rule, nothing if none did."""
     last = findings.last
     if last is None or not last.violation:
         return ""
-    return "\n".join([*last.story, again(last.plan)])
+    return "\n".join([*last.story, again(last.schedule)])
 
 
 @pytest.mark.parametrize("first", range(FIRST, LAST, BATCH))
@@ -56,5 +56,5 @@ def test_a_quiet_night_writes_no_more_than_the_first_target_asks_for() -> None:
 
 
 def test_a_log_on_disk_leads_to_the_same_as_one_in_memory() -> None:
-    plan = draw(7, Size(steps=60))
-    assert play(plan, on_disk=True) == play(plan)
+    schedule = draw(7, Size(steps=60))
+    assert play(schedule, on_disk=True) == play(schedule)

@@ -8,11 +8,11 @@ import pytest
 from simulation.member_mutations import never_fence
 
 from fairlead.runtime.simulation.campaign import again, replay, search
-from fairlead.runtime.simulation.plan import Size, draw
 from fairlead.runtime.simulation.play import play
+from fairlead.runtime.simulation.schedule import Size, draw
 
 TOLD = """
-from fairlead.runtime.simulation.plan import Size, draw
+from fairlead.runtime.simulation.schedule import Size, draw
 from fairlead.runtime.simulation.play import play
 for seed in range(3):
     print("\\n".join(play(draw(seed, Size()), is_told=True).story))
@@ -34,8 +34,8 @@ def test_the_same_seed_tells_the_same_story_in_every_process() -> None:
 
 
 def test_a_story_that_is_told_ends_like_one_that_is_not() -> None:
-    plan = draw(3, Size())
-    silent, told = play(plan), play(plan, is_told=True)
+    schedule = draw(3, Size())
+    silent, told = play(schedule), play(schedule, is_told=True)
     assert (silent.cluster_ms, silent.steps, silent.records) == (
         told.cluster_ms,
         told.steps,
@@ -44,14 +44,14 @@ def test_a_story_that_is_told_ends_like_one_that_is_not() -> None:
 
 
 def test_leaving_a_trouble_out_leaves_the_others_as_they_were() -> None:
-    plan = draw(5, Size())
-    kept = plan.keeping({3, 50})
-    assert kept.troubles == (plan.troubles[3], plan.troubles[50])
-    assert (kept.traits, kept.size, kept.seed) == (plan.traits, plan.size, plan.seed)
+    schedule = draw(5, Size())
+    kept = schedule.keeping({3, 50})
+    assert kept.faults == (schedule.faults[3], schedule.faults[50])
+    assert (kept.traits, kept.size, kept.seed) == (schedule.traits, schedule.size, schedule.seed)
 
 
 def test_fewer_workers_meet_the_same_troubles() -> None:
-    assert draw(5, Size(workers=2)).troubles == draw(5, Size(workers=9)).troubles
+    assert draw(5, Size(workers=2)).faults == draw(5, Size(workers=9)).faults
 
 
 def test_a_broken_rule_is_told_by_the_shortest_story_that_replays(
@@ -61,16 +61,16 @@ def test_a_broken_rule_is_told_by_the_shortest_story_that_replays(
     found = search(range(20), Size()).last
     assert found is not None
     assert found.violation.startswith("1: ")
-    plan = found.plan
-    assert len(plan.troubles) <= 5
+    schedule = found.schedule
+    assert len(schedule.faults) <= 5
 
-    numbers = [trouble.number for trouble in plan.troubles]
-    assert again(plan) == (
-        f"fairlead simulate --seed {plan.seed} --steps 120 --workers {plan.size.workers}"
-        f" --connectors {plan.size.connectors} --pace 800"
+    numbers = [fault.number for fault in schedule.faults]
+    assert again(schedule) == (
+        f"fairlead simulate --seed {schedule.seed} --steps 120 --workers {schedule.size.workers}"
+        f" --connectors {schedule.size.connectors} --pace 800"
         f" --keep {','.join(map(str, numbers))}"
     )
-    assert replay(plan.seed, plan.size, numbers).last == found
+    assert replay(schedule.seed, schedule.size, numbers).last == found
     for number in numbers:
-        without = play(plan.keeping(set(numbers) - {number}))
+        without = play(schedule.keeping(set(numbers) - {number}))
         assert not without.violation.startswith("1: ")

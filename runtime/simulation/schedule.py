@@ -1,6 +1,6 @@
 """All that is going to befall a group, drawn from a seed before anything happens.
 
-A trouble names a place, a time and how much; what it meets there is decided when it comes.
+A fault names a node, a time and how much; what it meets there is decided when it comes.
 So any of them can be left out, and the others stay what they were: that is how a story is
 cut down to what matters.
 """
@@ -12,10 +12,10 @@ from random import Random
 from typing import Final, NamedTuple
 
 from ...actors.assignors.built_in import balanced, deferred, incremental
-from .chance import stream
+from .rng import stream
 
 
-class Kind(Enum):
+class Fault(Enum):
     """What may go wrong, or what somebody may want."""
 
     LOSE = "messages are lost"
@@ -50,59 +50,59 @@ class Kind(Enum):
 
 
 WEIGHTS: Final = {
-    Kind.LOSE: 12,
-    Kind.DOUBLE: 8,
-    Kind.DELAY: 24,
-    Kind.REPEAT: 12,
-    Kind.CUT: 4,
-    Kind.CRASH: 7,
-    Kind.FREEZE: 12,
-    Kind.LEAVE: 4,
-    Kind.STEP_AWAY: 4,
-    Kind.JOIN: 7,
-    Kind.HANG: 5,
-    Kind.KILL_GROUP: 3,
-    Kind.KILL_WRITING: 4,
-    Kind.FREEZE_GROUP: 4,
-    Kind.BAD_ASSIGNOR: 2,
-    Kind.SLOW_ASSIGNOR: 3,
-    Kind.REASON: 2,
-    Kind.PUT: 3,
-    Kind.DELETE: 2,
-    Kind.SPLIT: 22,
-    Kind.EXODUS: 1,
-    Kind.CLOCK: 2,
-    Kind.CORDON: 3,
-    Kind.UNCORDON: 2,
-    Kind.EXPECT: 1,
-    Kind.PLACE: 2,
-    Kind.REBALANCE: 1,
-    Kind.REMOVE: 2,
-    Kind.CONFIGURE: 5,
+    Fault.LOSE: 12,
+    Fault.DOUBLE: 8,
+    Fault.DELAY: 24,
+    Fault.REPEAT: 12,
+    Fault.CUT: 4,
+    Fault.CRASH: 7,
+    Fault.FREEZE: 12,
+    Fault.LEAVE: 4,
+    Fault.STEP_AWAY: 4,
+    Fault.JOIN: 7,
+    Fault.HANG: 5,
+    Fault.KILL_GROUP: 3,
+    Fault.KILL_WRITING: 4,
+    Fault.FREEZE_GROUP: 4,
+    Fault.BAD_ASSIGNOR: 2,
+    Fault.SLOW_ASSIGNOR: 3,
+    Fault.REASON: 2,
+    Fault.PUT: 3,
+    Fault.DELETE: 2,
+    Fault.SPLIT: 22,
+    Fault.EXODUS: 1,
+    Fault.CLOCK: 2,
+    Fault.CORDON: 3,
+    Fault.UNCORDON: 2,
+    Fault.EXPECT: 1,
+    Fault.PLACE: 2,
+    Fault.REBALANCE: 1,
+    Fault.REMOVE: 2,
+    Fault.CONFIGURE: 5,
 }
 """How often each kind comes, compared with the others."""
 
-SPANS_MS: Final[dict[Kind, tuple[int, ...]]] = {
-    Kind.DOUBLE: (100, 2_000, 9_000),
-    Kind.DELAY: (500, 2_000, 4_000, 9_000),
-    Kind.REPEAT: (100, 1_000, 9_000),
-    Kind.CUT: (1_000, 5_000, 15_000),
-    Kind.CRASH: (100, 2_000, 15_000, 30_000),
-    Kind.FREEZE: (500, 3_000, 8_000, 9_500, 12_000, 25_000),
-    Kind.LEAVE: (1_000, 20_000),
-    Kind.STEP_AWAY: (500, 5_000, 20_000),
-    Kind.KILL_GROUP: (100, 4_000, 12_000),
-    Kind.KILL_WRITING: (100, 4_000),
-    Kind.FREEZE_GROUP: (500, 4_000, 15_000),
-    Kind.SLOW_ASSIGNOR: (1_000, 5_000, 25_000),
-    Kind.EXODUS: (10_000, 30_000),
-    Kind.CLOCK: (1_000, 30_000, 600_000),
-    Kind.EXPECT: (5_000, 60_000),
-    Kind.CONFIGURE: (5_000, 30_000),
+SPANS_MS: Final[dict[Fault, tuple[int, ...]]] = {
+    Fault.DOUBLE: (100, 2_000, 9_000),
+    Fault.DELAY: (500, 2_000, 4_000, 9_000),
+    Fault.REPEAT: (100, 1_000, 9_000),
+    Fault.CUT: (1_000, 5_000, 15_000),
+    Fault.CRASH: (100, 2_000, 15_000, 30_000),
+    Fault.FREEZE: (500, 3_000, 8_000, 9_500, 12_000, 25_000),
+    Fault.LEAVE: (1_000, 20_000),
+    Fault.STEP_AWAY: (500, 5_000, 20_000),
+    Fault.KILL_GROUP: (100, 4_000, 12_000),
+    Fault.KILL_WRITING: (100, 4_000),
+    Fault.FREEZE_GROUP: (500, 4_000, 15_000),
+    Fault.SLOW_ASSIGNOR: (1_000, 5_000, 25_000),
+    Fault.EXODUS: (10_000, 30_000),
+    Fault.CLOCK: (1_000, 30_000, 600_000),
+    Fault.EXPECT: (5_000, 60_000),
+    Fault.CONFIGURE: (5_000, 30_000),
 }
-"""The longest that a trouble lasts, one of these; what is not named here has no length."""
+"""The longest that a fault lasts, one of these; what is not named here has no length."""
 
-ALWAYS: Final = frozenset({Kind.SPLIT, Kind.JOIN})
+ALWAYS: Final = frozenset({Fault.SPLIT, Fault.JOIN})
 """Without these nothing ever moves."""
 
 ALL_KINDS: Final = 0.3
@@ -123,18 +123,18 @@ MISTAKES: Final = 0.3
 """In how many simulations workers that live are reported to have ended."""
 
 FOREIGN: Final = (0, 0, 0, 1, 2)
-"""At so many of three places lives a foreign client."""
+"""At so many of three nodes lives a foreign client."""
 
 BURST: Final = 0.5
-"""How many troubles follow close upon another: bad luck comes in bursts."""
+"""How many faults follow close upon another: bad luck comes in bursts."""
 
 
-class Trouble(NamedTuple):
+class ScheduledFault(NamedTuple):
     """One thing that happens at a time; `who` and `much` mean what the kind makes of them."""
 
     number: int
     at_ms: int
-    kind: Kind
+    kind: Fault
     who: int
     span_ms: int
     much: int
@@ -147,18 +147,18 @@ class Trouble(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a simulation is: `pace_ms` is the mean time from one trouble to the next."""
+    """How large a simulation is: `pace_ms` is the mean time from one fault to the next."""
 
     steps: int = 120
     workers: int = 3
     connectors: int = 2
     pace_ms: int = 800
-    only: tuple[Kind, ...] = ()
+    only: tuple[Fault, ...] = ()
     """What may go wrong; where nothing is named, anything."""
 
 
 @dataclass(frozen=True, slots=True)
-class Traits:
+class ClusterTraits:
     """What a simulated cluster is like throughout; times in milliseconds."""
 
     jitter_ms: int = 30
@@ -168,90 +168,86 @@ class Traits:
     commit_every_ms: int = 3_000
     tasks: int = 3
     statics: int = 0
-    """At so many of three places the worker is static: it has an instance id."""
+    """At so many of three nodes the worker is static: it has an instance id."""
     served: int = 0
-    """At so many of three places the worker names one of the group's own assignors."""
+    """At so many of three nodes the worker names one of the group's own assignors."""
     seen: float = 0.0
     """How many of the workers' ends are seen, and reported to the group, as a share of one."""
     mistakes: bool = False
     """Whether workers that live are reported as well."""
     foreign: int = 0
-    """At so many of three places lives a client that says nothing of its process."""
+    """At so many of three nodes lives a client that says nothing of its process."""
     assignor: str = balanced.NAME
     """Which one the other workers like best; the default one comes second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Schedule:
     """One simulation before it begins."""
 
     seed: int
     size: Size
-    traits: Traits
-    troubles: tuple[Trouble, ...]
+    traits: ClusterTraits
+    faults: tuple[ScheduledFault, ...]
 
     @property
     def end_ms(self) -> int:
-        """When the last trouble has come."""
+        """When the last fault has come."""
         return self.size.steps * self.size.pace_ms
 
-    def keeping(self, numbers: Collection[int]) -> "Plan":
-        """Return the same plan with these troubles only."""
-        kept = tuple(each for each in self.troubles if each.number in numbers)
-        return replace(self, troubles=kept)
+    def keeping(self, numbers: Collection[int]) -> "Schedule":
+        """Return the same schedule with these faults only."""
+        kept = tuple(each for each in self.faults if each.number in numbers)
+        return replace(self, faults=kept)
 
 
-def draw(seed: int, size: Size) -> Plan:
-    """Return what a seed has in store; the same seed and size, the same plan."""
-    dice = stream(seed, "plan")
-    # From a stream of its own: seeds that are known for what befell them keep their troubles.
+def draw(seed: int, size: Size) -> Schedule:
+    """Return what a seed has in store; the same seed and size, the same schedule."""
+    rng = stream(seed, "plan")
+    # From a stream of its own: seeds that are known for what befell them keep their faults.
     assignor = stream(seed, "which assignor").choice(ASSIGNORS)
     watch = stream(seed, "which ends are seen")
     seen, mistakes = watch.choice([0.0, 0.7, 1.0]), watch.random() < MISTAKES
     foreign = stream(seed, "how many are foreign").choice(FOREIGN)
-    traits = replace(
-        _traits(dice), assignor=assignor, seen=seen, mistakes=mistakes, foreign=foreign
-    )
-    return Plan(seed, size, traits, tuple(_troubles(dice, size)))
+    traits = replace(_traits(rng), assignor=assignor, seen=seen, mistakes=mistakes, foreign=foreign)
+    return Schedule(seed, size, traits, tuple(_faults(rng, size)))
 
 
-def _traits(dice: Random) -> Traits:
-    return Traits(
-        jitter_ms=dice.choice([5, 30, 30, 400, 2_500, 2_500]),
-        slowest_stop_ms=dice.choice([200, 4_000, 9_000, 14_000]),
-        rebalance_timeout_ms=dice.choice([10_000, 12_000, 20_000]),
-        max_delay_ms=dice.choice([0, 0, 0, 5_000, 30_000]),
-        commit_every_ms=dice.choice([1_000, 3_000]),
-        tasks=dice.choice([1, 3, 6]),
-        statics=dice.choice([0, 0, 1, 3, 3]),
-        served=dice.choice([0, 0, 0, 1, 3, 3]),
+def _traits(rng: Random) -> ClusterTraits:
+    return ClusterTraits(
+        jitter_ms=rng.choice([5, 30, 30, 400, 2_500, 2_500]),
+        slowest_stop_ms=rng.choice([200, 4_000, 9_000, 14_000]),
+        rebalance_timeout_ms=rng.choice([10_000, 12_000, 20_000]),
+        max_delay_ms=rng.choice([0, 0, 0, 5_000, 30_000]),
+        commit_every_ms=rng.choice([1_000, 3_000]),
+        tasks=rng.choice([1, 3, 6]),
+        statics=rng.choice([0, 0, 1, 3, 3]),
+        served=rng.choice([0, 0, 0, 1, 3, 3]),
     )
 
 
-def _mood(dice: Random) -> Sequence[Kind]:
+def _mood(rng: Random) -> Sequence[Fault]:
     """Return the kinds that come in one simulation: in most of them not all.
 
     What is left out leaves room for more of the rest, and deep trouble needs the same few
     kinds again and again (swarm testing: Groce and others, 2012).
     """
-    if dice.random() < ALL_KINDS:
+    if rng.random() < ALL_KINDS:
         return list(WEIGHTS)
-    return [kind for kind in WEIGHTS if kind in ALWAYS or dice.random() < SOME_KINDS]
+    return [kind for kind in WEIGHTS if kind in ALWAYS or rng.random() < SOME_KINDS]
 
 
-def _troubles(dice: Random, size: Size) -> Sequence[Trouble]:
-    kinds = size.only or _mood(dice)
+def _faults(rng: Random, size: Size) -> Sequence[ScheduledFault]:
+    kinds = size.only or _mood(rng)
     weights = [WEIGHTS[kind] for kind in kinds]
     end_ms, at_ms = size.steps * size.pace_ms, 0
-    found: list[tuple[int, Kind, int, int, int]] = []
+    found: list[tuple[int, Fault, int, int, int]] = []
     for _ in range(size.steps):
-        is_close = found and dice.random() < BURST
-        at_ms = at_ms + dice.randint(1, 3_000) if is_close else dice.randint(0, end_ms)
-        kind = dice.choices(kinds, weights)[0]
-        longest_ms = dice.choice(SPANS_MS.get(kind, (0,)))
-        span_ms = dice.randint(longest_ms // 3, longest_ms)
-        found.append(
-            (min(at_ms, end_ms), kind, dice.randrange(1 << 16), span_ms, dice.randrange(8))
-        )
+        is_close = found and rng.random() < BURST
+        at_ms = at_ms + rng.randint(1, 3_000) if is_close else rng.randint(0, end_ms)
+        kind = rng.choices(kinds, weights)[0]
+        longest_ms = rng.choice(SPANS_MS.get(kind, (0,)))
+        span_ms = rng.randint(longest_ms // 3, longest_ms)
+        found.append((min(at_ms, end_ms), kind, rng.randrange(1 << 16), span_ms, rng.randrange(8)))
     found.sort(key=lambda each: each[0])
-    return [Trouble(number, *each) for number, each in enumerate(found)]
+    return [ScheduledFault(number, *each) for number, each in enumerate(found)]

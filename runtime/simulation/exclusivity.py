@@ -1,4 +1,4 @@
-"""The shop floor: who really runs what, whatever the group believes."""
+"""Who really runs what, whatever the group believes."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from .story import Story
 from .violation import Violation
 
 
-class Runner(Protocol):
+class RunningWorker(Protocol):
     """Somebody who runs resources; asleep, it does nothing that others could see."""
 
     @property
@@ -21,20 +21,20 @@ class Runner(Protocol):
         ...
 
 
-class Floor:
+class Exclusivity:
     """For each resource those who run it: at most one of them may be awake."""
 
     def __init__(self, story: Story) -> None:
         self.runs = 0
         self.moves = 0
         self._story = story
-        self._running: dict[Resource, list[Runner]] = {}
+        self._running: dict[Resource, list[RunningWorker]] = {}
         self._last: dict[Resource, str] = {}
         self._disowned: set[str] = set()
         """Who lives and was reported to have ended: others may be given what it runs."""
         self._under: dict[tuple[Resource, Token], str] = {}
 
-    def take(self, runner: Runner, resource: Resource, token: Token) -> None:
+    def take(self, runner: RunningWorker, resource: Resource, token: Token) -> None:
         """Take note of the token that a resource is run under; raises `Violation`.
 
         No two processes may have the same one: nothing could tell their work apart.
@@ -43,7 +43,7 @@ class Floor:
         if other != runner.name:
             raise Violation(f"7: {runner.name} runs {resource} under {token}, as {other} did")
 
-    def begin(self, runner: Runner, resource: Resource) -> None:
+    def begin(self, runner: RunningWorker, resource: Resource) -> None:
         """Take note that somebody begins to run a resource; raises `Violation`."""
         self._story.tell("{} starts {}", runner.name, resource)
         self._running.setdefault(resource, []).append(runner)
@@ -53,7 +53,7 @@ class Floor:
         self._last[resource] = runner.name
         self.look(resource)
 
-    def end(self, runner: Runner, resource: Resource) -> None:
+    def end(self, runner: RunningWorker, resource: Resource) -> None:
         """Take note that somebody does not run a resource any more."""
         self._story.tell("{} has stopped {}", runner.name, resource)
         self._running[resource].remove(runner)

@@ -15,11 +15,11 @@ from ...events.group import Group
 from ...events.log.frame import NewEntry
 from ...events.log.writer import GroupLog
 from ...events.restore import restore
-from .chance import stream
-from .checks import Checks, same
-from .clock import Clock
-from .log import GROUP_ID, Log
-from .progress import Progress
+from .clock import SimulatedClock
+from .invariants import GroupInvariants, same
+from .log import GROUP_ID, MemoryLog
+from .progress import CommitInvariants
+from .rng import stream
 from .story import Story, spelled
 from .violation import Violation
 
@@ -27,20 +27,20 @@ COMPACT_EVERY: Final = 64
 """After so many writes the group is restored from a log that was trimmed somewhere."""
 
 
-class Books:
+class DurableState:
     """All that is durable of one group."""
 
-    def __init__(self, clock: Clock, story: Story, seed: int, folder: Path | None) -> None:
+    def __init__(self, clock: SimulatedClock, story: Story, seed: int, folder: Path | None) -> None:
         """Keep the logs in memory, and, where a folder is given, the first one there as well."""
-        self.control = Log()
-        self.offsets = Log()
-        self.durable = Group(GROUP_ID)
-        self.checks = Checks()
-        self.progress = Progress()
+        self.control = MemoryLog()
+        self.offsets = MemoryLog()
+        self.group = Group(GROUP_ID)
+        self.checks = GroupInvariants()
+        self.progress = CommitInvariants()
         self.writes = 0
         self._clock = clock
         self._story = story
-        self._dice = stream(seed, "cuts")
+        self._rng = stream(seed, "cuts")
         self._folder = folder
         self._disk = self._open() if folder else None
 
@@ -56,11 +56,11 @@ class Books:
             record = decode(entry)
             if record is None:
                 raise Violation(f"5: the log does not know its own entry {entry}")
-            evolve(self.durable, record, entry.offset)
-            self.checks.saw(record, self.durable)
+            evolve(self.group, record, entry.offset)
+            self.checks.saw(record, self.group)
             if is_told:
                 self._story.tell("log {}: {}", entry.offset, spelled(record))
-        self.checks.hold(live, self.durable)
+        self.checks.hold(live, self.group)
         self.writes += 1
         if self.writes % COMPACT_EVERY == 0:
             self._restored()
@@ -76,7 +76,7 @@ class Books:
             self._disk.close()
             self._disk = self._open()
             group = restore(GROUP_ID, *self._disk.load())
-            same(group, self.durable)
+            same(group, self.group)
             return group
         return self._restored()
 
@@ -87,9 +87,9 @@ class Books:
 
     def _restored(self) -> Group:
         """Restore the group from a log that compaction has trimmed somewhere."""
-        cut = self._dice.randint(0, self.control.end)
+        cut = self._rng.randint(0, self.control.end)
         group = restore(GROUP_ID, self.control.compacted(cut), self.control.end)
-        same(group, self.durable)
+        same(group, self.group)
         return group
 
     def _open(self) -> GroupLog:

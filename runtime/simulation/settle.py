@@ -31,17 +31,17 @@ def come_to_rest(world: World) -> None:
         if world.clock.now_ms > until_ms:
             raise Violation(f"6: the group does not come to rest: {missing}")
         if not any(world.workers()):
-            world.places[0].comes()
+            world.nodes[0].comes()
         world.clock.run(world.clock.now_ms + LOOK_EVERY_MS)
-    end = world.books.control.end
+    end = world.durable_state.control.end
     world.clock.run(world.clock.now_ms + QUIET_MS)
-    if world.books.control.end != end:
+    if world.durable_state.control.end != end:
         raise Violation("6: a group at rest writes")
 
 
 def _tidy(world: World) -> None:
     """Take back what operators ordered: not all of it lets a group come to rest."""
-    group = world.books.durable
+    group = world.durable_state.group
     for name, order in sorted(group.worker_orders.items()):
         world.command(Uncordon(GROUP_ID, name))
         if order.expected_back_ms:
@@ -57,11 +57,11 @@ def _promised_ms(world: World) -> int:
 
     That may lie anywhere, since the wall clock jumps: the wait is bounded all the same.
     """
-    group, wall_ms = world.books.durable, world.clock.wall_ms
+    group, wall_ms = world.durable_state.group, world.clock.wall_ms
     again_at_ms = group.schedule.again_at_ms
     promised = (group.next_deadline_ms or 0, group.target.retry_at_ms, again_at_ms)
     left_ms = min(max(promised) - wall_ms, LONGEST_PROMISE_MS)
-    return world.plan.traits.max_delay_ms + max(0, left_ms)
+    return world.schedule.traits.max_delay_ms + max(0, left_ms)
 
 
 def what_is_missing(world: World) -> str:
@@ -70,7 +70,7 @@ def what_is_missing(world: World) -> str:
     live = {worker.member_id for worker in world.workers()}
     names = {worker.member_id: worker.name for worker in world.workers()}
     held = {each: names.get(member_id, member_id) for each, member_id in group.owner.items()}
-    running = world.floor.running()
+    running = world.exclusivity.running()
     placed = group.configured - group.target.unplaceable.keys()
     doubts = {
         f"its process is down or the group is {group.state.value}": world.process.is_down
@@ -81,7 +81,7 @@ def what_is_missing(world: World) -> str:
         f"members {sorted(group.members)}, alive {sorted(live)}": set(group.members) != live,
         f"held by nobody: {listed(placed - held.keys())}": placed != held.keys(),
         f"running {running}, held {held}": running != held,
-        "somebody comes or goes": any(place.awaited for place in world.places)
+        "somebody comes or goes": any(node.awaited for node in world.nodes)
         or any(each.is_frozen or each.member.state is not State.STABLE for each in world.workers()),
         "a connector is being deleted": any(e.deleting for e in group.connectors.values()),
     }

@@ -1,8 +1,8 @@
 """What must always be true of a group (PROTOCOL §11), as far as its coordinator knows.
 
-The numbers in what a `Violation` says are those of the protocol's list. `Checks` stands behind
-a group from its first record on and holds it against itself, against its own past, and against
-a fold of the log's bytes.
+The numbers in what a `Violation` says are those of the protocol's list. `GroupInvariants` stands
+behind a group from its first record on and holds it against itself, against its own past, and
+against a fold of the log's bytes.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ class _Cover(NamedTuple):
     parked: Resources
 
 
-class Checks:
+class GroupInvariants:
     """Sees every record of one group, and remembers what may never go back."""
 
     def __init__(self) -> None:
