@@ -1,8 +1,15 @@
-"""Virtual time: what is due when, in an order that depends on nothing but the seed."""
+"""Virtual time, random streams and the story of what happens: the same for the same seed.
+
+What is due when comes in an order that depends on nothing but the seed. For each thing there is
+a random generator of its own, out of the seed and the thing's name. So what happens to one
+worker does not shift what happens to another, in any process: a text seeds `Random` by its
+SHA-512, not by its hash.
+"""
 
 import heapq
 from collections.abc import Callable
 from itertools import count
+from random import Random
 from typing import Any
 
 from ...actors.group.coordinator import Now
@@ -53,3 +60,23 @@ class SimulatedClock:
             self.now_ms, _, deed, args = heapq.heappop(agenda)
             deed(*args)
         self.now_ms = until_ms
+
+
+def stream(*names: object) -> Random:
+    """Return the stream of chance of these names; the same names, the same stream."""
+    return Random("/".join(map(str, names)))  # noqa: S311  # nobody is to be kept from guessing
+
+
+class Story:
+    """The lines so far; a story that is not told costs next to nothing."""
+
+    def __init__(self, clock: SimulatedClock, *, is_told: bool) -> None:
+        self.is_told = is_told
+        self.lines: list[str] = []
+        self._clock = clock
+
+    def tell(self, template: str, *args: object) -> None:
+        """Add a line, if the story is told; `template` is filled in only then."""
+        if self.is_told:
+            seconds = self._clock.now_ms / 1_000
+            self.lines.append(f"{seconds:9.3f}  {template.format(*args)}")

@@ -4,7 +4,7 @@ Workers read the fold, as they read the log in real life: they never see what wa
 not written.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,16 +12,76 @@ from ...actors.messages.computing import Install
 from ...events.codec import decode
 from ...events.evolve import evolve
 from ...events.group import Group
-from ...events.log.frame import NewEntry
+from ...events.log.frame import Entry, NewEntry
 from ...events.log.writer import GroupLog
+from ...events.model import Grants, Resource
+from ...events.records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    CurrentAssignment,
+    GroupMetadata,
+    Loss,
+    MemberMetadata,
+    Record,
+    ScheduledRebalance,
+    TargetAssignment,
+    TaskConfigs,
+    Tombstone,
+)
 from ...events.restore import restore
-from .clock import SimulatedClock
+from .clock import SimulatedClock, Story, stream
+from .exclusivity import CommitInvariants, Violation
 from .invariants import GroupInvariants, same
-from .log import GROUP_ID, MemoryLog
-from .progress import CommitInvariants
-from .rng import stream
-from .story import Story, spelled
-from .violation import Violation
+
+GROUP_ID: Final = "connect"
+
+
+class MemoryLog:
+    """Entries in the order of their offsets; durable as soon as they are appended."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._latest: dict[tuple[int, bytes], Entry] = {}
+
+    @property
+    def end(self) -> int:
+        """The offset that the next entry gets."""
+        return len(self.entries)
+
+    def append(self, new: Iterable[NewEntry], wall_ms: int) -> Sequence[Entry]:
+        """Write entries down, and return them as they stand in the log."""
+        start = self.end
+        for each in new:
+            entry = Entry(self.end, each.type, each.version, each.key, wall_ms, each.value)
+            self.entries.append(entry)
+            self._latest[each.type, each.key] = entry
+        return self.entries[start:]
+
+    def compacted(self, cut: int) -> list[Entry]:
+        """Return what is left to restore from once all before an offset was trimmed.
+
+        That is the latest entry of each key, but for the tombstones before the cut.
+        """
+        return sorted(
+            entry
+            for entry in self._latest.values()
+            if entry.value is not None or entry.offset >= cut
+        )
+
+    def get(self, kind: int, key: bytes) -> Entry | None:
+        """Return the latest entry of a type and key; None if there is none, or it was deleted."""
+        entry = self._latest.get((kind, key))
+        return None if entry is None or entry.value is None else entry
+
+    def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        """Return the latest entries of a type whose keys begin so, in key order, none deleted."""
+        found = [
+            entry
+            for (number, key), entry in self._latest.items()
+            if number == kind and key.startswith(key_prefix) and entry.value is not None
+        ]
+        return sorted(found, key=lambda entry: entry.key)
+
 
 COMPACT_EVERY: Final = 64
 """After so many writes the group is restored from a log that was trimmed somewhere."""
@@ -100,3 +160,58 @@ class DurableState:
         """Remember what was handed in: a target may leave out only who has gone meanwhile."""
         if install.assignment is not None:
             self.checks.installs[install.group_epoch] = install.assignment
+
+
+def listed(resources: Iterable[Resource]) -> str:
+    """Return resources in order and in their short form."""
+    return " ".join(map(str, sorted(resources))) or "nothing"
+
+
+def spelled(record: Record) -> str:
+    """Return in a few words what a record says."""
+    match record:
+        case GroupMetadata(epoch, cause):
+            return f"group epoch {epoch}: {cause}"
+        case MemberMetadata(member_id, joined_epoch=epoch):
+            return f"{member_id} has a seat since {epoch}"
+        case TargetAssignment():
+            return _target(record)
+        case CurrentAssignment():
+            return _step(record)
+        case Tombstone(kind, key):
+            return f"no more {kind.__name__} {' '.join(map(str, key))}".rstrip()
+        case _:
+            return _other(record)
+
+
+def _target(record: TargetAssignment) -> str:
+    shares = [f"{each}: {listed(record.members[each])}" for each in sorted(record.members)]
+    failed = f" ({record.error})" if record.error else ""
+    return f"target {record.assignment_epoch}{failed}: {', '.join(shares) or 'nobody'}"
+
+
+def _step(record: CurrentAssignment) -> str:
+    pending = f", to revoke {_granted(record.pending)}" if record.pending else ""
+    where = f"{record.state.name} at {record.member_epoch}"
+    return f"{record.member_id} is {where}: {_granted(record.assigned)}{pending}"
+
+
+def _granted(grants: Grants) -> str:
+    return " ".join(f"{each}@{grants[each]}" for each in sorted(grants)) or "nothing"
+
+
+def _other(record: Record) -> str:
+    match record:
+        case ConnectorsTasksMetadata(configured):
+            return f"configured: {listed(configured)}"
+        case ConnectorConfig(name, _, version, deleting=deleting):
+            return f"connector {name} version {version}{' is being deleted' if deleting else ''}"
+        case TaskConfigs(name, generation, tasks):
+            return f"{name} is split into {len(tasks)} (generation {generation})"
+        case ScheduledRebalance(parked, fired, again_at_ms):
+            again = f", more moves at {again_at_ms}" if again_at_ms else ""
+            return f"parked: {listed(parked)}, fired: {listed(fired)}{again}"
+        case Loss(member_id, resources=resources):
+            return f"{member_id} lost {listed(resources)}"
+        case _:
+            return type(record).__name__

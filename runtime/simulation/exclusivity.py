@@ -1,10 +1,19 @@
-"""Who really runs what, whatever the group believes."""
+"""Who really runs what and commits what, whatever the group believes.
+
+At most one worker that is awake runs a resource; each row counts once, and a fenced task
+commits no more.
+"""
 
 from typing import Protocol
 
+from ...events.keys import Key, offset_key
 from ...events.model import Resource, Token
-from .story import Story
-from .violation import Violation
+from ...events.records import Offset, Record, TaskProgress
+from .clock import Story
+
+
+class Violation(Exception):  # noqa: N818  # what was violated is the news, not that it is an error
+    """Something happened that must never happen; the number is that of PROTOCOL §11."""
 
 
 class RunningWorker(Protocol):
@@ -80,3 +89,34 @@ class Exclusivity:
             for resource, runners in self._running.items()
             for runner in runners
         }
+
+
+ROW = "row"
+
+
+class CommitInvariants:
+    """Sees every entry of an offset log; raises `Violation` at the first that goes wrong."""
+
+    def __init__(self) -> None:
+        self.commits = 0
+        self._rows: dict[Key, int] = {}
+        self._tokens: dict[tuple[str, int], Token] = {}
+
+    def saw(self, record: Record | None) -> None:
+        """Take note of a record of the offset log."""
+        if isinstance(record, Offset):
+            key, row = offset_key(record.connector, record.partition), record.offset[ROW]
+            expected = self._rows.get(key, 0) + 1
+            if row != expected:
+                raise Violation(f"7: {key} was committed up to row {row}, {expected} was next")
+            self._rows[key] = expected
+        elif isinstance(record, TaskProgress):
+            self._forward(record)
+
+    def _forward(self, record: TaskProgress) -> None:
+        connector, task, token, _ = record.last
+        last = self._tokens.get((connector, task))
+        if last is not None and token < last:
+            raise Violation(f"7: {connector}-{task} committed under {token}, after {last}")
+        self._tokens[connector, task] = token
+        self.commits += 1

@@ -18,8 +18,8 @@ from ...actors.messages.orders import (
 from ...actors.messages.work import DeleteConnector, PutConnector
 from ...events.model import Resource
 from .assignor import Blunder
+from .durable_state import GROUP_ID
 from .group_process import Border
-from .log import GROUP_ID
 from .network import Line, MessageFault, Way
 from .schedule import Fault, ScheduledFault
 from .world import Node, World

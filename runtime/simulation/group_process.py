@@ -16,9 +16,8 @@ from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.computing import Install
 from ...actors.messages.work import CommitOffsets
 from ...events.group import Group
-from .clock import SimulatedClock
+from .clock import SimulatedClock, Story
 from .durable_state import DurableState
-from .story import Story
 
 TICK_MS: Final = 100
 """As often as the group's actor looks at its timers."""

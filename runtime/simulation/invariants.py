@@ -21,7 +21,7 @@ from ...events.records import (
     TargetAssignment,
 )
 from ...events.tokens import token_of
-from .violation import Violation
+from .exclusivity import Violation
 
 
 class _Cover(NamedTuple):

@@ -1,14 +1,21 @@
-"""Messages between workers and their group: on time, late, twice, or never."""
+"""Messages between workers and their group: on time, late, twice, or never.
+
+Some clients are foreign: they say nothing of their process, as those of Kafka's own protocols.
+Such a client has no member id until the group gives it one, no incarnation, no sequence, and it
+does not know of coordinator epochs. It speaks through a connection, one request at a time, so it
+knows which request an answer answers. What it does otherwise is what every member does.
+"""
 
 from collections import defaultdict, deque
+from dataclasses import replace
 from enum import Enum
 from random import Random
 from typing import Final
 
-from ...actors.messages.work import CommitOffsets, ReportStatus
-from .clock import Deed, SimulatedClock
-from .rng import stream
-from .story import Story
+from ...actors.messages.commands import GroupCommand
+from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
+from ...actors.messages.work import CommitOffsets, PutTaskConfigs, ReportStatus
+from .clock import Deed, SimulatedClock, Story, stream
 
 
 class Way(Enum):
@@ -115,3 +122,39 @@ class Network:
         if rng is None:
             rng = self._rng[line] = stream(self._seed, line[0], line[1].value)
         return rng
+
+
+class ForeignClient:
+    """Takes from a member's messages what such a client would not say, and adds it to answers."""
+
+    def __init__(self) -> None:
+        self.member_id = ""
+
+    def says(self, message: GroupCommand | CommitOffsets) -> GroupCommand | CommitOffsets:
+        """Return what the client says in place of the message."""
+        match message:
+            case Heartbeat():
+                return replace(
+                    message,
+                    member_id=self.member_id,
+                    incarnation="",
+                    sequence=0,
+                    coordinator_epoch=NO_COORDINATOR_EPOCH,
+                )
+            case PutTaskConfigs() | ReportStatus() | CommitOffsets():
+                return replace(message, member_id=self.member_id)
+            case _:
+                return message
+
+    def hears(self, asked: object, reply: object) -> object:
+        """Return the answer as one to the message that was asked."""
+        if not isinstance(asked, Heartbeat) or not isinstance(reply, HeartbeatReply):
+            return reply
+        self.member_id = reply.member_id
+        return replace(
+            reply,
+            member_id=asked.member_id,
+            incarnation=asked.incarnation,
+            sequence=asked.sequence,
+            coordinator_epoch=NO_COORDINATOR_EPOCH,
+        )

@@ -5,9 +5,8 @@ from typing import Final
 from ...actors.messages.orders import ConfigureGroup, Expect, Place, Uncordon
 from ...actors.worker.states import State
 from ...events.model import GroupState
-from .log import GROUP_ID
-from .story import listed
-from .violation import Violation
+from .durable_state import GROUP_ID, listed
+from .exclusivity import Violation
 from .world import World
 
 PATIENCE_MS: Final = 180_000

@@ -28,11 +28,9 @@ from ...projections.launches import launches
 from ..tasks.reports import Ending, Stopped, TaskConfigsChanged
 from ..worker.computing import Computing
 from ..worker.status_reporter import StatusReporter
-from .engine import SimulatedEngine
-from .foreign import ForeignClient
-from .network import Way
-from .rng import stream
-from .tasks import SimulatedTask
+from .clock import stream
+from .engine import SimulatedEngine, SimulatedTask
+from .network import ForeignClient, Way
 
 if TYPE_CHECKING:
     from .world import Node, World

@@ -1,4 +1,7 @@
-"""One simulated cluster: a group, its workers, and whatever its schedule has in store for them."""
+"""One simulated cluster: a group, its nodes, and whatever its schedule has in store for them.
+
+A supervisor sees workers end and tells the group: at once or late, once or twice, rightly or not.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,23 +10,71 @@ from typing import Final
 from ...actors.assignors.built_in import balanced, by_name, deferred
 from ...actors.group.state.settings import GroupSettings
 from ...actors.messages.commands import GroupCommand, Reply
+from ...actors.messages.orders import EndMember
 from ...actors.messages.work import PutConnector
 from ...actors.worker.instructions import Identity, Timing
 from ...actors.worker.membership import Membership
 from ...events.group import Group
 from ...events.model import ClientAssignor
 from .assignor import SimulatedAssignor
-from .clock import SimulatedClock
-from .durable_state import DurableState
+from .clock import SimulatedClock, Story, stream
+from .durable_state import GROUP_ID, DurableState
 from .exclusivity import Exclusivity
 from .group_process import GroupProcess
-from .log import GROUP_ID
 from .network import Network
-from .rng import stream
 from .schedule import Schedule
-from .story import Story
-from .supervisor import SimulatedSupervisor
 from .worker import SimulatedWorker
+
+SOON_MS: Final = (1, 20, 500)
+LATE_MS: Final = (4_000, 15_000, 40_000)
+MISTAKE_EVERY_MS: Final = 20_000
+"""How often, on the mean, a member that lives is reported, where that happens at all."""
+
+
+class SimulatedSupervisor:
+    """The supervisor of all nodes in one world.
+
+    It names exactly the process that it means. What a living worker runs after a wrong report
+    the group may give to others at once; its commits are refused by then, so it does not count
+    as running anything until it joins again.
+    """
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._rng = stream(world.schedule.seed, "supervisor")
+        if world.schedule.traits.mistakes:
+            self._schedule_mistake()
+
+    def sees_end(self, worker: str) -> None:
+        """Take note of a worker's end, and tell the group of it unless it goes unseen."""
+        if self._rng.random() >= self._world.schedule.traits.seen:
+            return
+        is_late = self._rng.random() < 1 / 3 and not self._world.is_calm
+        self._report_after(self._rng.choice(LATE_MS if is_late else SOON_MS), worker)
+        if self._rng.random() < 1 / 3:
+            self._report_after(self._rng.choice(LATE_MS), worker)
+
+    def _report_after(self, delay_ms: int, worker: str) -> None:
+        self._world.clock.after(self._rng.randint(1, delay_ms), self._report, worker)
+
+    def _report(self, worker: str) -> None:
+        ended_ms = self._world.clock.wall_ms
+        self._world.command(EndMember(GROUP_ID, worker, worker, ended_ms))
+
+    def _schedule_mistake(self) -> None:
+        delay_ms = self._rng.randint(1, 2 * MISTAKE_EVERY_MS)
+        self._world.clock.after(delay_ms, self._mistake)
+
+    def _mistake(self) -> None:
+        if self._world.is_calm:
+            return
+        living = [each.name for each in self._world.workers() if each.foreign is None]
+        if living and not self._world.process.is_down:
+            worker = self._rng.choice(living)
+            self._world.exclusivity.disown(worker)
+            self._report(worker)
+        self._schedule_mistake()
+
 
 PATTERN: Final = 3
 """What is not the same at all nodes alternates in a pattern of so many."""

@@ -13,7 +13,7 @@ from fairlead.actors.group.coordinator import Asked, Coordinator, Now
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
-from fairlead.runtime.simulation.log import MemoryLog
+from fairlead.runtime.simulation.durable_state import MemoryLog
 
 MEMBERS: Final = 10_000
 

@@ -4,8 +4,7 @@ import time
 
 from benchmarks.figures import tell
 
-from fairlead.runtime.simulation.campaign import CampaignResult
-from fairlead.runtime.simulation.play import play
+from fairlead.runtime.simulation.campaign import CampaignResult, play
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, Size, draw
 
 SEEDS = range(60)

@@ -8,8 +8,7 @@ import sys
 import pytest
 from simulation.rules import MUTATIONS, Mutation
 
-from fairlead.runtime.simulation.campaign import search
-from fairlead.runtime.simulation.play import PlayResult
+from fairlead.runtime.simulation.campaign import PlayResult, search
 from fairlead.runtime.simulation.schedule import Size
 
 SEEDS = 500

@@ -9,7 +9,7 @@ import pytest
 from simulation.rules import MUTATIONS, Mutation
 from simulation.switched_off import RULE_OFF
 
-from fairlead.runtime.simulation.play import play
+from fairlead.runtime.simulation.campaign import play
 from fairlead.runtime.simulation.schedule import Size, draw
 
 CHEAP = 60

@@ -7,13 +7,12 @@ import pytest
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import CommitId, Resource, Token
 from fairlead.events.records import Offset, TaskProgress
-from fairlead.runtime.simulation.clock import WALL_MS, SimulatedClock
-from fairlead.runtime.simulation.exclusivity import Exclusivity
+from fairlead.runtime.simulation.campaign import play
+from fairlead.runtime.simulation.clock import WALL_MS, SimulatedClock, Story
+from fairlead.runtime.simulation.durable_state import MemoryLog
+from fairlead.runtime.simulation.exclusivity import CommitInvariants, Exclusivity, Violation
 from fairlead.runtime.simulation.group_process import Border
-from fairlead.runtime.simulation.log import MemoryLog
 from fairlead.runtime.simulation.network import MessageFault, Network, Way
-from fairlead.runtime.simulation.play import play
-from fairlead.runtime.simulation.progress import CommitInvariants
 from fairlead.runtime.simulation.schedule import (
     ClusterTraits,
     Fault,
@@ -21,8 +20,6 @@ from fairlead.runtime.simulation.schedule import (
     ScheduledFault,
     Size,
 )
-from fairlead.runtime.simulation.story import Story
-from fairlead.runtime.simulation.violation import Violation
 
 LINE = (0, Way.TO_GROUP)
 

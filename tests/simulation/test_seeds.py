@@ -8,8 +8,7 @@ import os
 import pytest
 
 from fairlead.events import shards
-from fairlead.runtime.simulation.campaign import CampaignResult, again, search
-from fairlead.runtime.simulation.play import play
+from fairlead.runtime.simulation.campaign import CampaignResult, again, play, search
 from fairlead.runtime.simulation.schedule import Size, draw
 
 FIRST, LAST = map(int, os.environ.get("SIMULATION_SEEDS", "0-120").split("-"))

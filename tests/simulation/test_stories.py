@@ -7,13 +7,12 @@ import sys
 import pytest
 from simulation.member_mutations import never_fence
 
-from fairlead.runtime.simulation.campaign import again, replay, search
-from fairlead.runtime.simulation.play import play
+from fairlead.runtime.simulation.campaign import again, play, replay, search
 from fairlead.runtime.simulation.schedule import Size, draw
 
 TOLD = """
 from fairlead.runtime.simulation.schedule import Size, draw
-from fairlead.runtime.simulation.play import play
+from fairlead.runtime.simulation.campaign import play
 for seed in range(3):
     print("\\n".join(play(draw(seed, Size()), is_told=True).story))
 """
