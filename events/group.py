@@ -146,6 +146,10 @@ class Group:
             return GroupState.RECONCILING
         return GroupState.STABLE
 
+    def members_away(self) -> list[Member]:
+        """Return the members that left for a while, ordered by member id."""
+        return [self.members[each] for each in sorted(self.away)]
+
     def share_of(self, member_id: str) -> Resources:
         """Return what the target gives the member; nothing where it names none."""
         return self.target_of.get(member_id, NOTHING)

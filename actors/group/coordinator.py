@@ -44,25 +44,20 @@ from ..messages.work import (
 )
 from .affected import affected
 from .computing.compute import is_news
-from .computing.failure import is_retry_due
 from .computing.install import KEPT
+from .computing.recompute import is_next_move_due, is_retry_due
 from .decide import decide
 from .legality import Legality
 from .members.heartbeat import refusal, stale
+from .members.quota import Quota
 from .members.request_filter import RequestFilter
-from .members.seats import those_away
 from .orders.configuration import open_soft_state
 from .orders.delete_group import unfinished
 from .orders.remove import removed_by_now
 from .state.in_force import is_silenced
 from .state.settings import GroupSettings
 from .state.soft_state import Decision
-from .timing.alarms import TimerQueue
-from .timing.deadlines import MemberTimers
-from .timing.parking import ParkingTimers
-from .timing.quota import Quota
-from .timing.timers import is_next_move_due
-from .timing.watch import ComputationTimer
+from .timers import ComputationTimer, MemberTimers, ParkingTimers, TimerQueue
 from .work.commit import commit_offsets
 from .work.ledger import OffsetLedger
 
@@ -144,7 +139,7 @@ class Coordinator:
         self._stirred: set[str] = set()
         self._holds: TimerQueue[str] = TimerQueue()
         self._member_timers = MemberTimers(group, self._soft.settings, steady_ms)
-        self._to_free = [each for each in those_away(group) if each.current.assigned]
+        self._to_free = [each for each in group.members_away() if each.current.assigned]
         """Seats to which an earlier version left what they held."""
 
     # -- what comes in

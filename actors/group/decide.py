@@ -38,23 +38,17 @@ from ..messages.timers import (
 )
 from ..messages.work import DeleteConnector, PutConnector, PutTaskConfigs, ReportStatus
 from .computing.compute import end_rest, time_out_assignor, with_target
-from .computing.failure import retry_assignor
 from .computing.install import install, prepare
-from .members.depart import end_member
+from .computing.recompute import continue_moves, release_parked, retry_assignor
+from .members.depart import end_member, expire_rebalance, expire_session
 from .members.heartbeat import heartbeat
+from .members.seats import free_seat
 from .orders.configuration import configure_group
 from .orders.delete_group import delete_group
 from .orders.expect import end_expectation, expect
 from .orders.operate import cordon, place, rebalance, release_seats, uncordon
 from .orders.remove import remove_member
 from .state.soft_state import Decision, SoftState
-from .timing.timers import (
-    continue_moves,
-    expire_rebalance,
-    expire_session,
-    free_seat,
-    release_parked,
-)
 from .work.configure import (
     delete_connector,
     finish_deletion,

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.group import decide
+from fairlead.actors.group import decide, timers
 from fairlead.actors.group.computing import target
 from fairlead.actors.group.members import admission, depart, heartbeat, reconcile, seats
 from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.group.state import validate
 from fairlead.actors.group.state.soft_state import Decision
-from fairlead.actors.group.timing import deadlines, timers
-from fairlead.actors.group.timing.deadlines import MemberTimers as GroupDeadlines
+from fairlead.actors.group.timers import MemberTimers
 from fairlead.actors.group.work import commit
 from fairlead.actors.messages.heartbeat import JOIN_EPOCH
 from fairlead.actors.messages.timers import ContinueMoves, ExpireRebalance, ExpireSession
@@ -127,15 +126,15 @@ def be_blocked_by_oneself(patch: Patch) -> None:
 
 
 def time_no_revocation(patch: Patch) -> None:
-    always(patch, GroupDeadlines, "time_revocation", None)
+    always(patch, MemberTimers, "time_revocation", None)
 
 
 def time_no_revocation_anew(patch: Patch) -> None:
-    always(patch, GroupDeadlines, "time_revocation_anew", None)
+    always(patch, MemberTimers, "time_revocation_anew", None)
 
 
 def expire_any_revocation(patch: Patch) -> None:
-    original = timers.expire_rebalance
+    original = depart.expire_rebalance
 
     def expire(group: Any, soft: Any, command: ExpireRebalance, now_ms: int) -> Any:
         member = group.members.get(command.member_id)
@@ -164,7 +163,7 @@ def install_for_the_departed(patch: Patch) -> None:
 
 
 def expire_a_newer_seat(patch: Patch) -> None:
-    original = timers.expire_session
+    original = depart.expire_session
 
     def expire(group: Any, soft: Any, command: ExpireSession, now_ms: int) -> Any:
         return original(group, soft, replace(command, joined_epoch=None), now_ms)
@@ -177,16 +176,16 @@ def make_no_more_moves(patch: Patch) -> None:
 
 
 def resume_with_short_sessions(patch: Patch) -> None:
-    original = GroupDeadlines.__init__
+    original = MemberTimers.__init__
 
-    def resume(self: GroupDeadlines, group: Any, settings: Any, steady_ms: int) -> None:
+    def resume(self: MemberTimers, group: Any, settings: Any, steady_ms: int) -> None:
         original(self, group, settings, steady_ms - 8_000)
 
-    patch.setattr(GroupDeadlines, "__init__", resume)
+    patch.setattr(MemberTimers, "__init__", resume)
 
 
 def forget_the_members_own_session(patch: Patch) -> None:
-    patch.setattr(deadlines, "patience_ms", lambda _, settings: settings.session_timeout_ms)
+    patch.setattr(timers, "patience_ms", lambda _, settings: settings.session_timeout_ms)
 
 
 def keep_grants_of_a_returning_seat(patch: Patch) -> None:

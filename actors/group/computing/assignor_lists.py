@@ -12,7 +12,6 @@ from ....events.records import MemberMetadata
 from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
-from ..members.seats import those_away
 from ..state.validate import LONGEST_NAME
 from .elect import Electorate, range_of
 
@@ -41,7 +40,7 @@ def refuse_assignors(
     others = Electorate.of(group).turned(old, None)
     if _is_able(others.turned(None, new)):
         return None
-    others = others.without(each.metadata for each in those_away(group) if each is not seat)
+    others = others.without(each.metadata for each in group.members_away() if each is not seat)
     return None if _is_able(others.turned(None, new)) else _incompatible(others, listed)
 
 

@@ -21,11 +21,15 @@ from ....events.records import (
 from ...assignors.built_in.catalogue import FALLBACK, SERVER_ASSIGNORS
 from ...messages.heartbeat import JOIN_EPOCH
 from ...messages.timers import EndRest, TimeOutAssignor
+from ..state.settings import GroupSettings
 from ..state.soft_state import Computation, Decision, SoftState
 from .elect import Electorate, can_run, elect, vote
-from .failure import failed
 from .preview import Preview, evolve_copy, preview_of
-from .serve import serve
+from .snapshot import snapshot_of
+from .target import Computed, failed, flaw_in, target
+
+COORDINATOR = "coordinator"
+"""Who computed a target that no member did."""
 
 LONGEST_COMPUTATION_MS = 60_000
 """How long a member that named no rebalance timeout may compute."""
@@ -73,6 +77,27 @@ def schedule_target(
     for record in made:
         evolve(ahead, record, ahead.end)
     return ScheduledTarget(_begin(soft, None), tuple(made), ahead)
+
+
+def serve(
+    group: Group, settings: GroupSettings, assignor: str, now_ms: int, again_at_ms: int = 0
+) -> Sequence[Record]:
+    """Return the records of the group's new target, or of the attempt that failed.
+
+    At `again_at_ms` moves are due that a member left for later; 0: none are. An assignor that
+    raises costs the attempt, never the group.
+    """
+    snapshot = snapshot_of(group, assignor, now_ms)
+    try:
+        assignment = SERVER_ASSIGNORS[assignor](snapshot)
+        found = flaw_in(assignment, snapshot)
+    except Exception as error:  # noqa: BLE001 - it goes into the log with the attempt
+        text = f"{assignor}: {type(error).__name__}: {error}"
+        return [failed(group, settings, group.group_epoch, text, now_ms)]
+    if found:
+        return [failed(group, settings, group.group_epoch, f"{assignor}: {found}", now_ms)]
+    assignment = replace(assignment, again_at_ms=again_at_ms)
+    return list(target(group, Computed(snapshot, assignment, COORDINATOR), now_ms))
 
 
 def _is_scheduled(group: Group, soft: SoftState, records: Sequence[Record]) -> bool:

@@ -10,9 +10,8 @@ from ....events.group import Group
 from ...messages.computing import Install, InstallReply, Prepare, PrepareReply
 from ...messages.errors import Error
 from ..state.soft_state import Decision, SoftState
-from .failure import failed
 from .snapshot import snapshot_of
-from .target import Computed, flaw_in, target
+from .target import Computed, failed, flaw_in, target
 
 DROP = "drop this computation"
 """What is to be done where nothing of a computation can be of use any more."""

@@ -5,13 +5,14 @@ the group as it is: the group may have moved on in between (PROTOCOL §5, Instal
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....events.group import Group
 from ....events.model import NOTHING, Grants, Resource, Resources
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
 from ...assignors.demands import demand_of, permitted
 from ...messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS, Assignment, Snapshot
+from ..state.settings import GroupSettings
 from ..state.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
 
 
@@ -186,3 +187,33 @@ def _parked(group: Group, snapshot: Snapshot, parked: Grants) -> dict[Resource, 
         for resource, deadline_ms in parked.items()
         if resource in group.configured
     }
+
+
+def failed(
+    group: Group, settings: GroupSettings, group_epoch: int, error: str, now_ms: int
+) -> TargetAssignment:
+    """Return the record of an attempt for this group epoch that failed.
+
+    The old target stays, minus the departed and the deleted; each failure in a row doubles
+    the time until the next attempt. What of the error no log can hold is spelled out.
+    """
+    failures = group.target.failures + 1
+    delay_ms = min(
+        settings.retry_backoff_ms << min(failures - 1, 10), settings.retry_backoff_max_ms
+    )
+    configured = group.configured
+    unplaceable = group.target.unplaceable
+    return replace(
+        group.target,
+        assignment_epoch=group_epoch,
+        members={
+            member_id: group.target_of.get(member_id, NOTHING) & configured
+            for member_id in group.target_of
+            if member_id in group.members
+        },
+        unplaceable={each: why for each, why in unplaceable.items() if each in configured},
+        error=error.encode(errors="backslashreplace").decode(),
+        failures=failures,
+        retry_at_ms=now_ms + delay_ms,
+        time_ms=now_ms,
+    )

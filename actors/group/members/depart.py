@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ....events.group import NO_SCHEDULE, Group, Member
-from ....events.model import Cause, Why
+from ....events.model import Cause, MemberState, Why
 from ....events.records import (
     CurrentAssignment,
     GroupMetadata,
@@ -19,6 +19,7 @@ from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
 from ...messages.orders import EndMember
+from ...messages.timers import ExpireRebalance, ExpireSession
 from ..state.in_force import carried_out, expected_back_ms, removal_of, shares_deadline
 from ..state.soft_state import Decision, SoftState, bump
 from .seats import step_away
@@ -90,6 +91,38 @@ def end_member(group: Group, soft: SoftState, command: EndMember, now_ms: int) -
     decision = depart(group, soft, departure, now_ms)
     log_offset = group.end + len(decision.records)
     return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
+
+
+def expire_session(group: Group, soft: SoftState, command: ExpireSession, now_ms: int) -> Decision:
+    """Remove a member that was not heard of; its work is lost if it ever had any.
+
+    A seat that was taken since the timer was set has a session of its own.
+    """
+    member = group.members.get(command.member_id)
+    if member is None or command.joined_epoch not in {None, member.metadata.joined_epoch}:
+        return Decision(soft)
+    since_ms = now_ms - command.silent_ms if command.silent_ms else 0
+    departure = sent_away(group, member) or Departure(
+        member, Why.SESSION_EXPIRED, command.acknowledged, since_ms=since_ms
+    )
+    return depart(group, soft, departure, now_ms)
+
+
+def expire_rebalance(
+    group: Group, soft: SoftState, command: ExpireRebalance, now_ms: int
+) -> Decision:
+    """Remove a member that did not give up in time what that very record asked it to."""
+    member = group.members.get(command.member_id)
+    if (
+        member is None
+        or member.offset != command.offset
+        or member.current.state is not MemberState.UNREVOKED
+    ):
+        return Decision(soft)
+    departure = sent_away(group, member) or Departure(
+        member, Why.REBALANCE_EXPIRED, command.acknowledged
+    )
+    return depart(group, soft, departure, now_ms)
 
 
 def sent_away(group: Group, member: Member) -> Departure | None:

@@ -16,7 +16,7 @@ from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.assignor_lists import change_in, change_of_mode
 from ..computing.compute import ask, schedule_target
-from ..computing.placements import asks_anew
+from ..computing.snapshot import asks_anew
 from ..state.in_force import welcome
 from ..state.soft_state import Decision, SoftState
 from .admission import REMEDY, refuse

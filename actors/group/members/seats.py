@@ -16,12 +16,9 @@ from ....events.model import MemberState, Succession
 from ....events.records import CurrentAssignment, MemberMetadata
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
+from ...messages.timers import FreeSeat
 from ..state.settings import GroupSettings
-
-
-def those_away(group: Group) -> list[Member]:
-    """Return the members that left for a while, ordered by member id."""
-    return [group.members[each] for each in sorted(group.away)]
+from ..state.soft_state import Decision, SoftState
 
 
 def ended_by(group: Group, request: Heartbeat) -> list[Member]:
@@ -93,6 +90,14 @@ def step_away(current: CurrentAssignment) -> CurrentAssignment:
     return CurrentAssignment(
         current.member_id, TEMPORARY_LEAVE_EPOCH, left_at, MemberState.AWAY, {}, {}
     )
+
+
+def free_seat(group: Group, soft: SoftState, command: FreeSeat, _: int) -> Decision:
+    """Let go of what a seat still holds whose member is away: nothing of it runs."""
+    member = group.members.get(command.member_id)
+    if member is None or not member.is_away or not member.current.assigned:
+        return Decision(soft)
+    return Decision(soft, (step_away(member.current),))
 
 
 def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:

@@ -18,7 +18,6 @@ from ...messages.errors import Error
 from ...messages.orders import Expect
 from ...messages.timers import EndExpectation
 from ..members.depart import bury, forget_losses
-from ..members.seats import those_away
 from ..state.in_force import order_for, written
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.validate import LARGEST_NUMBER, flaw_in_name, shown
@@ -67,7 +66,7 @@ def end_expectation(
 
 def _away(group: Group, name: str) -> list[Member]:
     """Return the seats of a worker that left for a while: they wait for it no longer."""
-    return [each for each in those_away(group) if worker_name(each.metadata) == name]
+    return [each for each in group.members_away() if worker_name(each.metadata) == name]
 
 
 def _losses(group: Group, name: str) -> list[Loss]:

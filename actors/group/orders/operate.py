@@ -17,7 +17,6 @@ from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, Uncordon
 from ..members.depart import bury, end_seats
-from ..members.seats import those_away
 from ..state.in_force import bounded_ms, expected_back_ms, order_for, written
 from ..state.soft_state import Decision, SoftState, bump
 from ..state.validate import flaw_in_name, shown
@@ -79,7 +78,7 @@ def rebalance(group: Group, soft: SoftState, command: Rebalance, now_ms: int) ->
     """
     if not group.members:
         return done(group, soft, [])
-    away = those_away(group) if len(group.away) < len(group.members) else []
+    away = group.members_away() if len(group.away) < len(group.members) else []
     unexpected = (each for each in away if expected_back_ms(group, each.metadata, now_ms) is None)
     records = bury(group, unexpected)
     bumped = bump(group, Why.REBALANCE_REQUESTED, group.group_id, now_ms, command.actor)
@@ -93,7 +92,7 @@ def release_seats(group: Group, soft: SoftState, command: ReleaseSeats, now_ms: 
     """
     former = [
         each
-        for each in those_away(group)
+        for each in group.members_away()
         if _was_of(command, each.metadata) and each.metadata.instance_id not in command.instance_ids
     ]
     return end_seats(group, soft, former if command.node else [], Why.MEMBER_LEFT, now_ms)

@@ -1,63 +1,36 @@
-"""What the group says to itself when time has passed; each rule checks that it still holds."""
+"""What calls for another computation as time passes: deadlines, moves left, failed attempts."""
 
 from dataclasses import replace
 
 from ....events.group import Group
-from ....events.model import MemberState, Why
+from ....events.model import Why
 from ....events.records import ScheduledRebalance
 from ...messages.computing import LONGEST_WAIT_MS
-from ...messages.timers import (
-    ContinueMoves,
-    ExpireRebalance,
-    ExpireSession,
-    FreeSeat,
-    ReleaseParked,
-)
-from ..computing.compute import awaits_who_can
-from ..computing.preview import preview_of
-from ..members.depart import Departure, depart, sent_away
-from ..members.seats import step_away
+from ...messages.timers import ContinueMoves, ReleaseParked, RetryAssignor
+from ..state.settings import GroupSettings
 from ..state.soft_state import Decision, SoftState, bump
+from .compute import awaits_who_can
+from .preview import preview_of
 
 
-def expire_session(group: Group, soft: SoftState, command: ExpireSession, now_ms: int) -> Decision:
-    """Remove a member that was not heard of; its work is lost if it ever had any.
+def is_retry_due(group: Group, settings: GroupSettings, now_ms: int) -> bool:
+    """Tell whether the back-off after a failed attempt is over (wall clock, ms).
 
-    A seat that was taken since the timer was set has a session of its own.
+    The time is durable, so it is the wall's. A clock that was set back must not stretch the
+    back-off beyond its maximum: what lies further ahead than that is due.
     """
-    member = group.members.get(command.member_id)
-    if member is None or command.joined_epoch not in {None, member.metadata.joined_epoch}:
+    retry_at_ms = group.target.retry_at_ms
+    return retry_at_ms > 0 and not 0 < retry_at_ms - now_ms <= settings.retry_backoff_max_ms
+
+
+def retry_assignor(group: Group, soft: SoftState, command: RetryAssignor, now_ms: int) -> Decision:
+    """Ask for a new computation after a failed one, unless something else already has."""
+    now = max(now_ms, command.until_ms)
+    if not is_retry_due(group, soft.settings, now) or not group.members:
         return Decision(soft)
-    since_ms = now_ms - command.silent_ms if command.silent_ms else 0
-    departure = sent_away(group, member) or Departure(
-        member, Why.SESSION_EXPIRED, command.acknowledged, since_ms=since_ms
-    )
-    return depart(group, soft, departure, now_ms)
-
-
-def expire_rebalance(
-    group: Group, soft: SoftState, command: ExpireRebalance, now_ms: int
-) -> Decision:
-    """Remove a member that did not give up in time what that very record asked it to."""
-    member = group.members.get(command.member_id)
-    if (
-        member is None
-        or member.offset != command.offset
-        or member.current.state is not MemberState.UNREVOKED
-    ):
+    if group.group_epoch > group.assignment_epoch:
         return Decision(soft)
-    departure = sent_away(group, member) or Departure(
-        member, Why.REBALANCE_EXPIRED, command.acknowledged
-    )
-    return depart(group, soft, departure, now_ms)
-
-
-def free_seat(group: Group, soft: SoftState, command: FreeSeat, _: int) -> Decision:
-    """Let go of what a seat still holds whose member is away: nothing of it runs."""
-    member = group.members.get(command.member_id)
-    if member is None or not member.is_away or not member.current.assigned:
-        return Decision(soft)
-    return Decision(soft, (step_away(member.current),))
+    return Decision(soft, (bump(group, Why.ASSIGNOR_RETRY, group.target.assignor, now_ms),))
 
 
 def release_parked(group: Group, soft: SoftState, command: ReleaseParked, now_ms: int) -> Decision:

@@ -1,0 +1,258 @@
+"""What is due when: timers of the members, of what the group has promised, of computations.
+
+All of them are soft state on the steady clock, and none has to be told that it is over: what comes
+due finds nothing to do then.
+
+* *Members*: after a restart of the coordinator every member has a full session again, and each
+  revocation its full time (PROTOCOL §4, §8).
+* *Promises*: the deadlines of parked work, the time of the next moves, the back-off after a failed
+  computation and the time until which a worker is expected back are durable, so they are wall clock
+  times. But a wall clock may be set back, before or after a restart: nothing waits longer than it
+  was to wait when it was promised, counted from when this process has seen it first.
+* *Computations*: a wall clock that jumps neither hurries a member that computes nor keeps the next
+  computation waiting.
+"""
+
+import heapq
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from ...events.group import NO_SCHEDULE, NO_TARGET, Group, Member
+from ...events.model import MemberState
+from ...events.orders import worker_name
+from ...events.records import ScheduledRebalance, TargetAssignment
+from ..messages.timers import (
+    ContinueMoves,
+    EndExpectation,
+    EndRest,
+    ExpireRebalance,
+    ExpireSession,
+    ReleaseParked,
+    RetryAssignor,
+    TimeOutAssignor,
+)
+from .members.request_filter import RequestFilter
+from .members.seats import patience_ms
+from .state.in_force import shares_deadline
+from .state.settings import GroupSettings
+from .state.soft_state import SoftState
+
+K = TypeVar("K")
+
+
+class TimerQueue(Generic[K]):
+    """For each key one time, in milliseconds of any one clock.
+
+    Setting a key to a later time touches no heap: the earlier entry is found stale when it
+    comes up, and goes back in with the later time.
+    """
+
+    def __init__(self) -> None:
+        self._at: dict[K, int] = {}
+        self._queued: dict[K, int] = {}
+        self._heap: list[tuple[int, int, K]] = []
+        self._count = 0
+
+    def set(self, key: K, at_ms: int) -> None:
+        """Have the key come due at a time, and at no other."""
+        self._at[key] = at_ms
+        queued = self._queued.get(key)
+        if queued is None or at_ms < queued:
+            self._push(key, at_ms)
+
+    def cancel(self, key: K) -> None:
+        """Have the key never come due."""
+        self._at.pop(key, None)
+
+    def due(self, now_ms: int) -> Iterator[K]:
+        """Yield the keys that are due, each once, and forget them."""
+        while self._heap and self._heap[0][0] <= now_ms:
+            queued_ms, _, key = heapq.heappop(self._heap)
+            if self._queued.get(key) != queued_ms:
+                continue
+            del self._queued[key]
+            at_ms = self._at.get(key)
+            if at_ms is None:
+                continue
+            if at_ms > now_ms:
+                self._push(key, at_ms)
+            else:
+                del self._at[key]
+                yield key
+
+    def _push(self, key: K, at_ms: int) -> None:
+        self._count += 1
+        self._queued[key] = at_ms
+        heapq.heappush(self._heap, (at_ms, self._count, key))
+
+
+class MemberTimers:
+    """The session and rebalance timers of one group's members.
+
+    None is ever called off: one whose seat or revocation is over finds nothing to end.
+    """
+
+    def __init__(self, group: Group, settings: GroupSettings, steady_ms: int) -> None:
+        """Give every member of the log all the time that it can have."""
+        self._sessions: TimerQueue[tuple[str, int]] = TimerQueue()
+        self._revocations: TimerQueue[tuple[str, int]] = TimerQueue()
+        self._heard_ms: dict[str, int] = {}
+        """When each member was last heard of, by member id: not those of the log as it was."""
+        for member in group.members.values():
+            self._wait(member, settings, steady_ms)
+            self.time_revocation(member, steady_ms)
+
+    def keep_alive(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
+        """Wait for the member's next word, counted from when its last one came."""
+        self._heard_ms[member.member_id] = since_ms
+        self._wait(member, settings, since_ms)
+
+    def forget(self, member_id: str) -> None:
+        """Forget when a member was last heard of that is gone."""
+        self._heard_ms.pop(member_id, None)
+
+    def _wait(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
+        seat = member.member_id, member.metadata.joined_epoch
+        self._sessions.set(seat, since_ms + patience_ms(member, settings))
+
+    def time_revocation(self, member: Member, steady_ms: int) -> None:
+        """Time a revocation from the record that asks for it, if that is the member's last."""
+        if member.current.state is MemberState.UNREVOKED:
+            asked = member.member_id, member.offset
+            self._revocations.set(asked, steady_ms + member.metadata.rebalance_timeout_ms)
+
+    def time_revocation_anew(self, member: Member, settings: GroupSettings, steady_ms: int) -> None:
+        """Count a revocation from a repeated join that did not acknowledge it.
+
+        Such a member has stopped everything and forgotten when its revocation is due. What the
+        answer grants it runs until the session that begins with it ends, so the group does not
+        give that to others before.
+        """
+        if member.current.state is MemberState.UNREVOKED:
+            asked = member.member_id, member.offset
+            timeout_ms = member.metadata.rebalance_timeout_ms
+            self._revocations.set(asked, steady_ms + max(timeout_ms, patience_ms(member, settings)))
+
+    def due(
+        self, requests: RequestFilter, now_ms: int
+    ) -> Iterator[ExpireSession | ExpireRebalance]:
+        """Yield whose time is up, each once; `requests` knows who ever answered for its work."""
+        for member_id, joined_epoch in self._sessions.due(now_ms):
+            silent_ms = now_ms - self._heard_ms.get(member_id, now_ms)
+            acknowledged = requests.has_acknowledged(member_id)
+            yield ExpireSession(member_id, acknowledged, joined_epoch, silent_ms)
+        for member_id, offset in self._revocations.due(now_ms):
+            yield ExpireRebalance(member_id, offset, requests.has_acknowledged(member_id))
+
+
+AGAIN_MS = 1_000
+"""How soon what is due is asked for again, while nobody is there to compute."""
+
+Promise = ReleaseParked | ContinueMoves | RetryAssignor | EndExpectation
+"""What the group is to say to itself at a time, and until when it was to wait for that."""
+
+
+class ParkingTimers:
+    """Sees what a group has promised, and tells which of the times have come."""
+
+    def __init__(self) -> None:
+        self._schedule: ScheduledRebalance = NO_SCHEDULE
+        self._target: TargetAssignment = NO_TARGET
+        self._queue: TimerQueue[Promise] = TimerQueue()
+        self._timed: set[Promise] = set()
+        self._expected: set[Promise] = set()
+
+    def see(self, group: Group, wall_ms: int, steady_ms: int) -> None:
+        """Time what is new in the schedule and the target; costs nothing while they stay."""
+        if group.schedule is self._schedule and group.target is self._target:
+            return
+        self._schedule, self._target = group.schedule, group.target
+        self._timed = self._time(self._timed, _promised(group), wall_ms, steady_ms)
+
+    def see_orders(self, group: Group, wall_ms: int, steady_ms: int) -> None:
+        """Time until when workers are expected back; for whenever an order changes."""
+        self._expected = self._time(self._expected, _expectations(group), wall_ms, steady_ms)
+
+    def due(self, steady_ms: int) -> Iterator[Promise]:
+        """Yield what the group is to say to itself now.
+
+        What is promised as before when the group has heard of it could not be done yet.
+        """
+        for each in self._queue.due(steady_ms):
+            yield each
+            if isinstance(each, ContinueMoves | RetryAssignor) and each in self._timed:
+                self._queue.set(each, steady_ms + AGAIN_MS)
+
+    def _time(
+        self, timed: set[Promise], promised: dict[Promise, int], wall_ms: int, steady_ms: int
+    ) -> set[Promise]:
+        """Set the timers of what is promised now, each with the longest that it may wait."""
+        for each in promised.keys() - timed:
+            left_ms = min(each.until_ms - wall_ms, promised[each])
+            self._queue.set(each, steady_ms + max(0, left_ms))
+        for each in timed - promised.keys():
+            self._queue.cancel(each)
+        return set(promised)
+
+
+def _promised(group: Group) -> dict[Promise, int]:
+    """Return what the schedule and the target promise, and for how long each was to wait."""
+    schedule, made_ms = group.schedule, group.target.time_ms
+    found: dict[Promise, int] = {
+        ReleaseParked(until_ms): wait_ms for until_ms, wait_ms in _waits(group).items()
+    }
+    if schedule.again_at_ms:
+        found[ContinueMoves(schedule.again_at_ms)] = schedule.again_at_ms - made_ms
+    if retry_at_ms := group.target.retry_at_ms:
+        found[RetryAssignor(retry_at_ms)] = retry_at_ms - made_ms
+    return found
+
+
+def _waits(group: Group) -> dict[int, int]:
+    """Return for how long parked work was to wait, by its deadline: since its loss, or an order."""
+    since_ms: dict[int, int] = {}
+    for loss in group.losses.values():
+        set_ms = loss.time_ms
+        if not shares_deadline(group, loss):
+            set_ms = group.worker_orders[worker_name(loss)].time_ms
+        since_ms[loss.deadline_ms] = min(set_ms, since_ms.get(loss.deadline_ms, set_ms))
+    deadlines = set(group.schedule.parked.values())
+    return {each: each - since_ms.get(each, group.target.time_ms) for each in deadlines}
+
+
+def _expectations(group: Group) -> dict[Promise, int]:
+    return {
+        EndExpectation(name, order.expected_back_ms): order.expected_back_ms - order.time_ms
+        for name, order in group.worker_orders.items()
+        if order.expected_back_ms
+    }
+
+
+class ComputationTimer:
+    """Times how long a computation may take, and when the next may begin.
+
+    It sees each soft state that a decision left.
+    """
+
+    def __init__(self) -> None:
+        self._begun = 0
+        self._begun_ms = 0
+        self._rest_ms: int | None = None
+        self._queue: TimerQueue[TimeOutAssignor | EndRest] = TimerQueue()
+
+    def see(self, soft: SoftState, steady_ms: int) -> None:
+        """Time the computation that has begun since the last soft state, and the rest after it."""
+        if soft.begun != self._begun:
+            self._queue.cancel(TimeOutAssignor(self._begun))
+            self._begun, self._begun_ms, self._rest_ms = soft.begun, steady_ms, None
+            if soft.computation is not None:
+                timer = TimeOutAssignor(soft.computation.number)
+                self._queue.set(timer, steady_ms + soft.computation.timeout_ms)
+        rest_ms = soft.settings.assignment_interval_ms
+        if soft.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
+            self._rest_ms = rest_ms
+            self._queue.set(EndRest(), self._begun_ms + rest_ms)
+
+    def due(self, steady_ms: int) -> Iterator[TimeOutAssignor | EndRest]:
+        """Yield what the group is to say to itself now."""
+        return self._queue.due(steady_ms)

@@ -1,1 +1,0 @@
-"""Time and traffic: what is due when, which requests are new, and who sends too many."""
