@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..events.group import Group
+from ..events.group import Group, token_of
 from ..events.model import Resource, Resources, Token
-from ..events.placement import work_in
-from ..events.tokens import token_of
+from ..events.placement.config import work_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from ..events.abilities import abilities, said_for
 from ..events.epochs import epoch_warning
-from ..events.group import Group, Member
+from ..events.group import Group, Member, token_of
 from ..events.model import Cause, Grants, Resource, Resources, RunState
+from ..events.placement.abilities import abilities, said_for
 from ..events.records import GroupMetadata, Loss, Operator
-from ..events.tokens import token_of
 from .documents import Document, Json
 from .moves import BATCHES_RUN
 from .progress import Progress

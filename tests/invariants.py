@@ -12,12 +12,11 @@ from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.heartbeat import TEMPORARY_LEAVE_EPOCH
 from fairlead.events.codec import decode, encode
 from fairlead.events.evolve import evolve, replay
-from fairlead.events.group import Group, Member
+from fairlead.events.group import Group, Member, token_of
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import NOTHING, MemberState, Resource, Resources, Token
 from fairlead.events.records import Record, TargetAssignment
 from fairlead.events.shards import lay_out
-from fairlead.events.tokens import token_of
 
 
 class Witness:

@@ -33,8 +33,8 @@ from fairlead.actors.messages.work import (
     ReportStatus,
     StatusUpdate,
 )
+from fairlead.events.group import token_of
 from fairlead.events.model import Resource, RunState
-from fairlead.events.tokens import token_of
 
 Deed = tuple[str, int, int]
 """What is done, and two numbers from 0 to 5 that say to whom or what."""

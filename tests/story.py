@@ -43,6 +43,7 @@ from fairlead.actors.messages.timers import (
     RetryAssignor,
 )
 from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
+from fairlead.events.group import token_of
 from fairlead.events.model import Cause, MemberState, Resource, Resources, Why
 from fairlead.events.records import (
     CurrentAssignment,
@@ -54,7 +55,6 @@ from fairlead.events.records import (
     TargetAssignment,
     Tombstone,
 )
-from fairlead.events.tokens import token_of
 
 RESOURCE = re.compile(r"([A-Z])([CT])(\d+)")
 HEARTBEAT = re.compile(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fairlead.events.abilities import (
+from fairlead.events.placement.abilities import (
     COLD,
     ORDINARY,
     WARM,

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...events.abilities import abilities
 from ...events.model import Resource, Resources
+from ...events.placement.abilities import abilities
 from ..messages.computing import NO_NEEDS, MemberView, Needs, Snapshot
 from ..messages.listing import listing
 from .eligibility import Eligible, Shares

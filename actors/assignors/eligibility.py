@@ -8,8 +8,8 @@ One that is drained gives up all, whether or not anybody can take it: it is to b
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...events.abilities import is_warm
 from ...events.model import NOTHING, Resource, Resources
+from ...events.placement.abilities import is_warm
 from ..messages.computing import MemberView
 
 Shares = dict[str, set[Resource]]

@@ -24,7 +24,7 @@ it starts end with it, and a fork of it ends where the call returns.
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ...events.abilities import Abilities, written
+from ...events.placement.abilities import Abilities, written
 from ..messages.assignors import MemberAssignment, Metadata, Worker
 from ..messages.computing import Assignment, Snapshot
 

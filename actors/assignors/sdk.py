@@ -6,8 +6,8 @@ members may be given work, `demand_of` where a resource may run, and `nobody_mee
 why one is left out. The README has the smallest one, deploy/together a whole one.
 """
 
-from ...events.abilities import Abilities, abilities
 from ...events.model import CONNECTOR, NOTHING, Resource, Resources
+from ...events.placement.abilities import Abilities, abilities
 from ..messages.assignors import MemberAssignment, Metadata, Worker
 from ..messages.computing import Assignment, LossView, MemberView, Needs, Snapshot
 from .demands import Demand, demand_of, nobody_meets

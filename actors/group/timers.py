@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 from ...events.group import NO_SCHEDULE, NO_TARGET, Group, Member
 from ...events.model import MemberState
-from ...events.orders import worker_name
+from ...events.placement.orders import worker_name
 from ...events.records import ScheduledRebalance, TargetAssignment
 from ..messages.timers import (
     ContinueMoves,

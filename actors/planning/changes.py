@@ -6,7 +6,7 @@ Each stands for the command, or the join or leave, that would make it.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...events.abilities import ORDINARY, Abilities
+from ...events.placement.abilities import ORDINARY, Abilities
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ their names decide, and an order that stands for the name stands for the newcome
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...events.abilities import ORDINARY
 from ...events.group import Group
 from ...events.model import ClientAssignor
+from ...events.placement.abilities import ORDINARY
 from ...events.records import MemberMetadata
 from ..assignors.built_in import balanced
 from ..assignors.interface import plain_metadata

@@ -7,8 +7,8 @@ then splits it into its tasks.
 from collections.abc import Iterator
 from itertools import count
 
+from ...events.group import token_of
 from ...events.model import Resource
-from ...events.tokens import token_of
 from ..group.orders.remove import GOODBYE_MS, removed_by_now
 from ..messages.commands import Command, CommandReply
 from ..messages.errors import Error

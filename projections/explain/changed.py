@@ -8,12 +8,12 @@ secrets.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from ...events.abilities import Abilities, abilities, said_for
 from ...events.codec import key_of
 from ...events.keys import Key
 from ...events.model import Resource, Scope, Why
-from ...events.orders import last_part
-from ...events.placement import KEYS
+from ...events.placement.abilities import Abilities, abilities, said_for
+from ...events.placement.config import KEYS
+from ...events.placement.orders import last_part
 from ...events.records import (
     ConnectorConfig,
     GroupMetadata,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple
 
-from ...events.directory import Directory, directory_of, workers_in
 from ...events.group import Group
 from ...events.model import Grants, Resource, Resources
+from ...events.placement.orders import Directory, directory_of, workers_in
 from ...events.records import GroupMetadata, MemberMetadata, TargetAssignment
 from ..documents import Document, Json
 from .reasons import Reason, reason_of, why_displaced

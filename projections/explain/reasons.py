@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from ...events.abilities import abilities, is_warm, said_for
-from ...events.directory import Directory
 from ...events.group import Group, Member
 from ...events.model import Cause, Resource, Why
-from ...events.orders import is_drained, placement_of, worker_name
-from ...events.placement import ANYWHERE, placement_in
+from ...events.placement.abilities import abilities, is_warm, said_for
+from ...events.placement.config import ANYWHERE, placement_in
+from ...events.placement.orders import Directory, is_drained, placement_of, worker_name
 from ...events.records import GroupMetadata, MemberMetadata
 
 _DEPARTURES = frozenset(

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
-from ...events.abilities import LARGEST_CAPACITY
-from ...events.placement import flaw_in_labels
+from ...events.placement.abilities import LARGEST_CAPACITY
+from ...events.placement.config import flaw_in_labels
 from .options import Here, takes
 from .outcome import Misused
 

@@ -10,7 +10,7 @@ from ...actors.assignors.built_in import balanced
 from ...actors.group.state.settings import GroupSettings
 from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...actors.worker.instructions import Timing
-from ...events.abilities import ORDINARY, Abilities
+from ...events.placement.abilities import ORDINARY, Abilities
 from ..connectors.reach import NO_LIMITS, Reach
 
 Address = Any

@@ -16,8 +16,8 @@ from pydantic_core import PydanticCustomError
 from ...actors.assignors.built_in.incremental import MOVES_INTERVAL_MS, MOVES_PER_ROUND
 from ...actors.group.state.settings import GroupSettings
 from ...actors.worker.instructions import REQUEST_GRACE_MS, Timing
-from ...events.abilities import ORDINARY, Abilities
-from ...events.placement import listed
+from ...events.placement.abilities import ORDINARY, Abilities
+from ...events.placement.config import listed
 from ..connectors.reach import Reach
 from .kinds import (
     AssignorNames,

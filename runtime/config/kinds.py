@@ -12,8 +12,8 @@ from urllib.parse import quote, urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
-from ...events.abilities import LARGEST_CAPACITY, MOST_TAGS
-from ...events.placement import LONGEST_LABEL, flaw_in_labels, listed
+from ...events.placement.abilities import LARGEST_CAPACITY, MOST_TAGS
+from ...events.placement.config import LONGEST_LABEL, flaw_in_labels, listed
 
 INT32_MAX: Final = (1 << 31) - 1
 PORT_MAX: Final = 65_535

@@ -18,8 +18,8 @@ from ...actors.messages.assignors import Forget
 from ...actors.messages.commands import CommandReply
 from ...actors.messages.errors import Error
 from ...actors.messages.orders import ReleaseSeats
-from ...events.abilities import ORDINARY
 from ...events.log.owner import kill, process_of
+from ...events.placement.abilities import ORDINARY
 from ..assignors.actor import AssignorActor
 from ..cluster.spec import (
     AddWorker,

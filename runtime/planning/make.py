@@ -11,7 +11,7 @@ from ...actors.planning.rehearsal import CannotPlan, Rehearsal, Step, Understudy
 from ...actors.planning.rehearse import rehearse
 from ...events.group import Group
 from ...events.model import GroupState, Resource
-from ...events.placement import work_in
+from ...events.placement.config import work_in
 from ...events.records import MemberMetadata
 from ...projections.downtimes import Measured
 from ...projections.explain.diff import Homes, Seat

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from ...actors.group.computing.snapshot import snapshot_of
 from ...actors.planning.rehearsal import Rehearsal
-from ...events.abilities import is_warm, said_for
 from ...events.group import Group
 from ...events.model import Grants, Resource, Resources
+from ...events.placement.abilities import is_warm, said_for
 from ...events.records import MemberMetadata
 from ...projections.explain.diff import Seat, homes_in
 from .plan import Load

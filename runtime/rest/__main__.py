@@ -20,7 +20,7 @@ import uvicorn
 from setproctitle import setproctitle
 
 from ...actors.door.log_file import LogFile
-from ...events.abilities import Abilities
+from ...events.placement.abilities import Abilities
 from ...projections.metrics import Exposition, RequestMetrics
 from ..cluster.identity import HEADER, KEY, cluster_id, identity_of
 from ..cluster.run_folder import KeyRefusedError, read_key

@@ -7,7 +7,7 @@ from fastapi import Body, Depends
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.requests import Request
 
-from ...events.placement import HEAVIEST, MOST_ITEMS
+from ...events.placement.config import HEAVIEST, MOST_ITEMS
 from ..config.kinds import INT32_MAX
 from .errors import JSON, sent_otherwise
 

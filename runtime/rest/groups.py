@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from ...events.group import Group, Member
-from ...events.orders import worker_name
+from ...events.placement.orders import worker_name
 from ...projections import views
 from ...projections.documents import Document
 from ..cluster.spec import ProcessView

@@ -12,8 +12,8 @@ from ...actors.planning.changes import (
     RemoveWorker,
     Scale,
 )
-from ...events.abilities import LARGEST_CAPACITY, Abilities
-from ...events.placement import flaw_in_labels
+from ...events.placement.abilities import LARGEST_CAPACITY, Abilities
+from ...events.placement.config import flaw_in_labels
 from ..cluster.spec import Traits
 from .bodies import Config, Key
 

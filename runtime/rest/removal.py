@@ -18,7 +18,7 @@ from ...actors.group.orders.whereabouts import find_member, find_worker
 from ...actors.messages.errors import Error
 from ...actors.messages.orders import RemoveMember
 from ...events.group import Group, Member
-from ...events.orders import worker_name
+from ...events.placement.orders import worker_name
 from ..cluster.spec import ProcessView
 from .operators import InGroup
 from .replies import actor, known, refuse

@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from ...actors.messages.computing import Assignment
-from ...events.group import Group, Member
+from ...events.group import Group, Member, token_of
 from ...events.model import NOTHING, Grants, MemberState, Resource, Resources, Token
 from ...events.records import (
     GroupMetadata,
@@ -20,7 +20,6 @@ from ...events.records import (
     ScheduledRebalance,
     TargetAssignment,
 )
-from ...events.tokens import token_of
 from .exclusivity import Violation
 
 

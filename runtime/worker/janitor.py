@@ -16,7 +16,7 @@ from typing import Protocol
 
 from ...events.group import Group
 from ...events.model import Commit, CommitId, Resource, Resources, TaskConfig, Token
-from ...events.placement import work_in
+from ...events.placement.config import work_in
 from ..connectors.spi import Pipeline
 from ..tasks.ledger import Unanswered
 

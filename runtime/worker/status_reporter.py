@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ...actors.messages.work import PutTaskConfigs, ReportStatus, StatusUpdate
-from ...events.group import Group
+from ...events.group import Group, token_of
 from ...events.model import Resource, RunState, Token
-from ...events.tokens import token_of
 from ...projections.moves import BATCHES_RUN
 from ..tasks.reports import StatusChanged, Stopped, TaskConfigsChanged
 

@@ -7,8 +7,8 @@ from assignors.snapshots import NOW_MS, member, snapshot
 from hypothesis import strategies as st
 
 from fairlead.actors.messages.computing import LossView, MemberView, Snapshot
-from fairlead.events.abilities import COLD, WARM, is_warm
 from fairlead.events.model import CONNECTOR, NOTHING, Resource
+from fairlead.events.placement.abilities import COLD, WARM, is_warm
 
 MEMBER_IDS = ("W1", "W2", "W3", "W4")
 URLS = ("", "http://one", "http://two")

@@ -7,8 +7,8 @@ from assignors.snapshots import member, snapshot
 from hypothesis import strategies as st
 
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
-from fairlead.events.abilities import Abilities, abilities, written
 from fairlead.events.model import CONNECTOR, NOTHING, Resource, Resources
+from fairlead.events.placement.abilities import Abilities, abilities, written
 
 WORKERS = ("W1", "W2", "W3", "W4")
 TAGS = ("gpu", "ssd")

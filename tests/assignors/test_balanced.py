@@ -21,8 +21,8 @@ from benchmarks.bench_assignors import (
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
-from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import NOTHING, Resource
+from fairlead.events.placement.abilities import Abilities, written
 
 
 def worker(

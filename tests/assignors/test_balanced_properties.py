@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.assignors.demands import demand_of
 from fairlead.actors.messages.computing import MemberView, Snapshot
-from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import Resource, Resources
+from fairlead.events.placement.abilities import Abilities, written
 
 KINDS = (False, True)
 NOBODY = member("")

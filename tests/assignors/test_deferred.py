@@ -8,7 +8,7 @@ from assignors.snapshots import DEADLINE_MS, NOW_MS, loss, member, one, outcome,
 
 from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.messages.computing import Assignment, MemberView
-from fairlead.events.abilities import COLD, WARM
+from fairlead.events.placement.abilities import COLD, WARM
 
 
 @each_assignor

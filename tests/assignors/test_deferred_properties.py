@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.actors.messages.computing import Assignment, LossView, Snapshot
-from fairlead.events.abilities import WARM
 from fairlead.events.model import NOTHING, Resource, Resources
+from fairlead.events.placement.abilities import WARM
 
 
 def holder(group: Snapshot, resource: Resource) -> str | None:

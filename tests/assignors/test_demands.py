@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
 from fairlead.actors.assignors.demands import Demand, demand_of
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
-from fairlead.events.abilities import Abilities, written
+from fairlead.events.placement.abilities import Abilities, written
 
 Assign = Callable[[Snapshot], Assignment]
 GPU = Needs(tags=frozenset({"gpu"}))

@@ -12,8 +12,8 @@ from fairlead.actors.assignors.balancing.stock import stocks
 from fairlead.actors.assignors.balancing.workers import classes_of, workers_of
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
-from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import NOTHING, Resource, Resources
+from fairlead.events.placement.abilities import Abilities, written
 
 TAGS = ("a", "b", "c", "d")
 

@@ -14,8 +14,8 @@ from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.assignors.built_in.incremental import assign
 from fairlead.actors.assignors.eligibility import eligible
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
-from fairlead.events.abilities import COLD
 from fairlead.events.model import Resource
+from fairlead.events.placement.abilities import COLD
 
 INTERVAL_MS = 1_000
 SIX = "A-0 A-1 A-2 A-3 A-4 A-5"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
-from fairlead.events.abilities import COLD, WARM
 from fairlead.events.model import Resources
+from fairlead.events.placement.abilities import COLD, WARM
 
 Assign = Callable[[Snapshot], Assignment]
 NOBODY = "no worker takes work: all are cordoned, drained or away"

@@ -29,8 +29,8 @@ from fairlead.actors.assignors.classic.incremental import assign as classic
 from fairlead.actors.assignors.classic.loads import Loads, joined, without
 from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
-from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import NOTHING, Resource
+from fairlead.events.placement.abilities import Abilities, written
 
 SIZES = (100, 1_000, 10_000)
 RUNS = 7

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from config.conftest import Refused
 
-from fairlead.events.abilities import ORDINARY, Abilities
+from fairlead.events.placement.abilities import ORDINARY, Abilities
 from fairlead.runtime.cluster.spec import AddWorker, Traits
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import node_spec

@@ -10,12 +10,12 @@ from fairlead.actors.group.coordinator import Answer
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.work import DeleteConnector, PutConnector, ReportStatus, StatusUpdate
 from fairlead.events.codec import encode
+from fairlead.events.group import token_of
 from fairlead.events.log.frame import OFFSET, NewEntry, seal
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Resource, RunState, TaskConfig
 from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata, Record, TaskConfigs
 from fairlead.events.shards import Shards, lay_out
-from fairlead.events.tokens import token_of
 
 MEMBERS = tuple(f"00000000-0000-4000-8000-{number:012}" for number in range(2))
 

@@ -21,6 +21,7 @@ from fairlead.actors.messages.orders import (
     RemoveMember,
 )
 from fairlead.actors.messages.work import CommitOffsets, CommitReply
+from fairlead.events.group import token_of
 from fairlead.events.model import (
     Advance,
     Cause,
@@ -30,7 +31,6 @@ from fairlead.events.model import (
     Manifest,
     Why,
 )
-from fairlead.events.tokens import token_of
 
 
 @pytest.fixture

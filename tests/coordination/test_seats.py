@@ -22,6 +22,7 @@ from fairlead.actors.messages.work import (
     ReportStatus,
     StatusUpdate,
 )
+from fairlead.events.group import token_of
 from fairlead.events.model import (
     Advance,
     Commit,
@@ -31,7 +32,6 @@ from fairlead.events.model import (
     RunState,
     Token,
 )
-from fairlead.events.tokens import token_of
 
 HALF = "caf\udce9"
 """A file's name that is no UTF-8, as Python reads it: half a character that no log can hold."""

@@ -27,6 +27,7 @@ from fairlead.actors.messages.orders import (
     Uncordon,
 )
 from fairlead.actors.messages.work import CommitOffsets, DeleteConnector, ReportStatus, StatusUpdate
+from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (
@@ -38,7 +39,6 @@ from fairlead.events.model import (
     Resource,
     RunState,
 )
-from fairlead.events.tokens import token_of
 
 MINUTE_MS = 60_000
 FILE = {"path": "a.csv"}

@@ -13,6 +13,7 @@ from fairlead.actors.messages.work import (
     ReportStatus,
     StatusUpdate,
 )
+from fairlead.events.group import token_of
 from fairlead.events.model import RunState, TaskConfig, Token
 from fairlead.events.records import (
     ConnectorConfig,
@@ -21,7 +22,6 @@ from fairlead.events.records import (
     TaskStatus,
     Tombstone,
 )
-from fairlead.events.tokens import token_of
 
 
 @pytest.fixture

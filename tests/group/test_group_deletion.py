@@ -11,7 +11,7 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import ConfigureGroup, Cordon, DeleteGroup, Place
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.messages.work import PutConnector, ReportStatus, StatusUpdate
-from fairlead.events.group import Group
+from fairlead.events.group import Group, token_of
 from fairlead.events.model import GroupState, Resource, RunState, Token
 from fairlead.events.records import (
     ConnectorConfig,
@@ -25,7 +25,6 @@ from fairlead.events.records import (
     TaskStatus,
     Tombstone,
 )
-from fairlead.events.tokens import token_of
 
 NOW_MS = 5_000
 DELETE = DeleteGroup("connect", "ann")

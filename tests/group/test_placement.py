@@ -12,8 +12,8 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Place
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
-from fairlead.events.abilities import Abilities, written
 from fairlead.events.model import Cause, ClientAssignor, Why
+from fairlead.events.placement.abilities import Abilities, written
 from fairlead.events.records import ConnectorConfig, GroupMetadata, Record
 from fairlead.projections.launches import launches
 

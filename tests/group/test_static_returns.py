@@ -10,7 +10,7 @@ from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.evolve import evolve, settle
-from fairlead.events.group import Group
+from fairlead.events.group import Group, token_of
 from fairlead.events.model import (
     NOTHING,
     Cause,
@@ -28,7 +28,6 @@ from fairlead.events.records import (
     TargetAssignment,
     Tombstone,
 )
-from fairlead.events.tokens import token_of
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from fairlead.actors.planning.changes import (
     Scale,
 )
 from fairlead.actors.planning.rehearsal import CannotPlan
-from fairlead.events.abilities import COLD, Abilities
 from fairlead.events.model import Cause, ClientAssignor, GroupState, Why
+from fairlead.events.placement.abilities import COLD, Abilities
 from fairlead.projections.downtimes import Downtime, Measured
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.reasons import Reason, ReasonKind

@@ -23,9 +23,9 @@ from fairlead.actors.planning.changes import (
     RemoveWorker,
     Scale,
 )
-from fairlead.events.abilities import Abilities
+from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Resource
-from fairlead.events.tokens import token_of
+from fairlead.events.placement.abilities import Abilities
 from fairlead.projections.downtimes import Measured
 from fairlead.runtime.planning.assignors import built_in_assignors
 from fairlead.runtime.planning.make import make_plan

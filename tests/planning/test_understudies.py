@@ -18,8 +18,8 @@ from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.planning.changes import AddWorkers
 from fairlead.actors.planning.rehearsal import CannotPlan
-from fairlead.events.abilities import Abilities
 from fairlead.events.model import ClientAssignor, Resource
+from fairlead.events.placement.abilities import Abilities
 from fairlead.projections.downtimes import Measured
 from fairlead.runtime.assignors.codec import encode, read_assigned, read_introduced
 from fairlead.runtime.assignors.results import WrongResultError

@@ -6,10 +6,10 @@ from log.samples import TIME_MS
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.work import ReportStatus, StatusUpdate
 from fairlead.events.codec import encode
+from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import Record
-from fairlead.events.tokens import token_of
 from fairlead.projections.explain.epochs import EpochReport
 from fairlead.projections.explain.explanation import Explanation, explanation_of
 from fairlead.projections.explain.reader import story

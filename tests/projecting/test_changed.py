@@ -10,9 +10,9 @@ from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Place
 from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
-from fairlead.events.abilities import COLD, Abilities, written
+from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Why
-from fairlead.events.tokens import token_of
+from fairlead.events.placement.abilities import COLD, Abilities, written
 
 COLD_JOIN = replace(JOIN, url="http://w1", assignors=(ClientAssignor("balanced", metadata=COLD),))
 

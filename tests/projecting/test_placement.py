@@ -10,8 +10,8 @@ from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Place
 from fairlead.actors.messages.work import PutConnector
-from fairlead.events.abilities import COLD, Abilities, written
 from fairlead.events.model import ClientAssignor
+from fairlead.events.placement.abilities import COLD, Abilities, written
 from fairlead.projections.explain.reasons import Reason, ReasonKind
 
 NOT_WARM = (ClientAssignor("balanced", metadata=COLD),)

@@ -27,6 +27,7 @@ from fairlead.actors.messages.work import (
     StatusUpdate,
 )
 from fairlead.events.codec import encode
+from fairlead.events.group import token_of
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (
@@ -40,7 +41,6 @@ from fairlead.events.model import (
     Token,
 )
 from fairlead.events.records import Record
-from fairlead.events.tokens import token_of
 
 PLACE = "127.0.0.1:8083"
 

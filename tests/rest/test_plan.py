@@ -9,8 +9,8 @@ from coordinator import JOIN
 from rest.conftest import House
 
 from fairlead.actors.messages.orders import Cordon, Uncordon
-from fairlead.events.abilities import Abilities
 from fairlead.events.model import ClientAssignor, Resource, RunState
+from fairlead.events.placement.abilities import Abilities
 from fairlead.runtime.cluster.spec import AssignorSpec, Traits
 from fairlead.runtime.rest import plan as routes
 

@@ -21,8 +21,8 @@ from fairlead.actors.group.work import commit
 from fairlead.actors.messages.heartbeat import JOIN_EPOCH
 from fairlead.actors.messages.timers import ContinueMoves, ExpireRebalance, ExpireSession
 from fairlead.events import evolve
+from fairlead.events.group import token_of
 from fairlead.events.model import MemberState, Resource
-from fairlead.events.tokens import token_of
 from fairlead.runtime.simulation.world import World
 
 Patch = pytest.MonkeyPatch

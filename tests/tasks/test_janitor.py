@@ -20,11 +20,10 @@ from fairlead.actors.messages.work import (
 )
 from fairlead.events.codec import encode
 from fairlead.events.evolve import evolve
-from fairlead.events.group import Group
+from fairlead.events.group import Group, token_of
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Commit, CommitId, MemberState, Resource, Token
 from fairlead.events.records import CurrentAssignment, MemberMetadata
-from fairlead.events.tokens import token_of
 from fairlead.runtime.connectors.spi import Context, Pipeline
 from fairlead.runtime.worker.group_ledger import GroupLedger
 from fairlead.runtime.worker.janitor import Chore, Janitor, is_on_duty

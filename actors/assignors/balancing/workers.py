@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from ....events.abilities import abilities
 from ....events.model import Resource, Resources
+from ....events.placement.abilities import abilities
 from ...messages.computing import MemberView, Snapshot
 from ..demands import Demand, Meeting, demand_of, nobody_meets
 

@@ -10,12 +10,17 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import NamedTuple
 
-from ....events.abilities import said_for
-from ....events.directory import directory_of, workers_in
 from ....events.group import Group, Member
 from ....events.model import Resource
-from ....events.orders import is_drained, placement_of, worker_name
-from ....events.placement import ANYWHERE, Placement, placement_in
+from ....events.placement.abilities import said_for
+from ....events.placement.config import ANYWHERE, Placement, placement_in
+from ....events.placement.orders import (
+    directory_of,
+    is_drained,
+    placement_of,
+    worker_name,
+    workers_in,
+)
 from ....events.records import MemberMetadata, Operator
 from ...messages.computing import LossView, MemberView, Needs, Snapshot
 

@@ -7,10 +7,16 @@ name, by its client id or the last part of its url, which several workers may ha
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ....events.directory import Directory, Names, directory_of, workers_in
 from ....events.group import Group, Member
-from ....events.orders import last_part, names_of
-from ....events.placement import LONGEST_CALL
+from ....events.placement.config import LONGEST_CALL
+from ....events.placement.orders import (
+    Directory,
+    Names,
+    directory_of,
+    last_part,
+    names_of,
+    workers_in,
+)
 from ...messages.listing import listing
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ....events.group import Group
+from ....events.group import Group, token_of
 from ....events.keys import operator_key
 from ....events.model import Resource, Scope, TaskConfig, Why
-from ....events.placement import placement_in, work_in
+from ....events.placement.config import placement_in, work_in
 from ....events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -16,7 +16,6 @@ from ....events.records import (
     TaskStatus,
     Tombstone,
 )
-from ....events.tokens import token_of
 from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.timers import FinishDeletion

@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import cast
 
-from .model import ClientAssignor
-from .placement import is_label
+from ..model import ClientAssignor
+from .config import is_label
 
 LARGEST_CAPACITY = 1_000
 

@@ -7,7 +7,7 @@ where it is does not notice a change of them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .model import Resource
+from ..model import Resource
 
 PREFIX = "placement."
 WEIGHT = "placement.weight"
