@@ -34,7 +34,7 @@ from .instructions import Fence, Instruction, Kill, Start, Stop
 LOGGER = logging.getLogger(__name__)
 
 
-class Listener(Protocol):
+class RebalanceListener(Protocol):
     """Runs what a member is granted; each call may block for as long as its work takes."""
 
     def on_assigned(self, resources: Resources) -> None:
@@ -50,7 +50,7 @@ class Listener(Protocol):
         ...
 
 
-class Kind(Enum):
+class CallbackKind(Enum):
     """Which callback."""
 
     ASSIGNED = "on_assigned"
@@ -62,14 +62,14 @@ class Kind(Enum):
 class Call:
     """A callback to make."""
 
-    kind: Kind
+    kind: CallbackKind
     resources: Resources
 
 
 class Callbacks:
     """Makes a listener's callbacks; all its methods return at once."""
 
-    def __init__(self, listener: Listener, ended: Callable[[], None]) -> None:
+    def __init__(self, listener: RebalanceListener, ended: Callable[[], None]) -> None:
         """Begin; `ended` is called, from another thread, when `released` has something."""
         self._listener = listener
         self._ended = ended
@@ -87,7 +87,7 @@ class Callbacks:
             match instruction:
                 case Start(resources):
                     self._is_fenced = False
-                    self._calls.append(Call(Kind.ASSIGNED, resources))
+                    self._calls.append(Call(CallbackKind.ASSIGNED, resources))
                 case Stop(resources):
                     self._revoke(resources)
                 case Fence() | Kill():
@@ -113,30 +113,30 @@ class Callbacks:
 
     def _revoke(self, resources: Resources) -> None:
         """Revoke what is not being revoked already: a leave says it again for everything."""
-        is_assigned = self._told | self._queued(Kind.ASSIGNED)
-        fresh = resources & (is_assigned - self._queued(Kind.REVOKED))
+        is_assigned = self._told | self._queued(CallbackKind.ASSIGNED)
+        fresh = resources & (is_assigned - self._queued(CallbackKind.REVOKED))
         if fresh:
-            self._calls.append(Call(Kind.REVOKED, fresh))
+            self._calls.append(Call(CallbackKind.REVOKED, fresh))
 
     def _lose(self) -> None:
         """Begin nothing more; what was begun, and is not ending already, is lost."""
-        self._released |= self._queued(Kind.ASSIGNED)
+        self._released |= self._queued(CallbackKind.ASSIGNED)
         self._calls.clear()
         if self._told:
-            self._calls.append(Call(Kind.LOST, self._told))
+            self._calls.append(Call(CallbackKind.LOST, self._told))
 
-    def _queued(self, kind: Kind) -> Resources:
+    def _queued(self, kind: CallbackKind) -> Resources:
         return NOTHING.union(*(call.resources for call in self._calls if call.kind is kind))
 
     def _run(self) -> None:
         while call := self._next():
             is_done = self._make(call)
-            if call.kind is Kind.ASSIGNED:
+            if call.kind is CallbackKind.ASSIGNED:
                 continue
             with self._changed:
                 if is_done:
                     self._released |= call.resources
-                elif call.kind is Kind.REVOKED:
+                elif call.kind is CallbackKind.REVOKED:
                     self._told |= call.resources
                     if self._is_fenced:
                         self._lose()
@@ -148,7 +148,7 @@ class Callbacks:
             if self._is_closed:
                 return None
             call = self._calls.popleft()
-            if call.kind is Kind.ASSIGNED:
+            if call.kind is CallbackKind.ASSIGNED:
                 self._told |= call.resources
             else:
                 self._told -= call.resources
@@ -158,9 +158,9 @@ class Callbacks:
         """Make a callback, and tell whether it came to its end without an error."""
         listener = self._listener
         make = {
-            Kind.ASSIGNED: listener.on_assigned,
-            Kind.REVOKED: listener.on_revoked,
-            Kind.LOST: listener.on_lost,
+            CallbackKind.ASSIGNED: listener.on_assigned,
+            CallbackKind.REVOKED: listener.on_revoked,
+            CallbackKind.LOST: listener.on_lost,
         }[call.kind]
         try:
             make(call.resources)
