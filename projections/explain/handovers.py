@@ -21,13 +21,13 @@ from ...events.records import (
     Tombstone,
 )
 from ..documents import Document
-from ..moves import BATCHES_RUN
+from ..moves import Outage, between
 from .diff import Seat, TargetChange
 from .reasons import DELETED, NEW, RETURN, Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
+class Handover(Outage):
     """One resource that a target moved; times are wall clock in milliseconds, None if unknown.
 
     `giver` is None where nobody had it, `taker` where nobody gets it. Between workers that
@@ -39,15 +39,12 @@ class Handover:
     giver: Seat | None = None
     taker: Seat | None = None
     asked_ms: int | None = None
-    stopped_ms: int | None = None
     gone_ms: int | None = None
     """When the giver lost its seat, if it did before the resource was granted anew."""
     silent_ms: int | None = None
     """When the giver was last heard of, if it lost its seat because it fell silent."""
     revoked_ms: int | None = None
     granted_ms: int | None = None
-    running_ms: int | None = None
-    first_batch_ms: int | None = None
     superseded_by: int | None = None
     """The assignment epoch that gave it to somebody else before it ran."""
     grant_epoch: int | None = None
@@ -64,27 +61,17 @@ class Handover:
         return self.taker is None and self.gone_ms is not None and self.reason != DELETED
 
     @property
-    def up_ms(self) -> int | None:
-        """When it ran again: its first batch, or, where none is known, the word that it runs."""
-        return self.running_ms if self.first_batch_ms is None else self.first_batch_ms
-
-    @property
-    def downtime_ms(self) -> int | None:
-        """From the stop to running again, None if either is not known."""
-        return _between(self.stopped_ms, self.up_ms)
-
-    @property
     def downtime_at_least_ms(self) -> int | None:
         """From when the group gave the giver up, or it acknowledged; where the stop is unknown."""
         if self.stopped_ms is not None:
             return None
         since_ms = self.revoked_ms if self.gone_ms is None else self.gone_ms
-        return _between(since_ms, self.up_ms)
+        return between(since_ms, self.up_ms)
 
     @property
     def downtime_at_most_ms(self) -> int | None:
         """From the last word of a giver that fell silent; where the stop is unknown."""
-        return None if self.stopped_ms is not None else _between(self.silent_ms, self.up_ms)
+        return None if self.stopped_ms is not None else between(self.silent_ms, self.up_ms)
 
     def to_json(self, group_epoch: int | None = None) -> Document:
         """Return the handover in plain data, as one of the epochs that it answers tells it.
@@ -111,10 +98,6 @@ class Handover:
             "superseded_by": self.superseded_by,
             **({} if is_told else {"freed_by": self.freed_by}),
         }
-
-
-def _between(start_ms: int | None, end_ms: int | None) -> int | None:
-    return None if start_ms is None or end_ms is None else max(0, end_ms - start_ms)
 
 
 class Handovers:
@@ -199,7 +182,7 @@ class Handovers:
             return
         grant_epoch = status.token.grant_epoch
         if each.taker and each.taker.worker == status.worker and grant_epoch == each.grant_epoch:
-            self._found[status.resource] = _heard_of_taker(each, status)
+            self._found[status.resource] = each.taken_up(status)
         elif (
             each.giver
             and each.giver.worker == status.worker
@@ -207,7 +190,7 @@ class Handovers:
         ):
             self._found[status.resource] = _heard_of_giver(each, status)
         elif each.is_left_out and self._is_aimed and grant_epoch > self._change.assignment_epoch:
-            self._found[status.resource] = _heard_of_taker(each, status)
+            self._found[status.resource] = each.taken_up(status)
 
     def _step(self, step: CurrentAssignment, now_ms: int) -> None:
         before = self._steps.get(step.member_id)
@@ -319,16 +302,6 @@ def _heard_of_giver(each: Handover, status: TaskStatus) -> Handover:
     if status.state is RunState.UNASSIGNED:
         return replace(each, stopped_ms=status.time_ms)
     return each if each.granted_ms else replace(each, stopped_ms=None)
-
-
-def _heard_of_taker(each: Handover, status: TaskStatus) -> Handover:
-    if status.state is not RunState.RUNNING:
-        return each
-    if each.running_ms is None:
-        each = replace(each, running_ms=status.time_ms)
-    if status.reason == BATCHES_RUN and each.first_batch_ms is None:
-        each = replace(each, first_batch_ms=status.time_ms)
-    return each
 
 
 def _is_given_anew(each: Handover, shares: Mapping[str, Resources]) -> bool:

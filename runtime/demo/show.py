@@ -171,8 +171,9 @@ def _tell(console: Console, expected: ExpectedRows, stage: Stage, show: Show) ->
 def _recovery_ms(show: Show) -> int:
     back: dict[str, int] = {}
     for move in show.moves:
-        if str(move.resource) in show.lost and move.began_ms > show.killed_ms:
-            back.setdefault(str(move.resource), move.began_ms - show.killed_ms)
+        up_ms = move.up_ms or 0
+        if str(move.resource) in show.lost and up_ms > show.killed_ms:
+            back.setdefault(str(move.resource), up_ms - show.killed_ms)
     return max(back.values(), default=0)
 
 
@@ -198,7 +199,7 @@ def _moves_table(show: Show) -> Table:
 
 
 def _since_kill(move: Move, show: Show) -> str:
-    return f"{(move.began_ms - show.killed_ms) / 1000:.1f} s after the kill"
+    return f"{((move.up_ms or 0) - show.killed_ms) / 1000:.1f} s after the kill"
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:

@@ -67,9 +67,9 @@ class Watcher:
         completed: list[Move] = []
         for entries in self._control.tail(self._group.end):
             fold(self._group, entries)
-            decoded = (decode(entry) for entry in entries)
-            moved = (self.moves.fold(record) for record in decoded if record is not None)
-            completed += [move for move in moved if move is not None]
+            for record in map(decode, entries):
+                moved = self.moves.take(record) if record is not None else []
+                completed += [move for move in moved if move.resource.is_task]
         return self._seen(), completed
 
     def runs_batches(self, worker: str) -> bool:
@@ -83,7 +83,7 @@ class Watcher:
         """Tell whether all these tasks have begun to run since then."""
         since = {
             str(resource)
-            for resource, status in self.moves.running.items()
+            for resource, status in self.moves.latest.items()
             if status.time_ms > moment_ms
         }
         return since.issuperset(tasks)

@@ -13,9 +13,9 @@ from ...events.group import Group
 from ...events.model import GroupState, Resource
 from ...events.placement.config import work_in
 from ...events.records import MemberMetadata
-from ...projections.downtimes import Measured
 from ...projections.explain.diff import Homes, Seat
 from ...projections.explain.reasons import RETURN, Reason
+from ...projections.moves import Measured
 from .plan import Expected, Plan, PlannedMove, Round, Split, WorkerPlan
 from .standing import Standing, standing_of
 

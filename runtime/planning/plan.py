@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from ...events.model import Cause, Grants, GroupState, Resource
 from ...projections.documents import Document, Json
-from ...projections.downtimes import Downtime
 from ...projections.explain.diff import Seat
 from ...projections.explain.reasons import Reason
+from ...projections.moves import Downtime
 
 
 @dataclass(frozen=True, slots=True)

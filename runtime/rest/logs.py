@@ -19,10 +19,10 @@ from ...events.log.reader import LogReader
 from ...events.log.space import Room, room_at
 from ...events.logs import CONTROL, OFFSETS
 from ...events.model import Commit
-from ...projections.downtimes import Downtimes, Measured
 from ...projections.explain.cache import EpochCache
 from ...projections.follow import Follower
 from ...projections.metrics import GroupFigures, LogFigures
+from ...projections.moves import Downtimes, Measured
 from ...projections.progress import Progress, connector_progress, task_progress, unpublished
 from ...projections.rebalances import Rebalances
 from ...projections.views import connector_names, task_numbers

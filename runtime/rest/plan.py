@@ -22,7 +22,7 @@ from ...actors.messages.errors import Error
 from ...actors.planning.changes import Change, PutConnector
 from ...actors.planning.rehearsal import CannotPlan, Understudy
 from ...events.group import Group
-from ...projections.downtimes import Measured
+from ...projections.moves import Measured
 from ..connectors.common_keys import COMMON, TASKS_MAX
 from ..planning.assignors import all_assignors
 from ..planning.make import make_plan

@@ -53,9 +53,11 @@ class Crew:
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     patience_s: float = PATIENCE_S
     group: Group = field(default_factory=lambda: Group(GROUP))
-    moves: Moves = field(default_factory=Moves)
+    moves: list[Move] = field(default_factory=list[Move])
+    """Every move of a task that is at its end, in order."""
     statuses: list[TaskStatus] = field(default_factory=list[TaskStatus])
     """Every status that was ever logged, in order."""
+    _moves: Moves = field(default_factory=Moves)
     _commands: dict[str, subprocess.Popen[bytes]] = field(
         default_factory=dict[str, subprocess.Popen[bytes]]
     )
@@ -194,14 +196,14 @@ class Crew:
 
     def _note(self, record: Record | None) -> None:
         if record is not None:
-            self.moves.fold(record)
+            self.moves += [each for each in self._moves.take(record) if each.resource.is_task]
         if isinstance(record, TaskStatus):
             self.statuses.append(record)
 
     def look_at_moves(self) -> list[Move]:
         """The moves that are completed by now: the taker has begun a batch."""
         self.look()
-        return self.moves.done
+        return self.moves
 
     def held(self, worker: str) -> set[Resource]:
         """What a worker holds."""

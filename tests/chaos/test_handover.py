@@ -88,7 +88,7 @@ def test_a_worker_that_joins_and_leaves_takes_over_and_gives_back_in_good_order(
         node.leave("guest")
         node.eventually(lambda: len(node.look_at_moves()) == 4, "so do theirs who take over")
         line.finish(node)
-    moves = [each.downtime_ms for each in node.moves.done]
+    moves = [each.downtime_ms for each in node.moves]
     downtimes = [each for each in moves if each is not None]
     print(f"{len(line.feed.rows)} rows; downtime of {len(moves)} moves, ms: {downtimes}")
     assert len(moves) == len(downtimes) == 4, "each giver has told that it ended"

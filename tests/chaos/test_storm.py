@@ -66,7 +66,7 @@ def _wrong(pipelines: Pipelines, name: str, form: Format) -> list[Check]:
 
 def _told(storm: Storm, pipelines: Pipelines, seed: int, files: int) -> str:
     rows = {name: len(feed.rows) for name, feed in pipelines.feeds.items()}
-    moves = storm.crew.moves.done
+    moves = storm.crew.moves
     known = [each.downtime_ms for each in moves if each.downtime_ms is not None] or [0]
     fenced = sum(each.reason.startswith("fenced") for each in storm.crew.statuses)
     lines = [

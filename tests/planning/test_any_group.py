@@ -17,7 +17,7 @@ from fairlead.actors.planning.changes import (
 from fairlead.actors.planning.rehearsal import CannotPlan, Rehearsal
 from fairlead.actors.planning.rehearse import rehearse
 from fairlead.events.model import GroupState
-from fairlead.projections.downtimes import Measured
+from fairlead.projections.moves import Measured
 from fairlead.runtime.planning.assignors import built_in_assignors
 from fairlead.runtime.planning.make import make_plan
 

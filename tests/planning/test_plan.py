@@ -24,9 +24,9 @@ from fairlead.actors.planning.changes import (
 from fairlead.actors.planning.rehearsal import CannotPlan
 from fairlead.events.model import Cause, ClientAssignor, GroupState, Why
 from fairlead.events.placement.abilities import COLD, Abilities
-from fairlead.projections.downtimes import Downtime, Measured
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.reasons import Reason, ReasonKind
+from fairlead.projections.moves import Downtime, Measured
 from fairlead.runtime.planning.make import make_plan
 from fairlead.runtime.planning.plan import (
     Expected,

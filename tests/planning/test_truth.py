@@ -26,7 +26,7 @@ from fairlead.actors.planning.changes import (
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement.abilities import Abilities
-from fairlead.projections.downtimes import Measured
+from fairlead.projections.moves import Measured
 from fairlead.runtime.planning.assignors import built_in_assignors
 from fairlead.runtime.planning.make import make_plan
 from fairlead.runtime.planning.plan import Plan

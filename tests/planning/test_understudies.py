@@ -20,7 +20,7 @@ from fairlead.actors.planning.changes import AddWorkers
 from fairlead.actors.planning.rehearsal import CannotPlan
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement.abilities import Abilities
-from fairlead.projections.downtimes import Measured
+from fairlead.projections.moves import Measured
 from fairlead.runtime.assignors.codec import encode, read_assigned, read_introduced
 from fairlead.runtime.assignors.results import WrongResultError
 from fairlead.runtime.cluster.spec import AssignorSpec

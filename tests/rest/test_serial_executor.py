@@ -12,9 +12,9 @@ from rest.conftest import House
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState
-from fairlead.projections.downtimes import Downtimes
 from fairlead.projections.explain.explanation import NotToldError, explain
 from fairlead.projections.explain.reader import EpochReader, history_of
+from fairlead.projections.moves import Downtimes
 from fairlead.projections.rebalances import Rebalances
 from fairlead.runtime.rest.errors import ApiError
 from fairlead.runtime.rest.serial_executor import SerialExecutor

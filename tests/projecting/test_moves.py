@@ -1,4 +1,4 @@
-"""For how long nobody ran what changed hands, from the statuses of the log alone."""
+"""What moved and for how long nobody ran it, from the statuses of the log alone."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ import pytest
 from projecting.test_log_projections import write
 
 from fairlead.events.log.reader import LogReader
-from fairlead.events.model import Resource, RunState, Token
-from fairlead.events.records import TaskStatus
-from fairlead.projections import downtimes as downtimes_module
-from fairlead.projections.downtimes import LATEST, Downtime, Downtimes, Measured
+from fairlead.events.model import Cause, Resource, RunState, Token, Why
+from fairlead.events.records import GroupMetadata, Record, TargetAssignment, TaskStatus
+from fairlead.projections import moves as moves_module
+from fairlead.projections.moves import LATEST, Downtime, Downtimes, Measured, Move, Moves
 
 A0, B0 = Resource("A", 0), Resource("B", 0)
 STOP, RUN = RunState.UNASSIGNED, RunState.RUNNING
@@ -30,7 +30,7 @@ def status(
 def measured(*statuses: TaskStatus) -> Measured:
     downtimes = Downtimes()
     for each in statuses:
-        downtimes.fold(each)
+        downtimes.take(each)
     return downtimes.measured()
 
 
@@ -92,15 +92,15 @@ def test_only_the_latest_hand_overs_count() -> None:
     for turn in range(LATEST + 1):
         giver, taker = f"w{turn}", f"w{turn + 1}"
         took_ms = 1_000_000 if turn == 0 else 10
-        downtimes.fold(status(A0, STOP, giver, turn, 0))
-        downtimes.fold(status(A0, RUN, taker, turn + 1, took_ms, BATCHES))
+        downtimes.take(status(A0, STOP, giver, turn, 0))
+        downtimes.take(status(A0, RUN, taker, turn + 1, took_ms, BATCHES))
     assert downtimes.measured().by_connector == {"A": Downtime(10, 10, LATEST)}
 
 
 def test_of_a_long_log_only_the_last_entries_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(downtimes_module, "RECENT", 2)
+    monkeypatch.setattr(moves_module, "RECENT", 2)
     long_ago = (status(B0, STOP, "w1", 1, 0), status(B0, RUN, "w2", 2, 7, BATCHES))
     of_late = (status(A0, STOP, "w1", 1, 0), status(A0, RUN, "w2", 2, 9, BATCHES))
     write(tmp_path, [*long_ago, *of_late])
@@ -108,3 +108,48 @@ def test_of_a_long_log_only_the_last_entries_are_read(
     with LogReader.open(tmp_path, "connect") as log:
         downtimes.catch_up(log)
     assert downtimes.measured() == took(A=9)
+
+
+def moved(*records: Record) -> tuple[list[Move], list[Move]]:
+    """Return the moves that are at their end after these records, and those that are not."""
+    moves = Moves()
+    closed = [move for record in records for move in moves.take(record)]
+    return closed, list(moves.open.values())
+
+
+def test_a_move_tells_the_causes_that_its_target_answers_however_often_that_failed() -> None:
+    joined, left = Cause(Why.MEMBER_JOINED, "w2"), Cause(Why.MEMBER_LEFT, "w3")
+    a_move = Move(A0, Token(3, 1), "w1", "w2", (joined, left), stopped_ms=5, running_ms=7)
+    assert moved(
+        status(A0, RUN, "w1", 1, 0, BATCHES),
+        GroupMetadata(2, joined, 1),
+        TargetAssignment(2, {}, "balanced", error="it failed"),
+        GroupMetadata(3, left, 2),
+        TargetAssignment(3, {}, "balanced"),
+        status(A0, STOP, "w1", 1, 5),
+        status(A0, RUN, "w2", 3, 7),
+    ) == ([], [a_move])
+
+
+def test_a_worker_that_was_killed_gives_its_work_away_without_a_word() -> None:
+    first = Move(A0, Token(2, 1), "w1", "w2", running_ms=9, first_batch_ms=9)
+    assert moved(status(A0, RUN, "w1", 1, 0), status(A0, RUN, "w2", 2, 9, BATCHES)) == ([first], [])
+
+
+def test_the_word_of_a_giver_counts_also_where_it_comes_after_the_takers() -> None:
+    late = Move(A0, Token(2, 1), "w1", "w2", stopped_ms=5, running_ms=9)
+    assert moved(
+        status(A0, RUN, "w1", 1, 0),
+        status(A0, RUN, "w2", 2, 9),
+        status(A0, STOP, "w1", 1, 5),
+    ) == ([], [late])
+
+
+def test_a_move_ends_where_the_next_begins() -> None:
+    first = Move(A0, Token(2, 1), "w1", "w2", stopped_ms=1, running_ms=2)
+    second = Move(A0, Token(3, 1), "w2", "w3", running_ms=4)
+    assert moved(
+        status(A0, STOP, "w1", 1, 1),
+        status(A0, RUN, "w2", 2, 2),
+        status(A0, RUN, "w3", 3, 4),
+    ) == ([first], [second])
