@@ -59,6 +59,7 @@ from .computing import Computing
 from .group_ledger import GroupLedger
 from .identity import facts_of, joins_warm, membership_of
 from .janitor import Janitor
+from .member_log import WholeLog
 from .runner import NoopRunner, ResourceRunner
 from .starts import Starts
 from .status_reporter import StatusReporter
@@ -86,7 +87,7 @@ class WorkerActor(Actor):
     _order: StartWorker
     _supervisor: Address
     _membership: Membership
-    _follower: Follower
+    _log: WholeLog
     _runner: ResourceRunner
     _ledger: GroupLedger
     _computing: Computing
@@ -145,7 +146,7 @@ class WorkerActor(Actor):
             self._look_after_engine(now_ms)
             self._look_after_parent(now_ms)
             if self._janitor is not None:
-                self._janitor.tick(self._follower.group, self._membership.identity.member_id)
+                self._janitor.tick(self._log.group, self._membership.identity.member_id)
         if self._carried_at_ms and now_ms >= self._carried_at_ms + ANSWER_MS:
             self._carried_at_ms = 0
             self._ledger.lose()
@@ -170,7 +171,7 @@ class WorkerActor(Actor):
             if self._care is not None:
                 self._care.engine.close(CLOSE_SECONDS)
             self._ledger.close()
-            self._follower.close()
+            self._log.close()
 
     def failed(self, error: Exception, message: object, sender: Address | None) -> None:
         """Exit: what runs here may not be what the membership takes to run."""
@@ -248,9 +249,8 @@ class WorkerActor(Actor):
         self._membership = membership_of(order)
         member_id = self._membership.identity.member_id
         folder = node.group_folder(node.group_id)
-        self._follower = Follower(
-            node.group_id, LogReader.open(folder / "control", node.group_id, CONTROL)
-        )
+        reader = LogReader.open(folder / "control", node.group_id, CONTROL)
+        self._log = WholeLog(member_id, Follower(node.group_id, reader))
         cluster = cluster_id(RunFolder(node.data_dir).key())
         offsets = folder / "offsets"
         self._ledger = GroupLedger(node.group_id, member_id, offsets, self.post, cluster)
@@ -261,7 +261,7 @@ class WorkerActor(Actor):
         self._talk = AssignorTalk(order, client, self._computing, self.send, supervisor)
         self._reporter = StatusReporter(node.group_id, member_id)
         self._runner = self._make_runner()
-        self._starts = Starts(member_id, self._follower, self._runner)
+        self._starts = Starts(self._log, self._runner)
         self._watchdog = Watchdog()
         self._parent_watch = ParentWatch(order.tied_to)
         self._is_up = True
@@ -365,7 +365,7 @@ class WorkerActor(Actor):
             self._tell_reports(now_ms)
 
     def _tell_reports(self, now_ms: int) -> None:
-        for message in self._reporter.unsaid(self._follower.group, now_ms):
+        for message in self._reporter.unsaid(self._log.group, now_ms):
             self._to_group(message)
 
     def _hear(self, report: Report) -> None:
@@ -407,7 +407,8 @@ class WorkerActor(Actor):
 
     def _tell_share(self) -> None:
         """Have the assignor know what this worker has been given."""
-        self._talk.tell_share(self._follower.catch_up(), self._membership.identity.member_id)
+        self._starts.align(_steady_ms())
+        self._talk.tell_share(self._log.group, self._log.member_id)
 
     def _look_after_parent(self, now_ms: int) -> None:
         """Leave when the command that this worker is tied to is gone."""

@@ -5,8 +5,8 @@ itself though it may run rests for a moment, and begins again.
 """
 
 from ...events.model import NOTHING, Resource, Resources
-from ...projections.follow import Follower
 from ...projections.launches import Launch, launches
+from .member_log import MemberLog
 from .runner import ResourceRunner
 
 REST_MS = 1_000
@@ -16,19 +16,20 @@ REST_MS = 1_000
 class Starts:
     """What one member has running; times in milliseconds on any one clock."""
 
-    def __init__(self, member_id: str, follower: Follower, runner: ResourceRunner) -> None:
-        self._member_id = member_id
-        self._follower = follower
+    def __init__(self, log: MemberLog, runner: ResourceRunner) -> None:
+        self._log = log
         self._runner = runner
         self._allowed: Resources = NOTHING
         self._launched: dict[Resource, Launch] = {}
         self._rests: dict[Resource, int] = {}
-        self._seen_end = -1
+        """Until when each resource rests that ended though it may run."""
+        self._fresh: Resources = NOTHING
+        """What may run, and has not been looked for in the log since it may."""
 
     def allow(self, resources: Resources) -> None:
         """Let these run as soon as the log grants them."""
         self._allowed |= resources
-        self._seen_end = -1
+        self._fresh |= resources
 
     def stop(self, resources: Resources, *, abandon: bool) -> Resources:
         """Bring resources to an end; return those of which nothing runs already.
@@ -45,14 +46,16 @@ class Starts:
 
     def align(self, now_ms: int) -> bool:
         """Have run what the log grants, with the config that it names; tell if it was looked at."""
-        group = self._follower.catch_up()
+        changed = self._log.catch_up()
         rested = [each for each, until_ms in self._rests.items() if now_ms >= until_ms]
         for resource in rested:
             del self._rests[resource]
-        if group.end == self._seen_end and not rested:
+        todo = self._allowed & changed.union(rested, self._fresh)
+        if not todo:
             return False
-        self._seen_end = group.end
-        for resource, launch in launches(group, self._member_id, self._allowed).items():
+        found = launches(self._log.group, self._log.member_id, todo)
+        self._fresh = (self._fresh & self._allowed) - found.keys()
+        for resource, launch in found.items():
             if self._launched.get(resource) != launch and resource not in self._rests:
                 self._launched[resource] = launch
                 self._runner.start(launch)
