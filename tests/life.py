@@ -180,7 +180,7 @@ class Life:
     def put(self, number: int, kind: int) -> None:
         """Create a connector, or change it."""
         self.coordinator.carry_out(
-            PutConnector("connect", "ABCDEF"[number], {"n": str(kind)}, actor="someone")
+            PutConnector("connect", "ABCDEF"[number], {"n": str(kind)}, principal="someone")
         )
 
     def delete(self, number: int, _: int) -> None:
@@ -213,7 +213,7 @@ class Life:
         """Give an operator's order."""
         worker, resource = member_named(number), Resource("ABCDEF"[number])
         orders = (
-            Cordon("connect", worker, actor="someone"),
+            Cordon("connect", worker, principal="someone"),
             Cordon("connect", worker, drain=True),
             Uncordon("connect", worker),
             Expect("connect", worker, 90_000),

@@ -11,7 +11,7 @@ class DeleteGroup:
     """End an empty group: nothing of it stays but its history."""
 
     group_id: str
-    actor: str | None = None
+    principal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class ConfigureGroup:
 
     group_id: str
     configs: Mapping[str, str | None]
-    actor: str | None = None
+    principal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Cordon:
     group_id: str
     worker: str
     drain: bool = False
-    actor: str | None = None
+    principal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Uncordon:
 
     group_id: str
     worker: str
-    actor: str | None = None
+    principal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Expect:
     group_id: str
     worker: str
     within_ms: int
-    actor: str | None = None
+    principal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Place:
     resource: Resource
     weight: int | None = None
     pins: tuple[str, ...] | None = None
-    actor: str | None = None
+    principal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Rebalance:
     """Have the group's target computed anew."""
 
     group_id: str
-    actor: str | None = None
+    principal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class RemoveMember:
     group_id: str
     worker: str
     force: bool = False
-    actor: str | None = None
+    principal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

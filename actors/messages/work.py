@@ -19,7 +19,7 @@ class PutConnector:
     connector: str
     config: Mapping[str, str]
     create_only: bool = False
-    actor: str | None = None
+    principal: str | None = None
     offsets: int = 0
 
 
@@ -29,7 +29,7 @@ class DeleteConnector:
 
     group_id: str
     connector: str
-    actor: str | None = None
+    principal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from .configs import Prepared, check_name, named, prepare
 from .connectors import deletion_waits, existing, info
 from .errors import ApiError, not_found
 from .gateway import Outcome
-from .replies import actor, refuse, written
+from .replies import principal, refuse, written
 from .service import Served, Service
 
 router = APIRouter(tags=["connectors"])
@@ -84,7 +84,7 @@ async def delete_connector(service: Served, request: Request, connector: str) ->
     before = await run_in_threadpool(_known, service, connector)
     if before is None or before.deleting:
         raise not_found(await run_in_threadpool(_gone, service, connector, before))
-    command = DeleteConnector(service.group_id, connector, actor(request))
+    command = DeleteConnector(service.group_id, connector, principal(request))
     outcome = await service.commands.carry_out(command)
     if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):
         refuse(outcome.reply)
@@ -102,7 +102,7 @@ async def _put(
     service: Service, request: Request, name: str, config: Mapping[str, str], *, create_only: bool
 ) -> Outcome:
     command = PutConnector(
-        service.group_id, name, config, create_only=create_only, actor=actor(request)
+        service.group_id, name, config, create_only=create_only, principal=principal(request)
     )
     return await service.commands.carry_out(command)
 

@@ -14,7 +14,7 @@ from ...actors.messages.commands import CommandReply
 from ...actors.messages.errors import Error
 from ...actors.messages.orders import ConfigureGroup, DeleteGroup
 from .bodies import ChangesBody, ConfigBody, RequiresJson
-from .replies import actor, known, refuse, written
+from .replies import known, principal, refuse, written
 from .service import Served, Service
 
 router = APIRouter(tags=["groups"])
@@ -58,7 +58,7 @@ async def delete_group(service: Served, request: Request, group: str) -> Respons
     history.
     """
     await run_in_threadpool(known, service, group)
-    outcome = await service.commands.carry_out(DeleteGroup(group, actor(request)))
+    outcome = await service.commands.carry_out(DeleteGroup(group, principal(request)))
     if not (outcome.repeated and outcome.reply.error is Error.GROUP_ID_NOT_FOUND):
         refuse(outcome.reply)
     return Response(status_code=HTTPStatus.NO_CONTENT)
@@ -67,7 +67,7 @@ async def delete_group(service: Served, request: Request, group: str) -> Respons
 async def _configure(
     service: Service, request: Request, group: str, changes: Mapping[str, str | None]
 ) -> JSONResponse:
-    command = ConfigureGroup(group, changes, actor(request))
+    command = ConfigureGroup(group, changes, principal(request))
     outcome = await service.commands.carry_out(command)
     refuse(outcome.reply)
     return JSONResponse(await run_in_threadpool(_configs, service, group, outcome.reply))

@@ -19,7 +19,7 @@ from ...actors.messages.orders import Cordon, Expect, Uncordon
 from ...projections import views
 from ...projections.documents import Document
 from .bodies import Expectation, RequiresJson
-from .replies import actor, known, refuse, written
+from .replies import known, principal, refuse, written
 from .service import Served, Service
 
 router = APIRouter(tags=["operators"])
@@ -32,7 +32,7 @@ async def cordon(
 ) -> JSONResponse:
     """Give a worker nothing more; what it has it keeps."""
     group_id = group or service.group_id
-    command = Cordon(group_id, worker, actor=actor(request))
+    command = Cordon(group_id, worker, principal=principal(request))
     return await _carry_out(service, command)
 
 
@@ -42,7 +42,7 @@ async def drain(
 ) -> JSONResponse:
     """Give a worker nothing more, and have it give up what it has."""
     group_id = group or service.group_id
-    command = Cordon(group_id, worker, drain=True, actor=actor(request))
+    command = Cordon(group_id, worker, drain=True, principal=principal(request))
     return await _carry_out(service, command)
 
 
@@ -52,7 +52,7 @@ async def uncordon(
 ) -> JSONResponse:
     """Let a worker be given work again: ends a cordon, and a drain."""
     group_id = group or service.group_id
-    return await _carry_out(service, Uncordon(group_id, worker, actor(request)))
+    return await _carry_out(service, Uncordon(group_id, worker, principal(request)))
 
 
 @router.put(
@@ -63,7 +63,7 @@ async def expect(
 ) -> JSONResponse:
     """Have a worker's work wait for its return, or, with 0, wait no longer."""
     group_id = group or service.group_id
-    command = Expect(group_id, worker, body.within_ms, actor(request))
+    command = Expect(group_id, worker, body.within_ms, principal(request))
     return await _carry_out(service, command)
 
 

@@ -20,7 +20,7 @@ from ...projections import views
 from ...projections.documents import Document
 from ..config.kinds import INT32_MAX
 from .bodies import PlacementBody, RequiresJson
-from .replies import actor, known, refuse, written
+from .replies import known, principal, refuse, written
 from .service import Served, Service
 
 router = APIRouter(tags=["operators"])
@@ -35,7 +35,7 @@ async def place_connector(
 ) -> JSONResponse:
     """Say what a connector and its tasks weigh, and which workers may run them."""
     pins = None if body.workers is None else tuple(body.workers)
-    command = Place(group, Resource(connector), body.weight, pins, actor(request))
+    command = Place(group, Resource(connector), body.weight, pins, principal(request))
     return await _carry_out(service, command)
 
 
@@ -45,7 +45,7 @@ async def place_task(
 ) -> JSONResponse:
     """Say what one task weighs, and which workers may run it, whatever its connector's order."""
     pins = None if body.workers is None else tuple(body.workers)
-    command = Place(group, Resource(connector, task), body.weight, pins, actor(request))
+    command = Place(group, Resource(connector, task), body.weight, pins, principal(request))
     return await _carry_out(service, command)
 
 
@@ -54,7 +54,7 @@ async def release_connector(
     service: Served, request: Request, group: str, connector: str
 ) -> JSONResponse:
     """Take back what was said of a connector: its config counts again."""
-    command = Place(group, Resource(connector), 1, (), actor(request))
+    command = Place(group, Resource(connector), 1, (), principal(request))
     return await _carry_out(service, command)
 
 
@@ -63,7 +63,7 @@ async def release_task(
     service: Served, request: Request, group: str, connector: str, task: Task
 ) -> JSONResponse:
     """Take back what was said of a task: its connector's order counts again, or the config."""
-    command = Place(group, Resource(connector, task), 1, (), actor(request))
+    command = Place(group, Resource(connector, task), 1, (), principal(request))
     return await _carry_out(service, command)
 
 
@@ -71,7 +71,7 @@ async def release_task(
 async def rebalance(service: Served, request: Request, group: str) -> JSONResponse:
     """Have a group's target computed anew; nothing happens to one without members."""
     await run_in_threadpool(known, service, group)
-    outcome = await service.commands.carry_out(Rebalance(group, actor(request)))
+    outcome = await service.commands.carry_out(Rebalance(group, principal(request)))
     refuse(outcome.reply)
     told = await run_in_threadpool(_summary, service, group, outcome.reply)
     return JSONResponse(told, HTTPStatus.ACCEPTED)

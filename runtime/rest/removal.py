@@ -21,7 +21,7 @@ from ...events.group import Group, Member
 from ...events.placement.orders import worker_name
 from ..cluster.spec import ProcessView
 from .operators import InGroup
-from .replies import actor, known, refuse
+from .replies import known, principal, refuse
 from .service import Served, Service
 
 router = APIRouter(tags=["operators"])
@@ -49,7 +49,7 @@ async def remove_worker(
     node = await service.commands.describe_node()
     found = await run_in_threadpool(_find, service, group_id, worker)
     process = _process_of(found, node.workers) if group_id == service.group_id else None
-    command = RemoveMember(group_id, worker, force=force, actor=actor(request))
+    command = RemoveMember(group_id, worker, force=force, principal=principal(request))
     outcome = await service.commands.carry_out(command)
     is_gone = process is not None or (outcome.repeated and found.is_known)
     if outcome.reply.error is not Error.UNKNOWN_MEMBER_ID or not is_gone:

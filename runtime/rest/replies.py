@@ -39,7 +39,7 @@ def written(group: Group, reply: CommandReply) -> None:
         )
 
 
-def actor(request: Request) -> str:
+def principal(request: Request) -> str:
     """Return who asks, for the log."""
     return f"rest {request.client.host}" if request.client else "rest"
 

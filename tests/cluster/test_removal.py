@@ -27,7 +27,7 @@ def test_a_worker_that_is_removed_goes_with_its_process_and_is_not_started_again
     pid, at_ms = node.pid("worker w2"), wall_ms()
     if force:
         node.hit("worker w2", signal.SIGSTOP)  # it would never give up what it has
-    node.command(RemoveMember(GROUP, "w2", force=force, actor="ann"))
+    node.command(RemoveMember(GROUP, "w2", force=force, principal="ann"))
     assert node.ask(node.supervisor, RemoveWorker("w2", force)) == WorkerAdded("w2")
     node.settles("w1")
     eventually(lambda: not psutil.pid_exists(pid), "its process ends")

@@ -57,7 +57,7 @@ def test_who_is_removed_by_force_is_answered_no_more_and_goes_with_its_session(
     assert office.beat("a") == []
     since_ms = office.now_ms
     office.passes(1)
-    office.send(RemoveMember("connect", "a", force=True, actor="ann"))
+    office.send(RemoveMember("connect", "a", force=True, principal="ann"))
     for _ in range(3):
         assert office.passes(HEARTBEAT_MS) == []
         assert office.asks(office.full("a", "A")) == []
@@ -215,7 +215,7 @@ def test_no_batch_of_a_deleted_group_counts_in_the_next(office: Office) -> None:
 def test_who_is_removed_and_does_not_leave_by_itself_goes_once_it_holds_nothing(
     office: Office,
 ) -> None:
-    office.send(RemoveMember("connect", "a", actor="ann"))
+    office.send(RemoveMember("connect", "a", principal="ann"))
     office.compute("a")
     office.beat("a")
     office.asks(office.full("a"))

@@ -146,12 +146,12 @@ def report_status(office: Office) -> GroupCommand:
 
 def put_connector(_: Office) -> GroupCommand:
     """An order by somebody whose name can not be written down."""
-    return PutConnector("connect", "B", {"x": "y"}, actor=HALF)
+    return PutConnector("connect", "B", {"x": "y"}, principal=HALF)
 
 
 def delete_connector(_: Office) -> GroupCommand:
     """A deletion by somebody whose name can not be written down."""
-    return DeleteConnector("connect", "A", actor=HALF)
+    return DeleteConnector("connect", "A", principal=HALF)
 
 
 def beats_on(office: Office) -> None:

@@ -235,9 +235,9 @@ def orders(stage: Stage) -> None:
     stage.settle()
     stage.split(stage.group.owner[Resource("flights")], "flights", 6)
     stage.settle()
-    stage.send(Cordon("connect", "W1", actor="someone"))
+    stage.send(Cordon("connect", "W1", principal="someone"))
     stage.settle()
-    stage.send(Place("connect", resource("flights-0"), weight=5, actor="someone"))
+    stage.send(Place("connect", resource("flights-0"), weight=5, principal="someone"))
     stage.send(Place("connect", resource("flights-1"), pins=("http://W2",)))
     stage.settle()
     stage.send(Cordon("connect", "W2", drain=True))
@@ -248,7 +248,7 @@ def orders(stage: Stage) -> None:
     stage.pass_with(SESSION_MS + 5_000, "W3")
     stage.send(Rebalance("connect", "someone"))
     stage.settle("W3")
-    stage.send(RemoveMember("connect", "W2", force=True, actor="someone"))
+    stage.send(RemoveMember("connect", "W2", force=True, principal="someone"))
     stage.pass_with(SESSION_MS + 5_000, "W2")
 
 

@@ -133,7 +133,7 @@ def test_the_end_of_a_process_that_left_for_a_while_is_no_loss() -> None:
 
 def test_a_member_that_is_removed_by_force_and_ends_was_removed() -> None:
     coordinator = two_members()
-    coordinator.carry_out(RemoveMember("connect", "W2", force=True, actor="someone"))
+    coordinator.carry_out(RemoveMember("connect", "W2", force=True, principal="someone"))
     records = coordinator.carry_out(W2_ENDED).records
     cause = Cause(Why.MEMBER_REMOVED, "http://w2")
     assert records[:2] == GONE

@@ -63,11 +63,11 @@ BUMPS: dict[str, tuple[Command, Cause]] = {
     ),
     "reason": (replace(BEAT, assignors=assignor(reason=3)), Cause(Why.REASON_GIVEN, "http://w1")),
     "new-connector": (
-        PutConnector("connect", "C", {"x": "1"}, actor="someone"),
+        PutConnector("connect", "C", {"x": "1"}, principal="someone"),
         Cause(Why.CONNECTOR_ADDED, "C"),
     ),
     "deleted-connector": (
-        DeleteConnector("connect", "B", actor="someone"),
+        DeleteConnector("connect", "B", principal="someone"),
         Cause(Why.CONNECTOR_DELETED, "B"),
     ),
     "another-number-of-tasks": (
@@ -82,9 +82,9 @@ def test_a_change_of_who_or_what_bumps_once(
     coordinator: Coordinator, command: Command, cause: Cause
 ) -> None:
     records = coordinator.carry_out(command).records
-    actor = getattr(command, "actor", None)
+    principal = getattr(command, "principal", None)
     bumps = [record for record in records if isinstance(record, GroupMetadata)]
-    assert bumps == [GroupMetadata(3, cause, 0, actor)]
+    assert bumps == [GroupMetadata(3, cause, 0, principal)]
     assert coordinator.group.state is GroupState.ASSIGNING
 
 

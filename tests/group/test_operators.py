@@ -42,7 +42,7 @@ def nothing_done(coordinator: Coordinator) -> CommandReply:
 
 
 def test_a_cordon_is_an_order_and_a_bump_with_cause_and_actor(coordinator: Coordinator) -> None:
-    decision = coordinator.carry_out(Cordon("connect", W2, actor="ann"))
+    decision = coordinator.carry_out(Cordon("connect", W2, principal="ann"))
     assert decision.records == (
         CORDONED,
         GroupMetadata(3, Cause(Why.WORKER_CORDONED, W2), NOW_MS, "ann"),
@@ -51,16 +51,16 @@ def test_a_cordon_is_an_order_and_a_bump_with_cause_and_actor(coordinator: Coord
 
 
 def test_an_order_that_changes_nothing_writes_nothing(coordinator: Coordinator) -> None:
-    coordinator.carry_out(Cordon("connect", W2, actor="ann"))
+    coordinator.carry_out(Cordon("connect", W2, principal="ann"))
     coordinator.now_ms += 1
-    assert coordinator.carry_out(Cordon("connect", W2, actor="bob")).records == ()
+    assert coordinator.carry_out(Cordon("connect", W2, principal="bob")).records == ()
     assert coordinator.carry_out(Uncordon("connect", W1)).records == ()
     assert coordinator.command(Uncordon("connect", W1)) == nothing_done(coordinator)
 
 
 def test_a_drain_is_a_cordon_that_gives_up_what_is_there(coordinator: Coordinator) -> None:
     coordinator.carry_out(Cordon("connect", W2))
-    assert coordinator.carry_out(Cordon("connect", W2, drain=True, actor="ann")).records == (
+    assert coordinator.carry_out(Cordon("connect", W2, drain=True, principal="ann")).records == (
         replace(CORDONED, draining=True),
         GroupMetadata(4, Cause(Why.WORKER_DRAINED, W2), NOW_MS, "ann"),
     )
@@ -71,7 +71,7 @@ def test_an_order_that_asks_for_nothing_any_more_becomes_a_tombstone(
     coordinator: Coordinator,
 ) -> None:
     coordinator.carry_out(Cordon("connect", W2, drain=True))
-    assert coordinator.carry_out(Uncordon("connect", W2, actor="ann")).records == (
+    assert coordinator.carry_out(Uncordon("connect", W2, principal="ann")).records == (
         Tombstone(Operator, ("worker", W2, -1)),
         GroupMetadata(4, Cause(Why.WORKER_UNCORDONED, W2), NOW_MS, "ann"),
     )
@@ -90,7 +90,7 @@ def test_a_group_without_members_is_not_bumped_by_an_order(coordinator: Coordina
 
 @pytest.mark.parametrize("called", ["W2", W2, "client-W2", "w2"])
 def test_a_worker_is_found_by_each_of_its_names(coordinator: Coordinator, called: str) -> None:
-    coordinator.carry_out(Cordon("connect", called, actor="ann"))
+    coordinator.carry_out(Cordon("connect", called, principal="ann"))
     assert coordinator.group.worker_orders == {W2: CORDONED}
 
 
@@ -136,7 +136,7 @@ def test_a_name_that_several_have_is_refused_with_whose_it_is(coordinator: Coord
 
 def test_a_name_that_is_a_workers_own_beats_one_that_it_shares(coordinator: Coordinator) -> None:
     coordinator.join("W3", replace(JOIN, url="http://w3", client_id=W2))
-    coordinator.carry_out(Cordon("connect", W2, actor="ann"))
+    coordinator.carry_out(Cordon("connect", W2, principal="ann"))
     assert coordinator.group.worker_orders == {W2: CORDONED}
 
 
@@ -150,7 +150,7 @@ def test_a_worker_whose_name_no_key_can_hold_is_refused(coordinator: Coordinator
 
 
 def test_a_restarted_worker_stays_cordoned(coordinator: Coordinator) -> None:
-    coordinator.carry_out(Cordon("connect", W2, actor="ann"))
+    coordinator.carry_out(Cordon("connect", W2, principal="ann"))
     coordinator.carry_out(ExpireSession("W2"))
     coordinator.join("again", replace(JOIN, url=W2))
     assert coordinator.group.worker_orders == {W2: CORDONED}
@@ -162,7 +162,7 @@ def test_a_restarted_worker_stays_cordoned(coordinator: Coordinator) -> None:
 
 
 def test_an_operator_may_ask_for_a_rebalance(coordinator: Coordinator) -> None:
-    assert coordinator.carry_out(Rebalance("connect", actor="ann")).records == (
+    assert coordinator.carry_out(Rebalance("connect", principal="ann")).records == (
         GroupMetadata(3, Cause(Why.REBALANCE_REQUESTED, "connect"), NOW_MS, "ann"),
     )
 
@@ -174,7 +174,7 @@ def test_by_force_a_member_that_holds_nothing_is_removed_at_once(
     coordinator: Coordinator,
 ) -> None:
     coordinator.join("W3")
-    removal = RemoveMember("connect", "w3", force=True, actor="ann")
+    removal = RemoveMember("connect", "w3", force=True, principal="ann")
     records = coordinator.carry_out(removal).records
     assert records == (
         Tombstone(CurrentAssignment, ("W3",)),
@@ -195,7 +195,7 @@ def test_a_drained_member_can_be_removed(coordinator: Coordinator) -> None:
 def test_a_member_removed_by_force_goes_with_its_session_and_parks_nothing(
     coordinator: Coordinator,
 ) -> None:
-    removal = RemoveMember("connect", "W2", force=True, actor="ann")
+    removal = RemoveMember("connect", "W2", force=True, principal="ann")
     ordered = Operator(Scope.WORKER, W2, time_ms=NOW_MS, actor="ann", removing="W2")
     assert coordinator.carry_out(removal).records == (ordered,)
     assert coordinator.carry_out(removal).records == (), "once is enough"
@@ -210,8 +210,8 @@ def test_a_member_removed_by_force_goes_with_its_session_and_parks_nothing(
 
 
 def test_the_end_of_a_seat_leaves_the_workers_cordon(coordinator: Coordinator) -> None:
-    coordinator.carry_out(Cordon("connect", W2, actor="ann"))
-    coordinator.carry_out(RemoveMember("connect", "W2", force=True, actor="ann"))
+    coordinator.carry_out(Cordon("connect", W2, principal="ann"))
+    coordinator.carry_out(RemoveMember("connect", "W2", force=True, principal="ann"))
     coordinator.carry_out(ExpireSession("W2"))
     assert coordinator.group.worker_orders == {W2: CORDONED}
 

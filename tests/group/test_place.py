@@ -38,12 +38,12 @@ def placed(text: str, **fields: object) -> Operator:
 
 
 def test_a_placement_sets_what_it_names_and_leaves_the_rest(coordinator: Coordinator) -> None:
-    place = Place("connect", resource("A-0"), weight=7, actor="ann")
+    place = Place("connect", resource("A-0"), weight=7, principal="ann")
     assert coordinator.carry_out(place).records == (
         placed("A-0", weight=7),
         GroupMetadata(3, Cause(Why.PLACEMENT_CHANGED, "A-0"), NOW_MS, "ann"),
     )
-    pinned = Place("connect", resource("A-0"), pins=("W2", "w1", W2), actor="ann")
+    pinned = Place("connect", resource("A-0"), pins=("W2", "w1", W2), principal="ann")
     coordinator.carry_out(pinned)
     assert coordinator.group.resource_orders == {
         resource("A-0"): placed("A-0", weight=7, pins=(W1, W2))
@@ -71,7 +71,7 @@ def test_what_was_said_of_a_task_that_is_gone_is_taken_back_without_an_epoch(
 def test_at_most_100_workers_can_be_named_each_as_often_as_one_likes(
     coordinator: Coordinator,
 ) -> None:
-    place = Place("connect", resource("A"), pins=(W2,) * 101, actor="ann")
+    place = Place("connect", resource("A"), pins=(W2,) * 101, principal="ann")
     coordinator.carry_out(place)
     assert coordinator.group.resource_orders == {resource("A"): placed("A", pins=(W2,))}
     many = replace(place, pins=tuple(f"w{n}" for n in range(101)))
@@ -99,7 +99,7 @@ def test_a_weight_outside_1_to_1000_is_refused(coordinator: Coordinator, weight:
 def test_a_pin_to_an_unknown_worker_is_refused_and_an_old_pin_may_be_repeated(
     coordinator: Coordinator,
 ) -> None:
-    place = Place("connect", resource("A"), pins=("W2",), actor="ann")
+    place = Place("connect", resource("A"), pins=("W2",), principal="ann")
     coordinator.carry_out(place)
     coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
     assert coordinator.carry_out(replace(place, pins=(W2,))).records == ()

@@ -32,7 +32,7 @@ def coordinator() -> Coordinator:
 
 def put(name: str = "A", **placement: str) -> PutConnector:
     said = {f"placement.{key.replace('_', '.')}": value for key, value in placement.items()}
-    return PutConnector("connect", name, {"name": name, **said}, actor="rest")
+    return PutConnector("connect", name, {"name": name, **said}, principal="rest")
 
 
 def test_a_change_of_placement_alone_is_one_epoch_and_no_new_launch(

@@ -28,7 +28,7 @@ ALL = resources("A A-0 B B-0")
 W2 = "http://w2"
 GONE = (Tombstone(CurrentAssignment, ("W2",)), Tombstone(MemberMetadata, ("W2",)))
 ENDED = Tombstone(Operator, ("worker", W2, -1))
-REMOVAL = RemoveMember("connect", "w2", actor="ann")
+REMOVAL = RemoveMember("connect", "w2", principal="ann")
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_who_says_goodbye_before_was_removed_and_keeps_no_place(
     coordinator: Coordinator, epoch: int
 ) -> None:
     coordinator = static_group()
-    coordinator.carry_out(RemoveMember("connect", "i", actor="ann"))
+    coordinator.carry_out(RemoveMember("connect", "i", principal="ann"))
     assert coordinator.heartbeat(replace(AWAY, member_epoch=epoch)).error is Error.NONE
     assert coordinator.group.members.keys() == {"W1"}
     assert coordinator.group.bump is not None
@@ -135,7 +135,7 @@ def test_a_worker_that_was_removed_takes_work_again_when_it_comes_back(
 
 
 def test_a_cordon_outlives_the_removal(coordinator: Coordinator) -> None:
-    coordinator.carry_out(Cordon("connect", "w2", actor="ann"))
+    coordinator.carry_out(Cordon("connect", "w2", principal="ann"))
     coordinator.carry_out(REMOVAL)
     coordinator.settle()
     finish(coordinator)

@@ -205,7 +205,7 @@ def test_work_that_goes_back_to_a_worker_that_returned_is_returned() -> None:
 
 def test_a_drained_worker_gives_up_its_work_because_of_the_constraint() -> None:
     scribe = shared()
-    scribe.at(9_000).command(Cordon("connect", "W2", drain=True, actor="rest"))
+    scribe.at(9_000).command(Cordon("connect", "W2", drain=True, principal="rest"))
     snapshot = scribe.at(9_100).prepare("W1")
     assignment = Assignment({"W1": resources("A B C D"), "W2": resources("")})
     scribe.install("W1", snapshot, assignment)

@@ -146,7 +146,7 @@ def test_failed_attempts_belong_to_the_epochs_that_they_were_for() -> None:
 
 def test_what_can_not_be_placed_and_what_is_configured_no_more_are_told() -> None:
     scribe = grown()
-    scribe.at(9_000).carry_out(PutConnector("connect", "E", {}, actor="rest"))
+    scribe.at(9_000).carry_out(PutConnector("connect", "E", {}, principal="rest"))
     snapshot = scribe.prepare("W1")
     scribe.configure("A B C E")
     computed = assign(snapshot)

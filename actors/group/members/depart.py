@@ -35,7 +35,7 @@ class Departure:
     member: Member
     why: Why
     lost: bool = False
-    actor: str | None = None
+    principal: str | None = None
     since_ms: int = 0
 
     @property
@@ -131,7 +131,7 @@ def sent_away(group: Group, member: Member) -> Departure | None:
     It is not expected back, so nothing of its work is parked.
     """
     order = removal_of(group, member)
-    return None if order is None else Departure(member, Why.MEMBER_REMOVED, actor=order.actor)
+    return None if order is None else Departure(member, Why.MEMBER_REMOVED, principal=order.actor)
 
 
 def depart(
@@ -151,7 +151,7 @@ def depart(
     records += carried_out(group, member)
     epoch = group.group_epoch + 1
     since_ms = min(departure.since_ms, now_ms)  # clocks may disagree
-    records.append(GroupMetadata(epoch, departure.cause, now_ms, departure.actor, since_ms))
+    records.append(GroupMetadata(epoch, departure.cause, now_ms, departure.principal, since_ms))
 
     if reply is None:
         return Decision(soft, tuple(records))

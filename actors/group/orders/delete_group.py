@@ -47,7 +47,7 @@ def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: in
     if not group.exists and not graves:
         message = f"there is no group {group.group_id!r} to delete"
         return Decision(soft, reply=CommandReply(Error.GROUP_ID_NOT_FOUND, message))
-    deletion = GroupDeletion(group.group_epoch, now_ms, command.actor)
+    deletion = GroupDeletion(group.group_epoch, now_ms, command.principal)
     records: tuple[Record, ...] = (deletion, *graves)
     soft = replace(soft.without_computation(), settings=soft.node or soft.settings, last_chosen="")
     reply = CommandReply(Error.NONE, log_offset=group.end + len(records))

@@ -39,7 +39,7 @@ def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decis
     deadline_ms = now_ms + within_ms
     order = order_for(group, found.name)
     expected = replace(order, expected_back_ms=deadline_ms if within_ms else 0)
-    expected = replace(expected, time_ms=now_ms, actor=command.actor)
+    expected = replace(expected, time_ms=now_ms, actor=command.principal)
     records = written(group.worker_orders.get(found.name), expected)
     moved = [*_moved(group, found.name, deadline_ms)]
     records += moved
@@ -48,7 +48,7 @@ def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decis
     if len(seats) == len(group.members):
         records += forget_losses(group)
     if seats or (moved and _must_compute(group, found.name)):
-        records.append(bump(group, Why.WORKER_EXPECTED, found.name, now_ms, command.actor))
+        records.append(bump(group, Why.WORKER_EXPECTED, found.name, now_ms, command.principal))
     reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
     return Decision(soft, tuple(records), reply)
 

@@ -34,7 +34,7 @@ def cordon(group: Group, soft: SoftState, command: Cordon, now_ms: int) -> Decis
     old = order_for(group, found.name)
     new = replace(old, cordoned=True, draining=old.draining or command.drain)
     why = Why.WORKER_DRAINED if command.drain else Why.WORKER_CORDONED
-    return put_order(group, soft, replace(new, time_ms=now_ms, actor=command.actor), why)
+    return put_order(group, soft, replace(new, time_ms=now_ms, actor=command.principal), why)
 
 
 def uncordon(group: Group, soft: SoftState, command: Uncordon, now_ms: int) -> Decision:
@@ -43,7 +43,7 @@ def uncordon(group: Group, soft: SoftState, command: Uncordon, now_ms: int) -> D
     if found.message:
         return refuse(soft, Error.UNKNOWN_MEMBER_ID, found.message)
     new = replace(order_for(group, found.name), cordoned=False, draining=False)
-    new = replace(new, time_ms=now_ms, actor=command.actor)
+    new = replace(new, time_ms=now_ms, actor=command.principal)
     return put_order(group, soft, new, Why.WORKER_UNCORDONED)
 
 
@@ -66,7 +66,7 @@ def place(group: Group, soft: SoftState, command: Place, now_ms: int) -> Decisio
     pins = old.pins if command.pins is None else _pins(group, command.pins)
     if isinstance(pins, _Refused):
         return refuse(soft, *pins)
-    new = replace(old, weight=weight, pins=pins, time_ms=now_ms, actor=command.actor)
+    new = replace(old, weight=weight, pins=pins, time_ms=now_ms, actor=command.principal)
     return put_order(group, soft, new, Why.PLACEMENT_CHANGED if is_there else None)
 
 
@@ -81,7 +81,7 @@ def rebalance(group: Group, soft: SoftState, command: Rebalance, now_ms: int) ->
     away = group.members_away() if len(group.away) < len(group.members) else []
     unexpected = (each for each in away if expected_back_ms(group, each.metadata, now_ms) is None)
     records = bury(group, unexpected)
-    bumped = bump(group, Why.REBALANCE_REQUESTED, group.group_id, now_ms, command.actor)
+    bumped = bump(group, Why.REBALANCE_REQUESTED, group.group_id, now_ms, command.principal)
     return done(group, soft, [*records, bumped])
 
 

@@ -34,14 +34,14 @@ def remove_member(group: Group, soft: SoftState, command: RemoveMember, now_ms: 
         return _give_up_lost(group, soft, command, now_ms)
     order = removal_of(group, member)
     if member.is_away or (_holds_nothing(member) and (order or command.force)):
-        departure = Departure(member, Why.MEMBER_REMOVED, actor=command.actor)
+        departure = Departure(member, Why.MEMBER_REMOVED, principal=command.principal)
         decision = depart(group, soft, departure, now_ms)
         log_offset = group.end + len(decision.records)
         return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
     old = order_for(group, worker_name(member.metadata))
     gently = not command.force and (order is None or order.gently)
     new = replace(old, removing=member.member_id, gently=gently)
-    new = replace(new, time_ms=now_ms, actor=command.actor)
+    new = replace(new, time_ms=now_ms, actor=command.principal)
     has_work = not _holds_nothing(member) or bool(group.share_of(member.member_id))
     return put_order(group, soft, new, Why.WORKER_DRAINED if gently and has_work else None)
 
@@ -56,7 +56,7 @@ def removed_by_now(group: Group, now_ms: int) -> Iterator[RemoveMember]:
         if member is None or 0 <= now_ms - order.time_ms < GOODBYE_MS:
             continue
         if member.is_away or _holds_nothing(member):
-            yield RemoveMember(group.group_id, member.member_id, actor=order.actor)
+            yield RemoveMember(group.group_id, member.member_id, principal=order.actor)
 
 
 def _holds_nothing(member: Member) -> bool:
@@ -72,4 +72,4 @@ def _give_up_lost(group: Group, soft: SoftState, command: RemoveMember, now_ms: 
         message = f"worker {found.name} is no member, and nothing waits for it: there is only an"
         message += " order that names it"
         return refuse(soft, Error.UNKNOWN_MEMBER_ID, message)
-    return expect(group, soft, Expect(group.group_id, found.name, 0, command.actor), now_ms)
+    return expect(group, soft, Expect(group.group_id, found.name, 0, command.principal), now_ms)

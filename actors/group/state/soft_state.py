@@ -79,7 +79,7 @@ class Decision:
 
 
 def bump(
-    group: Group, why: Why, subject: str, now_ms: int, actor: str | None = None
+    group: Group, why: Why, subject: str, now_ms: int, principal: str | None = None
 ) -> GroupMetadata:
     """Return the record that raises the group epoch by one, with its cause."""
-    return GroupMetadata(group.group_epoch + 1, Cause(why, subject), now_ms, actor)
+    return GroupMetadata(group.group_epoch + 1, Cause(why, subject), now_ms, principal)

@@ -53,7 +53,7 @@ def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: 
     is_moved = old is not None and placement_in(old.config) != placement_in(command.config)
     if group.members and (old is None or is_moved):
         why = Why.CONNECTOR_ADDED if old is None else Why.PLACEMENT_CHANGED
-        records.append(bump(group, why, name, now_ms, command.actor))
+        records.append(bump(group, why, name, now_ms, command.principal))
     reply = CommandReply(Error.NONE, "", group.end + len(records), created=old is None)
     return Decision(soft, tuple(records), reply)
 
@@ -98,7 +98,7 @@ def delete_connector(
     rest = frozenset(resource for resource in group.configured if resource.connector != name)
     records: list[Record] = [replace(old, deleting=True), ConnectorsTasksMetadata(rest)]
     if group.members:
-        records.append(bump(group, Why.CONNECTOR_DELETED, name, now_ms, command.actor))
+        records.append(bump(group, Why.CONNECTOR_DELETED, name, now_ms, command.principal))
     reply = CommandReply(Error.NONE, "", group.end + len(records))
     return Decision(soft, tuple(records), reply)
 
