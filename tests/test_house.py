@@ -71,7 +71,9 @@ PURE = (
     "actors/messages/*.py",
     "actors/group/**/*.py",
     "actors/assignors/**/*.py",
-    "actors/planning/*.py",
+    "runtime/planning/changes.py",
+    "runtime/planning/dry_run.py",
+    "runtime/planning/joiners.py",
     "actors/worker/*.py",
     "projections/launches.py",
 )

@@ -19,14 +19,14 @@ from ...actors.group.computing.preview import evolve_copy
 from ...actors.messages.assignors import Metadata, Worker
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error
-from ...actors.planning.changes import Change, PutConnector
-from ...actors.planning.rehearsal import CannotPlan, Understudy
 from ...events.group import Group
 from ...projections.moves import Measured
 from ..connectors.common_keys import COMMON, TASKS_MAX
-from ..planning.assignors import all_assignors
-from ..planning.make import make_plan
-from ..planning.plan import Plan
+from ..planning.changes import Change, ConnectorPut
+from ..planning.compare import make_plan
+from ..planning.dry_run import DryRunAssignor, PlanError
+from ..planning.report import Plan
+from ..planning.sandbox import all_assignors
 from . import proposal
 from .bodies import RequiresJson
 from .configs import check_name, named, prepare, warnings_of
@@ -86,7 +86,7 @@ def _planned(service: Service, group: Group, measured: Measured, changes: Sequen
         with all_assignors(service.assignors, service.assignor_log, late_at) as assignors:
             in_time = {name: _InTime(each, late_at) for name, each in assignors.items()}
             return make_plan(group, changes, in_time, measured, now_ms)
-    except CannotPlan as refused:
+    except PlanError as refused:
         status = _STATUS.get(refused.error, HTTPStatus.CONFLICT)
         raise ApiError(status, str(refused)) from None
 
@@ -109,7 +109,7 @@ def _changes(service: Service, group: Group, body: proposal.Proposal) -> Sequenc
 
 def _warnings(service: Service, changes: Sequence[Change]) -> Iterator[str]:
     for each in changes:
-        if isinstance(each, PutConnector):
+        if isinstance(each, ConnectorPut):
             for warning in warnings_of(service.plugins, each.config):
                 yield f"{each.connector}: {warning}"
 
@@ -118,7 +118,7 @@ def _warnings(service: Service, changes: Sequence[Change]) -> Iterator[str]:
 class _InTime:
     """An assignor that gives up on a plan that takes too long."""
 
-    assignor: Understudy
+    assignor: DryRunAssignor
     late_at: float
 
     def metadata(self, worker: Worker) -> Metadata:
@@ -132,14 +132,14 @@ class _InTime:
     def _look_at_the_clock(self) -> None:
         if time.monotonic() > self.late_at:
             late = f"the plan takes longer than {PLAN_SECONDS} s: plan for fewer changes at once"
-            raise CannotPlan(Error.INVALID_ASSIGNMENT, late)
+            raise PlanError(Error.INVALID_ASSIGNMENT, late)
 
 
 def _puts(
     service: Service, group: Group, given: Sequence[proposal.PlannedConnector]
-) -> Sequence[PutConnector]:
+) -> Sequence[ConnectorPut]:
     """Return a change for each connector; of several, an error says which one it is about."""
-    puts: list[PutConnector] = []
+    puts: list[ConnectorPut] = []
     for each in given:
         try:
             puts.append(_put(service, group, each))
@@ -151,14 +151,14 @@ def _puts(
     return puts
 
 
-def _put(service: Service, group: Group, given: proposal.PlannedConnector) -> PutConnector:
+def _put(service: Service, group: Group, given: proposal.PlannedConnector) -> ConnectorPut:
     """Return a change whose config was examined, and sealed, as for the real one."""
     name = given.name.strip()
     check_name(name)
     before = group.connectors.get(name)
     stored: Mapping[str, str] = before.config if before else {}
     config = prepare(service.plugins, service.vault, named(name, given.config), stored).config
-    return PutConnector(name, config, _tasks(name, config))
+    return ConnectorPut(name, config, _tasks(name, config))
 
 
 def _tasks(name: str, config: Mapping[str, str]) -> int:

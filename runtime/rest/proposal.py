@@ -4,17 +4,17 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ...actors.planning.changes import (
-    AddWorkers,
-    Change,
-    DeleteConnector,
-    DrainWorker,
-    RemoveWorker,
-    Scale,
-)
 from ...events.placement.abilities import LARGEST_CAPACITY, Abilities
 from ...events.placement.config import flaw_in_labels
 from ..cluster.spec import Traits
+from ..planning.changes import (
+    Change,
+    ConnectorDeleted,
+    ConnectorScaled,
+    WorkerDrained,
+    WorkerRemoved,
+    WorkersJoined,
+)
 from .bodies import Config, Key
 
 WORKERS_MAX = 100
@@ -86,15 +86,15 @@ class Proposal(BaseModel):
             worker, usual = self.worker, node.abilities
             tags = usual.tags if worker.tags is None else frozenset(worker.tags)
             able = Abilities(worker.capacity or usual.capacity, tags)
-            found.append(AddWorkers(self.add_workers, worker.zone or node.zone, able))
-        found += map(DrainWorker, self.drain)
-        found += map(RemoveWorker, self.remove_workers)
+            found.append(WorkersJoined(self.add_workers, worker.zone or node.zone, able))
+        found += map(WorkerDrained, self.drain)
+        found += map(WorkerRemoved, self.remove_workers)
         return found
 
     def deleted(self) -> list[Change]:
         """Return which connectors are to go."""
-        return [DeleteConnector(name) for name in self.delete]
+        return [ConnectorDeleted(name) for name in self.delete]
 
     def scaled(self) -> list[Change]:
         """Return which connectors are to have another number of tasks."""
-        return [Scale(name, tasks) for name, tasks in self.scale.items()]
+        return [ConnectorScaled(name, tasks) for name, tasks in self.scale.items()]

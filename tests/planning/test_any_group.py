@@ -5,21 +5,21 @@ from hypothesis import strategies as st
 from invariants import consistent
 from life import DEEDS, NUMBERS, OPENING, Life
 
-from fairlead.actors.planning.changes import (
-    AddWorkers,
-    Change,
-    DeleteConnector,
-    DrainWorker,
-    PutConnector,
-    RemoveWorker,
-    Scale,
-)
-from fairlead.actors.planning.rehearsal import CannotPlan, Rehearsal
-from fairlead.actors.planning.rehearse import rehearse
 from fairlead.events.model import GroupState
 from fairlead.projections.moves import Measured
-from fairlead.runtime.planning.assignors import built_in_assignors
-from fairlead.runtime.planning.make import make_plan
+from fairlead.runtime.planning.changes import (
+    Change,
+    ConnectorDeleted,
+    ConnectorPut,
+    ConnectorScaled,
+    WorkerDrained,
+    WorkerRemoved,
+    WorkersJoined,
+    make_change,
+)
+from fairlead.runtime.planning.compare import make_plan
+from fairlead.runtime.planning.dry_run import DryRun, PlanError
+from fairlead.runtime.planning.sandbox import built_in_assignors
 
 ASSIGNORS = built_in_assignors()
 DAYS = st.lists(
@@ -29,12 +29,12 @@ DAYS = st.lists(
     max_size=25,
 )
 CHANGES: st.SearchStrategy[Change] = st.one_of(
-    st.builds(AddWorkers, st.integers(1, 3)),
-    st.builds(DrainWorker, st.sampled_from(("W0", "W1", "http://n0"))),
-    st.builds(RemoveWorker, st.sampled_from(("W0", "W1", "W2"))),
-    st.builds(PutConnector, st.sampled_from("AG"), st.just({"n": "9"}), st.integers(1, 4)),
-    st.builds(Scale, st.sampled_from("AB"), st.integers(1, 6)),
-    st.builds(DeleteConnector, st.sampled_from("AB")),
+    st.builds(WorkersJoined, st.integers(1, 3)),
+    st.builds(WorkerDrained, st.sampled_from(("W0", "W1", "http://n0"))),
+    st.builds(WorkerRemoved, st.sampled_from(("W0", "W1", "W2"))),
+    st.builds(ConnectorPut, st.sampled_from("AG"), st.just({"n": "9"}), st.integers(1, 4)),
+    st.builds(ConnectorScaled, st.sampled_from("AB"), st.integers(1, 6)),
+    st.builds(ConnectorDeleted, st.sampled_from("AB")),
 )
 
 
@@ -48,14 +48,14 @@ def test_a_plan_adds_up_and_leaves_the_group_as_it_is(
     end = group.end
     try:
         plan = make_plan(group, changes, ASSIGNORS, Measured({}, None), now_ms)
-    except CannotPlan:
+    except PlanError:
         return
-    rehearsal = Rehearsal(group, ASSIGNORS, now_ms)
-    list(rehearsal.rest())
+    dry_run = DryRun(group, ASSIGNORS, now_ms)
+    list(dry_run.rest())
     for change in changes:
-        list(rehearse(rehearsal, change))
-        consistent(rehearsal.group)
-    after = rehearsal.group
+        list(make_change(dry_run, change))
+        consistent(dry_run.group)
+    after = dry_run.group
     placed = sum(each.after.connectors + each.after.tasks for each in plan.workers if each.after)
     assert placed + len(plan.parked) + len(plan.unplaceable) == len(after.configured)
     assert plan.stays + len(plan.moves) + len(plan.starts) == placed

@@ -12,29 +12,29 @@ from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, Place
 from fairlead.actors.messages.timers import ExpireSession
-from fairlead.actors.planning.changes import (
-    AddWorkers,
-    Change,
-    DeleteConnector,
-    DrainWorker,
-    PutConnector,
-    RemoveWorker,
-    Scale,
-)
-from fairlead.actors.planning.rehearsal import CannotPlan
 from fairlead.events.model import Cause, ClientAssignor, GroupState, Why
 from fairlead.events.placement.abilities import COLD, Abilities
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.reasons import Reason, ReasonKind
 from fairlead.projections.moves import Downtime, Measured
-from fairlead.runtime.planning.make import make_plan
-from fairlead.runtime.planning.plan import (
-    Expected,
+from fairlead.runtime.planning.changes import (
+    Change,
+    ConnectorDeleted,
+    ConnectorPut,
+    ConnectorScaled,
+    WorkerDrained,
+    WorkerRemoved,
+    WorkersJoined,
+)
+from fairlead.runtime.planning.compare import make_plan
+from fairlead.runtime.planning.dry_run import PlanError
+from fairlead.runtime.planning.report import (
+    ExpectedDowntime,
     Load,
     Plan,
     PlannedMove,
-    Round,
-    Split,
+    PlannedRound,
+    PlannedSplit,
     WorkerPlan,
 )
 
@@ -67,9 +67,9 @@ def planned(
     return make_plan(coordinator.group, changes, known, measured, coordinator.now_ms)
 
 
-def a_round(why: Why, subject: str, **counts: int) -> Round:
+def a_round(why: Why, subject: str, **counts: int) -> PlannedRound:
     none = dict.fromkeys(("moved", "placed", "retired", "displaced"), 0)
-    return Round((Cause(why, subject),), **none | counts)
+    return PlannedRound((Cause(why, subject),), **none | counts)
 
 
 def a_move(name: str, giver: Seat, taker: Seat, reason: Reason) -> PlannedMove:
@@ -99,7 +99,7 @@ NOTHING_CHANGES = Plan(
 
 
 def test_a_worker_that_comes_takes_its_share_and_no_more() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), AddWorkers(1)) == replace(
+    assert planned(at_rest(FOUR, "W1", "W2"), WorkersJoined(1)) == replace(
         NOTHING_CHANGES,
         rounds=[a_round(Why.MEMBER_JOINED, "new-1", moved=1)],
         moves=[a_move("A-3", W2, NEW_1, BALANCE)],
@@ -112,7 +112,7 @@ def test_a_worker_that_comes_takes_its_share_and_no_more() -> None:
 
 
 def test_a_worker_that_is_drained_stays_with_nothing() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), DrainWorker("w1")) == replace(
+    assert planned(at_rest(FOUR, "W1", "W2"), WorkerDrained("w1")) == replace(
         NOTHING_CHANGES,
         rounds=[a_round(Why.WORKER_DRAINED, "http://w1", moved=3)],
         moves=[a_move(each, W1, W2, DRAIN) for each in ("A", "A-0", "A-1")],
@@ -124,7 +124,7 @@ def test_a_worker_that_is_drained_stays_with_nothing() -> None:
 
 
 def test_a_worker_that_leaves_leaves_nothing_to_wait_for_it() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), RemoveWorker("w2")) == replace(
+    assert planned(at_rest(FOUR, "W1", "W2"), WorkerRemoved("w2")) == replace(
         NOTHING_CHANGES,
         rounds=[
             a_round(Why.WORKER_DRAINED, "http://w2", moved=2),
@@ -140,7 +140,7 @@ def test_a_worker_that_leaves_leaves_nothing_to_wait_for_it() -> None:
 
 def test_where_the_last_worker_leaves_all_stops() -> None:
     coordinator = at_rest("A A-0", "W1")
-    assert planned(coordinator, RemoveWorker("W1")) == replace(
+    assert planned(coordinator, WorkerRemoved("W1")) == replace(
         NOTHING_CHANGES,
         group_epoch=1,
         rounds=[a_round(Why.WORKER_DRAINED, "http://w1", displaced=2)],
@@ -152,7 +152,7 @@ def test_where_the_last_worker_leaves_all_stops() -> None:
 
 def test_a_connector_that_is_scaled_starts_or_stops_only_the_difference() -> None:
     coordinator = at_rest(FOUR, "W1", "W2")
-    assert planned(coordinator, Scale("A", 5)) == replace(
+    assert planned(coordinator, ConnectorScaled("A", 5)) == replace(
         NOTHING_CHANGES,
         rounds=[a_round(Why.TASKS_CHANGED, "A", placed=1)],
         starts=[(resource("A-4"), W1)],
@@ -160,9 +160,9 @@ def test_a_connector_that_is_scaled_starts_or_stops_only_the_difference() -> Non
             WorkerPlan(W1, Load(1, 2, 3), Load(1, 3, 4), 3),
             WorkerPlan(W2, Load(0, 2, 2), Load(0, 2, 2), 2),
         ],
-        splits=[Split("A", 4, 5, is_most=True, restarts=5)],
+        splits=[PlannedSplit("A", 4, 5, is_most=True, restarts=5)],
     )
-    assert planned(coordinator, Scale("A", 3)) == replace(
+    assert planned(coordinator, ConnectorScaled("A", 3)) == replace(
         NOTHING_CHANGES,
         rounds=[a_round(Why.TASKS_CHANGED, "A", retired=1)],
         stops=[(resource("A-3"), W2)],
@@ -170,12 +170,12 @@ def test_a_connector_that_is_scaled_starts_or_stops_only_the_difference() -> Non
             WorkerPlan(W1, Load(1, 2, 3), Load(1, 2, 3), 3),
             WorkerPlan(W2, Load(0, 2, 2), Load(0, 1, 1), 1),
         ],
-        splits=[Split("A", 4, 3, is_most=True, restarts=4)],
+        splits=[PlannedSplit("A", 4, 3, is_most=True, restarts=4)],
     )
 
 
 def test_a_new_connector_comes_in_two_epochs_as_it_really_does() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), PutConnector("B", {"name": "B"}, 2)) == replace(
+    assert planned(at_rest(FOUR, "W1", "W2"), ConnectorPut("B", {"name": "B"}, 2)) == replace(
         NOTHING_CHANGES,
         rounds=[
             a_round(Why.CONNECTOR_ADDED, "B", placed=1),
@@ -186,7 +186,7 @@ def test_a_new_connector_comes_in_two_epochs_as_it_really_does() -> None:
             WorkerPlan(W1, Load(1, 2, 3), Load(1, 3, 4), 3),
             WorkerPlan(W2, Load(0, 2, 2), Load(1, 3, 4), 2),
         ],
-        splits=[Split("B", 0, 2, is_most=True)],
+        splits=[PlannedSplit("B", 0, 2, is_most=True)],
     )
 
 
@@ -196,14 +196,14 @@ def test_a_connector_whose_config_changes_starts_anew_where_it_is_if_it_will_not
 ) -> None:
     coordinator = at_rest(FOUR, "W1", "W2")
     config = coordinator.group.connectors["A"].config
-    put = PutConnector("A", {**config, key: "1"}, 4)
-    splits = [Split("A", 4, 4, is_most=False, restarts=restarts)]
+    put = ConnectorPut("A", {**config, key: "1"}, 4)
+    splits = [PlannedSplit("A", 4, 4, is_most=False, restarts=restarts)]
     plan = planned(coordinator, put)
     assert replace(plan, rounds=[]) == replace(NOTHING_CHANGES, splits=splits)
 
 
 def test_a_deleted_connector_stops_everywhere() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), DeleteConnector("A")) == replace(
+    assert planned(at_rest(FOUR, "W1", "W2"), ConnectorDeleted("A")) == replace(
         NOTHING_CHANGES,
         rounds=[a_round(Why.CONNECTOR_DELETED, "A", retired=5)],
         stops=[
@@ -218,12 +218,12 @@ def test_a_deleted_connector_stops_everywhere() -> None:
 
 
 def test_what_changes_hands_twice_on_the_way_is_one_move() -> None:
-    plan = planned(at_rest("A A-0 A-1 A-2", "W1"), AddWorkers(1), RemoveWorker("W1"))
+    plan = planned(at_rest("A A-0 A-1 A-2", "W1"), WorkersJoined(1), WorkerRemoved("W1"))
     assert plan.moves == [
         a_move(each, W1, NEW_1, DRAIN if each != "A-2" else BALANCE)
         for each in ("A", "A-0", "A-1", "A-2")
     ]
-    twice = planned(at_rest("A A-0 A-1 A-2 A-3", "W1"), AddWorkers(1), RemoveWorker("new-1"))
+    twice = planned(at_rest("A A-0 A-1 A-2 A-3", "W1"), WorkersJoined(1), WorkerRemoved("new-1"))
     assert (twice.moves, twice.stays, twice.handovers) == ([], 5, 4)
     assert [str(each.causes[0]) for each in twice.rounds] == [
         "member-joined new-1",
@@ -234,7 +234,7 @@ def test_what_changes_hands_twice_on_the_way_is_one_move() -> None:
 
 def test_a_move_has_the_reason_for_which_its_giver_is_left_whatever_comes_after() -> None:
     four = at_rest(FOUR, "W1", "W2")
-    plan = planned(four, AddWorkers(1), DrainWorker("w1"), RemoveWorker("w2"))
+    plan = planned(four, WorkersJoined(1), WorkerDrained("w1"), WorkerRemoved("w2"))
     assert plan.moves == [
         a_move("A", W1, NEW_1, DRAIN),
         a_move("A-0", W1, NEW_1, DRAIN),
@@ -246,7 +246,7 @@ def test_a_move_has_the_reason_for_which_its_giver_is_left_whatever_comes_after(
 
 
 def test_workers_that_are_added_come_one_after_the_other() -> None:
-    plan = planned(at_rest("A A-0 A-1 A-2 A-3 A-4 A-5", "W1"), AddWorkers(2))
+    plan = planned(at_rest("A A-0 A-1 A-2 A-3 A-4 A-5", "W1"), WorkersJoined(2))
     assert [each.causes for each in plan.rounds] == [
         (Cause(Why.MEMBER_JOINED, name),) for name in ("new-1", "new-2")
     ]
@@ -259,7 +259,7 @@ def test_workers_that_are_added_come_one_after_the_other() -> None:
 
 def test_a_first_worker_gets_everything() -> None:
     coordinator = at_rest("A A-0")
-    plan = planned(coordinator, AddWorkers(1))
+    plan = planned(coordinator, WorkersJoined(1))
     assert (plan.state, plan.assignor) == (GroupState.EMPTY, "balanced")
     assert plan.starts == [(resource("A"), NEW_1), (resource("A-0"), NEW_1)]
 
@@ -277,9 +277,9 @@ def test_an_added_worker_is_what_is_said_of_it_and_names_the_assignors_of_the_la
         return balanced.assign(snapshot)
 
     for change in (
-        AddWorkers(1),
-        AddWorkers(1, zone="b"),
-        AddWorkers(1, abilities=Abilities(4, frozenset({"gpu"}))),
+        WorkersJoined(1),
+        WorkersJoined(1, zone="b"),
+        WorkersJoined(1, abilities=Abilities(4, frozenset({"gpu"}))),
     ):
         planned(coordinator, change, assignors={"balanced": spy})
     assert seen == [
@@ -294,7 +294,7 @@ def test_an_added_worker_is_warm() -> None:
     cold = ClientAssignor("balanced", metadata=b'{"capacity":0}')
     coordinator.join("W1", replace(JOIN, assignors=(cold,)))
     coordinator.settle()
-    (added,) = planned(coordinator, AddWorkers(1)).workers[1:]
+    (added,) = planned(coordinator, WorkersJoined(1)).workers[1:]
     assert added.after == Load(1, 2, 3)
 
 
@@ -306,14 +306,14 @@ def test_the_name_of_a_lost_worker_is_not_given_to_an_added_one() -> None:
         coordinator.settle()
     coordinator.carry_out(ExpireSession("W2"))
     coordinator.settle()
-    plan = planned(coordinator, AddWorkers(1))
+    plan = planned(coordinator, WorkersJoined(1))
     assert sorted(map(str, plan.parked)) == ["A-2", "A-3"]
 
 
 def test_a_group_that_rebalances_is_planned_from_where_it_comes_to_rest() -> None:
     coordinator = at_rest(FOUR, "W1")
     coordinator.join("W2")
-    plan = planned(coordinator, DrainWorker("W2"))
+    plan = planned(coordinator, WorkerDrained("W2"))
     assert (plan.state, plan.settled) == (GroupState.ASSIGNING, False)
     assert [each.causes for each in plan.rounds] == [(Cause(Why.WORKER_DRAINED, "http://w2"),)]
     assert [each.giver for each in plan.moves] == [W2, W2]
@@ -322,7 +322,7 @@ def test_a_group_that_rebalances_is_planned_from_where_it_comes_to_rest() -> Non
 def test_a_group_that_was_deleted_is_at_rest() -> None:
     coordinator = at_rest("A")
     coordinator.carry_out(DeleteGroup("connect"))
-    plan = planned(coordinator, AddWorkers(1))
+    plan = planned(coordinator, WorkersJoined(1))
     assert (plan.state, plan.settled) == (GroupState.DEAD, True)
 
 
@@ -330,7 +330,7 @@ def test_what_nobody_can_take_is_unplaceable_with_its_reason() -> None:
     coordinator = at_rest("A A-0", "W1", "W2")
     coordinator.carry_out(Place("connect", resource("A"), pins=("W1",)))
     coordinator.settle()
-    plan = planned(coordinator, DrainWorker("W1"))
+    plan = planned(coordinator, WorkerDrained("W1"))
     assert plan.rounds == [a_round(Why.WORKER_DRAINED, "http://w1", displaced=2)]
     assert plan.unplaceable.keys() == {resource("A"), resource("A-0")}
     assert all("pinned to http://w1" in reason for reason in plan.unplaceable.values())
@@ -340,7 +340,7 @@ def test_what_nobody_can_take_is_unplaceable_with_its_reason() -> None:
 def test_a_worker_that_is_not_warm_is_named_for_the_plan_gives_it_nothing() -> None:
     coordinator = at_rest(FOUR, "W1")
     coordinator.join("W2", replace(JOIN, assignors=(ClientAssignor("balanced", metadata=COLD),)))
-    plan = planned(coordinator, Scale("A", 5))
+    plan = planned(coordinator, ConnectorScaled("A", 5))
     assert plan.cold == [W2]
     assert plan.starts == [(resource("A-4"), W1)]
 
@@ -348,15 +348,15 @@ def test_a_worker_that_is_not_warm_is_named_for_the_plan_gives_it_nothing() -> N
 def test_a_connector_that_nobody_runs_is_not_split() -> None:
     coordinator = at_rest("A A-0", "W1")
     coordinator.carry_out(Place("connect", resource("A"), pins=("W1",)))
-    plan = planned(coordinator, DrainWorker("W1"), Scale("A", 4))
-    assert plan.splits == [Split("A", 1, 1, is_most=False)]
+    plan = planned(coordinator, WorkerDrained("W1"), ConnectorScaled("A", 4))
+    assert plan.splits == [PlannedSplit("A", 1, 1, is_most=False)]
 
 
 def test_weights_count_in_the_load() -> None:
     coordinator = at_rest("A A-0", "W1")
     coordinator.carry_out(Place("connect", resource("A-0"), weight=5))
     coordinator.settle()
-    plan = planned(coordinator, DrainWorker("W1"))
+    plan = planned(coordinator, WorkerDrained("W1"))
     assert plan.workers == [WorkerPlan(W1, Load(1, 1, 6), Load(0, 0, 0), 0)]
 
 
@@ -370,7 +370,7 @@ def test_moves_in_rounds_are_followed_until_all_are_made() -> None:
     def two_at_a_time(snapshot: Snapshot) -> Assignment:
         return incremental.assign(snapshot, moves=2, interval_ms=1_000)
 
-    plan = planned(coordinator, AddWorkers(1), assignors={"incremental": two_at_a_time})
+    plan = planned(coordinator, WorkersJoined(1), assignors={"incremental": two_at_a_time})
     assert [(str(each.causes[0]), each.moved) for each in plan.rounds] == [
         ("member-joined new-1", 2),
         ("moves-due incremental", 2),
@@ -382,10 +382,10 @@ def test_a_move_is_expected_to_take_as_long_as_those_of_its_connector_or_of_all(
     own, overall = Downtime(100, 900, 7), Downtime(300, 2_000, 12)
     coordinator = at_rest(FOUR, "W1", "W2")
     for measured, expected in (
-        (Measured({"A": own}, overall), Expected(own, is_its_own=True)),
-        (Measured({"B": own}, overall), Expected(overall, is_its_own=False)),
+        (Measured({"A": own}, overall), ExpectedDowntime(own, is_its_own=True)),
+        (Measured({"B": own}, overall), ExpectedDowntime(overall, is_its_own=False)),
     ):
-        (move,) = planned(coordinator, AddWorkers(1), measured=measured).moves
+        (move,) = planned(coordinator, WorkersJoined(1), measured=measured).moves
         assert move.expected == expected
 
 
@@ -393,12 +393,12 @@ def test_the_group_that_is_planned_for_stays_as_it_is() -> None:
     coordinator, same = at_rest(FOUR, "W1", "W2"), at_rest(FOUR, "W1", "W2")
     planned(
         coordinator,
-        AddWorkers(1),
-        PutConnector("B", {}, 2),
-        Scale("A", 2),
-        DrainWorker("W1"),
-        RemoveWorker("W2"),
-        DeleteConnector("A"),
+        WorkersJoined(1),
+        ConnectorPut("B", {}, 2),
+        ConnectorScaled("A", 2),
+        WorkerDrained("W1"),
+        WorkerRemoved("W2"),
+        ConnectorDeleted("A"),
     )
     assert coordinator.group == same.group
 
@@ -407,27 +407,27 @@ def test_the_group_that_is_planned_for_stays_as_it_is() -> None:
     ("change", "error", "said"),
     [
         (
-            DrainWorker("w9"),
+            WorkerDrained("w9"),
             Error.UNKNOWN_MEMBER_ID,
             "there is no worker 'w9': there are http://w1, http://w2",
         ),
         (
-            RemoveWorker("w9"),
+            WorkerRemoved("w9"),
             Error.UNKNOWN_MEMBER_ID,
             "there is no worker 'w9': there are http://w1, http://w2",
         ),
         (
-            Scale("B", 2),
+            ConnectorScaled("B", 2),
             Error.UNKNOWN_CONNECTOR,
             "there is no connector B: there are A",
         ),
         (
-            DeleteConnector("B"),
+            ConnectorDeleted("B"),
             Error.UNKNOWN_CONNECTOR,
             "there is no connector B: there are A",
         ),
         (
-            PutConnector(" ", {}, 1),
+            ConnectorPut(" ", {}, 1),
             Error.INVALID_CONFIG,
             "",
         ),
@@ -436,7 +436,7 @@ def test_the_group_that_is_planned_for_stays_as_it_is() -> None:
 def test_a_change_that_the_group_would_refuse_is_refused(
     change: Change, error: Error, said: str
 ) -> None:
-    with pytest.raises(CannotPlan) as caught:
+    with pytest.raises(PlanError) as caught:
         planned(at_rest(FOUR, "W1", "W2"), change)
     assert caught.value.error is error
     assert said in str(caught.value)
@@ -445,21 +445,21 @@ def test_a_change_that_the_group_would_refuse_is_refused(
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ((RemoveWorker("w1"), RemoveWorker("w1")), "no worker 'w1': there are http://w2"),
-        ((DeleteConnector("A"), Scale("A", 2)), "no connector A: the group has none"),
+        ((WorkerRemoved("w1"), WorkerRemoved("w1")), "no worker 'w1': there are http://w2"),
+        ((ConnectorDeleted("A"), ConnectorScaled("A", 2)), "no connector A: the group has none"),
     ],
 )
 def test_what_an_earlier_change_took_away_is_missing_because_of_the_plan(
     changes: Sequence[Change], said: str
 ) -> None:
-    with pytest.raises(CannotPlan) as caught:
+    with pytest.raises(PlanError) as caught:
         planned(at_rest(FOUR, "W1", "W2"), *changes)
     assert str(caught.value) == f"there is {said}, once the other changes of this plan are made"
 
 
 def test_an_assignor_that_the_node_has_not_is_named() -> None:
-    with pytest.raises(CannotPlan) as caught:
-        planned(at_rest(FOUR, "W1"), AddWorkers(1), assignors={"eager": balanced.assign})
+    with pytest.raises(PlanError) as caught:
+        planned(at_rest(FOUR, "W1"), WorkersJoined(1), assignors={"eager": balanced.assign})
     assert caught.value.error is Error.UNSUPPORTED_ASSIGNOR
     assert str(caught.value) == (
         "the group's assignor is balanced, which this node is not set to run: what it would do"
@@ -483,8 +483,8 @@ def forgets(_: Snapshot) -> Assignment:
     ],
 )
 def test_an_assignor_that_fails_makes_no_plan(assign: Computes, said: str) -> None:
-    with pytest.raises(CannotPlan, match=said) as caught:
-        planned(at_rest(FOUR, "W1"), AddWorkers(1), assignors={"balanced": assign})
+    with pytest.raises(PlanError, match=said) as caught:
+        planned(at_rest(FOUR, "W1"), WorkersJoined(1), assignors={"balanced": assign})
     assert caught.value.error is Error.INVALID_ASSIGNMENT
 
 
@@ -493,10 +493,10 @@ def test_a_server_assignor_computes_for_the_group_itself() -> None:
     coordinator.configure("A A-0 A-1 A-2")
     coordinator.join("W1", replace(JOIN, assignors=None, server_assignor="uniform"))
     coordinator.settle()
-    plan = planned(coordinator, AddWorkers(1), assignors={})
+    plan = planned(coordinator, WorkersJoined(1), assignors={})
     assert (plan.assignor, len(plan.moves)) == ("uniform", 2)
-    with pytest.raises(CannotPlan, match="they have no tags or capacity") as caught:
-        planned(coordinator, AddWorkers(1, "b", Abilities(2, frozenset({"gpu"}))), assignors={})
+    with pytest.raises(PlanError, match="they have no tags or capacity") as caught:
+        planned(coordinator, WorkersJoined(1, "b", Abilities(2, frozenset({"gpu"}))), assignors={})
     assert caught.value.error is Error.INVALID_REQUEST
 
 
@@ -506,7 +506,7 @@ def test_rounds_that_move_nothing_wait_for_who_is_away_and_end_the_plan() -> Non
     def waits(snapshot: Snapshot) -> Assignment:
         return replace(balanced.assign(snapshot), again_at_ms=snapshot.now_ms + 1_000)
 
-    plan = planned(coordinator, DrainWorker("W1"), assignors={"balanced": waits})
+    plan = planned(coordinator, WorkerDrained("W1"), assignors={"balanced": waits})
     assert [str(each.causes[0]) for each in plan.rounds] == [
         "worker-drained http://w1",
         "moves-due balanced",
@@ -517,12 +517,12 @@ def test_the_groups_own_settings_hold_for_a_plan() -> None:
     coordinator = at_rest(FOUR, "W1", "W2")
     changed = {"group.max.size": "2", "assignment.interval.ms": "60000"}
     coordinator.carry_out(ConfigureGroup("connect", changed))
-    with pytest.raises(CannotPlan, match="2"):
-        planned(coordinator, AddWorkers(1))
-    assert len(planned(coordinator, DrainWorker("W1")).moves) == 3
+    with pytest.raises(PlanError, match="2"):
+        planned(coordinator, WorkersJoined(1))
+    assert len(planned(coordinator, WorkerDrained("W1")).moves) == 3
 
 
 def test_an_added_worker_takes_no_id_that_is_there() -> None:
     coordinator = at_rest("A A-0 A-1", "new-1")
-    plan = planned(coordinator, AddWorkers(1))
+    plan = planned(coordinator, WorkersJoined(1))
     assert [each.seat.member_id for each in plan.workers] == ["new-1", "new-2"]

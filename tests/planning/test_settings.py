@@ -12,7 +12,7 @@ from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.assignor_file import read_assignors, write_assignors
 from fairlead.runtime.node.commands import node_spec
-from fairlead.runtime.planning.assignors import built_in_assignors
+from fairlead.runtime.planning.sandbox import built_in_assignors
 
 PACE = ["assignor.moves.per.round=1", "assignor.moves.interval.ms=2000"]
 

@@ -11,25 +11,23 @@ from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon
-from fairlead.actors.messages.work import DeleteConnector as Delete
-from fairlead.actors.messages.work import PutConnector as Put
-from fairlead.actors.messages.work import PutTaskConfigs
-from fairlead.actors.planning.changes import (
-    AddWorkers,
-    Change,
-    DeleteConnector,
-    DrainWorker,
-    PutConnector,
-    RemoveWorker,
-    Scale,
-)
+from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement.abilities import Abilities
 from fairlead.projections.moves import Measured
-from fairlead.runtime.planning.assignors import built_in_assignors
-from fairlead.runtime.planning.make import make_plan
-from fairlead.runtime.planning.plan import Plan
+from fairlead.runtime.planning.changes import (
+    Change,
+    ConnectorDeleted,
+    ConnectorPut,
+    ConnectorScaled,
+    WorkerDrained,
+    WorkerRemoved,
+    WorkersJoined,
+)
+from fairlead.runtime.planning.compare import make_plan
+from fairlead.runtime.planning.report import Plan
+from fairlead.runtime.planning.sandbox import built_in_assignors
 
 PLACE = "127.0.0.1:8083"
 TASKS_MAX = 7
@@ -54,7 +52,7 @@ class Cluster:
         members, holders = self.coordinator.group.members, self.coordinator.group.owner
         return {each: members[member_id].metadata.url for each, member_id in holders.items()}
 
-    def add(self, change: AddWorkers) -> None:
+    def add(self, change: WorkersJoined) -> None:
         for _ in range(change.count):
             self.started += 1
             number = next(n for n in range(1, 99) if f"{PLACE}/w{n}" not in self.workers)
@@ -66,16 +64,16 @@ class Cluster:
             self.coordinator.join(member_id, join)
             self.coordinator.settle()
 
-    def remove(self, change: RemoveWorker) -> None:
+    def remove(self, change: WorkerRemoved) -> None:
         member_id = self.workers[change.worker]
         self.coordinator.carry_out(Heartbeat("connect", member_id, -1, "1"))
 
-    def put(self, change: PutConnector) -> None:
-        self._command(Put("connect", change.connector, change.config))
+    def put(self, change: ConnectorPut) -> None:
+        self._command(PutConnector("connect", change.connector, change.config))
         self.coordinator.settle()
-        self.split(Scale(change.connector, change.tasks))
+        self.split(ConnectorScaled(change.connector, change.tasks))
 
-    def split(self, change: Scale) -> None:
+    def split(self, change: ConnectorScaled) -> None:
         group, name = self.coordinator.group, change.connector
         holder = group.owner.get(Resource(name))
         token = token_of(group, holder, Resource(name)) if holder else None
@@ -86,21 +84,21 @@ class Cluster:
     def make(self, change: Change) -> None:
         """Really make a change, and let the group settle on it."""
         match change:
-            case AddWorkers():
+            case WorkersJoined():
                 self.add(change)
-            case RemoveWorker():
+            case WorkerRemoved():
                 self.remove(change)
-            case DrainWorker():
+            case WorkerDrained():
                 self._command(Cordon("connect", change.worker, drain=True))
-            case PutConnector():
+            case ConnectorPut():
                 self.put(change)
-            case Scale():
+            case ConnectorScaled():
                 self.split(change)
-            case DeleteConnector():
-                self._command(Delete("connect", change.connector))
+            case ConnectorDeleted():
+                self._command(DeleteConnector("connect", change.connector))
         self.coordinator.settle()
 
-    def _command(self, command: Put | Delete | Cordon | PutTaskConfigs) -> None:
+    def _command(self, command: PutConnector | DeleteConnector | Cordon | PutTaskConfigs) -> None:
         reply = self.coordinator.carry_out(command).reply
         assert isinstance(reply, CommandReply)
         assert reply.error is Error.NONE, reply
@@ -115,17 +113,17 @@ def possible(cluster: Cluster) -> st.SearchStrategy[Change]:
     new = f"C{len(group.connectors)}"
     found: list[st.SearchStrategy[Change]] = [
         st.builds(
-            AddWorkers, st.integers(1, 2), abilities=st.sampled_from((1, 1, 2)).map(Abilities)
+            WorkersJoined, st.integers(1, 2), abilities=st.sampled_from((1, 1, 2)).map(Abilities)
         ),
-        tasks.map(lambda number: PutConnector(new, {"name": new}, number)),
+        tasks.map(lambda number: ConnectorPut(new, {"name": new}, number)),
     ]
     if workers:
-        found.append(st.sampled_from(workers).map(DrainWorker))
+        found.append(st.sampled_from(workers).map(WorkerDrained))
     if len(workers) > 1:
-        found.append(st.sampled_from(workers).map(RemoveWorker))
+        found.append(st.sampled_from(workers).map(WorkerRemoved))
     if names:
-        found.append(st.builds(Scale, st.sampled_from(names), tasks))
-        found.append(st.sampled_from(names).map(DeleteConnector))
+        found.append(st.builds(ConnectorScaled, st.sampled_from(names), tasks))
+        found.append(st.sampled_from(names).map(ConnectorDeleted))
     return st.one_of(found)
 
 
@@ -143,7 +141,7 @@ def told(plan: Plan, before: Mapping[Resource, str]) -> dict[Resource, str]:
 @given(st.data(), st.integers(1, 6))
 def test_what_a_plan_says_is_what_then_happens(data: st.DataObject, length: int) -> None:
     cluster = Cluster()
-    cluster.make(AddWorkers(data.draw(st.integers(0, 3))))
+    cluster.make(WorkersJoined(data.draw(st.integers(0, 3))))
     for _ in range(length):
         change = data.draw(possible(cluster))
         coordinator, before = cluster.coordinator, cluster.homes()

@@ -1,32 +1,35 @@
-"""Assignors of others, as a plan asks them: in a process that lives for this plan alone.
+"""The assignors that a plan is computed with: fairlead's own here, third-party ones in a sandbox.
 
-It is started by the first question, and ended with all that it has started when the plan is
-made, or when it takes too long. What it answers is read as plain data.
+That process lives for this plan alone. It is started by the first question, and ended with all
+that it has started when the plan is made, or when it takes too long. What it answers is read as
+plain data.
 """
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced, Metadata, Worker
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error
-from ...actors.planning.rehearsal import CannotPlan
 from ..assignors.codec import Answer
 from ..assignors.sandbox import Sandbox, SandboxEndedError
 from ..assignors.sandboxed import Question
 from ..cluster.process_group import deed_of
 from ..cluster.spec import AssignorSpec
+from .dry_run import DryRunAssignor, PlanError
 
 MEMBER = "plan"
 """For whom all are asked: one set of assignors speaks and computes for all members of a plan."""
 
 
-class Understudies:
+class PlanSandbox:
     """All assignors of others that a node's workers may compute with, for one plan."""
 
     def __init__(self, spec: AssignorSpec, log_file: Path, late_at: float) -> None:
@@ -49,12 +52,12 @@ class Understudies:
         if self._sandbox is not None:
             self._sandbox.end()
 
-    def cast(self) -> Mapping[str, "Apart"]:
+    def cast(self) -> Mapping[str, "SandboxedAssignor"]:
         """Return each of them, by name."""
-        return {name: Apart(self, name) for name in self._spec.names}
+        return {name: SandboxedAssignor(self, name) for name in self._spec.names}
 
     def ask(self, name: str, question: Question) -> Answer:
-        """Return what is answered; raises `CannotPlan`."""
+        """Return what is answered; raises `PlanError`."""
         try:
             sandbox = self._sandbox or self._start(name)
             return sandbox.ask(question)
@@ -79,15 +82,15 @@ class Understudies:
         self._sandbox.stop()
 
 
-class Apart:
+class SandboxedAssignor:
     """One assignor of others, asked as one of fairlead's own would be."""
 
-    def __init__(self, others: Understudies, name: str) -> None:
+    def __init__(self, others: PlanSandbox, name: str) -> None:
         self._others = others
         self._name = name
 
     def metadata(self, worker: Worker) -> Metadata:
-        """Return what it says for a worker that joins; raises `CannotPlan`."""
+        """Return what it says for a worker that joins; raises `PlanError`."""
         reply = self._others.ask(self._name, Introduce(MEMBER, worker, 0))
         if not isinstance(reply, Introduced):
             raise _refusal(self._name, "it says nothing of a new worker")
@@ -97,13 +100,33 @@ class Apart:
         raise _refusal(self._name, "; ".join(reply.errors) or "it says nothing of a new worker")
 
     def assign(self, group: Snapshot) -> Assignment:
-        """Return what it makes of a group; raises `CannotPlan`."""
+        """Return what it makes of a group; raises `PlanError`."""
         reply = self._others.ask(self._name, Assign(group, MEMBER))
         if not isinstance(reply, Assigned) or reply.assignment is None:
             raise _refusal(self._name, reply.error if isinstance(reply, Assigned) else "no answer")
         return reply.assignment
 
 
-def _refusal(name: str, why: str) -> CannotPlan:
+def _refusal(name: str, why: str) -> PlanError:
     text = f"no plan can be made with assignor {name}: {why}; the group was not touched"
-    return CannotPlan(Error.INVALID_ASSIGNMENT, text)
+    return PlanError(Error.INVALID_ASSIGNMENT, text)
+
+
+NO_CONF: Mapping[str, str] = MappingProxyType({})
+
+
+def built_in_assignors(conf: Mapping[str, str] = NO_CONF) -> Mapping[str, DryRunAssignor]:
+    """Return fairlead's own, by name, as these settings have them."""
+    return {name: make(conf) for name, make in BUILT_IN.items()}
+
+
+@contextmanager
+def all_assignors(
+    spec: AssignorSpec, log_file: Path, late_at: float
+) -> Generator[Mapping[str, DryRunAssignor]]:
+    """Give those of others too that a node's workers may use, for the length of one plan.
+
+    They are ended when it is `late_at`, monotonic; what they print goes to `log_file`.
+    """
+    with PlanSandbox(spec, log_file, late_at) as others:
+        yield {**built_in_assignors(spec.conf), **others.cast()}

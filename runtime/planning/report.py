@@ -11,7 +11,7 @@ from ...projections.moves import Downtime
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class PlannedRound:
     """One new target on the way: what it answers, and how much changes hands for it."""
 
     causes: tuple[Cause, ...]
@@ -23,7 +23,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedDowntime:
     """The downtime of a move, as past ones took; of the connector's own where it has any."""
 
     downtime: Downtime
@@ -47,7 +47,7 @@ class PlannedMove:
     giver: Seat
     taker: Seat
     reason: Reason
-    expected: Expected | None
+    expected: ExpectedDowntime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class WorkerPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class PlannedSplit:
     """How many tasks a connector has, and would have.
 
     Where `is_most` the connector itself decides, and may make fewer of them.
@@ -98,7 +98,7 @@ class Plan:
     group_epoch: int
     settled: bool
     assignor: str
-    rounds: Sequence[Round]
+    rounds: Sequence[PlannedRound]
     moves: Sequence[PlannedMove]
     starts: Sequence[tuple[Resource, Seat]]
     """What would run that runs nowhere now."""
@@ -107,7 +107,7 @@ class Plan:
     parked: Grants
     unplaceable: Mapping[Resource, str]
     workers: Sequence[WorkerPlan]
-    splits: Sequence[Split]
+    splits: Sequence[PlannedSplit]
     """Of the connectors that the changes are about."""
     cold: Sequence[Seat]
     """Workers that can take nothing yet: the plan knows nothing of when they can."""
@@ -151,7 +151,7 @@ class Plan:
         }
 
 
-def _round(each: Round) -> Document:
+def _round(each: PlannedRound) -> Document:
     return {
         "causes": _causes(each.causes),
         "moved": each.moved,
@@ -191,7 +191,7 @@ def _load(load: Load | None) -> Document | None:
     return {"connectors": load.connectors, "tasks": load.tasks, "weight": load.weight}
 
 
-def _split(each: Split) -> Document:
+def _split(each: PlannedSplit) -> Document:
     return {
         "connector": each.connector,
         "before": each.before,

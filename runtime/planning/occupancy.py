@@ -4,19 +4,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ...actors.group.computing.snapshot import snapshot_of
-from ...actors.planning.rehearsal import Rehearsal
 from ...events.group import Group
 from ...events.model import Grants, Resource, Resources
 from ...events.placement.abilities import is_warm, said_for
 from ...events.records import MemberMetadata
 from ...projections.explain.diff import Seat, homes_in
-from .plan import Load
+from .dry_run import DryRun
+from .report import Load
 
 NOWHERE = "no worker is left to run it"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Occupancy:
     """Taken down at once, since the rehearsed group goes on changing."""
 
     assignor: str
@@ -33,13 +33,13 @@ class Standing:
     """Members that say that they can take nothing yet."""
 
 
-def standing_of(rehearsal: Rehearsal) -> Standing:
+def occupancy_of(dry_run: DryRun) -> Occupancy:
     """Take down how the group stands; costs the whole group."""
-    group, added = rehearsal.group, rehearsal.newcomers
-    weights = snapshot_of(group, group.target.assignor, rehearsal.now_ms).weights
+    group, added = dry_run.group, dry_run.joiners
+    weights = snapshot_of(group, group.target.assignor, dry_run.now_ms).weights
     members = {each: member.metadata for each, member in group.members.items()}
     homes = dict(homes_in(group))
-    return Standing(
+    return Occupancy(
         group.target.assignor,
         homes,
         {each: _seat(metadata, added) for each, metadata in members.items()},

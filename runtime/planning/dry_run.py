@@ -9,30 +9,37 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ...actors.group.computing.compute import is_due, schedule_target
+from ...actors.group.computing.preview import evolve_copy
+from ...actors.group.decide import decide
+from ...actors.group.members.reconcile import Goal, reconcile
+from ...actors.group.orders.configuration import effective
+from ...actors.group.state.settings import GroupSettings
+from ...actors.group.state.soft_state import SoftState
+from ...actors.messages.assignors import Metadata, Worker
+from ...actors.messages.commands import Command, Reply
+from ...actors.messages.computing import (
+    Assignment,
+    Install,
+    InstallReply,
+    Prepare,
+    PrepareReply,
+    Snapshot,
+)
+from ...actors.messages.errors import Error
+from ...actors.messages.heartbeat import JOIN_EPOCH
+from ...actors.messages.timers import ContinueMoves
 from ...events.evolve import evolve
 from ...events.group import Group, Member
 from ...events.model import NOTHING, MemberState, Resources
 from ...events.records import GroupMetadata, Record, TargetAssignment
-from ..group.computing.compute import is_due, schedule_target
-from ..group.computing.preview import evolve_copy
-from ..group.decide import decide
-from ..group.members.reconcile import Goal, reconcile
-from ..group.orders.configuration import effective
-from ..group.state.settings import GroupSettings
-from ..group.state.soft_state import SoftState
-from ..messages.assignors import Metadata, Worker
-from ..messages.commands import Command, Reply
-from ..messages.computing import Assignment, Install, InstallReply, Prepare, PrepareReply, Snapshot
-from ..messages.errors import Error
-from ..messages.heartbeat import JOIN_EPOCH
-from ..messages.timers import ContinueMoves
 
 ROUNDS_MAX = 10_000
-"""How many further rounds of moves a rehearsal waits for."""
+"""How many further rounds of moves a dry_run waits for."""
 
 
-class Understudy(Protocol):
-    """An assignor as a rehearsal asks it: what it would say and make, with no effect on it."""
+class DryRunAssignor(Protocol):
+    """An assignor as a dry_run asks it: what it would say and make, with no effect on it."""
 
     def metadata(self, worker: Worker) -> Metadata:
         """Return what it says for a worker that joins."""
@@ -43,7 +50,7 @@ class Understudy(Protocol):
         ...
 
 
-class CannotPlan(Exception):  # noqa: N818  # says what happened
+class PlanError(Exception):
     """Nobody can tell what would come of it: `error` is the group's word for why."""
 
     def __init__(self, error: Error, message: str) -> None:
@@ -59,18 +66,18 @@ class Step:
     target: TargetAssignment
 
 
-class Rehearsal:
+class DryRun:
     """A copy of a group, and what it is led through.
 
     `assignors` are those that can be asked here, by name. Time stands still at `now_ms`, wall
     clock, but where an assignor makes its moves in rounds: then it goes on to the next.
     """
 
-    def __init__(self, group: Group, assignors: Mapping[str, Understudy], now_ms: int) -> None:
+    def __init__(self, group: Group, assignors: Mapping[str, DryRunAssignor], now_ms: int) -> None:
         self.group = evolve_copy(group, ())
         self.now_ms = now_ms
         self.assignors = assignors
-        self.newcomers: dict[str, str] = {}
+        self.joiners: dict[str, str] = {}
         """The member ids of those who were added, new-1, new-2 and so on, by their urls."""
         settings = effective(GroupSettings(), group.configs)
         # Time does not pass here, so nothing is put off: it would never come.
@@ -90,7 +97,7 @@ class Rehearsal:
     def rest(self) -> Iterator[Step]:
         """Yield each target that is due, once the group has it, until nothing more is to do.
 
-        Raises `CannotPlan` where a target can not be computed.
+        Raises `PlanError` where a target can not be computed.
         """
         while True:
             if is_due(self.group):
@@ -116,7 +123,7 @@ class Rehearsal:
         self._continued += 1
         if self._continued > ROUNDS_MAX:
             text = f"the moves come to no end in {ROUNDS_MAX} rounds"
-            raise CannotPlan(Error.INVALID_ASSIGNMENT, text)
+            raise PlanError(Error.INVALID_ASSIGNMENT, text)
         self.now_ms = max(self.now_ms, again_at_ms)
         self.carry_out(ContinueMoves(again_at_ms))
         return is_due(self.group)
@@ -137,28 +144,28 @@ class Rehearsal:
         who = (group.group_id, member.member_id, member.current.member_epoch)
         prepared = self.carry_out(Prepare(*who))
         if not isinstance(prepared, PrepareReply) or prepared.snapshot is None:
-            raise CannotPlan(Error.INVALID_ASSIGNMENT, f"no snapshot was to be had: {prepared}")
+            raise PlanError(Error.INVALID_ASSIGNMENT, f"no snapshot was to be had: {prepared}")
         assignment = self._assigned(prepared.snapshot)
         epoch = prepared.snapshot.group_epoch
         reply = self.carry_out(Install(*who, epoch, assignment))
         if not isinstance(reply, InstallReply) or reply.error is not Error.NONE:
-            raise CannotPlan(Error.INVALID_ASSIGNMENT, f"{computation.assignor}: {reply}")
+            raise PlanError(Error.INVALID_ASSIGNMENT, f"{computation.assignor}: {reply}")
 
     def _assigned(self, snapshot: Snapshot) -> Assignment:
         name = snapshot.assignor
         if name not in self.assignors:
-            raise CannotPlan(
+            raise PlanError(
                 Error.UNSUPPORTED_ASSIGNOR,
                 f"the group's assignor is {name}, which this node is not set to run: what it would"
                 f" do can not be told; plans can be made with {_listed(self.assignors)}",
             )
         try:
             return self.assignors[name].assign(snapshot)
-        except CannotPlan:
+        except PlanError:
             raise
         except Exception as error:
             text = f"assignor {name} fails on this group: {type(error).__name__}: {error}"
-            raise CannotPlan(Error.INVALID_ASSIGNMENT, text) from error
+            raise PlanError(Error.INVALID_ASSIGNMENT, text) from error
 
     def _write(self, records: tuple[Record, ...]) -> None:
         for record in records:
@@ -167,7 +174,7 @@ class Rehearsal:
                 self._bumps.append(record)
             elif isinstance(record, TargetAssignment):
                 if record.error:
-                    raise CannotPlan(Error.INVALID_ASSIGNMENT, record.error)
+                    raise PlanError(Error.INVALID_ASSIGNMENT, record.error)
                 self._targets.append(Step(tuple(self._bumps), record))
                 self._bumps.clear()
 

@@ -6,9 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ...actors.messages.errors import Error
-from ...actors.planning.changes import Change, PutConnector, Scale
-from ...actors.planning.rehearsal import CannotPlan, Rehearsal, Step, Understudy
-from ...actors.planning.rehearse import rehearse
 from ...events.group import Group
 from ...events.model import GroupState, Resource
 from ...events.placement.config import work_in
@@ -16,8 +13,10 @@ from ...events.records import MemberMetadata
 from ...projections.explain.diff import Homes, Seat
 from ...projections.explain.reasons import RETURN, Reason
 from ...projections.moves import Measured
-from .plan import Expected, Plan, PlannedMove, Round, Split, WorkerPlan
-from .standing import Standing, standing_of
+from .changes import Change, ConnectorPut, ConnectorScaled, make_change
+from .dry_run import DryRun, DryRunAssignor, PlanError, Step
+from .occupancy import Occupancy, occupancy_of
+from .report import ExpectedDowntime, Plan, PlannedMove, PlannedRound, PlannedSplit, WorkerPlan
 
 _UNKNOWN: Final = frozenset({Error.UNKNOWN_MEMBER_ID, Error.UNKNOWN_CONNECTOR})
 
@@ -25,30 +24,30 @@ _UNKNOWN: Final = frozenset({Error.UNKNOWN_MEMBER_ID, Error.UNKNOWN_CONNECTOR})
 def make_plan(
     group: Group,
     changes: Sequence[Change],
-    assignors: Mapping[str, Understudy],
+    assignors: Mapping[str, DryRunAssignor],
     measured: Measured,
     now_ms: int,
 ) -> Plan:
     """Return what would come of changes, made in this order; `group` stays as it is.
 
     `assignors` are those that can be asked here, by name; `measured` are past downtimes;
-    `now_ms` is wall clock. Raises `CannotPlan`.
+    `now_ms` is wall clock. Raises `PlanError`.
     """
-    rehearsal = Rehearsal(group, assignors, now_ms)
-    for _ in rehearsal.rest():
+    dry_run = DryRun(group, assignors, now_ms)
+    for _ in dry_run.rest():
         pass  # what is under way already is not of these changes' making
-    before = standing_of(rehearsal)
-    journey = _Journey(before.homes, Homes(rehearsal.group))
+    before = occupancy_of(dry_run)
+    journey = _Journey(before.homes, Homes(dry_run.group))
     for number, change in enumerate(changes):
         try:
-            for step in rehearse(rehearsal, change):
-                journey.go(rehearsal, step)
-        except CannotPlan as refused:
+            for step in make_change(dry_run, change):
+                journey.go(dry_run, step)
+        except PlanError as refused:
             if number and refused.error in _UNKNOWN:
                 text = f"{refused}, once the other changes of this plan are made"
-                raise CannotPlan(refused.error, text) from None
+                raise PlanError(refused.error, text) from None
             raise
-    compared = _Comparison(before, standing_of(rehearsal), journey, measured)
+    compared = _Comparison(before, occupancy_of(dry_run), journey, measured)
     return compared.plan(group, changes)
 
 
@@ -59,18 +58,18 @@ class _Journey:
     first: Mapping[Resource, MemberMetadata]
     """Who has everything at the beginning."""
     homes: Homes
-    rounds: list[Round] = field(default_factory=list[Round])
+    rounds: list[PlannedRound] = field(default_factory=list[PlannedRound])
     reasons: dict[Resource, Reason] = field(default_factory=dict[Resource, Reason])
     """Why each leaves whom it is with at the beginning, however it goes on from there."""
 
-    def go(self, rehearsal: Rehearsal, step: Step) -> None:
+    def go(self, dry_run: DryRun, step: Step) -> None:
         """Hold the target that the rehearsed group has now against the one before."""
-        group = rehearsal.group
-        change = self.homes.compare(group, step.target, rehearsal.now_ms, step.bumps)
+        group = dry_run.group
+        change = self.homes.compare(group, step.target, dry_run.now_ms, step.bumps)
         causes = tuple(bump.cause for bump in step.bumps)
         moved = len(change.moved) + len(change.returned)
         counts = (len(each) for each in (change.placed, change.retired, change.displaced))
-        self.rounds.append(Round(causes, moved, *counts))
+        self.rounds.append(PlannedRound(causes, moved, *counts))
         givers = {each.resource: each.giver for each in change.moved} | dict(change.displaced)
         for resource, reason in change.reasons.items():
             giver, first = givers[resource], self.first.get(resource)
@@ -84,8 +83,8 @@ class _Journey:
 class _Comparison:
     """The end held against the beginning."""
 
-    before: Standing
-    after: Standing
+    before: Occupancy
+    after: Occupancy
     journey: _Journey
     measured: Measured
 
@@ -121,7 +120,7 @@ class _Comparison:
             self._giver(resource),
             self._taker(resource),
             self.journey.reasons.get(resource, RETURN),
-            Expected(known, is_its_own=own is not None) if known else None,
+            ExpectedDowntime(known, is_its_own=own is not None) if known else None,
         )
 
     def _giver(self, resource: Resource) -> Seat:
@@ -130,7 +129,7 @@ class _Comparison:
     def _taker(self, resource: Resource) -> Seat:
         return self.after.seats[self.after.homes[resource].member_id]
 
-    def _renamed(self, each: Round) -> Round:
+    def _renamed(self, each: PlannedRound) -> PlannedRound:
         """Return a round whose causes name added workers as the plan does."""
         added = self.after.added
         subjects = (
@@ -146,19 +145,19 @@ class _Comparison:
             before, after = (each.loads.get(member_id) for each in (self.before, self.after))
             yield WorkerPlan(seats[member_id], before, after, kept[member_id])
 
-    def _splits(self, group: Group, changes: Iterable[Change]) -> Iterator[Split]:
-        asked = [each for each in changes if isinstance(each, PutConnector | Scale)]
+    def _splits(self, group: Group, changes: Iterable[Change]) -> Iterator[PlannedSplit]:
+        asked = [each for each in changes if isinstance(each, ConnectorPut | ConnectorScaled)]
         both = self.before.homes.keys() & self.after.homes.keys()
         kept = Counter(each.connector for each in both if self._stays(each))
         changed = {each.connector for each in asked if self._changes_work(group, each)}
         for connector in sorted({each.connector for each in asked}):
             before, after = (each.tasks.get(connector, 0) for each in (self.before, self.after))
             restarts = kept[connector] if connector in changed else 0
-            yield Split(connector, before, after, before != after, restarts)
+            yield PlannedSplit(connector, before, after, before != after, restarts)
 
-    def _changes_work(self, group: Group, change: PutConnector | Scale) -> bool:
+    def _changes_work(self, group: Group, change: ConnectorPut | ConnectorScaled) -> bool:
         """Tell whether a connector that is there, and its tasks, will see another config."""
-        if isinstance(change, Scale):
+        if isinstance(change, ConnectorScaled):
             return self.before.tasks.get(change.connector, 0) != change.tasks
         was = group.connectors.get(change.connector)
         return was is not None and work_in(was.config) != work_in(change.config)

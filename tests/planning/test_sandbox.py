@@ -16,17 +16,16 @@ from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.assignors import Assigned, Introduced
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.planning.changes import AddWorkers
-from fairlead.actors.planning.rehearsal import CannotPlan
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement.abilities import Abilities
 from fairlead.projections.moves import Measured
 from fairlead.runtime.assignors.codec import encode, read_assigned, read_introduced
 from fairlead.runtime.assignors.results import WrongResultError
 from fairlead.runtime.cluster.spec import AssignorSpec
-from fairlead.runtime.planning.assignors import all_assignors
-from fairlead.runtime.planning.make import make_plan
-from fairlead.runtime.planning.understudies import Understudies
+from fairlead.runtime.planning.changes import WorkersJoined
+from fairlead.runtime.planning.compare import make_plan
+from fairlead.runtime.planning.dry_run import PlanError
+from fairlead.runtime.planning.sandbox import PlanSandbox, all_assignors
 
 POINT = "mine = shop_rules:Mine"
 SPEC = AssignorSpec(("mine", "balanced"), {"token": "hunter2"})
@@ -42,9 +41,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert not any(map(_is_of_a_plan, psutil.Process().children(recursive=True)))
 
 
-def opened(site: Path, source: str, seconds: float = PATIENCE_S) -> Understudies:
+def opened(site: Path, source: str, seconds: float = PATIENCE_S) -> PlanSandbox:
     install(site, source, POINT)
-    return Understudies(SPEC, site / "assignor.log", time.monotonic() + seconds)
+    return PlanSandbox(SPEC, site / "assignor.log", time.monotonic() + seconds)
 
 
 def _is_of_a_plan(process: psutil.Process) -> bool:
@@ -66,8 +65,8 @@ def a_snapshot() -> Snapshot:
     return snapshot_of(a_group().group, "mine", 1_000)
 
 
-def why(others: Understudies, snapshot: Snapshot) -> str:
-    with others, pytest.raises(CannotPlan) as caught:
+def why(others: PlanSandbox, snapshot: Snapshot) -> str:
+    with others, pytest.raises(PlanError) as caught:
         others.cast()["mine"].assign(snapshot)
     assert caught.value.error is Error.INVALID_ASSIGNMENT
     return str(caught.value)
@@ -96,7 +95,7 @@ def test_a_plan_tells_what_an_assignor_of_others_would_do_and_say_for_a_newcomer
     """
     source = ASSIGNOR.replace("return plain_metadata(worker)", says)
     install(site, source.replace("return deferred.assign(group)", takes.strip()), POINT)
-    joins = AddWorkers(1, "a", Abilities())
+    joins = WorkersJoined(1, "a", Abilities())
     late_at = time.monotonic() + PATIENCE_S
     with all_assignors(SPEC, site / "assignor.log", late_at) as assignors:
         plan = make_plan(a_group().group, [joins], assignors, Measured({}, None), 1_000)

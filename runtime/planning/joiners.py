@@ -8,17 +8,16 @@ their names decide, and an order that stands for the name stands for the newcome
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ...actors.assignors.built_in import balanced
+from ...actors.assignors.interface import plain_metadata
+from ...actors.messages.assignors import Worker
+from ...actors.messages.errors import Error
+from ...actors.messages.heartbeat import JOIN_EPOCH, Heartbeat
 from ...events.group import Group
 from ...events.model import ClientAssignor
-from ...events.placement.abilities import ORDINARY
+from ...events.placement.abilities import ORDINARY, Abilities
 from ...events.records import MemberMetadata
-from ..assignors.built_in import balanced
-from ..assignors.interface import plain_metadata
-from ..messages.assignors import Worker
-from ..messages.errors import Error
-from ..messages.heartbeat import JOIN_EPOCH, Heartbeat
-from .changes import AddWorkers
-from .rehearsal import CannotPlan, Understudy
+from .dry_run import DryRunAssignor, PlanError
 
 FIRST = MemberMetadata(
     "",
@@ -28,27 +27,31 @@ FIRST = MemberMetadata(
 """What the first worker of a group says where nothing else is known."""
 
 
-def newcomer(
-    group: Group, member_id: str, change: AddWorkers, assignors: Mapping[str, Understudy]
+def join_heartbeat(
+    group: Group,
+    member_id: str,
+    zone: str | None,
+    able: Abilities,
+    assignors: Mapping[str, DryRunAssignor],
 ) -> Heartbeat:
     """Return the join of a worker that is added, with what its assignors say for it.
 
-    Raises `CannotPlan` where it could not say what it is to be able to.
+    Raises `PlanError` where it could not say what it is to be able to.
     """
     members = (member.metadata for member in group.members.values())
     like = max(members, key=lambda each: (each.joined_epoch, each.member_id), default=FIRST)
-    url, able = _free_url(group, like), change.abilities
-    worker = Worker(url.rpartition("/")[2], change.zone, able.tags, able.capacity)
+    url = _free_url(group, like)
+    worker = Worker(url.rpartition("/")[2], zone, able.tags, able.capacity)
     spoken = tuple(_spoken(each, assignors.get(each.name), worker) for each in like.assignors)
     if not spoken and able != ORDINARY:
         text = "the group computes for the workers that are added: they have no tags or capacity"
-        raise CannotPlan(Error.INVALID_REQUEST, text)
+        raise PlanError(Error.INVALID_REQUEST, text)
     return Heartbeat(
         group.group_id,
         member_id,
         JOIN_EPOCH,
         incarnation=member_id,
-        rack=change.zone,
+        rack=zone,
         url=url,
         rebalance_timeout_ms=like.rebalance_timeout_ms,
         assignors=spoken or None,
@@ -57,7 +60,9 @@ def newcomer(
     )
 
 
-def _spoken(like: ClientAssignor, assignor: Understudy | None, worker: Worker) -> ClientAssignor:
+def _spoken(
+    like: ClientAssignor, assignor: DryRunAssignor | None, worker: Worker
+) -> ClientAssignor:
     if assignor is None:
         return replace(like, reason=0, metadata=plain_metadata(worker).content)
     said = assignor.metadata(worker)

@@ -1,0 +1,159 @@
+"""What can be planned: changes to a group that nobody has made yet, and how a dry run makes them.
+
+Each stands for the command, or the join or leave, that would make it. A connector comes in two
+epochs, as it really does: it is placed first, and whoever has it then splits it into its tasks.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+
+from ...actors.group.orders.remove import GOODBYE_MS, removed_by_now
+from ...actors.messages.commands import Command, CommandReply
+from ...actors.messages.errors import Error
+from ...actors.messages.heartbeat import HeartbeatReply
+from ...actors.messages.orders import Cordon, RemoveMember
+from ...actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
+from ...events.group import token_of
+from ...events.model import Resource
+from ...events.placement.abilities import ORDINARY, Abilities
+from .dry_run import DryRun, PlanError, Step
+from .joiners import join_heartbeat
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersJoined:
+    """So many workers join, one after the other, with engines that are warm."""
+
+    count: int
+    zone: str | None = None
+    abilities: Abilities = ORDINARY
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRemoved:
+    """A worker is drained, and leaves for good; nothing is parked."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDrained:
+    """A worker gives up what it has and gets nothing more, but stays."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorPut:
+    """A connector is created, or given another config, and splits into so many tasks."""
+
+    connector: str
+    config: Mapping[str, str]
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorScaled:
+    """A connector that there is splits into another number of tasks."""
+
+    connector: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorDeleted:
+    """A connector and all its tasks stop for good."""
+
+    connector: str
+
+
+Change = (
+    WorkersJoined
+    | WorkerRemoved
+    | WorkerDrained
+    | ConnectorPut
+    | ConnectorScaled
+    | ConnectorDeleted
+)
+"""A worker or a connector is named as in the command that would make the change."""
+
+
+def make_change(dry_run: DryRun, change: Change) -> Iterator[Step]:
+    """Make a change, and yield each target that it leads to once the group has it.
+
+    Raises `PlanError` if the group refuses the change, or can not compute a target.
+    """
+    match change:
+        case WorkersJoined():
+            yield from _add(dry_run, change)
+        case WorkerRemoved():
+            yield from _remove(dry_run, change.worker)
+        case WorkerDrained():
+            _command(dry_run, Cordon(dry_run.group.group_id, change.worker, drain=True))
+        case ConnectorPut():
+            put = PutConnector(dry_run.group.group_id, change.connector, change.config)
+            _command(dry_run, put)
+            yield from dry_run.rest()
+            _split(dry_run, change.connector, change.tasks)
+        case ConnectorScaled():
+            _check_exists(dry_run, change.connector)
+            _split(dry_run, change.connector, change.tasks)
+        case ConnectorDeleted():
+            _check_exists(dry_run, change.connector)
+            _command(dry_run, DeleteConnector(dry_run.group.group_id, change.connector))
+    yield from dry_run.rest()
+
+
+def _add(dry_run: DryRun, change: WorkersJoined) -> Iterator[Step]:
+    for _ in range(change.count):
+        names = map("new-{}".format, count(len(dry_run.joiners) + 1))
+        member_id = next(name for name in names if name not in dry_run.group.members)
+        join = join_heartbeat(
+            dry_run.group, member_id, change.zone, change.abilities, dry_run.assignors
+        )
+        _check_heartbeat(dry_run.carry_out(join))
+        dry_run.joiners[join.url or member_id] = member_id
+        yield from dry_run.rest()
+
+
+def _remove(dry_run: DryRun, worker: str) -> Iterator[Step]:
+    """Remove a worker as an operator does: it is drained, and goes once it holds nothing."""
+    _command(dry_run, RemoveMember(dry_run.group.group_id, worker))
+    yield from dry_run.rest()
+    for again in [*removed_by_now(dry_run.group, dry_run.now_ms + GOODBYE_MS)]:
+        _command(dry_run, again)
+
+
+def _split(dry_run: DryRun, connector: str, tasks: int) -> None:
+    """Have whoever runs a connector split it; one that nobody runs stays as it is."""
+    group = dry_run.group
+    holder = group.owner.get(Resource(connector))
+    token = token_of(group, holder, Resource(connector)) if holder is not None else None
+    if holder is None or token is None:
+        return
+    before = group.task_configs.get(connector)
+    kept = tuple(task.config for task in before.tasks[:tasks]) if before else ()
+    configs = (*kept, *({"task": str(number)} for number in range(len(kept), tasks)))
+    _command(dry_run, PutTaskConfigs(group.group_id, holder, connector, token, configs))
+
+
+def _check_exists(dry_run: DryRun, connector: str) -> None:
+    found = dry_run.group.connectors.get(connector)
+    if found is None or found.deleting:
+        there = sorted(name for name, each in dry_run.group.connectors.items() if not each.deleting)
+        known = f"there are {', '.join(there)}" if there else "the group has none"
+        raise PlanError(Error.UNKNOWN_CONNECTOR, f"there is no connector {connector}: {known}")
+
+
+def _command(dry_run: DryRun, command: Command) -> None:
+    reply = dry_run.carry_out(command)
+    if isinstance(reply, CommandReply) and reply.error is not Error.NONE:
+        raise PlanError(reply.error, reply.message)
+
+
+def _check_heartbeat(reply: object) -> None:
+    if not isinstance(reply, HeartbeatReply):
+        raise TypeError(f"a heartbeat was answered by {reply}")
+    if reply.error not in {Error.NONE, Error.COMPUTE_ASSIGNMENT}:
+        raise PlanError(reply.error, reply.message)
