@@ -1,9 +1,9 @@
 """Following a group's log: what was written since the last look, folded into the group."""
 
+from ..events.entries.logs import fold, restore
 from ..events.group import Group
 from ..events.log.errors import TrimmedError
 from ..events.log.reader import LogReader
-from ..events.restore import fold, restore
 
 
 class Follower:

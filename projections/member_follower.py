@@ -15,7 +15,7 @@ only for the member's own part gives the same answer as with all of the group.
 
 from collections.abc import Collection, Iterator
 
-from ..events.codec import KINDS, TYPES, decode
+from ..events.entries.codec import KINDS, TYPES, decode
 from ..events.evolve import evolve
 from ..events.group import NOT_STARTED, Group, Member
 from ..events.keys import Key, pack_key, unpack_key

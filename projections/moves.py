@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from ..events.codec import TYPES, decode
+from ..events.entries.codec import TYPES, decode
 from ..events.log.errors import TrimmedError
 from ..events.log.reader import LogReader
 from ..events.model import Cause, Resource, RunState, Token

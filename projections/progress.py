@@ -5,7 +5,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..events.codec import TYPES, decode
+from ..events.entries.codec import TYPES, decode
 from ..events.keys import pack_key
 from ..events.log.reader import ReadableLog
 from ..events.model import Commit, Lag

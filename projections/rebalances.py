@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ..events.codec import TYPES, decode
+from ..events.entries.codec import TYPES, decode
 from ..events.log.errors import TrimmedError
 from ..events.log.reader import LogReader
 from ..events.model import Why

@@ -10,7 +10,7 @@ from dataclasses import fields
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.heartbeat import TEMPORARY_LEAVE_EPOCH
-from fairlead.events.codec import decode, encode
+from fairlead.events.entries.codec import decode, encode
 from fairlead.events.evolve import evolve, replay
 from fairlead.events.group import Group, Member, token_of
 from fairlead.events.log.frame import Entry

@@ -11,8 +11,9 @@ from golden_records import EARLIER, WRITTEN, A, Golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.events import codec, records
-from fairlead.events.codec import (
+from fairlead.events import records
+from fairlead.events.entries import codec
+from fairlead.events.entries.codec import (
     KINDS,
     SHARDED_VERSION,
     TYPES,

@@ -29,10 +29,10 @@ REST = ("runtime/rest/*",)
 
 KNOWN_ONLY_TO = {
     "msgspec": (
-        "events/codec.py",
-        "events/convert.py",
+        "events/entries/codec.py",
+        "events/entries/convert.py",
         "events/log/frame.py",
-        "events/wire.py",
+        "events/entries/wire.py",
         "actors/door/host_messages.py",
         "runtime/assignors/codec.py",
     ),

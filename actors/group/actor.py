@@ -14,6 +14,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...events.entries.logs import CONTROL, OFFSETS, restore
 from ...events.epochs import epoch_warning
 from ...events.group import Group
 from ...events.log.claim import require_log
@@ -21,8 +22,6 @@ from ...events.log.errors import LogError
 from ...events.log.frame import NewEntry
 from ...events.log.tables import LogKind
 from ...events.log.writer import GroupLog
-from ...events.logs import CONTROL, OFFSETS
-from ...events.restore import restore
 from ..door.actor import Actor, Address, Failure
 from ..door.host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
 from ..messages.commands import DescribeTraffic, GroupCommand, Reply

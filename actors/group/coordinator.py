@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...events.codec import UnwritableRecordError, encode
+from ...events.entries.codec import UnwritableRecordError, encode
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import NewEntry

@@ -7,7 +7,7 @@ and where no cluster runs. How long ago it was makes no difference to what is to
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...events.codec import decode
+from ...events.entries.codec import decode
 from ...events.epochs import epoch_warning
 from ...events.keys import pack_key
 from ...events.log.frame import Entry

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from ...events.codec import TYPES, decode
+from ...events.entries.codec import TYPES, decode
+from ...events.entries.logs import restore
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import Entry
@@ -25,7 +26,6 @@ from ...events.records import (
     TargetAssignment,
     TaskStatus,
 )
-from ...events.restore import restore
 from ..documents import Document
 from .diff import Homes, TargetChange
 from .epochs import Attempt, EpochReport, History, line_of

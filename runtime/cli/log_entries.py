@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import NamedTuple, cast
 
-from ...events.codec import KINDS, CodecError, decode
+from ...events.entries.codec import KINDS, CodecError, decode
 from ...events.log.frame import Entry
 from ...events.model import Resource, Token
 from ...events.records import Record, Tombstone

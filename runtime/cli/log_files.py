@@ -4,7 +4,7 @@ import shutil
 from enum import StrEnum
 from pathlib import Path
 
-from ...events import logs
+from ...events.entries import logs
 from ...events.log.errors import BackupError, NoLogError
 from ...events.log.files import sync_path
 from ...events.log.reader import LogReader

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ...events.codec import TYPES, CodecError, decode
+from ...events.entries.codec import TYPES, CodecError, decode
 from ...events.log.errors import LogError
 from ...events.log.frame import Entry
 from ...events.log.reader import LogReader

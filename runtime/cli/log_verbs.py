@@ -6,11 +6,11 @@ from typing import Annotated, Final
 
 import typer
 
+from ...events.entries.logs import restore
 from ...events.group import Group
 from ...events.log.errors import LogError, NoLogError
 from ...events.log.probe import probe
 from ...events.log.reader import LogReader
-from ...events.restore import restore
 from ...projections.explain.reader import story_of
 from ...projections.views import group_view
 from . import member_tables

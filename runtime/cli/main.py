@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
-from ...events.codec import CodecError
+from ...events.entries.codec import CodecError
 from ...events.log.errors import LogError
 from ..config.sources import ConfigError
 from . import (

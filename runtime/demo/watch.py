@@ -16,14 +16,14 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ...events.codec import TYPES, decode
+from ...events.entries.codec import TYPES, decode
+from ...events.entries.logs import fold
 from ...events.group import Group
 from ...events.keys import pack_key
 from ...events.log.reader import LogReader
 from ...events.model import RunState
 from ...events.placement.abilities import is_warm
 from ...events.records import Committed, TaskProgress
-from ...events.restore import fold
 from ...projections.moves import BATCHES_RUN, Move, Moves
 from .stage import CONNECTOR, GROUP
 

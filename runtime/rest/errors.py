@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import Match
 
-from ...events.codec import CodecError
+from ...events.entries.codec import CodecError
 from ...events.log.errors import LogError, LowSpaceError, NoLogError, ReadersFullError
 
 LOGGER = logging.getLogger(__name__)

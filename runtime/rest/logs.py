@@ -12,12 +12,12 @@ from pathlib import Path
 from threading import Lock
 from urllib.parse import quote, unquote
 
-from ...events.codec import CodecError
+from ...events.entries.codec import CodecError
+from ...events.entries.logs import CONTROL, OFFSETS
 from ...events.group import Group
 from ...events.log.errors import LogError, NoLogError
 from ...events.log.reader import LogReader
 from ...events.log.space import Room, room_at
-from ...events.logs import CONTROL, OFFSETS
 from ...events.model import Commit
 from ...projections.explain.cache import EpochCache
 from ...projections.follow import Follower

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...events.codec import CodecError
+from ...events.entries.codec import CodecError
 from ...events.epochs import epoch_warning
 from ...events.log.errors import LogError
 from ...projections.metrics import Beats

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from ...actors.messages.computing import Install
-from ...events.codec import decode
+from ...events.entries.codec import decode
+from ...events.entries.logs import restore
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import Entry, NewEntry
@@ -28,7 +29,6 @@ from ...events.records import (
     TaskConfigs,
     Tombstone,
 )
-from ...events.restore import restore
 from .clock import SimulatedClock, Story, stream
 from .exclusivity import CommitInvariants, Violation
 from .invariants import GroupInvariants, same

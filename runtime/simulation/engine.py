@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...actors.messages.errors import Error
 from ...actors.messages.work import CommitOffsets, CommitReply
-from ...events.codec import TYPES, decode
+from ...events.entries.codec import TYPES, decode
 from ...events.keys import Key, offset_key, pack_key
 from ...events.model import (
     NOTHING,

@@ -29,8 +29,8 @@ from ...actors.worker.instructions import (
     Stop,
 )
 from ...actors.worker.membership import Membership
+from ...events.entries.logs import CONTROL
 from ...events.log.reader import LogReader
-from ...events.logs import CONTROL
 from ...events.model import Resource, Resources
 from ...projections.follow import Follower
 from ..cluster.identity import cluster_id

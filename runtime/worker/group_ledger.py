@@ -15,11 +15,11 @@ from threading import Lock
 from ...actors.messages.errors import Error
 from ...actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from ...events import records
-from ...events.codec import TYPES, decode
+from ...events.entries.codec import TYPES, decode
+from ...events.entries.logs import OFFSETS
 from ...events.keys import pack_key
 from ...events.log.errors import LogError
 from ...events.log.reader import LogReader
-from ...events.logs import OFFSETS
 from ...events.model import Commit, CommitId, Document, Resource, Resources, identity
 from ..tasks.ledger import Fenced, Unanswered
 

@@ -11,7 +11,7 @@ from benchmarks.figures import median, percentile, tell
 from benchmarks.groups import history, share
 from rest.process import running
 
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import RunState, Token

@@ -9,13 +9,13 @@ from pathlib import Path
 from benchmarks.figures import tell
 from benchmarks.groups import history, member_id
 
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
+from fairlead.events.entries.logs import fold, restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, MemberState, Resource, Why
 from fairlead.events.records import CurrentAssignment, GroupMetadata
-from fairlead.events.restore import fold, restore
 
 SMALL = 200_000
 STEPS = 50_000

@@ -31,12 +31,12 @@ from fairlead.actors.worker.instructions import (
     Timing,
 )
 from fairlead.actors.worker.membership import Membership
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
+from fairlead.events.entries.logs import restore
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import NOTHING, ClientAssignor, GroupState
 from fairlead.events.placement.abilities import WARM
 from fairlead.events.records import ConnectorsTasksMetadata
-from fairlead.events.restore import restore
 from fairlead.runtime.worker.computing import Computing
 
 MEMBERS = 10_000

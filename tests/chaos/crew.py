@@ -16,13 +16,13 @@ import httpx
 import psutil
 from actor_system import PR_SET_CHILD_SUBREAPER, runs, title_of
 
-from fairlead.events.codec import TYPES, decode
+from fairlead.events.entries.codec import TYPES, decode
+from fairlead.events.entries.logs import fold
 from fairlead.events.group import Group
 from fairlead.events.keys import pack_key
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, Resource, RunState
 from fairlead.events.records import Committed, Offset, Record, TaskStatus
-from fairlead.events.restore import fold
 from fairlead.projections.moves import Move, Moves
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.spark import tether

@@ -12,7 +12,7 @@ import yaml
 from cli import written
 from cli.conftest import Run
 
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why

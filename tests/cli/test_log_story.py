@@ -7,7 +7,7 @@ from pathlib import Path
 from cli import written
 from cli.conftest import Run
 
-from fairlead.events.codec import TYPES
+from fairlead.events.entries.codec import TYPES
 from fairlead.events.model import Cause, Resource, Scope, Why
 from fairlead.events.records import GroupMetadata, Operator, Tombstone
 from fairlead.projections.explain.diff import Seat, TargetChange

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.events.codec import TYPES
+from fairlead.events.entries.codec import TYPES
 from fairlead.events.model import Cause, Resource, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance, Tombstone
 from fairlead.projections.explain.diff import TargetChange

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (

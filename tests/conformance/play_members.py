@@ -13,7 +13,7 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import DeleteGroup
 from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
-from fairlead.events.codec import decode
+from fairlead.events.entries.codec import decode
 from fairlead.events.model import Cause, ClientAssignor, GroupState, MemberState, Token, Why
 from fairlead.events.records import (
     ConnectorsTasksMetadata,

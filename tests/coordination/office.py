@@ -24,10 +24,10 @@ from fairlead.actors.messages.computing import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
+from fairlead.events.entries.logs import restore
 from fairlead.events.group import Group, token_of
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import ClientAssignor
-from fairlead.events.restore import restore
 
 HEARTBEAT_MS, SESSION_MS, REBALANCE_MS = 3_000, 10_000, 60_000
 SETTINGS = GroupSettings(session_timeout_ms=SESSION_MS, heartbeat_interval_ms=HEARTBEAT_MS)

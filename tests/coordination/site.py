@@ -9,7 +9,7 @@ from coordination.office import WALL_MS, Office
 from fairlead.actors.group.coordinator import Answer
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.work import DeleteConnector, PutConnector, ReportStatus, StatusUpdate
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import OFFSET, NewEntry, seal
 from fairlead.events.log.writer import GroupLog

@@ -10,7 +10,7 @@ from coordinator import resources
 from fairlead.actors.door.host_messages import HostHeartbeats, HostReplies
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.epochs import LARGEST_EPOCH, MANY_EPOCHS, epoch_warning
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Cause, GroupState, Why

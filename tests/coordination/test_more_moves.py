@@ -8,7 +8,7 @@ from coordination.office import HEARTBEAT_MS, Office
 
 from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.messages.orders import Cordon
-from fairlead.events.codec import decode
+from fairlead.events.entries.codec import decode
 from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance
 

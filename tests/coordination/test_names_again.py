@@ -7,7 +7,7 @@ import pytest
 from coordination.office import Office
 
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.records import Offset
 
 

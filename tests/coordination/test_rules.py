@@ -16,7 +16,7 @@ from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
-from fairlead.events.codec import decode
+from fairlead.events.entries.codec import decode
 from fairlead.events.model import MemberState
 from fairlead.events.records import GroupMetadata, MemberMetadata, Record, Tombstone
 

@@ -16,10 +16,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from fairlead.events.codec import decode, key_of
+from fairlead.events.entries.codec import decode, key_of
+from fairlead.events.entries.logs import fold
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
-from fairlead.events.restore import fold
 
 FOLDER = Path(__file__).parent
 AS_TOLD = {"target_of": "shares", "owner": "holders", "target_owner": "heirs"}

@@ -11,14 +11,14 @@ from golden.lives import LIVES, lead
 from invariants import consistent
 
 from fairlead.actors.group.legality import Legality
-from fairlead.events.codec import TYPES, decode
+from fairlead.events.entries.codec import TYPES, decode
+from fairlead.events.entries.logs import restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.records import GroupMetadata
-from fairlead.events.restore import restore
 from fairlead.projections.explain.reader import story
 
 GOLDEN = [

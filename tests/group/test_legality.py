@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from life import DEEDS, NUMBERS, OPENING, Deed, Life
 
 from fairlead.actors.group.legality import FLAWS, IllegalRecordError, Legality, flaw
-from fairlead.events.codec import decode
+from fairlead.events.entries.codec import decode
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import Cause, MemberState, Why

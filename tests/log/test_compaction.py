@@ -14,11 +14,11 @@ from life import DEEDS, NUMBERS, OPENING, Deed, Life
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.events import shards
+from fairlead.events.entries.logs import fold, restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.restore import fold, restore
 from fairlead.projections.follow import Follower
 
 NUMBER = st.integers(0, NUMBERS - 1)

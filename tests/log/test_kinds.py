@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
+from fairlead.events.entries.logs import CONTROL, OFFSETS
 from fairlead.events.log.errors import WrongLogError
 from fairlead.events.log.probe import probe
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.tables import LogKind
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.logs import CONTROL, OFFSETS
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata, Offset, Record
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.actors.group.computing.preview import evolve_copy
-from fairlead.events.codec import SHARDED_VERSION, VERSION, encode, key_of
+from fairlead.events.entries.codec import SHARDED_VERSION, VERSION, encode, key_of
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import MemberState, Resource

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.events.entries.logs import CONTROL
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.logs import CONTROL
 from fairlead.runtime.cluster.run_folder import KeyRefusedError, RunFolder, open_folders
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import FAILED, up

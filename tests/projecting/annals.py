@@ -5,7 +5,7 @@ from log.samples import TIME_MS
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.work import ReportStatus, StatusUpdate
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import Resource, RunState

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from golden.fixtures import generations, read_lines
 
-from fairlead.events.codec import TYPES
+from fairlead.events.entries.codec import TYPES
 from fairlead.events.log.errors import TrimmedError
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import LogReader, Slice

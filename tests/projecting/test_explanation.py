@@ -18,7 +18,7 @@ from fairlead.actors.messages.timers import (
     ReleaseParked,
     RetryAssignor,
 )
-from fairlead.events.codec import TYPES
+from fairlead.events.entries.codec import TYPES
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.keys import commit_key
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog

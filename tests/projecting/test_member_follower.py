@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from log.samples import TIME_MS
 
-from fairlead.events.codec import TYPES, decode, encode
+from fairlead.events.entries.codec import TYPES, decode, encode
+from fairlead.events.entries.logs import restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader
@@ -30,7 +31,6 @@ from fairlead.events.records import (
     TaskStatus,
     Tombstone,
 )
-from fairlead.events.restore import restore
 from fairlead.events.shards import Shards, lay_out
 from fairlead.projections.launches import Launch, launches
 from fairlead.projections.member_follower import MemberFollower

@@ -12,7 +12,7 @@ from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked, RetryAssignor
 from fairlead.actors.messages.work import PutConnector
-from fairlead.events.codec import TYPES
+from fairlead.events.entries.codec import TYPES
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog

@@ -26,7 +26,7 @@ from fairlead.actors.messages.work import (
     ReportStatus,
     StatusUpdate,
 )
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog

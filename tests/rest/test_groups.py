@@ -10,7 +10,7 @@ from rest.conftest import House, service_over
 from rest.scribe import scribe
 
 from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.epochs import MANY_EPOCHS, epoch_warning
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import Cause, Why

@@ -18,7 +18,7 @@ from fairlead.actors.messages.work import (
     PutConnector,
     PutTaskConfigs,
 )
-from fairlead.events.codec import encode
+from fairlead.events.entries.codec import encode
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, token_of
 from fairlead.events.log.writer import GroupLog

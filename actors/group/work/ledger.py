@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ....events import records
-from ....events.codec import TYPES, decode, key_of
+from ....events.entries.codec import TYPES, decode, key_of
 from ....events.keys import Key, commit_key, offset_key, pack_key
 from ....events.log.frame import Entry
 from ....events.model import CommitId, Document

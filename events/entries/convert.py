@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from . import records, wire
-from .model import (
+from .. import records
+from ..model import (
     Advance,
     Cause,
     ClientAssignor,
@@ -24,6 +24,7 @@ from .model import (
     Token,
     Why,
 )
+from . import wire
 from .resource_lists import (
     by_connector,
     from_connectors,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 
+from ..model import CONNECTOR, Grants, Resource
 from . import wire
-from .model import CONNECTOR, Grants, Resource
 
 BY_CONNECTOR = itemgetter(0)
 

@@ -1,5 +1,6 @@
-"""A group rebuilt from entries of its log, or from what compaction left of them.
+"""The two logs of a group, and the group rebuilt from entries of its control log.
 
+A group is rebuilt from entries, or from what compaction left of them.
 All of these tell of the same group, to the last index: every entry; of the entries before
 any offset only the latest of each key, with or without tombstones, and all entries from
 there on; only the latest of each key everywhere. A tombstone may go once no value of its
@@ -11,11 +12,20 @@ Only the count of unknown records depends on how many of them are left.
 """
 
 from collections.abc import Iterable
+from typing import Final, get_args
 
-from .codec import decode
-from .evolve import evolve, settle
-from .group import Group
-from .log.frame import Entry
+from .. import records
+from ..evolve import evolve, settle
+from ..group import Group
+from ..log.frame import Entry
+from ..log.tables import LogKind
+from .codec import TYPES, decode
+
+_ALL = frozenset(number for number, _ in TYPES.values())
+_OFFSETS = frozenset(TYPES[each][0] for each in get_args(records.OffsetRecord))
+
+CONTROL: Final = LogKind("control", "offsets", _OFFSETS)
+OFFSETS: Final = LogKind("offsets", "control", _ALL - _OFFSETS)
 
 
 def restore(group_id: str, entries: Iterable[Entry], end: int) -> Group:

@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
-from . import convert, records, wire
-from .epochs import ANOTHER_GROUP, LARGEST_EPOCH
-from .keys import Key, commit_key, offset_key, operator_key, pack_key, unpack_key
-from .log.frame import Entry, NewEntry
-from .records import Record, Tombstone
+from .. import records
+from ..epochs import ANOTHER_GROUP, LARGEST_EPOCH
+from ..keys import Key, commit_key, offset_key, operator_key, pack_key, unpack_key
+from ..log.frame import Entry, NewEntry
+from ..records import Record, Tombstone
+from . import convert, wire
 
 VERSION = 1
 SHARDED_VERSION = 2

@@ -1,0 +1,1 @@
+"""Records as entries of a log, and a group rebuilt from them."""
