@@ -45,7 +45,7 @@ class AssignorSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Traits:
+class WorkerTraits:
     """What sets a worker apart from others: the zone that it is in, and what it can take."""
 
     zone: str | None = None
@@ -69,7 +69,7 @@ class NodeSpec:
     """Which assignor the group itself runs for these workers; None: they compute."""
     instance: str = ""
     """What makes this node's own workers static members, if anything."""
-    traits: Traits = Traits()
+    traits: WorkerTraits = WorkerTraits()
     """What sets this node's workers apart, where nothing else is said of one."""
     assignors: AssignorSpec = field(default_factory=AssignorSpec)
     reach: Reach = NO_LIMITS
@@ -110,7 +110,7 @@ class StartWorker:
     group: Address
     assignor: "AssignorAt | None"
     tied_to: int | None = None
-    traits: Traits = Traits()
+    traits: WorkerTraits = WorkerTraits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +230,12 @@ class AddWorker:
     tags: frozenset[str] | None = None
     capacity: int | None = None
 
-    def traits(self, node: Traits) -> Traits:
+    def traits(self, node: WorkerTraits) -> WorkerTraits:
         """Return what sets the worker apart, given what does so for all of its node."""
         usual = node.abilities
         tags = usual.tags if self.tags is None else self.tags
         capacity = usual.capacity if self.capacity is None else self.capacity
-        return Traits(self.zone or node.zone, Abilities(capacity, tags))
+        return WorkerTraits(self.zone or node.zone, Abilities(capacity, tags))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ class WorkerAdded:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveWorker:
+class StopWorker:
     """To the supervisor: let a worker leave, or by force end its process; it is not replaced."""
 
     name: str

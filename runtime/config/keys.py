@@ -24,6 +24,8 @@ from .kinds import (
     Capacity,
     ConnectProtocol,
     Count,
+    Domain,
+    Endpoint,
     EngineKind,
     Folder,
     Folders,
@@ -34,8 +36,6 @@ from .kinds import (
     Hosts,
     InConnect,
     InstanceId,
-    Kind,
-    Listener,
     ListenerUrl,
     LogLevel,
     Memory,
@@ -172,7 +172,7 @@ class Config(BaseModel):
     ] = MOVES_INTERVAL_MS
     assignor_conf: Annotated[
         Mapping[str, str],
-        Kind("a setting of an assignor"),
+        Domain("a setting of an assignor"),
         Field(description="assignor.conf.NAME is handed to assignors as NAME.", repr=False),
     ] = Field(default_factory=dict[str, str])
     group_instance_id: Annotated[
@@ -245,7 +245,7 @@ class Config(BaseModel):
     ] = "1g"
     spark_conf: Annotated[
         Mapping[str, str],
-        Kind("a setting of Spark that is not fairlead's own to choose"),
+        Domain("a setting of Spark that is not fairlead's own to choose"),
         Field(description="spark.conf.NAME is passed on to Spark as NAME.", repr=False),
     ] = Field(default_factory=dict[str, str])
     paths_allow: Annotated[
@@ -302,7 +302,7 @@ class Config(BaseModel):
         return self.data_path / "groups" / quote(self.group_id, safe="")
 
     @property
-    def listener(self) -> Listener:
+    def listener(self) -> Endpoint:
         """Where the REST interface is to listen."""
         return parse_listener(self.listeners)
 
@@ -379,10 +379,10 @@ KEYS: Final[Mapping[str, str]] = {
 """The fields of `Config` by the names of their settings."""
 
 
-def kind_of(key: str) -> Kind:
+def kind_of(key: str) -> Domain:
     """Return what values of a setting are."""
     metadata = Config.model_fields[KEYS[key]].metadata
-    return next(each for each in metadata if isinstance(each, Kind))
+    return next(each for each in metadata if isinstance(each, Domain))
 
 
 def _contradictions(config: Config) -> Iterator[Contradiction]:

@@ -36,7 +36,7 @@ _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Domain:
     """What values of a setting are: what is allowed, and their unit (none: a plain word)."""
 
     allowed: str
@@ -50,7 +50,7 @@ class InConnect:
     name: str
 
 
-class Listener(NamedTuple):
+class Endpoint(NamedTuple):
     """Where the REST interface listens; port 0 stands for any that is free."""
 
     host: str
@@ -67,7 +67,7 @@ def bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def parse_listener(text: str) -> Listener:
+def parse_listener(text: str) -> Endpoint:
     """Return the address that a listener names; raises `ValueError` with what is wrong.
 
     As in Kafka Connect the host may be left out; it is loopback then, not every interface.
@@ -85,7 +85,7 @@ def parse_listener(text: str) -> Listener:
             f"{host} is no loopback address, and the REST interface asks nobody who they are:"
             " listen on loopback and put a proxy in front of it"
         )
-    return Listener(host, REST_PORT if parts.port is None else parts.port)
+    return Endpoint(host, REST_PORT if parts.port is None else parts.port)
 
 
 def cores_of(master: str, available: int) -> int:
@@ -220,95 +220,99 @@ def _upper(value: object) -> object:
 Milliseconds = Annotated[
     int,
     Field(ge=1, le=INT32_MAX),
-    Kind(f"a whole number of milliseconds, from 1 to {INT32_MAX}", "ms"),
+    Domain(f"a whole number of milliseconds, from 1 to {INT32_MAX}", "ms"),
 ]
 MillisecondsOrNone = Annotated[
     int,
     Field(ge=0, le=INT32_MAX),
-    Kind(f"a whole number of milliseconds, from 0 to {INT32_MAX}", "ms"),
+    Domain(f"a whole number of milliseconds, from 0 to {INT32_MAX}", "ms"),
 ]
 MovesInterval = Annotated[
     int,
     Field(ge=SHORTEST_WAIT_MS, le=LONGEST_WAIT_MS),
-    Kind(f"a whole number of milliseconds, from {SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}", "ms"),
+    Domain(f"a whole number of milliseconds, from {SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}", "ms"),
 ]
 MoveCount = Annotated[
-    int, Field(ge=1, le=INT32_MAX), Kind(f"a whole number, from 1 to {INT32_MAX}", "moves")
+    int, Field(ge=1, le=INT32_MAX), Domain(f"a whole number, from 1 to {INT32_MAX}", "moves")
 ]
 Count = Annotated[
-    int, Field(ge=1, le=INT32_MAX), Kind(f"a whole number, from 1 to {INT32_MAX}", "members")
+    int, Field(ge=1, le=INT32_MAX), Domain(f"a whole number, from 1 to {INT32_MAX}", "members")
 ]
 Rate = Annotated[
     int,
     Field(ge=0, le=RATE_MAX),
-    Kind(f"a whole number of requests a second, from 0 to {RATE_MAX}", "requests/s"),
+    Domain(f"a whole number of requests a second, from 0 to {RATE_MAX}", "requests/s"),
 ]
-Workers = Annotated[int, Field(ge=0, le=1000), Kind("a whole number, from 0 to 1000", "processes")]
-Port = Annotated[int, Field(ge=0, le=PORT_MAX), Kind(f"a port, from 0 to {PORT_MAX}", "port")]
+Workers = Annotated[
+    int, Field(ge=0, le=1000), Domain("a whole number, from 0 to 1000", "processes")
+]
+Port = Annotated[int, Field(ge=0, le=PORT_MAX), Domain(f"a port, from 0 to {PORT_MAX}", "port")]
 GroupId = Annotated[
     str,
     AfterValidator(_check_group_id),
-    Kind(f"a name that makes a folder's name of at most {FOLDER_BYTES_MAX} bytes"),
+    Domain(f"a name that makes a folder's name of at most {FOLDER_BYTES_MAX} bytes"),
 ]
 ListenerUrl = Annotated[
-    str, AfterValidator(_check_listener), Kind(f"one URL such as http://{LOOPBACK}:{REST_PORT}")
+    str,
+    AfterValidator(_check_listener),
+    Domain(f"one URL such as http://{LOOPBACK}:{REST_PORT}"),
 ]
-Host = Annotated[str, AfterValidator(_check_host), Kind("a host's name or address, or nothing")]
+Host = Annotated[str, AfterValidator(_check_host), Domain("a host's name or address, or nothing")]
 Hosts = Annotated[
     str,
     AfterValidator(_check_hosts),
-    Kind("hosts as HOST or HOST:PORT, with commas between them, or nothing"),
+    Domain("hosts as HOST or HOST:PORT, with commas between them, or nothing"),
 ]
-Folder = Annotated[str, AfterValidator(_check_path), Kind("a folder")]
+Folder = Annotated[str, AfterValidator(_check_path), Domain("a folder")]
 Folders = Annotated[
     str,
     AfterValidator(_check_folders),
-    Kind("absolute paths of folders, with commas between them, or nothing"),
+    Domain("absolute paths of folders, with commas between them, or nothing"),
 ]
 SqlNames = Annotated[
     str,
     AfterValidator(_check_sql_names),
-    Kind("names of functions, formats, schemas or tables, with commas between them, or nothing"),
+    Domain("names of functions, formats, schemas or tables, with commas between them, or nothing"),
 ]
 SparkMaster = Annotated[
     str,
     AfterValidator(_check_master),
-    Kind("local, local[N] or local[*], or nothing: this machine's cores shared by the workers"),
+    Domain("local, local[N] or local[*], or nothing: this machine's cores shared by the workers"),
 ]
 Heap = Annotated[
     str,
     AfterValidator(_check_heap),
-    Kind(f"a size as Java spells it, such as 1g; at least {HEAP_MIN_MIB}m", "bytes"),
+    Domain(f"a size as Java spells it, such as 1g; at least {HEAP_MIN_MIB}m", "bytes"),
 ]
 Memory = Annotated[
     str,
     AfterValidator(_check_memory),
-    Kind(f"a size as Java spells it, such as 1g; at least {MEMORY_MIN_MIB}m", "bytes"),
+    Domain(f"a size as Java spells it, such as 1g; at least {MEMORY_MIN_MIB}m", "bytes"),
 ]
 AssignorNames = Annotated[
-    str, AfterValidator(_check_names), Kind("names of assignors, with commas between them")
+    str, AfterValidator(_check_names), Domain("names of assignors, with commas between them")
 ]
-EngineKind = Annotated[Literal["spark", "noop"], Kind("spark or noop")]
+EngineKind = Annotated[Literal["spark", "noop"], Domain("spark or noop")]
 LogLevel = Annotated[
     Literal["DEBUG", "INFO", "WARNING", "ERROR"],
     BeforeValidator(_upper),
-    Kind("DEBUG, INFO, WARNING or ERROR"),
+    Domain("DEBUG, INFO, WARNING or ERROR"),
 ]
 ConnectProtocol = Annotated[
-    Literal["eager", "compatible", "sessioned"], Kind("eager, compatible or sessioned")
+    Literal["eager", "compatible", "sessioned"], Domain("eager, compatible or sessioned")
 ]
 RemoteAssignor = Annotated[
-    Literal["", "uniform", "range"], Kind("uniform or range, or nothing: the workers compute")
+    Literal["", "uniform", "range"], Domain("uniform or range, or nothing: the workers compute")
 ]
 Zone = Annotated[
     str,
     AfterValidator(_check_zone),
-    Kind(f"a name of at most {LONGEST_LABEL} characters, without commas, or nothing"),
+    Domain(f"a name of at most {LONGEST_LABEL} characters, without commas, or nothing"),
 ]
 Tags = Annotated[
     str,
     AfterValidator(_check_tags),
-    Kind(
+    Domain(
         f"up to {MOST_TAGS} names of at most {LONGEST_LABEL} characters, with commas between them,"
         " or nothing"
     ),
@@ -316,7 +320,7 @@ Tags = Annotated[
 Capacity = Annotated[
     int,
     Field(ge=1, le=LARGEST_CAPACITY),
-    Kind(f"a whole number, from 1 to {LARGEST_CAPACITY}"),
+    Domain(f"a whole number, from 1 to {LARGEST_CAPACITY}"),
 ]
-InstanceId = Annotated[str, AfterValidator(_check_instance), Kind("a name, or nothing")]
-GroupProtocol = Annotated[Literal["connect"], Kind("connect, and nothing else yet")]
+InstanceId = Annotated[str, AfterValidator(_check_instance), Domain("a name, or nothing")]
+GroupProtocol = Annotated[Literal["connect"], Domain("connect, and nothing else yet")]

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from ..spark.settings import SettingRefused, refuse_unsafe
 from .keys import ASSIGNOR_CONF, KEYS, SPARK_CONF, Config, Contradiction, kind_of
-from .sources import PASSED_ON, SPARK, ConfigError, Given, gather
+from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
 __all__ = ["Config", "ConfigError", "Loaded", "load_config", "load_with_sources"]
 
@@ -54,14 +54,14 @@ def load_with_sources(
     raise ConfigError(line for each in details for line in _told(each, given))
 
 
-def _passed_on(prefix: str, given: Mapping[str, Given]) -> Mapping[str, str]:
+def _passed_on(prefix: str, given: Mapping[str, GivenValue]) -> Mapping[str, str]:
     """Return what is handed on as it is, by the names it has where it goes."""
     return {
         key.removeprefix(prefix): each.text for key, each in given.items() if key.startswith(prefix)
     }
 
 
-def _refuse_unsafe(conf: Mapping[str, str], given: Mapping[str, Given]) -> None:
+def _refuse_unsafe(conf: Mapping[str, str], given: Mapping[str, GivenValue]) -> None:
     problems: list[str] = []
     for name, text in conf.items():
         try:
@@ -72,7 +72,7 @@ def _refuse_unsafe(conf: Mapping[str, str], given: Mapping[str, Given]) -> None:
         raise ConfigError(problems)
 
 
-def _told(detail: ErrorDetails, given: Mapping[str, Given]) -> Iterator[str]:
+def _told(detail: ErrorDetails, given: Mapping[str, GivenValue]) -> Iterator[str]:
     context = detail.get("ctx", {})
     if detail["type"] == "contradiction":
         found: Sequence[Contradiction] = context["found"]

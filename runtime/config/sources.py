@@ -66,7 +66,7 @@ NOT_HERE: Final = (
 """How keys of Kafka Connect's workers begin that have no meaning here."""
 
 
-class Given(NamedTuple):
+class GivenValue(NamedTuple):
     """A value as it was given, and by which source."""
 
     text: str
@@ -78,13 +78,13 @@ def gather(
     environ: Mapping[str, str],
     overrides: Sequence[str],
     known: Collection[str],
-) -> dict[str, Given]:
+) -> dict[str, GivenValue]:
     """Return what each setting was given last, by file, environment, then `key=value` overrides.
 
     Raises `ConfigError` naming every key that is unknown and every text that is no setting.
     """
     problems: list[str] = []
-    given: dict[str, Given] = {}
+    given: dict[str, GivenValue] = {}
     for found in (
         _from_file(file) if file else (),
         _from_environment(environ, known, problems),
@@ -105,7 +105,7 @@ def nearest(key: str, known: Collection[str]) -> str:
     return f"did you mean {near[0]}?" if near else "`fairlead config` lists all settings"
 
 
-def _problem(key: str, value: Given, known: Collection[str]) -> str | None:
+def _problem(key: str, value: GivenValue, known: Collection[str]) -> str | None:
     if key not in known and not _is_passed_on(key):
         if key.startswith(NOT_HERE):
             return f"{key} (from {value.source}) is Kafka Connect's and means nothing here: drop it"
@@ -119,7 +119,7 @@ def _is_passed_on(key: str) -> bool:
     return any(key.startswith(prefix) and key != prefix for prefix in PASSED_ON)
 
 
-def _from_file(file: Path) -> Iterator[tuple[str, Given]]:
+def _from_file(file: Path) -> Iterator[tuple[str, GivenValue]]:
     source = f"file {file}"
     try:
         if file.suffix == ".toml":
@@ -134,7 +134,7 @@ def _from_file(file: Path) -> Iterator[tuple[str, Given]]:
         raise ConfigError([f"{file} cannot be read: {error.strerror or error}"]) from None
     except ValueError as error:  # also what a wrong encoding, or a wrong escape, raises
         raise ConfigError([f"{file} is no sound {file.suffix} file: {error}"]) from None
-    return ((key, Given(value, source)) for key, value in found.items())
+    return ((key, GivenValue(value, source)) for key, value in found.items())
 
 
 def _flattened(
@@ -171,7 +171,7 @@ def _spelled(key: str, value: object, source: str) -> str:
 
 def _from_environment(
     environ: Mapping[str, str], known: Collection[str], problems: list[str]
-) -> Iterator[tuple[str, Given]]:
+) -> Iterator[tuple[str, GivenValue]]:
     variables = {variable_of(key): key for key in known}
     for variable in sorted(environ):
         if not variable.startswith(ENVIRONMENT) or variable in NOT_SETTINGS:
@@ -185,7 +185,7 @@ def _from_environment(
                 f" names lose dots and cases: use a file or --set {passed_on[0]}NAME=VALUE"
             )
         elif variable in variables:
-            yield variables[variable], Given(environ[variable], source)
+            yield variables[variable], GivenValue(environ[variable], source)
         else:
             problems.append(f"unknown setting in {source}: {nearest(variable, variables)}")
 
@@ -195,10 +195,12 @@ def variable_of(key: str) -> str:
     return ENVIRONMENT + key.upper().replace(".", "_")
 
 
-def _from_overrides(overrides: Iterable[str], problems: list[str]) -> Iterator[tuple[str, Given]]:
+def _from_overrides(
+    overrides: Iterable[str], problems: list[str]
+) -> Iterator[tuple[str, GivenValue]]:
     for override in overrides:
         key, equals, text = override.partition("=")
         if equals:
-            yield key.strip(), Given(text.strip(), COMMAND_LINE)
+            yield key.strip(), GivenValue(text.strip(), COMMAND_LINE)
         else:
             problems.append(f"{override!r} (from {COMMAND_LINE}) is not of the form key=value")

@@ -8,7 +8,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 from ...events.model import CommitId, Manifest
-from .spi import Pipeline, Plan, SinkAway, SinkBroken
+from .spi import BatchPlan, Pipeline, SinkAway, SinkBroken
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +27,7 @@ class Batch:
     """A plan under the commit id that its outcome will have."""
 
     pipeline: Pipeline
-    plan: Plan[Any]
+    plan: BatchPlan[Any]
     commit_id: CommitId
 
     def run(self, spark: "SparkSession") -> Staged:

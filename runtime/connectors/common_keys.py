@@ -24,7 +24,16 @@ from ...events.placement.config import (
     task_weights_in,
     weight_in,
 )
-from .config import Checked, ConfigDef, Definition, Importance, Kind, Validation, Value, undefined
+from .config import (
+    Checked,
+    ConfigDef,
+    ConfigType,
+    Definition,
+    Importance,
+    Validation,
+    Value,
+    undefined,
+)
 from .validators import at_least, between, not_blank
 
 _REFERENCE = "${"
@@ -48,7 +57,7 @@ def _flaw_in_task_weights(items: Sequence[str]) -> str:
 PLACEMENT = (
     Definition(
         WEIGHT,
-        Kind.INT,
+        ConfigType.INT,
         Importance.LOW,
         "How much of a worker the connector takes, and each of its tasks, next to others.",
         default=1,
@@ -58,7 +67,7 @@ PLACEMENT = (
     ),
     Definition(
         TASK_WEIGHTS,
-        Kind.LIST,
+        ConfigType.LIST,
         Importance.LOW,
         "The weights of tasks that have one of their own: `0:5, 3:20`.",
         default=(),
@@ -68,7 +77,7 @@ PLACEMENT = (
     ),
     Definition(
         WORKERS,
-        Kind.LIST,
+        ConfigType.LIST,
         Importance.LOW,
         "The workers that may run it, by any of their names. Empty: all.",
         default=(),
@@ -78,7 +87,7 @@ PLACEMENT = (
     ),
     Definition(
         TAGS,
-        Kind.LIST,
+        ConfigType.LIST,
         Importance.LOW,
         "Tags that a worker must have, all of them, to run it.",
         default=(),
@@ -88,7 +97,7 @@ PLACEMENT = (
     ),
     Definition(
         ZONES,
-        Kind.LIST,
+        ConfigType.LIST,
         Importance.LOW,
         "Zones that it may run in. Empty: all.",
         default=(),
@@ -156,7 +165,7 @@ COMMON = ConfigDef(
     (
         Definition(
             NAME,
-            Kind.STRING,
+            ConfigType.STRING,
             Importance.HIGH,
             "The connector's name, unique within its group.",
             required=True,
@@ -165,7 +174,7 @@ COMMON = ConfigDef(
         ),
         Definition(
             CONNECTOR_CLASS,
-            Kind.STRING,
+            ConfigType.STRING,
             Importance.HIGH,
             "The plugin to run, by its short or its full name.",
             required=True,
@@ -174,7 +183,7 @@ COMMON = ConfigDef(
         ),
         Definition(
             TASKS_MAX,
-            Kind.INT,
+            ConfigType.INT,
             Importance.HIGH,
             "How many tasks may share the work at most.",
             default=1,
@@ -183,7 +192,7 @@ COMMON = ConfigDef(
         ),
         Definition(
             TRANSFORMS,
-            Kind.LIST,
+            ConfigType.LIST,
             Importance.LOW,
             "Names of the transforms that each batch goes through, in this order. "
             "Each has keys of its own under `transforms.<name>.`.",
@@ -192,7 +201,7 @@ COMMON = ConfigDef(
         ),
         Definition(
             RESTART_INITIAL_MS,
-            Kind.INT,
+            ConfigType.INT,
             Importance.LOW,
             "How long a failed task waits before its first restart; doubles, with jitter.",
             default=500,
@@ -202,7 +211,7 @@ COMMON = ConfigDef(
         ),
         Definition(
             RESTART_MAX_MS,
-            Kind.INT,
+            ConfigType.INT,
             Importance.LOW,
             "The longest wait before a failed task is restarted.",
             default=30_000,
@@ -212,7 +221,7 @@ COMMON = ConfigDef(
         ),
         Definition(
             RESTART_BUDGET,
-            Kind.INT,
+            ConfigType.INT,
             Importance.LOW,
             "How many restarts within the window a task gets before it stays FAILED.",
             default=5,
@@ -222,7 +231,7 @@ COMMON = ConfigDef(
         ),
         Definition(
             RESTART_WINDOW_MS,
-            Kind.INT,
+            ConfigType.INT,
             Importance.LOW,
             "The window of the restart budget; a task that ran this long without an error "
             "begins anew.",

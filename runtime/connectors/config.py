@@ -21,7 +21,7 @@ MOST_SEARCHED = 250
 _DEFERRED = ("${env:", "${file:")
 
 
-class Kind(Enum):
+class ConfigType(Enum):
     """The type of a value, spelled as Connect spells it."""
 
     STRING = "STRING"
@@ -65,7 +65,7 @@ class Definition:
     """
 
     name: str
-    kind: Kind
+    kind: ConfigType
     importance: Importance
     documentation: str
     default: Value = None
@@ -121,7 +121,7 @@ class Checked:
 
     def to_json(self) -> Mapping[str, Json]:
         """Return Connect's `ConfigInfo`; a password is never shown."""
-        hidden = self.is_secret or self.definition.kind is Kind.PASSWORD
+        hidden = self.is_secret or self.definition.kind is ConfigType.PASSWORD
         secret = hidden and self.value is not None
         return {
             "definition": self.definition.to_json(),
@@ -176,7 +176,7 @@ class Validation:
         kinds = {each.definition.name: each.definition.kind for each in self.checked}
         strange = tuple(
             Checked(
-                undefined(key, kinds.get(meant, Kind.STRING)),
+                undefined(key, kinds.get(meant, ConfigType.STRING)),
                 config[key],
                 (f"there is no such key: did you mean {meant}?",),
             )
@@ -197,7 +197,7 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ParsedConfig:
     """The parsed values of a config, asked for by type."""
 
     values: Mapping[str, Value]
@@ -253,7 +253,7 @@ class ConfigDef:
         unknown = (f"unknown key {key}: it has no effect" for key in strange if key not in misspelt)
         return Validation(checked, tuple(unknown), misspelt)
 
-    def parse(self, config: Mapping[str, str]) -> Settings:
+    def parse(self, config: Mapping[str, str]) -> ParsedConfig:
         """Return the parsed values; raises `ConfigInvalid` naming all that is wrong.
 
         References such as `${env:NAME}` must have been resolved before.
@@ -265,7 +265,7 @@ class ConfigDef:
                 values[each.name] = each.parse(config.get(each.name))
             except ValueError as error:
                 raise ConfigInvalid(f"{each.name}: {error}") from None
-        return Settings(values)
+        return ParsedConfig(values)
 
 
 def refuse(validation: Validation) -> None:
@@ -275,7 +275,7 @@ def refuse(validation: Validation) -> None:
         raise ConfigInvalid("; ".join(told))
 
 
-def undefined(key: str, kind: Kind = Kind.STRING) -> Definition:
+def undefined(key: str, kind: ConfigType = ConfigType.STRING) -> Definition:
     """Return what stands for the definition of a key that has none."""
     return Definition(key, kind, Importance.LOW, "There is no such key.")
 
@@ -327,11 +327,11 @@ def _list(text: str) -> Value:
     return tuple(part.strip() for part in text.split(",")) if text.strip() else ()
 
 
-_PARSERS: Mapping[Kind, Callable[[str], Value]] = {
-    Kind.STRING: str,
-    Kind.PASSWORD: str,
-    Kind.INT: _integer(32),
-    Kind.LONG: _integer(64),
-    Kind.BOOLEAN: _boolean,
-    Kind.LIST: _list,
+_PARSERS: Mapping[ConfigType, Callable[[str], Value]] = {
+    ConfigType.STRING: str,
+    ConfigType.PASSWORD: str,
+    ConfigType.INT: _integer(32),
+    ConfigType.LONG: _integer(64),
+    ConfigType.BOOLEAN: _boolean,
+    ConfigType.LIST: _list,
 }

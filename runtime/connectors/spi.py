@@ -66,7 +66,7 @@ class Limit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(Generic[R]):
+class BatchPlan(Generic[R]):
     """One batch to come: what to read, how far that moves the offsets, and how large it is.
 
     `backlog` tells whether there is more where this came from, `lag` how much, None if the
@@ -142,7 +142,7 @@ class Source(ABC, Generic[R]):
     """Where the rows of a task come from."""
 
     @abstractmethod
-    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> Plan[R]:
+    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[R]:
         """Choose the next batch: what lies behind the offsets, keyed by partition identity.
 
         Runs in the worker, without Spark: an empty plan costs no job. An advance starts at the

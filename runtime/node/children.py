@@ -9,7 +9,7 @@ from typing import Final
 
 from ...actors.door.actor import Address
 from ...actors.messages.orders import EndMember
-from ..cluster.spec import ProcessView, Traits
+from ..cluster.spec import ProcessView, WorkerTraits
 from .processes import NodeProcess
 from .silence import GroupCare
 
@@ -36,7 +36,7 @@ class ChildProcess:
     start_at: float = 0.0
     detail: str = ""
     tied_to: int | None = None
-    traits: Traits | None = None
+    traits: WorkerTraits | None = None
     """What sets a worker apart, where that is not what does so for all of its node."""
     is_wanted: bool = True
     end: str = ""

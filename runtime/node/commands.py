@@ -27,9 +27,9 @@ from ..cluster.spec import (
     NodeSpec,
     NodeView,
     ProcessView,
-    RemoveWorker,
-    Traits,
+    StopWorker,
     WorkerAdded,
+    WorkerTraits,
 )
 from ..config.keys import Config
 from .launcher import HOST, Launcher, NodeFailedError, free_port
@@ -64,7 +64,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
         backoff_max_ms=config.worker_restart_backoff_max_ms,
         server_assignor=config.group_remote_assignor or None,
         instance=config.group_instance_id,
-        traits=Traits(config.client_rack or None, config.abilities()),
+        traits=WorkerTraits(config.client_rack or None, config.abilities()),
         assignors=AssignorSpec(
             config.assignor_names(), config.assignor_settings(), config.assignor_memory()
         ),
@@ -228,7 +228,7 @@ def _accompany(system: System, wanted: AddWorker) -> int:
     _say(f"worker {added.name} runs; Ctrl-C lets it leave")
     while (worker := _look(system, supervisor, added.name)) is not None:
         if signals.told and worker.state != "leaving":
-            system.ask(supervisor, RemoveWorker(added.name), ANSWER_SECONDS)
+            system.ask(supervisor, StopWorker(added.name), ANSWER_SECONDS)
         time.sleep(WATCH_SECONDS)
     _say(f"worker {added.name} has " + ("left" if signals.told else "ended"))
     return OK if signals.told else FAILED

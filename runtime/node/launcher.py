@@ -33,7 +33,7 @@ from ..cluster.spec import AllLeft, Begin, Begun, DescribeNode, NodeSpec, NodeVi
 from .assignor_file import write_assignors
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
-from .silence import Silence, Watch
+from .silence import ProcessWatch, Silence
 from .supervisor import SUPERVISOR, Supervisor
 
 LOGGER = logging.getLogger(__name__)
@@ -77,8 +77,8 @@ class Launcher:
         self._rest = RestProcess(rest, self._files, node) if rest else None
         self._log_file = node.data_dir / "logs" / "actors.log"
         self._system: System | None = None
-        self._admin = Watch(node.answer_timeout_ms / 1000)
-        self._watch = Watch(node.answer_timeout_ms / 1000)
+        self._admin = ProcessWatch(node.answer_timeout_ms / 1000)
+        self._watch = ProcessWatch(node.answer_timeout_ms / 1000)
         """How the supervisor answers."""
         self._supervisor: Address | None = None
         self._supervisor_process: Owner | None = None
@@ -311,5 +311,5 @@ class Launcher:
         raise NodeFailedError(told)
 
 
-def _no_answer(watch: Watch) -> str:
+def _no_answer(watch: ProcessWatch) -> str:
     return f"no answer for {watch.silence.limit_seconds:g} s"

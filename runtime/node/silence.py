@@ -2,8 +2,8 @@
 
 Only time in which the waiting process itself ran counts: it looks several times a second, and no
 look adds more than a second. After the machine was suspended, or the one who waits was stopped,
-nobody is taken for silent who had no time to answer. The node's first process asks by `Watch`,
-the supervisor asks its group by `GroupCare`.
+nobody is taken for silent who had no time to answer. The node's first process asks by
+`ProcessWatch`, the supervisor asks its group by `GroupCare`.
 """
 
 import time
@@ -98,7 +98,7 @@ LOOK_SECONDS: Final = 0.2
 """How long one look waits for an answer: what else is to be done must not wait longer."""
 
 
-class Watch:
+class ProcessWatch:
     """One process that is asked again and again whether it is there, and how long it is silent."""
 
     def __init__(self, limit_seconds: float) -> None:

@@ -38,15 +38,15 @@ from ..cluster.spec import (
     NodeView,
     OpenAssignors,
     ProcessView,
-    RemoveWorker,
     ShutDown,
     StartWorker,
-    Traits,
+    StopWorker,
     Whereabouts,
     WhereIs,
     WorkerAdded,
     WorkerGone,
     WorkerSays,
+    WorkerTraits,
     WorkerUp,
 )
 from ..worker.actor import WorkerActor
@@ -95,7 +95,7 @@ class Supervisor(Actor):
             AssignorsOpen: self._assignors_open,
             AssignorHangs: self._assignor_hangs,
             AddWorker: self._add,
-            RemoveWorker: self._let_go,
+            StopWorker: self._let_go,
             WhereIs: self._where,
             DescribeNode: self._describe,
             ShutDown: self._shut_down,
@@ -389,7 +389,7 @@ class Supervisor(Actor):
         elif ("worker", name) in self._child_processes:
             error = f"there is a worker {name} already: choose another name"
             self.send(sender, WorkerAdded(name, error))
-        elif self._node.server_assignor and order.traits(Traits()).abilities != ORDINARY:
+        elif self._node.server_assignor and order.traits(WorkerTraits()).abilities != ORDINARY:
             error = "the group computes for the workers of this node: they have no tags or capacity"
             self.send(sender, WorkerAdded(name, error))
         else:
@@ -404,7 +404,7 @@ class Supervisor(Actor):
             number += 1
         return f"w{number}"
 
-    def _let_go(self, order: RemoveWorker, sender: Address) -> None:
+    def _let_go(self, order: StopWorker, sender: Address) -> None:
         child = self._child_processes.get(("worker", order.name))
         self._remove(order.name)
         if child is not None and child.process is not None and order.force:

@@ -24,7 +24,7 @@ from ...events.placement.abilities import Abilities
 from ...projections.metrics import Exposition, RequestMetrics
 from ..cluster.identity import HEADER, KEY, cluster_id, identity_of
 from ..cluster.run_folder import KeyRefusedError, read_key
-from ..cluster.spec import Traits, assignor_log
+from ..cluster.spec import WorkerTraits, assignor_log
 from ..config.secrets import Vault
 from ..connectors.builtin.plugins import find_plugins
 from ..connectors.reach import Reach
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
         service = replace(
             _service(options.data_dir, options.group, gateway, key), outside=_outside(options)
         )
-        traits = Traits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
+        traits = WorkerTraits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
         headers = [(HEADER, identity_of(options.data_dir / "run"))]
         _serve(replace(service, traits=traits), sockets, options.allowed_host, headers)
     finally:

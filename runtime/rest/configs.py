@@ -17,7 +17,7 @@ from ..config.redaction import LONGEST
 from ..config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
 from ..connectors.builtin.plugins import Plugin, Plugins, PluginUnknown
 from ..connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
-from ..connectors.config import HIDDEN, Kind, Validation
+from ..connectors.config import HIDDEN, ConfigType, Validation
 from .errors import ApiError
 from .outside import OutsideChecks
 
@@ -163,13 +163,13 @@ def _opened(vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]) 
 
 
 def _secret_keys(
-    plain: Mapping[str, str], defined: Mapping[str, Kind], misspelt: Collection[str]
+    plain: Mapping[str, str], defined: Mapping[str, ConfigType], misspelt: Collection[str]
 ) -> frozenset[str]:
     """Return the keys whose values are sealed: by definition, by name, or for what they hold."""
     return frozenset(
         key
         for key, value in plain.items()
-        if defined.get(key) is Kind.PASSWORD
+        if defined.get(key) is ConfigType.PASSWORD
         or ((key not in defined or key in misspelt) and sounds_secret(key))
         or passwords_in(value)
     )

@@ -35,7 +35,7 @@ from ..cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 from ..cluster.spec import (
     DescribeNode,
     NodeView,
-    RemoveWorker,
+    StopWorker,
     Whereabouts,
     WhereIs,
     WorkerAdded,
@@ -148,7 +148,7 @@ class Connection:
         """Have the supervisor let a worker go, if it has one; raises `Unanswered`."""
         answer = None
         with suppress(Unanswered):
-            answer = self._ask_supervisor(RemoveWorker(worker, force), deadline)
+            answer = self._ask_supervisor(StopWorker(worker, force), deadline)
         if not isinstance(answer, WorkerAdded):
             raise Unanswered(_NOT_LET_GO)
 

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ...events.placement.abilities import LARGEST_CAPACITY, Abilities
 from ...events.placement.config import flaw_in_labels
-from ..cluster.spec import Traits
+from ..cluster.spec import WorkerTraits
 from ..planning.changes import (
     Change,
     ConnectorDeleted,
@@ -79,7 +79,7 @@ class Proposal(BaseModel):
         {}, max_length=NAMES_MAX, description="Connectors, each with another `tasks.max`."
     )
 
-    def workers(self, node: Traits) -> list[Change]:
+    def workers(self, node: WorkerTraits) -> list[Change]:
         """Return what is to become of the workers; those added are of this node."""
         found: list[Change] = []
         if self.add_workers:

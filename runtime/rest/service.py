@@ -11,7 +11,7 @@ from fastapi import Depends
 from starlette.requests import Request
 
 from ...projections.metrics import Exposition, RequestMetrics
-from ..cluster.spec import AssignorSpec, Traits
+from ..cluster.spec import AssignorSpec, WorkerTraits
 from ..config.secrets import Vault
 from ..connectors.builtin.plugins import Plugins, PluginUnknown
 from ..connectors.common_keys import CONNECTOR_CLASS
@@ -43,7 +43,7 @@ class Service:
     """Where what assignors of others print goes."""
     run_folder: Path = Path(os.devnull)
     """Where the node's first process writes down which of the others are silent."""
-    traits: Traits = field(default_factory=Traits)
+    traits: WorkerTraits = field(default_factory=WorkerTraits)
     """What sets this node's workers apart from others, unless they are started otherwise."""
     outside: OutsideChecks | None = None
     """What holds new configs against this node; None: they are taken as they are."""

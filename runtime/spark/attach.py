@@ -18,7 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from .jvm import Gateway
+from .jvm import JvmGateway
 
 _LOUD = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 """Loggers that come with a handler for the terminal."""
@@ -27,7 +27,7 @@ _LEFT = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")
 """What a context leaves in the environment, for the sockets to its JVM."""
 
 
-def attach(gateway: Gateway) -> SparkSession:
+def attach(gateway: JvmGateway) -> SparkSession:
     """Make a session in the JVM behind a gateway; raises what PySpark raises."""
     _hush()
     with _announced(gateway):
@@ -91,7 +91,7 @@ def _ignore(_request: object, _client: object) -> None:
 
 
 @contextmanager
-def _announced(gateway: Gateway) -> Iterator[None]:
+def _announced(gateway: JvmGateway) -> Iterator[None]:
     names = {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(names)

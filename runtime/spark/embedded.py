@@ -15,7 +15,7 @@ from .attach import attach, cancel_tagged, detach, tagged, warm_up
 from .engine import STEPS, Cancelled, EngineDown, EngineState, TaskError
 from .failures import failure_text, lost_touch
 from .java import JavaNotFound, find_java
-from .jvm import Jvm, Launch, new_folder, sweep
+from .jvm import Jvm, JvmLaunch, new_folder, sweep
 from .settings import refuse_unsafe, settings
 
 T = TypeVar("T")
@@ -168,7 +168,7 @@ class Embedded:
 
     def _launch(self) -> _Life:
         folder = new_folder(self._work_dir)
-        launch = Launch(find_java(), self._heap, settings(folder, self._cores, self._conf))
+        launch = JvmLaunch(find_java(), self._heap, settings(folder, self._cores, self._conf))
         return _Life(
             Jvm(launch, folder, self._work_dir / "logs" / "spark.log", self._ended, self._hide)
         )

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import psutil
 
 from .java import Java
-from .output import Output, secrets_of
+from .output import JvmOutput, secrets_of
 from .settings import LOG4J, properties
 
 JVM_OPENS = (
@@ -69,7 +69,7 @@ _FOLDER = "jvm-"
 _POLL_SECONDS = 0.01
 
 
-class Gateway(NamedTuple):
+class JvmGateway(NamedTuple):
     """Where a JVM takes calls from Python, on loopback."""
 
     port: int
@@ -77,11 +77,11 @@ class Gateway(NamedTuple):
 
     def __repr__(self) -> str:
         """Keep the secret out of logs."""
-        return f"Gateway(port={self.port})"
+        return f"JvmGateway(port={self.port})"
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class JvmLaunch:
     """All that a JVM is started with."""
 
     java: Java
@@ -101,7 +101,7 @@ class Jvm:
 
     def __init__(
         self,
-        launch: Launch,
+        launch: JvmLaunch,
         folder: Path,
         log: Path,
         on_end: Callable[["Jvm"], None],
@@ -129,7 +129,7 @@ class Jvm:
         if self._process.stdout is None or self._process.stdin is None:
             raise AssertionError("Popen was asked for pipes")
         self._stdin = self._process.stdin
-        self._output = Output(self._process.stdout, log, secrets_of(launch.settings), hide)
+        self._output = JvmOutput(self._process.stdout, log, secrets_of(launch.settings), hide)
         threading.Thread(target=self._watch, name="spark-watch", daemon=True).start()
 
     def __str__(self) -> str:
@@ -148,7 +148,7 @@ class Jvm:
         said = f"; last lines of {self._output.log}:\n{words}" if words else ""
         return f"{self._why or 'the JVM runs'}{said}"
 
-    def gateway(self) -> Gateway:
+    def gateway(self) -> JvmGateway:
         """Wait until it takes calls. Raises `JvmEnded`."""
         while not self._info.exists():
             if self.ended.wait(_POLL_SECONDS):
@@ -156,7 +156,7 @@ class Jvm:
         told = self._info.read_bytes()
         self._info.unlink()
         port, length = int.from_bytes(told[:4]), int.from_bytes(told[4:8])
-        return Gateway(port, told[8 : 8 + length].decode())
+        return JvmGateway(port, told[8 : 8 + length].decode())
 
     def kill(self, why: str) -> None:
         """End it and its Python workers now; the first reason given is the one told."""
@@ -206,7 +206,7 @@ def sweep(parent: Path, keep: Path | None = None) -> None:
 
 
 def _prepare(
-    launch: Launch, folder: Path, log: Path, info: Path
+    launch: JvmLaunch, folder: Path, log: Path, info: Path
 ) -> tuple[list[str], dict[str, str]]:
     for name in ("local", "warehouse", "tmp"):
         (folder / name).mkdir()
@@ -227,7 +227,7 @@ def _prepare(
     return command, _environ(spark, folder, info)
 
 
-def _java_options(launch: Launch, folder: Path, log: Path) -> list[str]:
+def _java_options(launch: JvmLaunch, folder: Path, log: Path) -> list[str]:
     return [
         f"-Xmx{launch.heap}",
         *(f"--add-opens={package}=ALL-UNNAMED" for package in JVM_OPENS),

@@ -16,7 +16,7 @@ _SECRET = re.compile(r"(?i)secret|password|passphrase|token|credential|key")
 _HIDDEN = "********"
 
 
-class Output:
+class JvmOutput:
     """Drains a pipe until it ends; never lets its writer wait for a disk."""
 
     def __init__(

@@ -18,7 +18,7 @@ class Fenced(Exception):  # noqa: N818  # a verdict, not a mistake
     """
 
 
-class Unanswered(Exception):  # noqa: N818  # a state of the world, not a mistake
+class LedgerUnavailable(Exception):  # noqa: N818  # a state of the world, not a mistake
     """The outcome is unknown, because the coordinator is away.
 
     Send the same commit again until there is an answer; never assume one.
@@ -30,7 +30,8 @@ class Ledger(Protocol):
 
     `offsets`, `unpublished` and `progress` must know of every commit that was accepted before
     the caller's token became current: a task sweeps what no commit names, so a view that lags
-    would make it sweep rows that count. They raise `Unanswered` if they cannot promise that now.
+    would make it sweep rows that count. They raise `LedgerUnavailable` if they cannot promise
+    that now.
     """
 
     @property
@@ -59,7 +60,7 @@ class Ledger(Protocol):
         """Make a batch count, durably, before it returns.
 
         A commit id that was accepted before is accepted again, and changes nothing.
-        Raises `Fenced` or `Unanswered`.
+        Raises `Fenced` or `LedgerUnavailable`.
         """
         ...
 

@@ -15,7 +15,7 @@ from ..connectors.builtin.plugins import PluginUnknown
 from ..connectors.config import ConfigInvalid
 from ..connectors.spi import BadInput, NotReady, SinkAway, SinkBroken
 from ..spark.engine import TaskError
-from .ledger import Fenced, Unanswered
+from .ledger import Fenced, LedgerUnavailable
 
 
 class Halt:
@@ -68,7 +68,7 @@ _SPEAK_FOR_THEMSELVES = (
     SinkAway,
     SinkBroken,
     TaskError,
-    Unanswered,
+    LedgerUnavailable,
 )
 
 

@@ -19,7 +19,7 @@ from ..spark.engine import Engine
 from .connector_loop import ConnectorLoop
 from .ledger import Ledger
 from .reports import Ending, Hung, Report, Started, Stopped
-from .task import Memory, Task
+from .task import Task, TaskMemory
 
 _WATCH_S = 0.1
 
@@ -66,7 +66,7 @@ class Runner:
         self._hide = hide
         self._hung_s = hung_ms / 1000
         self._slots: dict[Resource, _Slot] = {}
-        self._memories: dict[Resource, tuple[Token, Memory]] = {}
+        self._memories: dict[Resource, tuple[Token, TaskMemory]] = {}
         self._changed = Condition()
         self._closed = False
         Thread(target=self._watch, name="runner-watch", daemon=True).start()
@@ -146,10 +146,10 @@ class Runner:
         name = launch.connector_config.get(keys.CONNECTOR_CLASS, "")
         return self._plugins.find(name).made_by()
 
-    def _memory(self, launch: Launch) -> Memory:
+    def _memory(self, launch: Launch) -> TaskMemory:
         token, memory = self._memories.get(launch.resource, (None, None))
         if memory is None or token != launch.token:
-            memory = Memory()
+            memory = TaskMemory()
             self._memories[launch.resource] = (launch.token, memory)
         return memory
 

@@ -23,10 +23,10 @@ from ...projections.launches import Launch
 from ..connectors.batch import Batch, Staged
 from ..connectors.files.publishing import describe
 from ..connectors.spi import (
+    BatchPlan,
     Context,
     NotReady,
     Pipeline,
-    Plan,
     SinkAway,
     SinkBroken,
     SinkFull,
@@ -34,7 +34,7 @@ from ..connectors.spi import (
 )
 from ..spark.engine import Cancelled, Engine, EngineDown
 from .batch_size import BatchSize
-from .ledger import Fenced, Ledger, Unanswered
+from .ledger import Fenced, Ledger, LedgerUnavailable
 from .reports import BatchDone, Ending, Report, StatusChanged, Warned
 from .restarts import Halt, RestartPolicy, Restarts, persist
 
@@ -50,7 +50,7 @@ _SWEEP_S = 60.0
 
 
 @dataclass(slots=True)
-class Memory:
+class TaskMemory:
     """What must outlive a restart of a task under the same token.
 
     Batch numbers never repeat under a token, since a commit id that was accepted is taken for
@@ -90,7 +90,7 @@ class Task:
         engine: Engine,
         ledger: Ledger,
         report: Callable[[Report], None],
-        memory: Memory | None = None,
+        memory: TaskMemory | None = None,
     ) -> None:
         self.halt = Halt()
         self._launch = launch
@@ -98,7 +98,7 @@ class Task:
         self._engine = engine
         self._ledger = ledger
         self._report = report
-        self._memory = memory or Memory()
+        self._memory = memory or TaskMemory()
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._tag = tag_of(launch.resource, launch.token)
         self._told: tuple[RunState, str] | None = None
@@ -138,7 +138,7 @@ class Task:
                 self._loop(pipeline)
                 if not self.halt.cancelled:  # else a batch may be left to publish
                     self._sweep(pipeline)
-        except Unanswered as unanswered:
+        except LedgerUnavailable as unanswered:
             self._tell(self._waiting, f"waiting for the offsets: {unanswered}")
             self.halt.wait(_LONGEST_RETRY_S)
         except EngineDown as down:
@@ -225,17 +225,19 @@ class Task:
                 # What comes in a trickle is let pile up: a batch costs much, however small.
                 self.halt.wait(pipeline.pace.poll_interval_s)
 
-    def _plan(self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize) -> Plan[Any]:
+    def _plan(
+        self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize
+    ) -> BatchPlan[Any]:
         try:
             plan = pipeline.source.plan(offsets, size.limit)
         except NotReady as waiting:
             self._tell(RunState.RUNNING, str(waiting))
-            return Plan()
+            return BatchPlan()
         if not (self._away and plan.ranges):
             self._tell(RunState.RUNNING, plan.remark)
         return plan
 
-    def _batch(self, pipeline: Pipeline, plan: Plan[Any], clock: _Clock) -> Commit:
+    def _batch(self, pipeline: Pipeline, plan: BatchPlan[Any], clock: _Clock) -> Commit:
         commit_id = CommitId(*self._launch.resource, self._launch.token, self._memory.next_batch)
         self._memory.next_batch += 1
         with clock.phase("run"):
@@ -277,7 +279,7 @@ class Task:
                 raise Cancelled("the outcome of the last commit is unknown")
             try:
                 self._ledger.commit(commit)
-            except Unanswered as unanswered:
+            except LedgerUnavailable as unanswered:
                 self._tell(RunState.RUNNING, f"the last commit has no answer yet: {unanswered}")
                 self.halt.wait_cancelled(delay)
                 delay = min(2 * delay, _LONGEST_RETRY_S)
@@ -313,7 +315,7 @@ def _advance(offsets: dict[str, Document], commit: Commit) -> None:
 
 
 def _done(
-    commit: Commit, plan: Plan[Any], clock: _Clock, began_ms: int, *, first: bool
+    commit: Commit, plan: BatchPlan[Any], clock: _Clock, began_ms: int, *, first: bool
 ) -> BatchDone:
     return BatchDone(
         commit_id=commit.commit_id,

@@ -21,7 +21,7 @@ from ...events.keys import pack_key
 from ...events.log.errors import LogError
 from ...events.log.reader import LogReader
 from ...events.model import Commit, CommitId, Document, Resource, Resources, identity
-from ..tasks.ledger import Fenced, Unanswered
+from ..tasks.ledger import Fenced, LedgerUnavailable
 
 ANSWER_SECONDS = 5.0
 REFUSED_SECONDS = 1.0
@@ -69,7 +69,7 @@ class GroupLedger:
         try:
             found = self._path.stat()
         except OSError as error:
-            raise Unanswered(f"the offset log is not there: {error}") from None
+            raise LedgerUnavailable(f"the offset log is not there: {error}") from None
         return f"{found.st_dev}:{found.st_ino}"
 
     def offsets(self, connector: str) -> Mapping[str, Document]:
@@ -101,7 +101,7 @@ class GroupLedger:
         return frozenset(Resource(*commit.commit_id[:2]) for commit in found)
 
     def commit(self, commit: Commit) -> None:
-        """Make a batch count; raises `Fenced`, or `Unanswered` if no answer came in time."""
+        """Make a batch count; raises `Fenced`, or `LedgerUnavailable` without an answer in time."""
         answer: Future[CommitVerdict] = Future()
         with self._lock:
             self._waiting[commit.commit_id] = commit, answer
@@ -109,7 +109,7 @@ class GroupLedger:
         try:
             verdict = answer.result(ANSWER_SECONDS)
         except FutureTimeoutError:
-            raise Unanswered("the group did not answer in time") from None
+            raise LedgerUnavailable("the group did not answer in time") from None
         if verdict.error is not Error.NONE:
             raise Fenced(verdict.message)
 
@@ -166,7 +166,7 @@ class GroupLedger:
             self._published = [*self._carried_published, *self._published]
             self._carried_published = ()
         for _, answer in carried.values():
-            answer.set_exception(Unanswered(why))
+            answer.set_exception(LedgerUnavailable(why))
 
     def close(self) -> None:
         """Let go of the log."""
@@ -182,6 +182,6 @@ class GroupLedger:
                     self._reader = LogReader.open(self._path, self._group_id, OFFSETS)
                 entries = self._reader.scan(TYPES[kind][0], pack_key(key))
         except LogError as error:
-            raise Unanswered(f"the offset log can not be read now: {error}") from error
+            raise LedgerUnavailable(f"the offset log can not be read now: {error}") from error
         entries.sort()
         return [record for entry in entries if (record := decode(entry)) is not None]

@@ -18,7 +18,7 @@ from ...events.group import Group
 from ...events.model import Commit, CommitId, Resource, Resources, TaskConfig, Token
 from ...events.placement.config import work_in
 from ..connectors.spi import Pipeline
-from ..tasks.ledger import Unanswered
+from ..tasks.ledger import LedgerUnavailable
 
 LOGGER = logging.getLogger(__name__)
 ANY_GENERATION = (1 << 63) - 1
@@ -131,7 +131,7 @@ class Janitor:
         """Do chores, then look for what the next ones may be."""
         failed = [chore for chore in chores if not self._is_done(chore)]
         self._again = {chore.resource: chore for chore in failed if chore.stale is not None}
-        with suppress(Unanswered):
+        with suppress(LedgerUnavailable):
             self._unpublished = self._commits.tasks_with_unpublished()
 
     def _is_done(self, chore: Chore) -> bool:

@@ -27,7 +27,7 @@ from fairlead.runtime.cluster.spec import (
     AddWorker,
     DescribeNode,
     NodeView,
-    RemoveWorker,
+    StopWorker,
     Whereabouts,
     WhereIs,
     WorkerAdded,
@@ -175,7 +175,7 @@ class Node:
 
     def remove(self, name: str) -> None:
         """Have a worker leave for good."""
-        assert self.ask(self.supervisor, RemoveWorker(name)) == WorkerAdded(name)
+        assert self.ask(self.supervisor, StopWorker(name)) == WorkerAdded(name)
 
     # -- what came of it
 

@@ -10,7 +10,7 @@ from cluster.remains import Starts
 
 from fairlead.actors.messages.orders import RemoveMember
 from fairlead.events.model import Why
-from fairlead.runtime.cluster.spec import RemoveWorker, WorkerAdded
+from fairlead.runtime.cluster.spec import StopWorker, WorkerAdded
 
 pytestmark = pytest.mark.cluster
 
@@ -28,7 +28,7 @@ def test_a_worker_that_is_removed_goes_with_its_process_and_is_not_started_again
     if force:
         node.hit("worker w2", signal.SIGSTOP)  # it would never give up what it has
     node.command(RemoveMember(GROUP, "w2", force=force, principal="ann"))
-    assert node.ask(node.supervisor, RemoveWorker("w2", force)) == WorkerAdded("w2")
+    assert node.ask(node.supervisor, StopWorker("w2", force)) == WorkerAdded("w2")
     node.settles("w1")
     eventually(lambda: not psutil.pid_exists(pid), "its process ends")
     eventually(lambda: "w2" not in node.states(), "it is let go")

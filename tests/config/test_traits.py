@@ -7,19 +7,19 @@ import pytest
 from config.conftest import Refused
 
 from fairlead.events.placement.abilities import ORDINARY, Abilities
-from fairlead.runtime.cluster.spec import AddWorker, Traits
+from fairlead.runtime.cluster.spec import AddWorker, WorkerTraits
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import node_spec
 
 
-def traits_of(*overrides: str, file: Path | None = None) -> Traits:
+def traits_of(*overrides: str, file: Path | None = None) -> WorkerTraits:
     return node_spec(load_config(file, {}, overrides), 8083).traits
 
 
 def test_a_nodes_workers_are_as_its_settings_say() -> None:
-    assert traits_of() == Traits(None, ORDINARY)
+    assert traits_of() == WorkerTraits(None, ORDINARY)
     told = traits_of("client.rack=b", "worker.tags=gpu, ssd,gpu", "worker.capacity=4")
-    assert told == Traits("b", Abilities(4, frozenset({"gpu", "ssd"})))
+    assert told == WorkerTraits("b", Abilities(4, frozenset({"gpu", "ssd"})))
 
 
 def test_a_file_may_list_the_tags(tmp_path: Path) -> None:
@@ -29,10 +29,10 @@ def test_a_file_may_list_the_tags(tmp_path: Path) -> None:
 
 
 def test_what_is_said_of_one_worker_stands_in_place_of_what_its_node_says() -> None:
-    node = Traits("b", Abilities(4, frozenset({"gpu"})))
+    node = WorkerTraits("b", Abilities(4, frozenset({"gpu"})))
     assert AddWorker(os.getpid()).traits(node) == node
     own = AddWorker(os.getpid(), zone="c", tags=frozenset({"ssd"}), capacity=1)
-    assert own.traits(node) == Traits("c", Abilities(1, frozenset({"ssd"})))
+    assert own.traits(node) == WorkerTraits("c", Abilities(1, frozenset({"ssd"})))
 
 
 @pytest.mark.parametrize("setting", ["worker.tags=gpu", "worker.capacity=2"])

@@ -25,7 +25,7 @@ from fairlead.runtime.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.connectors.builtin.sink_claim import claim_sink
 from fairlead.runtime.connectors.files.sink import FileSink, WriteFormat
 from fairlead.runtime.connectors.files.sink_marks import SinkClaim
-from fairlead.runtime.connectors.files.sink_root import Place
+from fairlead.runtime.connectors.files.sink_root import SinkLocation
 from fairlead.runtime.connectors.spi import Context, Limit, Pace, Pipeline, Tenure
 from fairlead.runtime.tasks.reports import StatusChanged
 from fairlead.runtime.tasks.task import Task
@@ -122,7 +122,7 @@ def sink_of(
     task_config: dict[str, str], cluster: str = "a", told: list[str] | None = None
 ) -> FileSink:
     settings = keys.TASK_KEYS.parse(task_config)
-    place = Place(
+    place = SinkLocation(
         Path(settings.text(keys.SINK_PATH)),
         cluster,
         NAME,

@@ -6,16 +6,16 @@ from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.connectors.config import (
     ConfigDef,
     ConfigInvalid,
+    ConfigType,
     Definition,
     Importance,
-    Kind,
 )
 from fairlead.runtime.connectors.validators import at_least
 
 DEFINITIONS = ConfigDef(
     (
-        Definition("size", Kind.INT, Importance.HIGH, "How many.", 3, validator=at_least(1)),
-        Definition("secret", Kind.PASSWORD, Importance.HIGH, "Whisper it.", required=True),
+        Definition("size", ConfigType.INT, Importance.HIGH, "How many.", 3, validator=at_least(1)),
+        Definition("secret", ConfigType.PASSWORD, Importance.HIGH, "Whisper it.", required=True),
     ),
     prefixes=("option.",),
 )

@@ -11,8 +11,8 @@ from fairlead.events.model import Advance, Document, Lag, Resource, identity
 from fairlead.runtime.connectors.files.formats import ReadFormat
 from fairlead.runtime.connectors.files.listing import (
     BUCKETS,
-    Found,
     Skip,
+    SourceFile,
     bucket_of,
     deal,
     read_share,
@@ -26,13 +26,13 @@ ALL = frozenset(range(BUCKETS))
 PLENTY = Limit(100, 1 << 30)
 
 
-def put(root: Path, path: str, text: str = "x", at: int = 1000) -> Found:
+def put(root: Path, path: str, text: str = "x", at: int = 1000) -> SourceFile:
     """Write a file that was changed so many seconds after the epoch."""
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     os.utime(file, (at, at))
-    return Found(path, len(text), at * 1000)
+    return SourceFile(path, len(text), at * 1000)
 
 
 def source(root: Path, glob: str = "*", warnings: list[str] | None = None) -> FileSource:

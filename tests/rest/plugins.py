@@ -3,7 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from fairlead.runtime.connectors.common_keys import COMMON
-from fairlead.runtime.connectors.config import ConfigDef, Definition, Importance, Kind, Validation
+from fairlead.runtime.connectors.config import (
+    ConfigDef,
+    ConfigType,
+    Definition,
+    Importance,
+    Validation,
+)
 from fairlead.runtime.connectors.spi import Connector, Context, Pipeline
 
 
@@ -17,7 +23,7 @@ class Locked(Connector):
     @classmethod
     def config(cls) -> ConfigDef:
         password = Definition(
-            "password", Kind.PASSWORD, Importance.HIGH, "A secret.", "", validator=_no_spaces
+            "password", ConfigType.PASSWORD, Importance.HIGH, "A secret.", "", validator=_no_spaces
         )
         return ConfigDef((*COMMON.definitions, password), ("extra.",))
 

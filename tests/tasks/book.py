@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fairlead.events.model import Commit, CommitId, Document, Resource, Token, identity
 from fairlead.events.records import TaskProgress
-from fairlead.runtime.tasks.ledger import Fenced, Unanswered
+from fairlead.runtime.tasks.ledger import Fenced, LedgerUnavailable
 
 
 class Book:
@@ -37,7 +37,7 @@ class Book:
         with self.lock:
             if self.away_for:
                 self.away_for -= 1
-                raise Unanswered("the coordinator is away")
+                raise LedgerUnavailable("the coordinator is away")
             mine = [self.accepted[each] for each in self.to_publish]
             return [each for each in mine if each.commit_id[:2] == (connector, task)]
 
@@ -53,10 +53,10 @@ class Book:
         with self.lock:
             fault = self.faults.popleft() if self.faults else ""
             if fault == "away":
-                raise Unanswered("the coordinator is away")
+                raise LedgerUnavailable("the coordinator is away")
             self._accept(commit)
             if fault == "lost":
-                raise Unanswered("no answer within 1500 ms")
+                raise LedgerUnavailable("no answer within 1500 ms")
 
     def published(self, commit_id: CommitId) -> None:
         with self.lock:

@@ -22,14 +22,14 @@ from fairlead.runtime.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.connectors.common_keys import COMMON
 from fairlead.runtime.connectors.config import ConfigDef
 from fairlead.runtime.connectors.files import publishing, staging
-from fairlead.runtime.connectors.files.sink_root import Place, opened
+from fairlead.runtime.connectors.files.sink_root import SinkLocation, opened
 from fairlead.runtime.connectors.spi import (
+    BatchPlan,
     Connector,
     Context,
     Limit,
     Pace,
     Pipeline,
-    Plan,
     Sink,
     Source,
     Transform,
@@ -71,16 +71,16 @@ class CountingSource(Source[range]):
         self._last = last
         self._hooks = hooks
 
-    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> Plan[range]:
+    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[range]:
         del limit
         self._hooks.pass_by("plan")
         start = offsets.get(identity({"numbers": "all"}))
         begin = int(start["next"] or 0) if start else 0
         end = min(begin + 3, self._last)
         if begin >= end:
-            return Plan()
+            return BatchPlan()
         advance = Advance({"numbers": "all"}, start, {"next": end})
-        return Plan(
+        return BatchPlan(
             (range(begin, end),), (advance,), 8 * (end - begin), end - begin, end < self._last
         )
 
@@ -116,7 +116,7 @@ class LineSink(Sink):
 
     def publish(self, manifest: Manifest, commit_id: CommitId) -> None:
         self._hooks.pass_by("publish")
-        with opened(Place(self._root, "", "", None)) as root:
+        with opened(SinkLocation(self._root, "", "", None)) as root:
             publishing.publish(root.path, manifest, commit_id)
 
     def discard(self, commit_id: CommitId) -> None:

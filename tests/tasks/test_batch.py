@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from fairlead.events.model import CommitId, Manifest, Token
 from fairlead.runtime.connectors import batch
 from fairlead.runtime.connectors.batch import Batch
-from fairlead.runtime.connectors.spi import Limit, Pace, Pipeline, Plan
+from fairlead.runtime.connectors.spi import BatchPlan, Limit, Pace, Pipeline
 
 COMMIT = CommitId("c", 0, Token(1, 0), 0)
 
@@ -24,7 +24,9 @@ def run(error: Exception, monkeypatch: pytest.MonkeyPatch) -> tuple[Manifest, Ma
     source, sink = MagicMock(), MagicMock(counts_rows=False)
     source.blame.return_value = None
     sink.stage.return_value = Manifest("/sink", "staging", -1, 9, 1)
-    made = Batch(Pipeline(source, (), sink, Pace(Limit(1, 1), 1)), Plan((1,), (), 1, 1), COMMIT)
+    made = Batch(
+        Pipeline(source, (), sink, Pace(Limit(1, 1), 1)), BatchPlan((1,), (), 1, 1), COMMIT
+    )
     return made.run(MagicMock()).manifest, sink
 
 

@@ -11,7 +11,7 @@ import pytest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.model import Commit, CommitId, Manifest, Token
-from fairlead.runtime.tasks.ledger import Fenced, Unanswered
+from fairlead.runtime.tasks.ledger import Fenced, LedgerUnavailable
 from fairlead.runtime.worker.group_ledger import CommitsWait, GroupLedger
 
 PATIENCE_S = 20.0
@@ -44,7 +44,7 @@ class Desk:
 def _tell(act: Callable[[], None], ended: Queue[Exception | None]) -> None:
     try:
         act()
-    except (Fenced, Unanswered) as error:
+    except (Fenced, LedgerUnavailable) as error:
         ended.put(error)
     else:
         ended.put(None)
@@ -72,7 +72,7 @@ def test_a_group_that_cannot_write_is_asked_again_after_a_while_and_the_task_tol
     no_room = CommitReply((), message.number, Error.COORDINATOR_NOT_AVAILABLE, "no room")
     desk.ledger.settle(no_room)
     told = ended.get(timeout=PATIENCE_S)
-    assert isinstance(told, Unanswered)
+    assert isinstance(told, LedgerUnavailable)
     assert str(told) == "no room"
     assert desk.ledger.carry() is None, "not at once, or the two would ask for ever"
     later = time.monotonic() + 2
@@ -85,7 +85,7 @@ def test_an_answer_to_a_message_that_was_given_up_is_ignored(desk: Desk) -> None
     ended, thread = desk.commits()
     first = desk.carried()
     desk.ledger.lose()
-    assert isinstance(ended.get(timeout=PATIENCE_S), Unanswered)
+    assert isinstance(ended.get(timeout=PATIENCE_S), LedgerUnavailable)
     thread.join()
     again, thread = desk.commits()
     second = desk.carried()

@@ -21,11 +21,11 @@ from tasks.numbers import (
 )
 
 from fairlead.events.model import Document, Resource, RunState, Token
-from fairlead.runtime.connectors.spi import Limit, NotReady, Plan
+from fairlead.runtime.connectors.spi import BatchPlan, Limit, NotReady
 from fairlead.runtime.spark.engine import EngineState
 from fairlead.runtime.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.tasks.runner import Runner
-from fairlead.runtime.tasks.task import Memory, Task
+from fairlead.runtime.tasks.task import Task, TaskMemory
 
 OLD, NEW = Token(1, 0), Token(2, 0)
 TASK = Resource("n", 0)
@@ -46,7 +46,7 @@ def task(
     engine: LocalEngine,
     book: Book,
     reports: Reports,
-    memory: Memory | None = None,
+    memory: TaskMemory | None = None,
 ) -> Task:
     launch = numbers_launch(root, token)
     made = Numbers()
@@ -125,7 +125,7 @@ def test_a_commit_of_unknown_outcome_is_settled_before_the_next_batch_of_the_sam
     root: Path, engine: LocalEngine, book: Book, reports: Reports
 ) -> None:
     book.faults.extend(["away"] * 1000)
-    memory = Memory()
+    memory = TaskMemory()
     first = task(root, OLD, engine, book, reports, memory)
 
     def cancel() -> None:
@@ -312,7 +312,7 @@ def test_a_remark_that_stays_is_not_told_anew_with_each_batch(
 
     def remarked(
         self: CountingSource, offsets: Mapping[str, Document], limit: Limit
-    ) -> Plan[range]:
+    ) -> BatchPlan[range]:
         return replace(plan(self, offsets, limit), remark="1 link is skipped")
 
     monkeypatch.setattr(CountingSource, "plan", remarked)

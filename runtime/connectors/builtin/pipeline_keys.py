@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..common_keys import COMMON
-from ..config import Definition, Importance, Kind, Value, Width
+from ..config import ConfigType, Definition, Importance, Value, Width
 from ..validators import at_least, between, not_blank, one_of
 
 READABLE = ("csv", "json", "parquet")
@@ -67,7 +67,7 @@ def _local(value: Value) -> str | None:
 _SOURCE = (
     Definition(
         SOURCE_FORMAT,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.HIGH,
         "What the files are: csv, json (one object per line) or parquet.",
         required=True,
@@ -85,7 +85,7 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_PATH,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.HIGH,
         "The folder that is read, with all folders in it; names that begin with a dot or an "
         f"underscore are left out, and symbolic links are not followed. {_SEEN_BY_ALL} Each file "
@@ -96,7 +96,7 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_GLOB,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.MEDIUM,
         "Which files are read. A pattern without a slash is held against the file's name, one "
         "with a slash against its path below the folder, where `*` spans slashes.",
@@ -105,7 +105,7 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_SCHEMA,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.MEDIUM,
         "The columns and their types, as in `CREATE TABLE`: `day DATE, delay INT`. Without it the "
         "connector infers them, once, from a sample of all files that are there.",
@@ -114,7 +114,7 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_SAMPLE_BYTES,
-        Kind.INT,
+        ConfigType.INT,
         Importance.LOW,
         "How much is read to infer a schema, in bytes, shared out over all files; at least "
         "64 KiB of each.",
@@ -123,14 +123,14 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_HEADER,
-        Kind.BOOLEAN,
+        ConfigType.BOOLEAN,
         Importance.MEDIUM,
         "Whether each csv file begins with a line of column names; they must fit the schema.",
         default=True,
     ),
     Definition(
         SOURCE_SEPARATOR,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.LOW,
         "What separates the columns of csv files: one letter, or \\t.",
         default=",",
@@ -139,7 +139,7 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_QUOTE,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.LOW,
         "What encloses values of csv files that hold separators or line breaks: one letter.",
         default='"',
@@ -148,7 +148,7 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_ESCAPE,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.LOW,
         "The letter before a quote that is part of a quoted value of csv files, such as `\\`. "
         "Without it such a quote is doubled, as RFC 4180 has it.",
@@ -158,14 +158,14 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_TRIM,
-        Kind.BOOLEAN,
+        ConfigType.BOOLEAN,
         Importance.LOW,
         "Whether blanks around the values and names of csv files that are not quoted are dropped.",
         default=False,
     ),
     Definition(
         SOURCE_ENCODING,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.MEDIUM,
         "The encoding of csv and json files. Bytes that are not of it end the task with an error "
         "that names the file and the position.",
@@ -176,7 +176,7 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_NULLS,
-        Kind.LIST,
+        ConfigType.LIST,
         Importance.MEDIUM,
         "What stands for no value in csv files, beside nothing at all: `NA`. "
         "More than one costs some speed. An empty text in quotes is an empty text.",
@@ -185,7 +185,7 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_MIN_AGE_MS,
-        Kind.LONG,
+        ConfigType.LONG,
         Importance.LOW,
         "How long a file's size and time of change must have been seen to stay as they are before "
         "it is read. With 0 files must be moved in, whole: one that is written to may be read in "
@@ -195,7 +195,7 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_MAX_FILES,
-        Kind.INT,
+        ConfigType.INT,
         Importance.LOW,
         "How many files a batch may hold at most. Batches begin small and grow while there is "
         "more to read and they take less than a second.",
@@ -204,7 +204,7 @@ _SOURCE = (
     ),
     Definition(
         SOURCE_MAX_BYTES,
-        Kind.LONG,
+        ConfigType.LONG,
         Importance.LOW,
         "How many bytes a batch may hold at most; a larger file is a batch of its own.",
         default=64 << 20,
@@ -212,7 +212,7 @@ _SOURCE = (
     ),
     Definition(
         TOLERANCE,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.MEDIUM,
         "What happens to rows that do not fit the schema: `none` ends the task with an error that "
         "names the file, `all` drops them.",
@@ -222,7 +222,7 @@ _SOURCE = (
     ),
     Definition(
         POLL_MS,
-        Kind.INT,
+        ConfigType.INT,
         Importance.LOW,
         "How long a task that has read all there was waits at most before it looks again.",
         default=500,
@@ -233,7 +233,7 @@ _SOURCE = (
 _SINK = (
     Definition(
         SINK_FORMAT,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.HIGH,
         "What is written: parquet, csv or json (one object per line).",
         required=True,
@@ -242,7 +242,7 @@ _SINK = (
     ),
     Definition(
         SINK_PATH,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.HIGH,
         "The folder that is written to. The first start of a connector makes it if need be; once "
         "it has, a task waits for a folder that is gone. Files appear whole, by renames; "
@@ -254,14 +254,14 @@ _SINK = (
     ),
     Definition(
         SINK_PARTITION_BY,
-        Kind.LIST,
+        ConfigType.LIST,
         Importance.MEDIUM,
         "Columns that become folders, `month=1/`, instead of being written into the files.",
         default=(),
     ),
     Definition(
         SINK_MODE,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.LOW,
         "How batches are added: `append` is all there is.",
         default="append",
@@ -270,7 +270,7 @@ _SINK = (
     ),
     Definition(
         SINK_ADOPT,
-        Kind.BOOLEAN,
+        ConfigType.BOOLEAN,
         Importance.LOW,
         "Whether to take the folder as it is now, although it is gone, has lost its `_fairlead`, "
         "belongs to another cluster, or was written to by a newer log than this one. It counts "
@@ -282,25 +282,25 @@ _SINK = (
 _TASK = (
     Definition(
         TASK_SCHEMA,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.LOW,
         "Set by the connector: the schema that the task reads with.",
     ),
     Definition(
         TASK_BUCKETS,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.LOW,
         "Set by the connector: the task's share of the files.",
     ),
     Definition(
         TASK_CLAIM,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.LOW,
         "Set by the connector: by what right the task writes to the sink.",
     ),
     Definition(
         TASK_ROOTLESS,
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.LOW,
         "Set by the connector: the folder that offsets written without a folder belong to.",
     ),
@@ -319,7 +319,7 @@ def transform_keys(alias: str) -> tuple[Definition, ...]:
     return (
         Definition(
             transform_key(alias, "type"),
-            Kind.STRING,
+            ConfigType.STRING,
             Importance.HIGH,
             "What the transform is: `sql`, a query, or `select`, a select list.",
             required=True,
@@ -331,7 +331,7 @@ def transform_keys(alias: str) -> tuple[Definition, ...]:
         ),
         Definition(
             transform_key(alias, "query"),
-            Kind.STRING,
+            ConfigType.STRING,
             Importance.HIGH,
             "For `sql`: a query over the table `input`, which is one batch and never more.",
             group=group,
@@ -340,7 +340,7 @@ def transform_keys(alias: str) -> tuple[Definition, ...]:
         ),
         Definition(
             transform_key(alias, "columns"),
-            Kind.STRING,
+            ConfigType.STRING,
             Importance.HIGH,
             "For `select`: columns and expressions, `carrier, dep_delay / 60 AS hours`.",
             group=group,
@@ -358,7 +358,7 @@ def transform_key(alias: str, name: str) -> str:
 _OPTIONS = (
     Definition(
         f"{SOURCE_OPTION}*",
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.LOW,
         "An option of Spark's reader, handed on under the name after the prefix: "
         f"`{SOURCE_OPTION}encoding`.",
@@ -366,7 +366,7 @@ _OPTIONS = (
     ),
     Definition(
         f"{SINK_OPTION}*",
-        Kind.STRING,
+        ConfigType.STRING,
         Importance.LOW,
         "An option of Spark's writer, handed on under the name after the prefix: "
         f"`{SINK_OPTION}compression`.",

@@ -12,10 +12,10 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..config import Settings
+from ..config import ParsedConfig
 from ..files import sink_marks as marks
 from ..files.sink_marks import SinkClaim
-from ..files.sink_root import Place, foreign, translated
+from ..files.sink_root import SinkLocation, foreign, translated
 from ..files.staging import make_folder
 from ..spi import SinkAway
 from . import pipeline_keys as keys
@@ -24,7 +24,7 @@ _WRITER_BYTES = 4
 
 
 def claim_sink(
-    settings: Settings, cluster: str, connector: str, before: Mapping[str, str] | None
+    settings: ParsedConfig, cluster: str, connector: str, before: Mapping[str, str] | None
 ) -> SinkClaim:
     """Return the claim that a connector's tasks write under, and make it if need be.
 
@@ -35,7 +35,7 @@ def claim_sink(
     is_known = before is not None and before.get(keys.SINK_PATH) == str(root)
     had = SinkClaim.read(before.get(keys.TASK_CLAIM, "")) if before and is_known else None
     was_obeyed = had is not None and before is not None and _says_adopt(before)
-    place = Place(root, cluster, connector, None, has_adopted=was_obeyed and adopts)
+    place = SinkLocation(root, cluster, connector, None, has_adopted=was_obeyed and adopts)
     if adopts and not was_obeyed:
         return _adopted(place)
     if had is not None:
@@ -48,7 +48,7 @@ def claim_sink(
     return _claimed(place)
 
 
-def _claimed(place: Place) -> SinkClaim:
+def _claimed(place: SinkLocation) -> SinkClaim:
     with _made(place.root) as folder:
         marks.write_owner(place.root, place.cluster, anew=False)
         owner = marks.read_owner(place.root)
@@ -64,7 +64,7 @@ def _claimed(place: Place) -> SinkClaim:
         return SinkClaim(writer, folder)
 
 
-def _adopted(place: Place) -> SinkClaim:
+def _adopted(place: SinkLocation) -> SinkClaim:
     with _made(place.root) as folder:
         marks.write_owner(place.root, place.cluster, anew=True)
         writer = secrets.token_hex(_WRITER_BYTES)

@@ -6,13 +6,13 @@ from pathlib import Path, PurePath
 from typing import ClassVar
 
 from ..common_keys import TRANSFORMS
-from ..config import ConfigDef, ConfigInvalid, Settings, Validation, refuse
+from ..config import ConfigDef, ConfigInvalid, ParsedConfig, Validation, refuse
 from ..files.formats import ReadFormat
 from ..files.inference import infer
 from ..files.listing import BUCKETS, Share, deal, read_share, spell, walk
 from ..files.sink import FileSink, WriteFormat
 from ..files.sink_marks import SinkClaim
-from ..files.sink_root import Place
+from ..files.sink_root import SinkLocation
 from ..files.source import FileSource, Folder
 from ..files.text import CsvStyle
 from ..spi import (
@@ -48,7 +48,7 @@ class SparkPipeline(Connector):
 
     def __init__(self) -> None:
         self._config: Mapping[str, str] = {}
-        self._settings = Settings({})
+        self._settings = ParsedConfig({})
         self._split: Sequence[Mapping[str, str]] = ()
         self._context: Context | None = None
 
@@ -157,7 +157,7 @@ class SparkPipeline(Connector):
             ),
             tuple(_transform(settings, alias, context) for alias in settings.items(TRANSFORMS)),
             FileSink(
-                Place(
+                SinkLocation(
                     Path(settings.text(keys.SINK_PATH)),
                     context.cluster_id,
                     context.resource.connector,
@@ -231,7 +231,7 @@ def _normal(path: str) -> PurePath:
     return PurePath(normpath(path))
 
 
-def _folder(settings: Settings, config: Mapping[str, str]) -> Folder:
+def _folder(settings: ParsedConfig, config: Mapping[str, str]) -> Folder:
     share = settings.text(keys.TASK_BUCKETS)
     try:
         buckets = read_share(share) if share else _EVERYTHING
@@ -247,7 +247,7 @@ def _folder(settings: Settings, config: Mapping[str, str]) -> Folder:
     )
 
 
-def _read_format(settings: Settings, config: Mapping[str, str]) -> ReadFormat:
+def _read_format(settings: ParsedConfig, config: Mapping[str, str]) -> ReadFormat:
     schema = settings.text(keys.TASK_SCHEMA) or settings.text(keys.SOURCE_SCHEMA)
     if not schema:
         raise ConfigInvalid(f"{keys.TASK_SCHEMA}: the connector gave this task no schema")
@@ -266,7 +266,7 @@ def _read_format(settings: Settings, config: Mapping[str, str]) -> ReadFormat:
 _ENCODING = ("encoding", "charset")
 
 
-def _style(settings: Settings, config: Mapping[str, str]) -> CsvStyle:
+def _style(settings: ParsedConfig, config: Mapping[str, str]) -> CsvStyle:
     """Return how text is written, as the keys or the options of Spark's reader say."""
     options = {key.lower(): value for key, value in _under(keys.SOURCE_OPTION, config).items()}
 
@@ -287,7 +287,7 @@ def _style(settings: Settings, config: Mapping[str, str]) -> CsvStyle:
     )
 
 
-def _write_options(settings: Settings, config: Mapping[str, str]) -> Mapping[str, str]:
+def _write_options(settings: ParsedConfig, config: Mapping[str, str]) -> Mapping[str, str]:
     """Return the options of Spark's writer; the user's own go over ours.
 
     CSV is RFC 4180, and times have all their digits: Spark writes neither by itself.
@@ -311,7 +311,7 @@ _TIMES = {
 }
 
 
-def _transform(settings: Settings, alias: str, context: Context) -> Transform:
+def _transform(settings: ParsedConfig, alias: str, context: Context) -> Transform:
     if settings.text(keys.transform_key(alias, "type")) == "sql":
         query = settings.text(keys.transform_key(alias, "query"))
     else:

@@ -23,7 +23,7 @@ from ..spi import NotReady
 _HIDDEN = (".", "_")
 
 
-class Found(NamedTuple):
+class SourceFile(NamedTuple):
     """One file: its path relative to the root (with `/`), size in bytes, and time of change."""
 
     path: str
@@ -43,7 +43,7 @@ Skipped = Callable[[str, Skip], None]
 """Is told each path that is skipped and why; bytes of it that are not UTF-8 are escaped."""
 
 
-def walk(root: Path, glob: str, skipped: Skipped | None = None) -> Iterator[Found]:
+def walk(root: Path, glob: str, skipped: Skipped | None = None) -> Iterator[SourceFile]:
     """Yield the input files under a root, in no order; raises `NotReady` without a root.
 
     Files and folders whose name begins with a dot or an underscore are left out, and so are
@@ -57,7 +57,7 @@ def walk(root: Path, glob: str, skipped: Skipped | None = None) -> Iterator[Foun
         raise NotReady(f"{root} is not a folder (yet)") from None
 
 
-def look(root: Path, path: str) -> Found | None:
+def look(root: Path, path: str) -> SourceFile | None:
     """Return a file as it is now, or None if it is gone, or a link has taken a place in its path.
 
     The root itself may be a link: it is the user's word.
@@ -79,7 +79,7 @@ def fits(path: str, glob: str) -> bool:
     return fnmatchcase(path if "/" in glob else path.rpartition("/")[2], glob)
 
 
-def _walk(root: Path, prefix: str, glob: str, skipped: Skipped) -> Iterator[Found]:
+def _walk(root: Path, prefix: str, glob: str, skipped: Skipped) -> Iterator[SourceFile]:
     with os.scandir(root / prefix) as entries:
         folders: list[str] = []
         for entry in entries:
@@ -111,7 +111,7 @@ def _skip(path: str, entry: "os.DirEntry[str]", glob: str) -> Skip | None:
     return None if is_folder or entry.is_file(follow_symlinks=False) else Skip.SPECIAL
 
 
-def _file(path: str, entry: "os.DirEntry[str]") -> Found | None:
+def _file(path: str, entry: "os.DirEntry[str]") -> SourceFile | None:
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -119,8 +119,8 @@ def _file(path: str, entry: "os.DirEntry[str]") -> Found | None:
     return _found(path, status) if status.st_size else None
 
 
-def _found(path: str, status: os.stat_result) -> Found:
-    return Found(path, status.st_size, status.st_mtime_ns // 1_000_000)
+def _found(path: str, status: os.stat_result) -> SourceFile:
+    return SourceFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
 
 
 def _is_utf8(name: str) -> bool:

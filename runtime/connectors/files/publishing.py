@@ -82,7 +82,7 @@ def _publish(
         str(final_path(commit_id, file, manifest.claim)): staged / file
         for file in data_files(staged)
     }
-    batch = _Batch(root, manifest, commit_id, rows_of)
+    batch = _Publication(root, manifest, commit_id, rows_of)
     parts = manifest.parts or batch.unnamed(found, gives_up=gives_up)
     if not gives_up:
         batch.refuse_missing([each for each in parts if each.path not in found])
@@ -96,7 +96,7 @@ def _publish(
     remove_emptied(staged, root)
 
 
-class _Batch:
+class _Publication:
     """A batch that is being published, and how its files are told of."""
 
     def __init__(

@@ -23,7 +23,7 @@ from .publishing import (
     say_nothing_of_rows,
 )
 from .sink_marks import Batch, SinkClaim, TaskMark
-from .sink_root import OpenRoot, Place, opened, told_by_spark
+from .sink_root import OpenRoot, SinkLocation, opened, told_by_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter
@@ -49,7 +49,7 @@ class WriteFormat:
 class FileSink(Sink):
     """Appends batches to a folder on a file system that the worker and all executors see."""
 
-    def __init__(self, place: Place, form: WriteFormat, warn: Callable[[str], None]) -> None:
+    def __init__(self, place: SinkLocation, form: WriteFormat, warn: Callable[[str], None]) -> None:
         self._place = place
         self._form = form
         self._warn = warn
@@ -183,7 +183,7 @@ def _is_done(mark: TaskMark, commit_id: CommitId) -> bool:
     return mark.published is not None and mark.published >= (commit_id.token, commit_id.batch)
 
 
-def _older(place: Place, task: Resource, mark: TaskMark, known: Batch) -> SinkBroken:
+def _older(place: SinkLocation, task: Resource, mark: TaskMark, known: Batch) -> SinkBroken:
     return SinkBroken(
         f"{place.root} is older than this log: batch {known[1]} of token {known[0]} of {task} was "
         f"published there, and it knows of none after {_spelled(mark.published)}. Nothing more is "
@@ -196,7 +196,7 @@ def _spelled(batch: Batch | None) -> str:
     return f"batch {batch[1]} of token {batch[0]}" if batch else "its beginning"
 
 
-def _refuse_others(place: Place, tenure: Tenure, mark: TaskMark) -> None:
+def _refuse_others(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> None:
     """Raise if a task's mark was left by a log that is not this one, or newer than it."""
     if marks.is_ahead(mark, tenure.last):
         raise _newer(place, tenure, mark)
@@ -208,7 +208,7 @@ def _refuse_others(place: Place, tenure: Tenure, mark: TaskMark) -> None:
         raise _intruded(place, tenure.task, tenure.token, mark)
 
 
-def _newer(place: Place, tenure: Tenure, mark: TaskMark) -> SinkBroken:
+def _newer(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> SinkBroken:
     last = tenure.last
     known = f"none after batch {last.batch} of token {last.token}" if last else "none of them"
     token, batch = mark.published or (tenure.token, 0)
@@ -221,7 +221,7 @@ def _newer(place: Place, tenure: Tenure, mark: TaskMark) -> SinkBroken:
     )
 
 
-def _intruded(place: Place, task: Resource, token: Token, mark: TaskMark) -> SinkBroken:
+def _intruded(place: SinkLocation, task: Resource, token: Token, mark: TaskMark) -> SinkBroken:
     return SinkBroken(
         f"{task} writes to {place.root} from another log as well: process {mark.process} does so "
         f"under token {mark.token}, which this log, at token {token}, has not given. Nothing more "

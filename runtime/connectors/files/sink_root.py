@@ -40,7 +40,7 @@ _AWAY_WORDS: Final = ("Read-only file system", "Stale file handle", "Input/outpu
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SinkLocation:
     """Where a connector writes, and by what right; a claim of None is not looked at."""
 
     root: Path
@@ -64,7 +64,7 @@ class Place:
 class OpenRoot:
     """A sink's root, open; `path` leads to it whatever happens to its name."""
 
-    place: Place
+    place: SinkLocation
     descriptor: int
 
     @property
@@ -81,7 +81,7 @@ class OpenRoot:
 
 
 @contextmanager
-def opened(place: Place) -> Generator[OpenRoot]:
+def opened(place: SinkLocation) -> Generator[OpenRoot]:
     """Hold a root while something is done in it; raises `SinkAway` or `SinkBroken`.
 
     So does whatever goes wrong with its files meanwhile.
@@ -133,7 +133,7 @@ def _check(root: OpenRoot) -> None:
         )
 
 
-def foreign(place: Place, owner: str) -> SinkBroken:
+def foreign(place: SinkLocation, owner: str) -> SinkBroken:
     """Return the refusal of a sink that another cluster writes to."""
     return SinkBroken(
         f"{place.root} belongs to another cluster: {marks.OWNER} names {owner}, and this one is "

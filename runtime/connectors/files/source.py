@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from ....events.model import Advance, Document, Lag, identity
-from ..spi import BadInput, Context, Limit, Plan, Source
+from ..spi import BadInput, BatchPlan, Context, Limit, Source
 from .formats import BAD_VALUE, ReadFormat
-from .listing import Found, Share, Skip, bucket_of, look, walk
+from .listing import Share, Skip, SourceFile, bucket_of, look, walk
 from .text import Copies
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Folder:
         """Return the source partition that a file is; its folder is taken as it is written."""
         return {"root": normpath(self.root), "path": path}
 
-    def offset(self, offsets: Mapping[str, Document], found: Found) -> Document | None:
+    def offset(self, offsets: Mapping[str, Document], found: SourceFile) -> Document | None:
         """Return a file's offset, if it was read.
 
         One without a folder counts for files of the folder that it was written for. If nobody
@@ -68,16 +68,16 @@ class Folder:
         return rootless if normpath(self.rootless) == normpath(self.root) else None
 
 
-class FileSource(Source[Found]):
+class FileSource(Source[SourceFile]):
     """The files of one task's share of a folder, oldest first."""
 
     def __init__(self, folder: Folder, form: ReadFormat, context: Context) -> None:
         self._folder = folder
         self._form = form
         self._context = context
-        self._pending: deque[Found] = deque()
+        self._pending: deque[SourceFile] = deque()
         self._pending_bytes = 0
-        self._seen: dict[str, tuple[Found, float]] = {}
+        self._seen: dict[str, tuple[SourceFile, float]] = {}
         """Unread files by path, and since when each is as it is, on the monotonic clock."""
         self._warned: set[str | tuple[str, Skip]] = set()
         """Paths that changed, and paths that are skipped with the reason: each is logged once."""
@@ -86,12 +86,12 @@ class FileSource(Source[Found]):
         """How many bytes more than were read the remark tells of."""
         self._copies = Copies()
 
-    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> Plan[Found]:
+    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[SourceFile]:
         """Take the next files; the folder is looked through when none are left."""
         if not self._pending:
             self._pending.extend(self._scan(offsets))
             self._pending_bytes = sum(each.size for each in self._pending)
-        taken: list[Found] = []
+        taken: list[SourceFile] = []
         size = 0
         while self._pending and len(taken) < limit.files:
             planned = self._pending[0]
@@ -105,11 +105,11 @@ class FileSource(Source[Found]):
         advances = tuple(self._advance(found) for found in taken)
         rows = self._form.count([self._folder.root / each.path for each in taken])
         lag = Lag(len(self._pending), self._pending_bytes)
-        return Plan(
+        return BatchPlan(
             tuple(taken), advances, size, rows, bool(self._pending), lag, remark=self._remark
         )
 
-    def read(self, spark: "SparkSession", ranges: Sequence[Found]) -> "DataFrame":
+    def read(self, spark: "SparkSession", ranges: Sequence[SourceFile]) -> "DataFrame":
         """Describe the rows of some files."""
         self.verify(ranges)
         for each in ranges:
@@ -120,7 +120,7 @@ class FileSource(Source[Found]):
         files = [self._folder.root / each.path for each in ranges]
         return self._form.load(spark, files, self._copies)
 
-    def verify(self, ranges: Sequence[Found]) -> None:
+    def verify(self, ranges: Sequence[SourceFile]) -> None:
         """Refuse a batch whose files are not what they were when it was planned."""
         for planned in ranges:
             file = self._folder.root / planned.path
@@ -156,11 +156,11 @@ class FileSource(Source[Found]):
         plain = unquote(path)
         return str(self._copies.originals.get(plain, plain))
 
-    def _scan(self, offsets: Mapping[str, Document]) -> Sequence[Found]:
+    def _scan(self, offsets: Mapping[str, Document]) -> Sequence[SourceFile]:
         """Look through the folder: return what is ripe to be read, and take up a new remark."""
         folder = self._folder
-        unread: list[Found] = []
-        changed: dict[Found, Document] = {}
+        unread: list[SourceFile] = []
+        changed: dict[SourceFile, Document] = {}
         skipped: dict[str, Skip] = {}
         try:
             for found in walk(folder.root, folder.glob, skipped.__setitem__):
@@ -180,7 +180,7 @@ class FileSource(Source[Found]):
         self._remark = "; ".join(told)
         return sorted(self._ripe(unread), key=lambda each: (each.modified_ms, each.path))
 
-    def _ripe(self, unread: Sequence[Found]) -> Sequence[Found]:
+    def _ripe(self, unread: Sequence[SourceFile]) -> Sequence[SourceFile]:
         """Return the files that have been seen unchanged for long enough.
 
         By this process's own clock: what a file's time is worth hangs on whose clock made it,
@@ -197,7 +197,7 @@ class FileSource(Source[Found]):
         aged = now - self._folder.min_age_ms / 1000
         return [found for found, since in self._seen.values() if since <= aged]
 
-    def _measure(self, changed: Mapping[Found, Document]) -> None:
+    def _measure(self, changed: Mapping[SourceFile, Document]) -> None:
         """Take up how much more there is now than was read.
 
         Of a file that keeps growing that is told anew when it has doubled: each remark that
@@ -207,7 +207,7 @@ class FileSource(Source[Found]):
         if not self._grown <= grown < 2 * self._grown:
             self._grown = grown
 
-    def _warn(self, changed: Mapping[Found, Document], skipped: Mapping[str, Skip]) -> None:
+    def _warn(self, changed: Mapping[SourceFile, Document], skipped: Mapping[str, Skip]) -> None:
         """Write to the log, once each, what the remark tells as long as it is so."""
         for found, offset in changed.items():
             if found.path not in self._warned:
@@ -222,18 +222,18 @@ class FileSource(Source[Found]):
         for told in _told_of_skipped(new):
             self._context.warn(f"{self._folder.root}: {told}")
 
-    def _advance(self, found: Found) -> Advance:
+    def _advance(self, found: SourceFile) -> Advance:
         return Advance(self._folder.partition(found.path), None, _offset(found))
 
 
 _REMEDY: Final = "put what is missing there under another name, which is read as a file of its own"
 
 
-def _offset(found: Found) -> dict[str, int]:
+def _offset(found: SourceFile) -> dict[str, int]:
     return {"size": found.size, "modified_ms": found.modified_ms}
 
 
-def _told_of_changed(changed: Mapping[Found, Document], grown: int) -> Iterator[str]:
+def _told_of_changed(changed: Mapping[SourceFile, Document], grown: int) -> Iterator[str]:
     if changed:
         more = f": they have at least {grown} bytes more than then" if grown else ""
         yield (
