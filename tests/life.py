@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from coordinator import JOIN, Coordinator
+from decider import JOIN, Decider
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
@@ -64,23 +64,23 @@ def member_named(number: int) -> str:
 class Life:
     """One group, its members `W0` up to `W3`, and its connectors `A` up to `F`."""
 
-    coordinator: Coordinator = field(default_factory=Coordinator)
+    decider: Decider = field(default_factory=Decider)
     incarnations: dict[str, int] = field(default_factory=dict[str, int])
 
-    def lead(self, deeds: list[Deed]) -> Coordinator:
+    def lead(self, deeds: list[Deed]) -> Decider:
         """Do all of this, in order."""
         for name, first, second in deeds:
-            self.coordinator.now_ms += 1_000
+            self.decider.now_ms += 1_000
             DEEDS[name](self, first, second)
-        return self.coordinator
+        return self.decider
 
     def _beat(self, number: int, epoch: int | None, owned: tuple[Resource, ...] | None) -> None:
         member_id = member_named(number)
-        member = self.coordinator.group.members.get(member_id)
+        member = self.decider.group.members.get(member_id)
         if member is not None:
             at = member.current.member_epoch if epoch is None else epoch
             incarnation, instance_id = member.metadata.incarnation, member.metadata.instance_id
-            self.coordinator.carry_out(
+            self.decider.carry_out(
                 Heartbeat(
                     "connect",
                     member_id,
@@ -94,7 +94,7 @@ class Life:
     def join(self, number: int, kind: int) -> None:
         """Join; odd kinds are static, and share two instance ids."""
         member_id = member_named(number)
-        self.coordinator.carry_out(
+        self.decider.carry_out(
             Heartbeat(
                 "connect",
                 member_id,
@@ -110,7 +110,7 @@ class Life:
 
     def acknowledge(self, number: int, _: int) -> None:
         """Beat as one that has done all that it was told."""
-        member = self.coordinator.group.members.get(member_named(number))
+        member = self.decider.group.members.get(member_named(number))
         if member is not None:
             self._beat(number, None, tuple(sorted(member.current.assigned)))
 
@@ -120,7 +120,7 @@ class Life:
 
     def linger(self, number: int, _: int) -> None:
         """Beat as one that still runs what it was told to give up."""
-        member = self.coordinator.group.members.get(member_named(number))
+        member = self.decider.group.members.get(member_named(number))
         if member is not None:
             current = member.current
             self._beat(number, None, tuple(sorted({*current.assigned, *current.pending})))
@@ -128,10 +128,10 @@ class Life:
     def change(self, number: int, kind: int) -> None:
         """Say something new of oneself, which needs no new target."""
         member_id = member_named(number)
-        member = self.coordinator.group.members.get(member_id)
+        member = self.decider.group.members.get(member_id)
         if member is not None:
             metadata, at = member.metadata, member.current.member_epoch
-            self.coordinator.carry_out(
+            self.decider.carry_out(
                 Heartbeat(
                     "connect",
                     member_id,
@@ -148,22 +148,22 @@ class Life:
 
     def expire(self, number: int, kind: int) -> None:
         """Be heard of no more; or give nothing up in time."""
-        member = self.coordinator.group.members.get(member_named(number))
+        member = self.decider.group.members.get(member_named(number))
         if member is not None and kind % 2:
-            self.coordinator.carry_out(ExpireSession(member.member_id))
+            self.decider.carry_out(ExpireSession(member.member_id))
         elif member is not None:
-            self.coordinator.carry_out(ExpireRebalance(member.member_id, member.offset))
+            self.decider.carry_out(ExpireRebalance(member.member_id, member.offset))
 
     def compute(self, number: int, kind: int) -> None:
         """Have the chosen member compute; one time in six it fails, or others act meanwhile."""
-        coordinator = self.coordinator
-        group = coordinator.group
-        chosen = coordinator.soft.computation
+        decider = self.decider
+        group = decider.group
+        chosen = decider.soft.computation
         member = group.members.get(chosen.member_id) if chosen else None
         if member is None:
             return
         at = member.current.member_epoch
-        reply = coordinator.carry_out(Prepare("connect", member.member_id, at)).reply
+        reply = decider.carry_out(Prepare("connect", member.member_id, at)).reply
         if not isinstance(reply, PrepareReply) or reply.snapshot is None:
             return
         if number == 1:
@@ -175,39 +175,39 @@ class Life:
         install = Install(
             "connect", member.member_id, at, snapshot.group_epoch, assignment, "no luck"
         )
-        coordinator.carry_out(install)
+        decider.carry_out(install)
 
     def put(self, number: int, kind: int) -> None:
         """Create a connector, or change it."""
-        self.coordinator.carry_out(
+        self.decider.carry_out(
             PutConnector("connect", "ABCDEF"[number], {"n": str(kind)}, principal="someone")
         )
 
     def delete(self, number: int, _: int) -> None:
         """Delete a connector, or finish it."""
         name = "ABCDEF"[number]
-        self.coordinator.carry_out(DeleteConnector("connect", name))
-        self.coordinator.carry_out(FinishDeletion(name))
+        self.decider.carry_out(DeleteConnector("connect", name))
+        self.decider.carry_out(FinishDeletion(name))
 
     def split(self, number: int, tasks: int) -> None:
         """Have a connector split its work, and say how its first task does."""
-        name, group = "ABCDEF"[number], self.coordinator.group
+        name, group = "ABCDEF"[number], self.decider.group
         holder = group.owner.get(Resource(name))
         token = token_of(group, holder, Resource(name)) if holder else None
         if holder is None or token is None:
             return
         configs = tuple({"task": str(each)} for each in range(tasks))
-        self.coordinator.carry_out(PutTaskConfigs("connect", holder, name, token, configs))
-        update = StatusUpdate(Resource(name), token, RunState.RUNNING, self.coordinator.now_ms)
-        self.coordinator.carry_out(ReportStatus("connect", holder, (update,)))
+        self.decider.carry_out(PutTaskConfigs("connect", holder, name, token, configs))
+        update = StatusUpdate(Resource(name), token, RunState.RUNNING, self.decider.now_ms)
+        self.decider.carry_out(ReportStatus("connect", holder, (update,)))
 
     def wait(self, number: int, _: int) -> None:
         """Let time pass, and the group notice."""
-        self.coordinator.now_ms += 60_000 * number
-        number = self.coordinator.soft.begun
+        self.decider.now_ms += 60_000 * number
+        number = self.decider.soft.begun
         due = (ReleaseParked(), ContinueMoves(), RetryAssignor(), TimeOutAssignor(number))
         for command in due:
-            self.coordinator.carry_out(command)
+            self.decider.carry_out(command)
 
     def order(self, number: int, kind: int) -> None:
         """Give an operator's order."""
@@ -220,18 +220,18 @@ class Life:
             Place("connect", resource, weight=2, pins=("http://n1",)),
             Rebalance("connect"),
         )
-        self.coordinator.carry_out(orders[kind])
+        self.decider.carry_out(orders[kind])
 
     def configure(self, number: int, kind: int) -> None:
         """Change a setting of the group."""
         value = str(60_000 * number) if kind else None
         configs = {"scheduled.rebalance.max.delay.ms": value}
-        self.coordinator.carry_out(ConfigureGroup("connect", configs))
+        self.decider.carry_out(ConfigureGroup("connect", configs))
 
     def end(self, number: int, _: int) -> None:
         """Delete the group, once in a while."""
         if number == 0:
-            self.coordinator.carry_out(DeleteGroup("connect"))
+            self.decider.carry_out(DeleteGroup("connect"))
 
     def rest(self, _: int, __: int) -> None:
         """Let everybody do what is due, twice."""
@@ -241,7 +241,7 @@ class Life:
 
     def restart(self, _: int, __: int) -> None:
         """Restart the coordinator."""
-        self.coordinator.restart()
+        self.decider.restart()
 
 
 DEEDS: Mapping[str, Callable[[Life, int, int], None]] = {

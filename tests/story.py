@@ -26,7 +26,7 @@ stands behind `----`: the records, the answer, and the boxes of the proposals.
 import re
 from collections.abc import Callable, Iterable
 
-from coordinator import JOIN, Coordinator
+from decider import JOIN, Decider
 
 from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.assignors.built_in.balanced import assign
@@ -82,7 +82,7 @@ class Teller:
     """Carries out a story's commands on one group and tells what becomes of it."""
 
     def __init__(self) -> None:
-        self.coordinator = Coordinator()
+        self.decider = Decider()
         self.snapshot: Snapshot | None = None
 
     def tell(self, line: str) -> str:
@@ -92,7 +92,7 @@ class Teller:
         if lines is None:
             commands = self._commands(verb, rest)
             lines = [said for command in commands for said in self._told(command)]
-        self.coordinator.witness.compacted(self.coordinator.group)
+        self.decider.witness.compacted(self.decider.group)
         return "\n".join([*lines, *self._boxes()]) + "\n"
 
     # What is written before a story begins, and between its commands.
@@ -102,12 +102,12 @@ class Teller:
             self._given_at(rest.removeprefix("at "))
         elif verb == "given":
             names = sorted(map(str, read(rest)))
-            self.coordinator.configure(" ".join(names))
+            self.decider.configure(" ".join(names))
         elif verb == "wait":
-            self.coordinator.now_ms += 1_000 * int(rest)
-            return [f"time {self.coordinator.now_ms // 1_000} s"]
+            self.decider.now_ms += 1_000 * int(rest)
+            return [f"time {self.decider.now_ms // 1_000} s"]
         elif verb == "restart":
-            self.coordinator.restart()
+            self.decider.restart()
         else:
             return None
         return []
@@ -116,7 +116,7 @@ class Teller:
         epoch, _, shares = rest.partition(": ")
         members = self._shares(shares)
         configured = frozenset[Resource]().union(*members.values())
-        self.coordinator.configure(" ".join(sorted(map(str, configured))))
+        self.decider.configure(" ".join(sorted(map(str, configured))))
         at = int(epoch)
         records: list[Record] = [GroupMetadata(at, Cause(Why.OPERATOR, "given"), 0)]
         for member_id, share in members.items():
@@ -128,7 +128,7 @@ class Teller:
                 ),
             ]
         records.append(TargetAssignment(at, members))
-        self.coordinator.write(*records)
+        self.decider.write(*records)
 
     def _shares(self, text: str) -> dict[str, Resources]:
         pairs = (share.split("=", 1) for share in text.split(", "))
@@ -162,7 +162,7 @@ class Teller:
     def _order(self, verb: str, rest: str) -> Command:
         orders: dict[str, Callable[[], Command]] = {
             "expire": lambda: ExpireSession(rest),
-            "overdue": lambda: ExpireRebalance(rest, self.coordinator.member(rest).offset),
+            "overdue": lambda: ExpireRebalance(rest, self.decider.member(rest).offset),
             "release": ReleaseParked,
             "continue": ContinueMoves,
             "retry": RetryAssignor,
@@ -174,11 +174,11 @@ class Teller:
         return orders[verb]()
 
     def _epoch(self, member_id: str) -> int:
-        return self.coordinator.current(member_id).member_epoch
+        return self.decider.current(member_id).member_epoch
 
     def _leave(self, rest: str) -> Heartbeat:
         member_id, _, returns = rest.partition(" ")
-        member = self.coordinator.group.members.get(member_id)
+        member = self.decider.group.members.get(member_id)
         instance_id = member.metadata.instance_id if member and returns else None
         return Heartbeat("connect", member_id, -2 if returns else -1, "1", instance_id=instance_id)
 
@@ -232,7 +232,7 @@ class Teller:
 
     def _split(self, rest: str) -> PutTaskConfigs:
         name, count, _, member_id = rest.split()
-        token = token_of(self.coordinator.group, member_id, Resource(name))
+        token = token_of(self.decider.group, member_id, Resource(name))
         assert token is not None, f"{member_id} does not run {name}"
         configs = tuple({"task": str(number)} for number in range(int(count)))
         return PutTaskConfigs("connect", member_id, name, token, configs)
@@ -240,14 +240,14 @@ class Teller:
     # What is told.
 
     def _told(self, command: Command) -> list[str]:
-        decision: Decision = self.coordinator.carry_out(command)
+        decision: Decision = self.decider.carry_out(command)
         if isinstance(decision.reply, PrepareReply):
             self.snapshot = decision.reply.snapshot
         lines = [f"record {_tell_record(record)}" for record in decision.records]
         return [*(lines or ["nothing written"]), *_tell_reply(decision.reply)]
 
     def _boxes(self) -> list[str]:
-        group = self.coordinator.group
+        group = self.decider.group
         lines = [f"group epoch={group.group_epoch} {group.state.value}"]
         lines.append(f"target epoch={group.assignment_epoch}{_bracket(group.target_of)}")
         if group.schedule.parked:

@@ -37,7 +37,7 @@ from thespian.actors import (
 )
 
 from .ports import holder_of
-from .transport import Manager, Named, Outside, WhoIs, arm, name_system
+from .transport import ExternalSystem, Manager, Named, WhoIs, arm, name_system
 
 Address = Any
 
@@ -259,7 +259,7 @@ def _answerable(message: object, sender: Address) -> tuple[object, Address | Non
 class Line:
     """One thread's own way into a system."""
 
-    def __init__(self, base: Outside) -> None:
+    def __init__(self, base: ExternalSystem) -> None:
         self._base = base
         self._context = base.external_clone()
 
@@ -293,7 +293,7 @@ class Line:
 class Question:
     """A message under way to an actor: whoever asked need not wait for the answer."""
 
-    def __init__(self, base: Outside, actor: Address, message: object) -> None:
+    def __init__(self, base: ExternalSystem, actor: Address, message: object) -> None:
         self._context = base.external_clone()
         self._sent = self._context.begin(actor, message)
 
@@ -315,7 +315,7 @@ class Question:
 class System:
     """An actor system as seen from outside it; any thread may use it, one at a time."""
 
-    def __init__(self, base: Outside, admin: Any = None) -> None:
+    def __init__(self, base: ExternalSystem, admin: Any = None) -> None:
         self._base = base
         self._admin = admin
         self._line: Line | None = None
@@ -476,7 +476,7 @@ def start_system(door: Door, *, log_file: Path, name: str) -> System:
     log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     name_system(name, log_file, door.node)
     arm(door.host, door.key)
-    base = Outside(door.port)
+    base = ExternalSystem(door.port)
     try:
         _await_port(base, door)
         return System(base, _start_admin(base, log_file))
@@ -485,14 +485,14 @@ def start_system(door: Door, *, log_file: Path, name: str) -> System:
         raise
 
 
-def _start_admin(base: Outside, log_file: Path) -> Any:
+def _start_admin(base: ExternalSystem, log_file: Path) -> Any:
     admin = base.start_admin(START_SECONDS)
     if admin is None:
         raise CannotStartError(f"the actor system did not come up: {log_file} says why")
     return admin
 
 
-def _await_port(base: Outside, door: Door) -> None:
+def _await_port(base: ExternalSystem, door: Door) -> None:
     deadline = time.monotonic() + PORT_SECONDS
     while base.port_is_taken():
         if time.monotonic() > deadline:
@@ -516,7 +516,7 @@ def connect(door: Door) -> System:
             "start one, or name the port of one that runs"
         ) from None
     arm(door.host, door.key)
-    system = System(Outside(door.port))
+    system = System(ExternalSystem(door.port))
     node = system.node()
     if node is None:
         system.close()

@@ -386,7 +386,7 @@ class Manager(multiprocCommon.MultiProcManager):
             super()._send_intent_to_transport(intent)
 
 
-class Context(BaseContext):
+class ExternalEndpoint(BaseContext):
     """One endpoint of a process that is no actor."""
 
     def begin(self, to: Any, message: object) -> Any:
@@ -403,7 +403,7 @@ class Context(BaseContext):
             raise ActorSystemFailure(f"{type(message).__name__} was not delivered to {to}")
 
 
-class Outside(systemBase):
+class ExternalSystem(systemBase):
     """A system seen from a process that is no actor; stock starts one where it finds none."""
 
     def __init__(self, port: int) -> None:
@@ -411,9 +411,9 @@ class Outside(systemBase):
         self.transport = Transport(ExternalInterfaceTransportInit(), self.capabilities, None, FORK)
         ExternalOpsToActors.__init__(self, Transport.getAdminAddr(self.capabilities))
 
-    def external_clone(self) -> Context:
+    def external_clone(self) -> ExternalEndpoint:
         """Return one more endpoint."""
-        return Context(self.adminAddr, self.transport)
+        return ExternalEndpoint(self.adminAddr, self.transport)
 
     def port_is_taken(self) -> bool:
         """Return whether the admin's port is in use."""

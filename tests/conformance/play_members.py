@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.played import agree, outcome, plays
 from coordination.office import Office
-from coordinator import COOPERATIVE, JOIN, Coordinator, resources
+from decider import COOPERATIVE, JOIN, Decider, resources
 
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -33,11 +33,11 @@ OWNER = Heartbeat("connect", "old", 10, "1", instance_id="i")
 GIVEN = Cause(Why.OPERATOR, "given")
 
 
-def static_group() -> Coordinator:
+def static_group() -> Decider:
     """A group at epoch 10: `old`, of instance i, holds A-3 and B-2; `other` holds nothing."""
-    coordinator = Coordinator()
+    decider = Decider()
     grants = dict.fromkeys(WORK, 10)
-    coordinator.write(
+    decider.write(
         MemberMetadata("old", "1", 1, 60_000, COOPERATIVE, instance_id="i", url="http://old"),
         MemberMetadata("other", "1", 2, 60_000, COOPERATIVE),
         GroupMetadata(10, GIVEN, 0),
@@ -46,14 +46,14 @@ def static_group() -> Coordinator:
         CurrentAssignment("old", 10, 9, MemberState.STABLE, grants, {}),
         CurrentAssignment("other", 10, 9, MemberState.STABLE, {}, {}),
     )
-    return coordinator
+    return decider
 
 
-def away() -> Coordinator:
+def away() -> Decider:
     """That group once `old` has left for a while."""
-    coordinator = static_group()
-    assert coordinator.heartbeat(replace(OWNER, member_epoch=-2)).error is Error.NONE
-    return coordinator
+    decider = static_group()
+    assert decider.heartbeat(replace(OWNER, member_epoch=-2)).error is Error.NONE
+    return decider
 
 
 @plays("static_membership", "new-instance")
@@ -68,36 +68,36 @@ def instance_in_use(_: Office, expect: Any) -> None:
 
 @plays("static_membership", "temporary-leave")
 def temporary_leave(_: Office, expect: Any) -> None:
-    coordinator = static_group()
-    coordinator.write(
+    decider = static_group()
+    decider.write(
         GroupMetadata(11, GIVEN, 0), TargetAssignment(11, {"old": resources("A-3")}, "balanced")
     )
-    coordinator.heartbeat(OWNER)
-    asked_at = coordinator.member("old").offset
-    assert coordinator.current("old").pending == {next(iter(resources("B-2"))): 10}
-    agree(outcome(coordinator, replace(OWNER, member_epoch=-2)), expect)
+    decider.heartbeat(OWNER)
+    asked_at = decider.member("old").offset
+    assert decider.current("old").pending == {next(iter(resources("B-2"))): 10}
+    agree(outcome(decider, replace(OWNER, member_epoch=-2)), expect)
     # PROTOCOL §8: a seat that is away holds a place, not work.
-    assert coordinator.current("old") == CurrentAssignment("old", -2, 10, MemberState.AWAY, {}, {})
-    assert coordinator.carry_out(ExpireRebalance("old", asked_at)).records == (), "void"
+    assert decider.current("old") == CurrentAssignment("old", -2, 10, MemberState.AWAY, {}, {})
+    assert decider.carry_out(ExpireRebalance("old", asked_at)).records == (), "void"
 
 
 @plays("static_membership", "return-after-temporary-leave")
 def returns(_: Office, expect: Any) -> None:
-    coordinator = away()
-    end = coordinator.group.end
-    agree(outcome(coordinator, STATIC), expect)
-    records = [decode(entry) for entry in coordinator.witness.entries[end:]]
+    decider = away()
+    end = decider.group.end
+    agree(outcome(decider, STATIC), expect)
+    records = [decode(entry) for entry in decider.witness.entries[end:]]
     grants = dict.fromkeys(WORK, 10)
     # The target is one record (PROTOCOL §10): the share follows the seat by its metadata.
     assert records == [
         Tombstone(CurrentAssignment, ("old",)),
         Tombstone(MemberMetadata, ("old",)),
-        coordinator.member("new").metadata,
+        decider.member("new").metadata,
         CurrentAssignment("new", 0, 0, MemberState.STABLE, {}, {}),
         CurrentAssignment("new", 10, 0, MemberState.STABLE, grants, {}),
     ]
-    assert coordinator.group.target_of == {"new": WORK, "other": frozenset()}
-    assert coordinator.carry_out(ExpireSession("old")).records == ()
+    assert decider.group.target_of == {"new": WORK, "other": frozenset()}
+    assert decider.carry_out(ExpireSession("old")).records == ()
 
 
 @plays("static_membership", "return-with-new-subscription")
@@ -108,9 +108,9 @@ def returns_changed(_: Office, expect: Any) -> None:
 
 @plays("static_membership", "no-return")
 def no_return(_: Office, __: Any) -> None:
-    coordinator = away()
+    decider = away()
     # PROTOCOL §8: the target is one record, so two tombstones, and it held nothing to lose.
-    assert _spelled(coordinator.carry_out(ExpireSession("old")).records) == [
+    assert _spelled(decider.carry_out(ExpireSession("old")).records) == [
         "current assignment tombstone",
         "member metadata tombstone",
         "group epoch +1",
@@ -144,9 +144,9 @@ def bumps_of(*requests: Heartbeat | ExpireSession | ExpireRebalance) -> list[int
     """By how much each of these alone raises the group epoch."""
     rose = list[int]()
     for request in requests:
-        coordinator = static_group()
-        coordinator.carry_out(request)
-        rose.append(coordinator.group.group_epoch - 10)
+        decider = static_group()
+        decider.carry_out(request)
+        rose.append(decider.group.group_epoch - 10)
     return rose
 
 
@@ -178,11 +178,11 @@ def bump_leave(_: Office, __: Any) -> None:
 @plays("epoch_bumps", "member fenced (session or rebalance timer)")
 def bump_timer(_: Office, __: Any) -> None:
     assert bumps_of(ExpireSession("old")) == [1]
-    coordinator = static_group()
-    coordinator.write(GroupMetadata(11, GIVEN, 0), TargetAssignment(11, {}, "balanced"))
-    coordinator.heartbeat(BEAT)
-    coordinator.carry_out(ExpireRebalance("old", coordinator.member("old").offset))
-    assert coordinator.group.group_epoch == 12
+    decider = static_group()
+    decider.write(GroupMetadata(11, GIVEN, 0), TargetAssignment(11, {}, "balanced"))
+    decider.heartbeat(BEAT)
+    decider.carry_out(ExpireRebalance("old", decider.member("old").offset))
+    assert decider.group.group_epoch == 12
 
 
 @plays(
@@ -190,19 +190,19 @@ def bump_timer(_: Office, __: Any) -> None:
     "subscription metadata (for connect: set of configured connectors/tasks) changed",
 )
 def bump_configured(_: Office, __: Any) -> None:
-    coordinator = static_group()
+    decider = static_group()
     rose = list[int]()
 
     def command(order: PutConnector | PutTaskConfigs | DeleteConnector) -> None:
-        before = coordinator.group.group_epoch
-        coordinator.carry_out(order)
-        rose.append(coordinator.group.group_epoch - before)
+        before = decider.group.group_epoch
+        decider.carry_out(order)
+        rose.append(decider.group.group_epoch - before)
 
     command(PutConnector("connect", "C", {"x": "1"}))
-    coordinator.settle()
+    decider.settle()
     (connector,) = resources("C")
-    holder = coordinator.group.owner[connector]
-    token = Token(coordinator.current(holder).assigned[connector], 1)
+    holder = decider.group.owner[connector]
+    token = Token(decider.current(holder).assigned[connector], 1)
     command(PutTaskConfigs("connect", holder, "C", token, ({"n": "0"}, {"n": "1"})))
     command(PutTaskConfigs("connect", holder, "C", token, ({"n": "0"},)))
     command(DeleteConnector("connect", "C"))
@@ -226,13 +226,13 @@ def record_only(_: Office, __: Any) -> None:
 
 @plays("epoch_bumps", "assignor preference changed (server assignor name)")
 def preference(_: Office, __: Any) -> None:
-    coordinator = static_group()
+    decider = static_group()
     for member_id in ("old", "other"):
-        coordinator.heartbeat(replace(BEAT, member_id=member_id, server_assignor="uniform"))
-    coordinator.settle()
-    epoch = coordinator.current("old").member_epoch
+        decider.heartbeat(replace(BEAT, member_id=member_id, server_assignor="uniform"))
+    decider.settle()
+    epoch = decider.current("old").member_epoch
     said = replace(BEAT, member_epoch=epoch, server_assignor="range")
-    assert [type(record) for record in coordinator.carry_out(said).records] == [MemberMetadata]
+    assert [type(record) for record in decider.carry_out(said).records] == [MemberMetadata]
 
 
 @plays("epoch_bumps", "plain heartbeat")
@@ -252,9 +252,9 @@ def no_effect_away(_: Office, __: Any) -> None:
 
 @plays("epoch_bumps", "static replacement with same subscription")
 def no_effect_return(_: Office, __: Any) -> None:
-    coordinator = away()
-    coordinator.heartbeat(STATIC)
-    assert coordinator.group.group_epoch == 10
+    decider = away()
+    decider.heartbeat(STATIC)
+    assert decider.group.group_epoch == 10
 
 
 @plays("epoch_bumps", "fenced request")
@@ -297,18 +297,18 @@ def leave_records(_: Office, expect: Any) -> None:
 
 @plays("leave_and_delete", "group_empty_after_last_leave")
 def last_leave(_: Office, expect: Any) -> None:
-    coordinator = static_group()
-    coordinator.carry_out(replace(BEAT, member_epoch=-1))
-    coordinator.carry_out(replace(BEAT, member_epoch=-1, member_id="other"))
-    assert (coordinator.group.state is GroupState.EMPTY) is expect
+    decider = static_group()
+    decider.carry_out(replace(BEAT, member_epoch=-1))
+    decider.carry_out(replace(BEAT, member_epoch=-1, member_id="other"))
+    assert (decider.group.state is GroupState.EMPTY) is expect
 
 
 @plays("leave_and_delete", "target_recomputed")
 def target_recomputed(_: Office, __: Any) -> None:
-    coordinator = static_group()
-    coordinator.carry_out(replace(BEAT, member_epoch=-1))
-    assert coordinator.group.state is GroupState.ASSIGNING
-    assert coordinator.beat("other").error is Error.COMPUTE_ASSIGNMENT
+    decider = static_group()
+    decider.carry_out(replace(BEAT, member_epoch=-1))
+    assert decider.group.state is GroupState.ASSIGNING
+    assert decider.beat("other").error is Error.COMPUTE_ASSIGNMENT
     served = static_group()
     for member_id in ("old", "other"):
         served.heartbeat(replace(BEAT, member_id=member_id, server_assignor="uniform"))
@@ -318,12 +318,12 @@ def target_recomputed(_: Office, __: Any) -> None:
 
 @plays("leave_and_delete", "delete_group_records_in_order")
 def delete_group(_: Office, expect: Any) -> None:
-    coordinator = static_group()
-    coordinator.write(GroupConfiguration({"group.max.size": "9"}))
+    decider = static_group()
+    decider.write(GroupConfiguration({"group.max.size": "9"}))
     gone = [
-        *coordinator.carry_out(replace(BEAT, member_epoch=-1)).records,
-        *coordinator.carry_out(replace(BEAT, member_epoch=-1, member_id="other")).records,
-        *coordinator.carry_out(DeleteGroup("connect")).records,
+        *decider.carry_out(replace(BEAT, member_epoch=-1)).records,
+        *decider.carry_out(replace(BEAT, member_epoch=-1, member_id="other")).records,
+        *decider.carry_out(DeleteGroup("connect")).records,
     ]
     found = [name for name in _spelled(tuple(gone)) if name.endswith("tombstone")]
     # Each member's two go with its leave; what is left goes with the group.
@@ -334,8 +334,8 @@ def delete_group(_: Office, expect: Any) -> None:
 
 @plays("leave_and_delete", "delete_allowed")
 def delete_allowed(_: Office, __: Any) -> None:
-    coordinator = static_group()
-    assert coordinator.command(DeleteGroup("connect")).error is Error.NON_EMPTY_GROUP
+    decider = static_group()
+    assert decider.command(DeleteGroup("connect")).error is Error.NON_EMPTY_GROUP
     for member_id in ("old", "other"):
-        coordinator.carry_out(replace(BEAT, member_epoch=-1, member_id=member_id))
-    assert coordinator.command(DeleteGroup("connect")).error is Error.NONE
+        decider.carry_out(replace(BEAT, member_epoch=-1, member_id=member_id))
+    assert decider.command(DeleteGroup("connect")).error is Error.NONE

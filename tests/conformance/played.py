@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.cases import Case
 from coordination.office import Office
-from coordinator import Coordinator
+from decider import Decider
 
 from fairlead.actors.messages.errors import SUCCESS
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
@@ -33,16 +33,16 @@ def play(case: Case, office: Office) -> None:
     found(office, case.told.get("expect", case.told))
 
 
-def outcome(coordinator: Coordinator, request: Heartbeat) -> dict[str, Any]:
+def outcome(decider: Decider, request: Heartbeat) -> dict[str, Any]:
     """Carry out a heartbeat and tell what came of it in the data's words."""
-    before = coordinator.group.group_epoch
-    decision = coordinator.carry_out(request)
+    before = decider.group.group_epoch
+    decision = decider.carry_out(request)
     reply = decision.reply
     assert isinstance(reply, HeartbeatReply)
     if reply.error not in SUCCESS:
         assert decision.records == (), "a refused request changes nothing"
         return {"error": reply.error.name}
-    rose = coordinator.group.group_epoch - before
+    rose = decider.group.group_epoch - before
     return {
         "ok": True,
         "response_epoch": reply.member_epoch,

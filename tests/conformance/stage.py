@@ -8,7 +8,7 @@ its share, with the heartbeat that joins.
 
 from typing import Any
 
-from coordinator import COOPERATIVE, Coordinator, resource
+from decider import COOPERATIVE, Decider, resource
 
 from fairlead.actors.messages.errors import SUCCESS
 from fairlead.actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
@@ -31,14 +31,14 @@ class Stage:
     """One group on which a case is played."""
 
     def __init__(self, epoch: int, members: dict[str, Any]) -> None:
-        self.coordinator = Coordinator()
+        self.decider = Decider()
         self.awaited: dict[str, Resources] = {}
         currents = [read_current(key, told, {}) for key, told in members.items()]
         records: list[Record] = [*map(_seat, members), *currents]
         if epoch:
             shares = {each.member_id: frozenset(each.assigned) for each in currents}
             records += [GroupMetadata(epoch, GIVEN, 0), TargetAssignment(epoch, shares)]
-        self.coordinator.write(*records)
+        self.decider.write(*records)
 
     def play(self, step: dict[str, Any]) -> dict[str, Any]:
         """Play one step and return what is to be seen of it, in the data's words."""
@@ -50,32 +50,32 @@ class Stage:
             case "session_timeout":
                 found = self._carry_out(ExpireSession(step["member"]))
             case "rebalance_timeout":
-                member = self.coordinator.member(step["member"])
+                member = self.decider.member(step["member"])
                 found = self._carry_out(ExpireRebalance(member.member_id, member.offset))
             case other:
                 raise ValueError(f"the data has an op that nobody here knows: {other!r}")
-        group = self.coordinator.group
+        group = self.decider.group
         return found | {"group_state": group.state.name, "group_epoch": group.group_epoch}
 
     def _install(self, epoch: int, targets: dict[str, Any]) -> dict[str, Any]:
-        coordinator = self.coordinator
-        if epoch > coordinator.group.group_epoch:
-            coordinator.write(GroupMetadata(epoch, GIVEN, 0))
+        decider = self.decider
+        if epoch > decider.group.group_epoch:
+            decider.write(GroupMetadata(epoch, GIVEN, 0))
         shares = {member_id: read(items) for member_id, items in targets.items()}
-        present = coordinator.group.members.keys()
+        present = decider.group.members.keys()
         self.awaited = {key: share for key, share in shares.items() if key not in present}
         seated = {key: share for key, share in shares.items() if key in present}
-        coordinator.write(TargetAssignment(epoch, seated))
+        decider.write(TargetAssignment(epoch, seated))
         return {}
 
     def _heartbeat(self, step: dict[str, Any]) -> dict[str, Any]:
         member_id, epoch, owned = step["member"], step["epoch"], step.get("owned")
         is_full = bool(step.get("full")) or epoch == JOIN_EPOCH
-        group = self.coordinator.group
+        group = self.decider.group
         if epoch == JOIN_EPOCH and member_id in self.awaited:
             shares = {**group.target_of, member_id: self.awaited.pop(member_id)}
             target = TargetAssignment(group.assignment_epoch, shares)
-            self.coordinator.write(_seat(member_id, group.group_epoch), target)
+            self.decider.write(_seat(member_id, group.group_epoch), target)
         timeout_ms = step.get("rebalance_timeout_ms") or (TIMEOUT_MS if is_full else -1)
         request = Heartbeat(
             "connect",
@@ -88,7 +88,7 @@ class Stage:
         return self._carry_out(request)
 
     def _carry_out(self, command: Heartbeat | ExpireSession | ExpireRebalance) -> dict[str, Any]:
-        decision = self.coordinator.carry_out(command)
+        decision = self.decider.carry_out(command)
         reply = decision.reply
         if not isinstance(command, Heartbeat) or not isinstance(reply, HeartbeatReply):
             return {}
@@ -97,8 +97,8 @@ class Stage:
             return {"ok": False, "error": reply.error.name}
         found: dict[str, Any] = {"ok": True, "response_epoch": reply.member_epoch}
         found["response_assignment"] = None if reply.assignment is None else spell(reply.assignment)
-        if command.member_id in self.coordinator.group.members:
-            found |= spell_current(self.coordinator.current(command.member_id))
+        if command.member_id in self.decider.group.members:
+            found |= spell_current(self.decider.current(command.member_id))
         return found | _seen_in(decision.records)
 
 

@@ -4,7 +4,7 @@
 from conformance.cases import Case
 from conformance.stage import Stage, compare, read, read_current, spell_current
 
-from fairlead.actors.group.members.reconcile import FencedError, Goal, reconcile
+from fairlead.actors.group.members.reconcile import Goal, UnknownStateError, reconcile
 
 
 def test_builder_case(builder_cases: Case) -> None:
@@ -17,7 +17,7 @@ def test_builder_case(builder_cases: Case) -> None:
     owned = told.get("owned")
     try:
         after = reconcile(current, goal, None if owned is None else read(owned))
-    except FencedError:
+    except UnknownStateError:
         found: dict[str, object] = {"error": "FENCED_MEMBER_EPOCH"}
     else:
         found = {**spell_current(after), "record_written": after is not current}
@@ -30,15 +30,15 @@ def test_sequence(sequences: Case) -> None:
     for step in sequences.told["steps"]:
         found = stage.play(step)
         compare(found, step.get("newer_upstream_expect") or step.get("expect") or {})
-        stage.coordinator.witness.compacted(stage.coordinator.group)
+        stage.decider.witness.compacted(stage.decider.group)
 
 
 def test_epoch_validation(epoch_validation: Case) -> None:
     told = epoch_validation.told
     member = {"epoch": 100, "previous_epoch": 99, "assigned": ["A-1", "A-2", "A-3"]}
     stage = Stage(100, {"m1": member | (told.get("member") or {})})
-    before = stage.coordinator.current("m1")
+    before = stage.decider.current("m1")
     received, owned = told["received"], told.get("owned")
     found = stage.play({"op": "heartbeat", "member": "m1", "epoch": received, "owned": owned})
     compare(found, told["expect"])
-    assert stage.coordinator.current("m1") == before
+    assert stage.decider.current("m1") == before

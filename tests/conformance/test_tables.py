@@ -10,10 +10,9 @@ import pytest
 from conformance.cases import Case
 from conformance.played import PLAYS, play
 from coordination.office import SETTINGS, Office
-from coordinator import COOPERATIVE, Coordinator, resource
+from decider import COOPERATIVE, Decider, resource
 
-from fairlead.actors.group.coordinator import Asked
-from fairlead.actors.group.coordinator import Coordinator as Shell
+from fairlead.actors.group.coordinator import Asked, Coordinator
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.errors import SUCCESS
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
@@ -100,7 +99,7 @@ def set_up(office: Office, kind: str) -> None:
     """A group of m1, at rest at epoch 5, in which one more has a place if it is not full."""
     office.settings = replace(SETTINGS, max_size=1 if kind == "full" else 2)
     ledger = OffsetLedger(office.offsets)
-    office.coordinator = Shell(office.group, office.settings, ledger, 0, lambda: "made")
+    office.coordinator = Coordinator(office.group, office.settings, ledger, 0, lambda: "made")
     if kind == "absent":
         return
     records: tuple[Record, ...] = (
@@ -139,7 +138,7 @@ def test_group_states(group_states: Case) -> None:
     given = group_states.told["given"]
     epochs, member = EPOCHS.match(given), MEMBER.search(given)
     assert epochs or given == "no members", f"the data has words that nobody here reads: {given}"
-    coordinator = Coordinator()
+    coordinator = Decider()
     group_epoch, assignment_epoch = map(int, epochs.groups()) if epochs else (0, 0)
     records: list[Record] = []
     if epochs:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coordinator import COOPERATIVE, resources
+from decider import COOPERATIVE, resources
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from coordination.office import SESSION_MS, SETTINGS, Office
-from coordinator import Coordinator, resources
+from decider import Decider, resources
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
@@ -90,16 +90,16 @@ def test_parked_work_whose_clock_went_forward_waits_no_longer_for_that(office: O
 
 
 def test_a_later_crash_shares_no_deadline_that_the_clock_has_put_off() -> None:
-    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
-    coordinator.configure("A A-0 A-1")
+    decider = Decider(GroupSettings(max_delay_ms=DELAY_MS))
+    decider.configure("A A-0 A-1")
     for member_id in ("W1", "W2", "W3"):
-        coordinator.join(member_id)
-        coordinator.settle()
-    coordinator.now_ms = TEN_YEARS_MS
-    coordinator.carry_out(ExpireSession("W1"))
-    coordinator.now_ms = HOUR_MS
-    coordinator.carry_out(ExpireSession("W2"))
-    deadlines = {each: loss.deadline_ms for each, loss in coordinator.group.losses.items()}
+        decider.join(member_id)
+        decider.settle()
+    decider.now_ms = TEN_YEARS_MS
+    decider.carry_out(ExpireSession("W1"))
+    decider.now_ms = HOUR_MS
+    decider.carry_out(ExpireSession("W2"))
+    deadlines = {each: loss.deadline_ms for each, loss in decider.group.losses.items()}
     assert deadlines == {"W1": TEN_YEARS_MS + DELAY_MS, "W2": HOUR_MS + DELAY_MS}
 
 

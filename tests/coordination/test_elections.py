@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, Office, told
-from coordinator import resources
+from decider import resources
 
 from fairlead.actors.group.computing import compute
 from fairlead.actors.group.computing import elect as elect_module

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from coordination.office import SESSION_MS, Office, told
-from coordinator import resources
+from decider import resources
 
 from fairlead.actors.door.host_messages import HostHeartbeats, HostReplies
 from fairlead.actors.messages.commands import CommandReply

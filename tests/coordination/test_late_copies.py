@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
-from coordinator import resources
+from decider import resources
 
 from fairlead.actors.group.members.request_filter import SALTS, first_epoch
 from fairlead.actors.messages.heartbeat import (

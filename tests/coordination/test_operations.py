@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
-from coordinator import resource
+from decider import resource
 
 from fairlead.actors.group.coordinator import Answer
 from fairlead.actors.group.orders.remove import GOODBYE_MS

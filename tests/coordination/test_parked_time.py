@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from coordination.office import SESSION_MS, SETTINGS, Office
-from coordinator import resources
+from decider import resources
 
 DELAY_MS = 20_000
 

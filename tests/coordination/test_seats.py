@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
-from coordinator import COOPERATIVE, resource
+from decider import COOPERATIVE, resource
 
 from fairlead.actors.group.coordinator import Asked, Coordinator
 from fairlead.actors.group.work.ledger import OffsetLedger

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, SETTINGS, Office
-from coordinator import COOPERATIVE
+from decider import COOPERATIVE
 
 from fairlead.actors.group.coordinator import Answer, Asked
 from fairlead.actors.messages.commands import CommandReply

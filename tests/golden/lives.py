@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from coordination.office import SESSION_MS, Office
-from coordinator import COOPERATIVE, resource
+from decider import COOPERATIVE, resource
 from life import DEEDS, NUMBERS, OPENING, Life
 
 from fairlead.actors.assignors.built_in import incremental

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coordinator import JOIN, Coordinator, resources
+from decider import JOIN, Decider, resources
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
@@ -16,17 +16,17 @@ AT_2 = dict.fromkeys(WORK, 2)
 DELAY_MS = 300_000
 
 
-def static_group() -> Coordinator:
+def static_group() -> Decider:
     """A group of W1 with connector A, and S1, of instance i, with connector B, at epoch 2."""
-    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
-    coordinator.configure("A A-0 B B-0")
-    coordinator.join("W1")
-    coordinator.compute()
-    coordinator.beat("W1", "")
-    coordinator.join("S1", STATIC)
-    coordinator.settle()
-    assert coordinator.current("S1").assigned == AT_2
-    return coordinator
+    decider = Decider(GroupSettings(max_delay_ms=DELAY_MS))
+    decider.configure("A A-0 B B-0")
+    decider.join("W1")
+    decider.compute()
+    decider.beat("W1", "")
+    decider.join("S1", STATIC)
+    decider.settle()
+    assert decider.current("S1").assigned == AT_2
+    return decider
 
 
 def returning(member_id: str, **changes: object) -> Heartbeat:
@@ -34,16 +34,16 @@ def returning(member_id: str, **changes: object) -> Heartbeat:
     return replace(STATIC, member_id=member_id, incarnation="2", **changes)  # type: ignore[arg-type]
 
 
-def seated(coordinator: Coordinator, member_id: str) -> Coordinator:
+def seated(decider: Decider, member_id: str) -> Decider:
     """Let the static member leave for a while, and another come in its place."""
-    coordinator.heartbeat(AWAY)
-    assert coordinator.heartbeat(returning(member_id)).error is Error.NONE
-    return coordinator
+    decider.heartbeat(AWAY)
+    assert decider.heartbeat(returning(member_id)).error is Error.NONE
+    return decider
 
 
-def refused(coordinator: Coordinator, request: Heartbeat) -> Error:
+def refused(decider: Decider, request: Heartbeat) -> Error:
     """Return the error of a request that must change nothing."""
-    end = coordinator.group.end
-    reply = coordinator.heartbeat(request)
-    assert coordinator.group.end == end, "a refused request changes nothing"
+    end = decider.group.end
+    reply = decider.heartbeat(request)
+    assert decider.group.end == end, "a refused request changes nothing"
     return reply.error

@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from coordinator import COMPUTE, JOIN, Coordinator, resources
+from decider import COMPUTE, JOIN, Decider, resources
 
 from fairlead.actors.group.affected import affected
 from fairlead.actors.group.decide import decide
@@ -21,7 +21,7 @@ def test_whom_it_leaves_out_has_no_news(seed: int) -> None:
     crowd = Crowd(Random(seed))
     for _ in range(60):
         crowd.step()
-    assert crowd.coordinator.group.end > 20
+    assert crowd.decider.group.end > 20
 
 
 class Crowd:
@@ -29,17 +29,17 @@ class Crowd:
 
     def __init__(self, dice: Random) -> None:
         self.dice = dice
-        self.coordinator = Coordinator(GroupSettings(max_delay_ms=dice.choice([0, 50])))
-        self.coordinator.configure("A A-0 A-1 A-2 B B-0 B-1")
+        self.decider = Decider(GroupSettings(max_delay_ms=dice.choice([0, 50])))
+        self.decider.configure("A A-0 A-1 A-2 B B-0 B-1")
         self.held: dict[str, Heartbeat] = {}
 
     def step(self) -> None:
         """Carry out one command, and hold all whom it does not affect against it."""
-        self.coordinator.now_ms += self.dice.randint(0, 9)
+        self.decider.now_ms += self.dice.randint(0, 9)
         command = self._command()
-        group, soft, now_ms = self.coordinator.group, self.coordinator.soft, self.coordinator.now_ms
+        group, soft, now_ms = self.decider.group, self.decider.soft, self.decider.now_ms
         concerned = set(affected(group, decide(group, soft, command, now_ms).records))
-        decision = self.coordinator.carry_out(command)
+        decision = self.decider.carry_out(command)
         if isinstance(command, Heartbeat):
             self.held.pop(command.member_id, None)
             if not decision.news and command.member_id in group.members:
@@ -50,15 +50,15 @@ class Crowd:
             self._has_no_news(request, command)
 
     def _has_no_news(self, request: Heartbeat, command: Command) -> None:
-        coordinator = self.coordinator
-        again = decide(coordinator.group, coordinator.soft, request, coordinator.now_ms)
+        decider = self.decider
+        again = decide(decider.group, decider.soft, request, decider.now_ms)
         assert again.records == (), f"{request.member_id} was left out of {command}"
         assert isinstance(again.reply, HeartbeatReply)
         # Who is to compute is the soft state's to tell.
         assert not again.news or again.reply.error is COMPUTE, f"{command} was news: {again}"
 
     def _command(self) -> Command:
-        members = sorted(self.coordinator.group.members)
+        members = sorted(self.decider.group.members)
         if not members or self.dice.random() < 0.08:
             member_id = f"W{self.dice.randint(1, 5)}"
             return replace(JOIN, member_id=member_id, url=f"http://{member_id}")
@@ -79,7 +79,7 @@ class Crowd:
         return self.dice.choice(others)
 
     def _beat(self, member_id: str) -> Heartbeat:
-        current = self.coordinator.current(member_id)
+        current = self.decider.current(member_id)
         owned = None if self.dice.random() < 0.4 else tuple(sorted(current.assigned))
         request = Heartbeat("connect", member_id, current.member_epoch, "1", owned=owned)
         if owned is None or self.dice.random() < 0.5:
@@ -90,14 +90,14 @@ class Crowd:
 
     def _install(self) -> Install | None:
         """Prepare, let nothing happen in between, and hand in what any assignor might."""
-        computation = self.coordinator.soft.computation
-        if computation is None or computation.member_id not in self.coordinator.group.members:
+        computation = self.decider.soft.computation
+        if computation is None or computation.member_id not in self.decider.group.members:
             return None
-        snapshot = self.coordinator.prepare(computation.member_id)
+        snapshot = self.decider.prepare(computation.member_id)
         members = sorted(snapshot.members)
         shares = {member_id: resources("") for member_id in members}
         for each in sorted(snapshot.configured):
             shares[self.dice.choice(members)] |= {each}
         assignment = Assignment(shares)
-        epoch = self.coordinator.current(computation.member_id).member_epoch
+        epoch = self.decider.current(computation.member_id).member_epoch
         return Install("connect", computation.member_id, epoch, snapshot.group_epoch, assignment)

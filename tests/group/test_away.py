@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator, resource, resources
+from decider import JOIN, Decider, resource, resources
 from group.static_seat import AWAY, DELAY_MS, STATIC, WORK, returning, static_group
 
 from fairlead.actors.group.decide import decide
@@ -36,34 +36,34 @@ NODE = "a1b2"
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     """W1 with connector A, and S1 of instance i, which had connector B and is away."""
-    coordinator = static_group()
-    coordinator.heartbeat(AWAY)
-    return coordinator
+    decider = static_group()
+    decider.heartbeat(AWAY)
+    return decider
 
 
-def held(coordinator: Coordinator) -> dict[str, set[str]]:
+def held(decider: Decider) -> dict[str, set[str]]:
     """What each member holds once the group is at rest."""
-    coordinator.settle()
+    decider.settle()
     return {
         member_id: set(map(str, member.current.assigned))
-        for member_id, member in coordinator.group.members.items()
+        for member_id, member in decider.group.members.items()
     }
 
 
-def seats(count: int, node: str = NODE, tasks: int = 3) -> Coordinator:
+def seats(count: int, node: str = NODE, tasks: int = 3) -> Decider:
     """A group of so many static workers of one node, all of them away."""
-    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
-    coordinator.configure(" ".join(["A", *(f"A-{task}" for task in range(tasks))]))
+    decider = Decider(GroupSettings(max_delay_ms=DELAY_MS))
+    decider.configure(" ".join(["A", *(f"A-{task}" for task in range(tasks))]))
     names = [f"w{number}" for number in range(1, count + 1)]
     for name in names:
         request = replace(STATIC, instance_id=f"i-{name}", url=f"here/{name}", node=node)
-        coordinator.join(name, request)
-        coordinator.settle()
+        decider.join(name, request)
+        decider.settle()
     for name in names:
-        coordinator.heartbeat(Heartbeat("connect", name, -2, "1", instance_id=f"i-{name}"))
-    return coordinator
+        decider.heartbeat(Heartbeat("connect", name, -2, "1", instance_id=f"i-{name}"))
+    return decider
 
 
 class Looked(dict[str, Member]):
@@ -79,153 +79,151 @@ class Looked(dict[str, Member]):
 # What it had.
 
 
-def test_what_a_seat_had_stays_its_own_while_the_target_says_so(coordinator: Coordinator) -> None:
-    coordinator.carry_out(PutConnector("connect", "C", {}))
-    assert held(coordinator) == {"W1": {"A", "A-0", "C"}, "S1": set()}
-    assert coordinator.group.share_of("S1") == WORK
-    epoch = coordinator.group.group_epoch
-    coordinator.heartbeat(returning("S2"))
-    assert held(coordinator)["S2"] == {"B", "B-0"}
-    assert coordinator.group.group_epoch == epoch, "its return moves nothing"
+def test_what_a_seat_had_stays_its_own_while_the_target_says_so(decider: Decider) -> None:
+    decider.carry_out(PutConnector("connect", "C", {}))
+    assert held(decider) == {"W1": {"A", "A-0", "C"}, "S1": set()}
+    assert decider.group.share_of("S1") == WORK
+    epoch = decider.group.group_epoch
+    decider.heartbeat(returning("S2"))
+    assert held(decider)["S2"] == {"B", "B-0"}
+    assert decider.group.group_epoch == epoch, "its return moves nothing"
 
 
-def test_a_drain_takes_the_work_of_a_seat_at_once(coordinator: Coordinator) -> None:
-    coordinator.command(Cordon("connect", "i", drain=True))
-    assert held(coordinator) == {"W1": set(map(str, ALL)), "S1": set()}
+def test_a_drain_takes_the_work_of_a_seat_at_once(decider: Decider) -> None:
+    decider.command(Cordon("connect", "i", drain=True))
+    assert held(decider) == {"W1": set(map(str, ALL)), "S1": set()}
 
 
 def test_who_returns_to_a_seat_that_lost_its_share_is_given_work_again(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.command(Cordon("connect", "i", drain=True))
-    coordinator.settle()
-    coordinator.command(Uncordon("connect", "i"))
-    coordinator.settle()
-    coordinator.heartbeat(returning("S2"))
-    assert coordinator.group.bump == GroupMetadata(5, Cause(Why.MEMBER_JOINED, "http://s"), 0)
-    assert sorted(map(len, held(coordinator).values())) == [2, 2]
+    decider.command(Cordon("connect", "i", drain=True))
+    decider.settle()
+    decider.command(Uncordon("connect", "i"))
+    decider.settle()
+    decider.heartbeat(returning("S2"))
+    assert decider.group.bump == GroupMetadata(5, Cause(Why.MEMBER_JOINED, "http://s"), 0)
+    assert sorted(map(len, held(decider).values())) == [2, 2]
 
 
 def test_who_returns_to_a_seat_that_never_had_work_bumps_nothing() -> None:
-    coordinator = Coordinator()
-    coordinator.configure("A")
+    decider = Decider()
+    decider.configure("A")
     for member_id in ("W1", "W2"):
-        coordinator.join(member_id, replace(STATIC, instance_id=member_id, url=member_id))
-        coordinator.settle()
-    (idle,) = [each for each in ("W1", "W2") if not coordinator.group.share_of(each)]
-    coordinator.heartbeat(Heartbeat("connect", idle, -2, "1", instance_id=idle))
-    epoch = coordinator.group.group_epoch
-    coordinator.join("W3", replace(STATIC, instance_id=idle, url=idle, incarnation="2"))
-    assert coordinator.group.group_epoch == epoch
+        decider.join(member_id, replace(STATIC, instance_id=member_id, url=member_id))
+        decider.settle()
+    (idle,) = [each for each in ("W1", "W2") if not decider.group.share_of(each)]
+    decider.heartbeat(Heartbeat("connect", idle, -2, "1", instance_id=idle))
+    epoch = decider.group.group_epoch
+    decider.join("W3", replace(STATIC, instance_id=idle, url=idle, incarnation="2"))
+    assert decider.group.group_epoch == epoch
 
 
 def test_a_rebalance_that_is_asked_for_gives_the_work_of_a_seat_to_who_is_there(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    assert coordinator.carry_out(Rebalance("connect", "ann")).records == (
+    assert decider.carry_out(Rebalance("connect", "ann")).records == (
         Tombstone(CurrentAssignment, ("S1",)),
         Tombstone(MemberMetadata, ("S1",)),
         GroupMetadata(3, Cause(Why.REBALANCE_REQUESTED, "connect"), 0, "ann"),
     )
-    assert held(coordinator) == {"W1": set(map(str, ALL))}
-    coordinator.heartbeat(returning("S2"))
-    assert sorted(map(len, held(coordinator).values())) == [2, 2]
+    assert held(decider) == {"W1": set(map(str, ALL))}
+    decider.heartbeat(returning("S2"))
+    assert sorted(map(len, held(decider).values())) == [2, 2]
 
 
 def test_a_rebalance_ends_no_seat_of_a_worker_that_is_expected_back(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.command(Expect("connect", "i", 60_000))
-    coordinator.command(Rebalance("connect"))
-    assert held(coordinator) == {"W1": {"A", "A-0"}, "S1": set()}
+    decider.command(Expect("connect", "i", 60_000))
+    decider.command(Rebalance("connect"))
+    assert held(decider) == {"W1": {"A", "A-0"}, "S1": set()}
 
 
 def test_a_rebalance_ends_no_seat_where_nobody_is_there() -> None:
-    coordinator = seats(2)
-    coordinator.command(Rebalance("connect"))
-    assert coordinator.group.members.keys() == {"w1", "w2"}
+    decider = seats(2)
+    decider.command(Rebalance("connect"))
+    assert decider.group.members.keys() == {"w1", "w2"}
 
 
-def test_a_seat_that_is_waited_for_no_longer_ends_at_once(coordinator: Coordinator) -> None:
-    assert coordinator.carry_out(Expect("connect", "i", 0, "ann")).records == (
+def test_a_seat_that_is_waited_for_no_longer_ends_at_once(decider: Decider) -> None:
+    assert decider.carry_out(Expect("connect", "i", 0, "ann")).records == (
         Tombstone(CurrentAssignment, ("S1",)),
         Tombstone(MemberMetadata, ("S1",)),
         GroupMetadata(3, Cause(Why.WORKER_EXPECTED, "i"), 0, "ann"),
     )
-    assert held(coordinator) == {"W1": set(map(str, ALL))}
+    assert held(decider) == {"W1": set(map(str, ALL))}
 
 
-def test_a_seat_is_removed_without_force_for_it_runs_nothing(coordinator: Coordinator) -> None:
-    assert coordinator.command(RemoveMember("connect", "i")).error is Error.NONE
-    assert held(coordinator) == {"W1": set(map(str, ALL))}
+def test_a_seat_is_removed_without_force_for_it_runs_nothing(decider: Decider) -> None:
+    assert decider.command(RemoveMember("connect", "i")).error is Error.NONE
+    assert held(decider) == {"W1": set(map(str, ALL))}
 
 
 def test_a_deleted_connector_is_gone_at_once_if_only_a_seat_had_it(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.carry_out(DeleteConnector("connect", "B"))
-    coordinator.settle()
-    coordinator.carry_out(FinishDeletion("B"))
-    assert "B" not in coordinator.group.connectors
-    again = coordinator.command(PutConnector("connect", "B", {}, create_only=True))
+    decider.carry_out(DeleteConnector("connect", "B"))
+    decider.settle()
+    decider.carry_out(FinishDeletion("B"))
+    assert "B" not in decider.group.connectors
+    again = decider.command(PutConnector("connect", "B", {}, create_only=True))
     assert (again.error, again.created) == (Error.NONE, True)
-    assert held(coordinator)["W1"] == {"A", "A-0", "B"}
+    assert held(decider)["W1"] == {"A", "A-0", "B"}
 
 
 # Who comes instead.
 
 
-def test_a_join_under_the_url_of_a_seat_ends_it(coordinator: Coordinator) -> None:
-    coordinator.join("W2", replace(JOIN, url="http://s"))
-    assert coordinator.group.members.keys() == {"W1", "W2"}
-    assert coordinator.group.bump == GroupMetadata(3, Cause(Why.MEMBER_JOINED, "http://s"), 0)
-    assert sorted(map(len, held(coordinator).values())) == [2, 2]
+def test_a_join_under_the_url_of_a_seat_ends_it(decider: Decider) -> None:
+    decider.join("W2", replace(JOIN, url="http://s"))
+    assert decider.group.members.keys() == {"W1", "W2"}
+    assert decider.group.bump == GroupMetadata(3, Cause(Why.MEMBER_JOINED, "http://s"), 0)
+    assert sorted(map(len, held(decider).values())) == [2, 2]
 
 
 def test_a_return_under_the_url_of_another_seat_gives_what_that_one_had_to_who_is_there() -> None:
-    coordinator = seats(2)
+    decider = seats(2)
     back = replace(STATIC, instance_id="i-w1", url="here/w2", incarnation="2")
-    coordinator.join("w1", back)
-    assert coordinator.group.members.keys() == {"w1"}
-    assert held(coordinator) == {"w1": {"A", "A-0", "A-1", "A-2"}}
+    decider.join("w1", back)
+    assert decider.group.members.keys() == {"w1"}
+    assert held(decider) == {"w1": {"A", "A-0", "A-1", "A-2"}}
 
 
 def test_a_join_under_the_url_of_a_member_that_is_there_ends_nothing() -> None:
-    coordinator = static_group()
-    coordinator.join("W2", replace(JOIN, url="http://s"))
-    assert coordinator.group.members.keys() == {"W1", "S1", "W2"}
+    decider = static_group()
+    decider.join("W2", replace(JOIN, url="http://s"))
+    assert decider.group.members.keys() == {"W1", "S1", "W2"}
 
 
-def test_a_join_that_is_refused_ends_no_seat(coordinator: Coordinator) -> None:
+def test_a_join_that_is_refused_ends_no_seat(decider: Decider) -> None:
     flawed = replace(JOIN, member_id="W2", url="http://s", rebalance_timeout_ms=0)
-    assert coordinator.heartbeat(flawed).error is Error.INVALID_REQUEST
-    assert coordinator.group.members.keys() == {"W1", "S1"}
+    assert decider.heartbeat(flawed).error is Error.INVALID_REQUEST
+    assert decider.group.members.keys() == {"W1", "S1"}
 
 
-def test_a_join_that_ends_a_seat_is_let_into_a_full_group(coordinator: Coordinator) -> None:
-    coordinator.soft = replace(coordinator.soft, settings=GroupSettings(max_size=2))
-    assert coordinator.join("W3").error is Error.GROUP_MAX_SIZE_REACHED
-    assert coordinator.join("W2", replace(JOIN, url="http://s")).error is Error.NONE
+def test_a_join_that_ends_a_seat_is_let_into_a_full_group(decider: Decider) -> None:
+    decider.soft = replace(decider.soft, settings=GroupSettings(max_size=2))
+    assert decider.join("W3").error is Error.GROUP_MAX_SIZE_REACHED
+    assert decider.join("W2", replace(JOIN, url="http://s")).error is Error.NONE
 
 
 def test_static_workers_that_come_up_without_instance_ids_run_everything_at_once() -> None:
-    coordinator = seats(3)
+    decider = seats(3)
     for name in ("w1", "w2", "w3"):
-        coordinator.join(f"new-{name}", replace(JOIN, url=f"here/{name}"))
-        coordinator.settle()
-    assert coordinator.group.members.keys() == {"new-w1", "new-w2", "new-w3"}
-    assert sorted(map(len, held(coordinator).values())) == [1, 1, 2]
-    assert coordinator.group.state is GroupState.STABLE
+        decider.join(f"new-{name}", replace(JOIN, url=f"here/{name}"))
+        decider.settle()
+    assert decider.group.members.keys() == {"new-w1", "new-w2", "new-w3"}
+    assert sorted(map(len, held(decider).values())) == [1, 1, 2]
+    assert decider.group.state is GroupState.STABLE
 
 
 # A node that comes up.
 
 
 def test_a_node_that_names_fewer_static_workers_gives_up_the_seats_of_the_others() -> None:
-    coordinator = seats(3)
-    assert coordinator.carry_out(ReleaseSeats("connect", NODE, frozenset({"i-w1"}))).records[
-        :5
-    ] == (
+    decider = seats(3)
+    assert decider.carry_out(ReleaseSeats("connect", NODE, frozenset({"i-w1"}))).records[:5] == (
         Tombstone(CurrentAssignment, ("w2",)),
         Tombstone(MemberMetadata, ("w2",)),
         Tombstone(CurrentAssignment, ("w3",)),
@@ -233,38 +231,38 @@ def test_a_node_that_names_fewer_static_workers_gives_up_the_seats_of_the_others
         GroupMetadata(4, Cause(Why.MEMBER_LEFT, "here/w2 and 1 more"), 0),
     )
     again = replace(STATIC, instance_id="i-w1", url="here/w1", node=NODE, incarnation="2")
-    coordinator.join("new", again)
-    assert held(coordinator) == {"new": {"A", "A-0", "A-1", "A-2"}}
+    decider.join("new", again)
+    assert held(decider) == {"new": {"A", "A-0", "A-1", "A-2"}}
 
 
 def test_who_returns_after_others_were_given_more_than_their_share_is_given_its_own() -> None:
-    coordinator = seats(4, tasks=8)
-    coordinator.command(ReleaseSeats("connect", NODE, frozenset({"i-w1", "i-w2"})))
+    decider = seats(4, tasks=8)
+    decider.command(ReleaseSeats("connect", NODE, frozenset({"i-w1", "i-w2"})))
     for name in ("w1", "w2"):
         again = replace(STATIC, instance_id=f"i-{name}", url=f"here/{name}", node=NODE)
-        coordinator.join(name, replace(again, incarnation="2"))
-        coordinator.settle()
-    assert sorted(map(len, held(coordinator).values())) == [4, 5]
+        decider.join(name, replace(again, incarnation="2"))
+        decider.settle()
+    assert sorted(map(len, held(decider).values())) == [4, 5]
 
 
 def test_a_node_that_names_no_static_workers_gives_up_all_its_seats() -> None:
-    coordinator = seats(2)
-    coordinator.command(ReleaseSeats("connect", NODE, frozenset()))
-    assert coordinator.group.state is GroupState.EMPTY
+    decider = seats(2)
+    decider.command(ReleaseSeats("connect", NODE, frozenset()))
+    assert decider.group.state is GroupState.EMPTY
 
 
 @pytest.mark.parametrize("node", ["c3d4", ""])
 def test_a_node_gives_up_no_seat_of_another(node: str) -> None:
-    coordinator = seats(2, node="")
-    assert coordinator.carry_out(ReleaseSeats("connect", node, frozenset())).records == ()
-    assert coordinator.group.members.keys() == {"w1", "w2"}
+    decider = seats(2, node="")
+    assert decider.carry_out(ReleaseSeats("connect", node, frozenset())).records == ()
+    assert decider.group.members.keys() == {"w1", "w2"}
 
 
 def test_a_node_gives_up_no_seat_in_which_somebody_sits() -> None:
-    coordinator = seats(1)
+    decider = seats(1)
     again = replace(STATIC, instance_id="i-w1", url="here/w1", node=NODE, incarnation="2")
-    coordinator.join("new", again)
-    assert coordinator.carry_out(ReleaseSeats("connect", NODE, frozenset())).records == ()
+    decider.join("new", again)
+    assert decider.carry_out(ReleaseSeats("connect", NODE, frozenset())).records == ()
 
 
 # What is told of it, and of old logs.
@@ -273,16 +271,16 @@ def test_a_node_gives_up_no_seat_in_which_somebody_sits() -> None:
 def test_a_return_costs_no_more_where_more_seats_are_kept() -> None:
     counts: list[int] = []
     for kept in (5, 30):
-        coordinator = seats(kept)
-        looked = coordinator.group.members = Looked(coordinator.group.members)
+        decider = seats(kept)
+        looked = decider.group.members = Looked(decider.group.members)
         back = replace(STATIC, instance_id="i-w1", url="here/w1", incarnation="2")
-        decide(coordinator.group, coordinator.soft, replace(back, member_id="w1"), 0)
+        decide(decider.group, decider.soft, replace(back, member_id="w1"), 0)
         counts.append(looked.count)
     assert counts[1] == counts[0]
 
 
-def test_the_wait_for_a_seat_is_told(coordinator: Coordinator) -> None:
-    group = coordinator.group
+def test_the_wait_for_a_seat_is_told(decider: Decider) -> None:
+    group = decider.group
     why = "http://s left for a while, and its place is kept for its return"
     assert doing(group, resource("B-0")) == Doing(RunState.UNASSIGNED, "", why)
     assert member_view(group, group.members["S1"])["state"] == "AWAY"
@@ -290,73 +288,73 @@ def test_the_wait_for_a_seat_is_told(coordinator: Coordinator) -> None:
 
 
 def test_a_seat_to_which_an_earlier_version_left_its_work_lets_go_of_it() -> None:
-    coordinator = static_group()
-    grants = coordinator.current("S1").assigned
-    coordinator.write(CurrentAssignment("S1", -2, 2, MemberState.STABLE, grants, {}))
-    assert coordinator.group.owner.keys() >= WORK, "the log means what it meant"
-    assert member_view(coordinator.group, coordinator.member("S1"))["state"] == "AWAY"
+    decider = static_group()
+    grants = decider.current("S1").assigned
+    decider.write(CurrentAssignment("S1", -2, 2, MemberState.STABLE, grants, {}))
+    assert decider.group.owner.keys() >= WORK, "the log means what it meant"
+    assert member_view(decider.group, decider.member("S1"))["state"] == "AWAY"
     away = CurrentAssignment("S1", -2, 2, MemberState.AWAY, {}, {})
-    assert coordinator.carry_out(FreeSeat("S1")).records == (away,)
-    assert coordinator.carry_out(FreeSeat("S1")).records == ()
-    assert coordinator.group.owner.keys().isdisjoint(WORK)
+    assert decider.carry_out(FreeSeat("S1")).records == (away,)
+    assert decider.carry_out(FreeSeat("S1")).records == ()
+    assert decider.group.owner.keys().isdisjoint(WORK)
 
 
-def test_an_expectation_of_a_seat_is_an_order_like_any_other(coordinator: Coordinator) -> None:
+def test_an_expectation_of_a_seat_is_an_order_like_any_other(decider: Decider) -> None:
     order = Operator(Scope.WORKER, "i", expected_back_ms=60_000, actor="ann")
-    assert coordinator.carry_out(Expect("connect", "i", 60_000, "ann")).records == (order,)
+    assert decider.carry_out(Expect("connect", "i", 60_000, "ann")).records == (order,)
 
 
 def test_a_node_gives_up_the_seats_that_an_earlier_version_left_at_its_place() -> None:
-    coordinator = seats(3, node="")
-    coordinator.command(ReleaseSeats("connect", NODE, frozenset({"i-w1"}), "here"))
-    assert coordinator.group.members.keys() == {"w1"}
-    coordinator = seats(3, node="")
-    coordinator.command(ReleaseSeats("connect", NODE, frozenset({"i-w1"}), "her"))
-    assert coordinator.group.members.keys() == {"w1", "w2", "w3"}
+    decider = seats(3, node="")
+    decider.command(ReleaseSeats("connect", NODE, frozenset({"i-w1"}), "here"))
+    assert decider.group.members.keys() == {"w1"}
+    decider = seats(3, node="")
+    decider.command(ReleaseSeats("connect", NODE, frozenset({"i-w1"}), "her"))
+    assert decider.group.members.keys() == {"w1", "w2", "w3"}
 
 
 def test_a_seat_that_is_expected_back_for_longer_leaves_its_work_waiting_that_long(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
     within_ms = 2 * DELAY_MS
-    coordinator.command(Expect("connect", "i", within_ms))
-    coordinator.now_ms = DELAY_MS
-    coordinator.carry_out(ExpireSession("S1"))
-    assert held(coordinator) == {"W1": {"A", "A-0"}}
-    assert coordinator.group.schedule.parked == dict.fromkeys(WORK, within_ms)
-    coordinator.heartbeat(returning("S2"))
-    assert held(coordinator)["S2"] == {"B", "B-0"}
+    decider.command(Expect("connect", "i", within_ms))
+    decider.now_ms = DELAY_MS
+    decider.carry_out(ExpireSession("S1"))
+    assert held(decider) == {"W1": {"A", "A-0"}}
+    assert decider.group.schedule.parked == dict.fromkeys(WORK, within_ms)
+    decider.heartbeat(returning("S2"))
+    assert held(decider)["S2"] == {"B", "B-0"}
 
 
 def test_a_connector_that_was_kept_for_seats_alone_is_deleted_and_made_anew_at_once() -> None:
-    coordinator = seats(2)
-    coordinator.carry_out(DeleteConnector("connect", "A"))
-    coordinator.carry_out(FinishDeletion("A"))
-    assert "A" not in coordinator.group.connectors
-    again = coordinator.command(PutConnector("connect", "A", {}, create_only=True))
+    decider = seats(2)
+    decider.carry_out(DeleteConnector("connect", "A"))
+    decider.carry_out(FinishDeletion("A"))
+    assert "A" not in decider.group.connectors
+    again = decider.command(PutConnector("connect", "A", {}, create_only=True))
     assert (again.error, again.created) == (Error.NONE, True)
 
 
 def test_seats_that_are_drained_and_let_again_while_all_are_away_take_work_when_they_return() -> (
     None
 ):
-    coordinator = seats(2)
+    decider = seats(2)
     for instance in ("i-w1", "i-w2"):
-        coordinator.command(Cordon("connect", instance, drain=True))
+        decider.command(Cordon("connect", instance, drain=True))
     for instance in ("i-w1", "i-w2"):
-        coordinator.command(Uncordon("connect", instance))
+        decider.command(Uncordon("connect", instance))
     for name in ("w1", "w2"):
         back = replace(STATIC, instance_id=f"i-{name}", url=f"here/{name}", incarnation="2")
-        coordinator.join(f"new-{name}", back)
-        coordinator.settle()
-    assert sorted(map(len, held(coordinator).values())) == [1, 3]
+        decider.join(f"new-{name}", back)
+        decider.settle()
+    assert sorted(map(len, held(decider).values())) == [1, 3]
 
 
 def test_the_seats_of_a_node_whose_workers_have_other_instance_ids_now_end() -> None:
-    coordinator = seats(2)
-    coordinator.restart()
+    decider = seats(2)
+    decider.restart()
     for name in ("w1", "w2"):
         other = replace(STATIC, instance_id=f"south-{name}", url=f"here/{name}", node=NODE)
-        coordinator.join(f"new-{name}", other)
-    assert sorted(map(len, held(coordinator).values())) == [1, 3]
-    assert coordinator.group.state is GroupState.STABLE
+        decider.join(f"new-{name}", other)
+    assert sorted(map(len, held(decider).values())) == [1, 3]
+    assert decider.group.state is GroupState.STABLE

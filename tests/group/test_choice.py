@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator
+from decider import JOIN, Decider
 
 from fairlead.actors.group.computing.elect import Electorate, elect
 from fairlead.actors.messages.errors import Error
@@ -109,48 +109,48 @@ def test_counts_follow_a_member_that_joins_changes_and_goes() -> None:
 # Through the coordinator.
 
 
-def join(coordinator: Coordinator, member_id: str, *assignors: str) -> HeartbeatReply:
-    return coordinator.join(member_id, replace(JOIN, assignors=tuple(map(assignor, assignors))))
+def join(decider: Decider, member_id: str, *assignors: str) -> HeartbeatReply:
+    return decider.join(member_id, replace(JOIN, assignors=tuple(map(assignor, assignors))))
 
 
 def test_a_newcomer_that_fits_better_computes_in_its_join() -> None:
-    coordinator = Coordinator()
-    assert join(coordinator, "C", "x:2-4").error is COMPUTE
-    assert join(coordinator, "B", "x:3-4").error is Error.NONE
-    assert join(coordinator, "Z", "x:1-5").error is COMPUTE
-    assert coordinator.beat("C", "").error is Error.NONE
+    decider = Decider()
+    assert join(decider, "C", "x:2-4").error is COMPUTE
+    assert join(decider, "B", "x:3-4").error is Error.NONE
+    assert join(decider, "Z", "x:1-5").error is COMPUTE
+    assert decider.beat("C", "").error is Error.NONE
 
 
 def test_a_newcomers_vote_counts_in_its_join() -> None:
-    coordinator = Coordinator()
-    join(coordinator, "A", "x", "a")
-    join(coordinator, "B", "a", "x")
-    coordinator.carry_out(ExpireSession("A"))
-    join(coordinator, "C", "x", "a")
-    join(coordinator, "D", "x", "a")
-    coordinator.carry_out(Heartbeat("connect", "B", -1, "1"))
-    assert coordinator.soft.computation is not None
-    assert (coordinator.soft.computation.assignor, coordinator.soft.computation.member_id) == (
+    decider = Decider()
+    join(decider, "A", "x", "a")
+    join(decider, "B", "a", "x")
+    decider.carry_out(ExpireSession("A"))
+    join(decider, "C", "x", "a")
+    join(decider, "D", "x", "a")
+    decider.carry_out(Heartbeat("connect", "B", -1, "1"))
+    assert decider.soft.computation is not None
+    assert (decider.soft.computation.assignor, decider.soft.computation.member_id) == (
         "x",
         "C",
     )
 
 
 def test_the_vote_may_turn_until_the_snapshot_is_handed_out() -> None:
-    coordinator = Coordinator()
+    decider = Decider()
 
     def chosen() -> str:
-        assert coordinator.soft.computation is not None
-        return coordinator.soft.computation.assignor
+        assert decider.soft.computation is not None
+        return decider.soft.computation.assignor
 
-    join(coordinator, "A", "a", "x")
+    join(decider, "A", "a", "x")
     turns = [chosen()]
     for member_id in ("B", "C"):
-        join(coordinator, member_id, "x", "a")
+        join(decider, member_id, "x", "a")
     turns.append(chosen())
-    assert coordinator.prepare("A").assignor == "x"
+    assert decider.prepare("A").assignor == "x"
     for member_id in ("D", "E"):
-        join(coordinator, member_id, "a", "x")
+        join(decider, member_id, "a", "x")
     assert [*turns, chosen()] == ["a", "x", "x"]
 
 
@@ -171,57 +171,57 @@ REFUSED = {
 def test_a_newcomer_that_would_leave_nobody_able_is_refused_and_the_group_runs_on(
     listed: list[str], message: str
 ) -> None:
-    coordinator = Coordinator()
-    join(coordinator, "A", "x:0-3", "y")
-    coordinator.compute()
-    before = (coordinator.group.end, coordinator.soft)
-    reply = join(coordinator, "B", *listed)
+    decider = Decider()
+    join(decider, "A", "x:0-3", "y")
+    decider.compute()
+    before = (decider.group.end, decider.soft)
+    reply = join(decider, "B", *listed)
     assert (reply.error, reply.message) == (Error.UNSUPPORTED_ASSIGNOR, message)
-    assert (coordinator.group.end, coordinator.soft) == before
+    assert (decider.group.end, decider.soft) == before
 
 
 def test_a_known_members_incompatible_change_leaves_everything_as_it_was() -> None:
-    coordinator = Coordinator()
-    join(coordinator, "A", "x:0-3")
-    join(coordinator, "B", "x:0-3")
-    coordinator.compute()
-    before = (coordinator.group.end, coordinator.soft, coordinator.member("B"))
+    decider = Decider()
+    join(decider, "A", "x:0-3")
+    join(decider, "B", "x:0-3")
+    decider.compute()
+    before = (decider.group.end, decider.soft, decider.member("B"))
     change = Heartbeat("connect", "B", 0, "1", owned=(), assignors=(assignor("z"),))
-    reply = coordinator.heartbeat(change)
+    reply = decider.heartbeat(change)
     assert reply.error is Error.UNSUPPORTED_ASSIGNOR
-    assert (coordinator.group.end, coordinator.soft, coordinator.member("B")) == before
+    assert (decider.group.end, decider.soft, decider.member("B")) == before
 
 
 def test_a_member_may_not_write_a_version_that_nobody_reads_though_its_range_stays() -> None:
-    coordinator = Coordinator()
-    join(coordinator, "A", "x:0-3@1")
-    join(coordinator, "B", "x:2-5@3")
-    end = coordinator.group.end
+    decider = Decider()
+    join(decider, "A", "x:0-3@1")
+    join(decider, "B", "x:2-5@3")
+    end = decider.group.end
     change = Heartbeat("connect", "B", 0, "1", owned=(), assignors=(assignor("x:2-5@5"),))
-    assert coordinator.heartbeat(change).error is Error.UNSUPPORTED_ASSIGNOR
-    assert coordinator.group.end == end
+    assert decider.heartbeat(change).error is Error.UNSUPPORTED_ASSIGNOR
+    assert decider.group.end == end
 
 
 def test_who_does_not_help_a_group_that_nobody_can_compute_for_is_told_how_to_join() -> None:
-    coordinator = Coordinator()
-    join(coordinator, "A", "x:0-9@5")
-    join(coordinator, "B", "x:0-3@1")
-    join(coordinator, "C", "x:4-6@6")
-    coordinator.settle()
-    coordinator.carry_out(Heartbeat("connect", "A", -1, "1"))
-    reply = join(coordinator, "D", "x:0-3@1")
+    decider = Decider()
+    join(decider, "A", "x:0-9@5")
+    join(decider, "B", "x:0-3@1")
+    join(decider, "C", "x:4-6@6")
+    decider.settle()
+    decider.carry_out(Heartbeat("connect", "A", -1, "1"))
+    reply = join(decider, "D", "x:0-3@1")
     assert (reply.error, reply.message) == (
         Error.UNSUPPORTED_ASSIGNOR,
         "the others have no assignor that one of them can run for all: name a ServerAssignor",
     )
     served = replace(JOIN, assignors=None, server_assignor="range")
-    assert coordinator.join("D", served).error is Error.NONE
-    assert coordinator.group.target.assignor == "range"
+    assert decider.join("D", served).error is Error.NONE
+    assert decider.group.target.assignor == "range"
 
 
 def test_a_member_that_is_away_for_a_while_is_not_asked_to_compute() -> None:
-    coordinator = Coordinator()
-    coordinator.join("A", replace(JOIN, instance_id="a"))
-    coordinator.join("B")
-    coordinator.heartbeat(Heartbeat("connect", "A", -2, "1", instance_id="a"))
-    assert coordinator.beat("B", "").error is COMPUTE
+    decider = Decider()
+    decider.join("A", replace(JOIN, instance_id="a"))
+    decider.join("B")
+    decider.heartbeat(Heartbeat("connect", "A", -2, "1", instance_id="a"))
+    assert decider.beat("B", "").error is COMPUTE

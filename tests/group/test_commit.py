@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 import pytest
-from coordinator import Coordinator, resource, resources
+from decider import Decider, resource, resources
 
 from fairlead.actors.group.work.commit import CommitDecision, commit_offsets
 from fairlead.actors.messages.errors import Error
@@ -48,10 +48,10 @@ class Scene:
     """W1 runs connector A and its two tasks; W2 waits."""
 
     def __init__(self) -> None:
-        self.coordinator = Coordinator()
-        self.coordinator.configure("A A-0 A-1")
-        self.coordinator.join("W1")
-        self.coordinator.settle()
+        self.decider = Decider()
+        self.decider.configure("A A-0 A-1")
+        self.decider.join("W1")
+        self.decider.settle()
         self.log = OffsetLog()
 
     def commit(self, *commits: Commit, by: str = "W1") -> tuple[Error, ...]:
@@ -62,7 +62,7 @@ class Scene:
         return tuple(each.error for each in decision.reply.verdicts)
 
     def decide(self, command: CommitOffsets) -> CommitDecision:
-        decision = commit_offsets(self.coordinator.group, self.log, command, now_ms=5)
+        decision = commit_offsets(self.decider.group, self.log, command, now_ms=5)
         refused = all(each.error is Error.FENCED for each in decision.reply.verdicts)
         assert not (refused and not command.published and decision.records)
         self.log.write(decision.records)
@@ -136,22 +136,22 @@ def test_a_commit_with_another_token_is_refused(scene: Scene, token: Token) -> N
 
 
 def test_only_the_holder_commits(scene: Scene) -> None:
-    scene.coordinator.join("W2")
+    scene.decider.join("W2")
     assert scene.commit(batch(0, None, 10), by="W2") == (Error.FENCED,)
     assert scene.commit(batch(0, None, 10), by="nobody") == (Error.FENCED,)
     assert scene.commit(batch(0, None, 10, task=7)) == (Error.FENCED,)
 
 
 def test_what_is_pending_revocation_may_finish_its_batch_and_then_no_more(scene: Scene) -> None:
-    coordinator = scene.coordinator
-    coordinator.join("W2")
-    coordinator.compute()
-    coordinator.beat("W1")
-    (moved,) = (each for each in coordinator.current("W1").pending if each.is_task)
+    decider = scene.decider
+    decider.join("W2")
+    decider.compute()
+    decider.beat("W1")
+    (moved,) = (each for each in decider.current("W1").pending if each.is_task)
     assert scene.commit(batch(0, None, 10, task=moved.task)) == (Error.NONE,)
-    coordinator.settle()
+    decider.settle()
     assert scene.commit(batch(1, 10, 20, task=moved.task)) == (Error.FENCED,)
-    token = token_of(coordinator.group, "W2", moved)
+    token = token_of(decider.group, "W2", moved)
     assert token == Token(2, 1)
     assert scene.commit(batch(0, 10, 20, task=moved.task, token=Token(2, 1)), by="W2") == (
         Error.NONE,
@@ -159,10 +159,10 @@ def test_what_is_pending_revocation_may_finish_its_batch_and_then_no_more(scene:
 
 
 def test_a_zombie_is_refused_even_with_what_it_last_committed(scene: Scene) -> None:
-    scene.coordinator.join("W2")
-    scene.coordinator.settle()
-    assert resource("A-0") in scene.coordinator.current("W1").assigned
-    assert scene.coordinator.current("W2").assigned.keys() <= resources("A A-1")
+    scene.decider.join("W2")
+    scene.decider.settle()
+    assert resource("A-0") in scene.decider.current("W1").assigned
+    assert scene.decider.current("W2").assigned.keys() <= resources("A A-1")
     assert scene.commit(batch(0, None, 10), by="W2") == (Error.FENCED,)
 
 

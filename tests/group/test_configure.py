@@ -1,7 +1,7 @@
 """Connectors and their tasks come, change and go (DATA_PLANE §1)."""
 
 import pytest
-from coordinator import Coordinator, resource, resources
+from decider import Decider, resource, resources
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
@@ -25,134 +25,132 @@ from fairlead.events.records import (
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     """W1 runs connector A, which has split its work into two tasks."""
-    coordinator = Coordinator()
-    coordinator.carry_out(PutConnector("connect", "A", {"x": "1"}))
-    coordinator.join("W1")
-    coordinator.settle()
-    coordinator.carry_out(split({"n": "0"}, {"n": "1"}))
-    coordinator.settle()
-    assert coordinator.current("W1").assigned.keys() == resources("A A-0 A-1")
-    return coordinator
+    decider = Decider()
+    decider.carry_out(PutConnector("connect", "A", {"x": "1"}))
+    decider.join("W1")
+    decider.settle()
+    decider.carry_out(split({"n": "0"}, {"n": "1"}))
+    decider.settle()
+    assert decider.current("W1").assigned.keys() == resources("A A-0 A-1")
+    return decider
 
 
 def split(*configs: dict[str, str], token: Token = Token(1, 1)) -> PutTaskConfigs:  # noqa: B008
     return PutTaskConfigs("connect", "W1", "A", token, configs)
 
 
-def test_a_config_that_is_there_already_is_no_news(coordinator: Coordinator) -> None:
-    end = coordinator.group.end
+def test_a_config_that_is_there_already_is_no_news(decider: Decider) -> None:
+    end = decider.group.end
     again = PutConnector("connect", "A", {"x": "1"})
-    assert coordinator.command(again) == CommandReply(Error.NONE, log_offset=end)
-    refused = coordinator.command(PutConnector("connect", "A", {"x": "2"}, create_only=True))
-    assert (refused.error, coordinator.group.end) == (Error.ALREADY_EXISTS, end)
+    assert decider.command(again) == CommandReply(Error.NONE, log_offset=end)
+    refused = decider.command(PutConnector("connect", "A", {"x": "2"}, create_only=True))
+    assert (refused.error, decider.group.end) == (Error.ALREADY_EXISTS, end)
 
 
-def test_a_changed_config_moves_nothing_and_is_a_new_version(coordinator: Coordinator) -> None:
-    records = coordinator.carry_out(PutConnector("connect", "A", {"x": "2"})).records
+def test_a_changed_config_moves_nothing_and_is_a_new_version(decider: Decider) -> None:
+    records = decider.carry_out(PutConnector("connect", "A", {"x": "2"})).records
     assert records == (ConnectorConfig("A", {"x": "2"}, 2, 0),)
-    assert token_of(coordinator.group, "W1", resource("A")) == Token(1, 2)
+    assert token_of(decider.group, "W1", resource("A")) == Token(1, 2)
 
 
-def test_a_new_split_renews_only_the_tasks_that_it_alters(coordinator: Coordinator) -> None:
-    coordinator.carry_out(split({"n": "0"}, {"n": "changed"}))
-    assert coordinator.group.task_configs["A"] == TaskConfigs(
+def test_a_new_split_renews_only_the_tasks_that_it_alters(decider: Decider) -> None:
+    decider.carry_out(split({"n": "0"}, {"n": "changed"}))
+    assert decider.group.task_configs["A"] == TaskConfigs(
         "A", 2, (TaskConfig({"n": "0"}, 1), TaskConfig({"n": "changed"}, 2))
     )
-    tokens = [token_of(coordinator.group, "W1", resource(name)) for name in ("A-0", "A-1")]
+    tokens = [token_of(decider.group, "W1", resource(name)) for name in ("A-0", "A-1")]
     assert tokens == [Token(2, 1), Token(2, 2)]
 
 
 @pytest.mark.parametrize("token", [Token(0, 1), Token(2, 1), Token(1, 2)])
-def test_only_the_holder_of_the_current_token_may_split(
-    coordinator: Coordinator, token: Token
-) -> None:
-    assert coordinator.command(split({"n": "9"}, token=token)).error is Error.FENCED
+def test_only_the_holder_of_the_current_token_may_split(decider: Decider, token: Token) -> None:
+    assert decider.command(split({"n": "9"}, token=token)).error is Error.FENCED
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\0b", "x" * 201, "\ud800"], ids=repr)
-def test_a_name_that_no_key_can_hold_is_refused(coordinator: Coordinator, name: str) -> None:
+def test_a_name_that_no_key_can_hold_is_refused(decider: Decider, name: str) -> None:
     put = PutConnector("connect", name, {"x": "1"})
-    assert coordinator.command(put).error is Error.INVALID_CONFIG
+    assert decider.command(put).error is Error.INVALID_CONFIG
 
 
-def test_a_config_that_no_log_can_hold_is_refused(coordinator: Coordinator) -> None:
+def test_a_config_that_no_log_can_hold_is_refused(decider: Decider) -> None:
     for config in ({"x": "\ud800"}, {"\ud800": "x"}):
         put = PutConnector("connect", "B", config)
-        assert coordinator.command(put).error is Error.INVALID_CONFIG
+        assert decider.command(put).error is Error.INVALID_CONFIG
 
 
 # Deletion.
 
 
 def test_a_deleted_connector_is_buried_when_nobody_holds_any_of_it(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.carry_out(DeleteConnector("connect", "A"))
-    assert coordinator.group.configured == frozenset()
-    assert coordinator.carry_out(FinishDeletion("A")).records == ()
-    coordinator.settle()
-    assert coordinator.carry_out(FinishDeletion("A")).records == (
+    decider.carry_out(DeleteConnector("connect", "A"))
+    assert decider.group.configured == frozenset()
+    assert decider.carry_out(FinishDeletion("A")).records == ()
+    decider.settle()
+    assert decider.carry_out(FinishDeletion("A")).records == (
         Tombstone(TaskConfigs, ("A",)),
         Tombstone(ConnectorConfig, ("A",)),
     )
-    assert coordinator.carry_out(FinishDeletion("A")).records == ()
+    assert decider.carry_out(FinishDeletion("A")).records == ()
 
 
 def test_a_connector_that_is_being_deleted_can_not_be_put_or_deleted(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.carry_out(DeleteConnector("connect", "A"))
+    decider.carry_out(DeleteConnector("connect", "A"))
     put = PutConnector("connect", "A", {"x": "2"})
-    assert coordinator.command(put).error is Error.ALREADY_EXISTS
+    assert decider.command(put).error is Error.ALREADY_EXISTS
     delete = DeleteConnector("connect", "A")
-    assert coordinator.command(delete).error is Error.UNKNOWN_CONNECTOR
+    assert decider.command(delete).error is Error.UNKNOWN_CONNECTOR
 
 
-def test_a_late_split_does_not_bring_deleted_tasks_back(coordinator: Coordinator) -> None:
-    coordinator.carry_out(DeleteConnector("connect", "A"))
-    refused = coordinator.command(split({"n": "0"}, {"n": "1"}, {"n": "2"}))
-    assert (refused.error, coordinator.group.configured) == (Error.FENCED, frozenset())
+def test_a_late_split_does_not_bring_deleted_tasks_back(decider: Decider) -> None:
+    decider.carry_out(DeleteConnector("connect", "A"))
+    refused = decider.command(split({"n": "0"}, {"n": "1"}, {"n": "2"}))
+    assert (refused.error, decider.group.configured) == (Error.FENCED, frozenset())
 
 
 def test_a_connector_is_not_buried_while_an_old_target_still_grants_it(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.join("W2")
-    coordinator.write(TargetAssignment(3, {"W2": coordinator.group.configured}))
-    coordinator.beat("W1")
-    coordinator.carry_out(DeleteConnector("connect", "A"))
-    coordinator.beat("W1", "")
-    assert coordinator.carry_out(FinishDeletion("A")).records == ()
-    assert coordinator.beat("W2", "").assignment == resources("A A-0 A-1")
-    coordinator.settle()
-    assert coordinator.carry_out(FinishDeletion("A")).records != ()
+    decider.join("W2")
+    decider.write(TargetAssignment(3, {"W2": decider.group.configured}))
+    decider.beat("W1")
+    decider.carry_out(DeleteConnector("connect", "A"))
+    decider.beat("W1", "")
+    assert decider.carry_out(FinishDeletion("A")).records == ()
+    assert decider.beat("W2", "").assignment == resources("A A-0 A-1")
+    decider.settle()
+    assert decider.carry_out(FinishDeletion("A")).records != ()
 
 
 # Statuses.
 
 
-def report(coordinator: Coordinator, token: Token, state: RunState, at_ms: int = 7) -> int:
+def report(decider: Decider, token: Token, state: RunState, at_ms: int = 7) -> int:
     update = StatusUpdate(resource("A-0"), token, state, at_ms)
-    return len(coordinator.carry_out(ReportStatus("connect", "W1", (update,))).records)
+    return len(decider.carry_out(ReportStatus("connect", "W1", (update,))).records)
 
 
-def test_an_older_token_never_overwrites_a_newer_status(coordinator: Coordinator) -> None:
-    assert report(coordinator, Token(2, 1), RunState.RUNNING) == 1
-    assert report(coordinator, Token(2, 1), RunState.RUNNING) == 0, "nothing new"
-    assert report(coordinator, Token(1, 9), RunState.FAILED) == 0
-    assert coordinator.group.statuses == {
+def test_an_older_token_never_overwrites_a_newer_status(decider: Decider) -> None:
+    assert report(decider, Token(2, 1), RunState.RUNNING) == 1
+    assert report(decider, Token(2, 1), RunState.RUNNING) == 0, "nothing new"
+    assert report(decider, Token(1, 9), RunState.FAILED) == 0
+    assert decider.group.statuses == {
         resource("A-0"): TaskStatus(resource("A-0"), RunState.RUNNING, "http://w1", Token(2, 1), 7)
     }
 
 
-def test_words_that_were_overtaken_on_their_way_do_not_count(coordinator: Coordinator) -> None:
+def test_words_that_were_overtaken_on_their_way_do_not_count(decider: Decider) -> None:
     token = Token(2, 1)
-    assert report(coordinator, token, RunState.RUNNING, 9) == 1
-    assert report(coordinator, token, RunState.UNASSIGNED, 8) == 0
-    assert coordinator.group.statuses[resource("A-0")].state is RunState.RUNNING
+    assert report(decider, token, RunState.RUNNING, 9) == 1
+    assert report(decider, token, RunState.UNASSIGNED, 8) == 0
+    assert decider.group.statuses[resource("A-0")].state is RunState.RUNNING
 
 
-def test_a_stranger_can_not_report(coordinator: Coordinator) -> None:
-    assert coordinator.command(ReportStatus("connect", "W9", ())).error is Error.UNKNOWN_MEMBER_ID
+def test_a_stranger_can_not_report(decider: Decider) -> None:
+    assert decider.command(ReportStatus("connect", "W9", ())).error is Error.UNKNOWN_MEMBER_ID

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator, resources
+from decider import JOIN, Decider, resources
 from group.static_seat import AWAY, static_group
 
 from fairlead.actors.group.state.settings import GroupSettings
@@ -27,17 +27,17 @@ GONE = (Tombstone(CurrentAssignment, ("W2",)), Tombstone(MemberMetadata, ("W2",)
 CAUSE = Cause(Why.PROCESS_ENDED, "http://w2")
 
 
-def two_members(delay_ms: int = DELAY_MS) -> Coordinator:
+def two_members(delay_ms: int = DELAY_MS) -> Decider:
     """A group of W1 with connector A and W2 with connector B, at rest at epoch 2."""
-    coordinator = Coordinator(GroupSettings(max_delay_ms=delay_ms))
-    coordinator.configure("A A-0 B B-0")
-    coordinator.join("W1")
-    coordinator.compute()
-    coordinator.beat("W1", "")
-    coordinator.join("W2")
-    coordinator.settle()
-    coordinator.now_ms = SEEN_MS
-    return coordinator
+    decider = Decider(GroupSettings(max_delay_ms=delay_ms))
+    decider.configure("A A-0 B B-0")
+    decider.join("W1")
+    decider.compute()
+    decider.beat("W1", "")
+    decider.join("W2")
+    decider.settle()
+    decider.now_ms = SEEN_MS
+    return decider
 
 
 def test_a_member_whose_process_ended_goes_at_once_and_its_work_is_lost() -> None:
@@ -57,21 +57,21 @@ def decision_end(reply: object) -> int:
 
 
 def test_without_a_delay_its_work_goes_to_who_is_left_without_any_time_passing() -> None:
-    coordinator = two_members(delay_ms=0)
-    coordinator.carry_out(W2_ENDED)
-    coordinator.settle()
-    assert coordinator.current("W1").assigned.keys() == resources("A A-0 B B-0")
-    assert coordinator.now_ms == SEEN_MS
+    decider = two_members(delay_ms=0)
+    decider.carry_out(W2_ENDED)
+    decider.settle()
+    assert decider.current("W1").assigned.keys() == resources("A A-0 B B-0")
+    assert decider.now_ms == SEEN_MS
 
 
 def test_with_a_delay_its_work_waits_for_its_replacement_and_is_given_back_at_once() -> None:
-    coordinator = two_members()
-    coordinator.carry_out(W2_ENDED)
-    coordinator.settle()
-    assert coordinator.group.schedule.parked.keys() == W2_HAD
-    coordinator.join("W2b", replace(JOIN, url="http://w2", incarnation="2"))
-    coordinator.settle()
-    assert coordinator.current("W2b").assigned.keys() == W2_HAD
+    decider = two_members()
+    decider.carry_out(W2_ENDED)
+    decider.settle()
+    assert decider.group.schedule.parked.keys() == W2_HAD
+    decider.join("W2b", replace(JOIN, url="http://w2", incarnation="2"))
+    decider.settle()
+    assert decider.current("W2b").assigned.keys() == W2_HAD
 
 
 def test_a_member_that_never_acknowledged_an_assignment_loses_nothing() -> None:
@@ -87,27 +87,27 @@ def test_a_member_that_never_acknowledged_an_assignment_loses_nothing() -> None:
     ],
 )
 def test_a_report_about_another_process_changes_nothing(report: EndMember) -> None:
-    coordinator = two_members()
-    decision = coordinator.carry_out(report)
+    decider = two_members()
+    decision = decider.carry_out(report)
     assert decision.records == ()
-    assert decision.reply == CommandReply(Error.NONE, log_offset=coordinator.group.end)
+    assert decision.reply == CommandReply(Error.NONE, log_offset=decider.group.end)
 
 
 def test_a_report_that_comes_twice_counts_once() -> None:
-    coordinator = two_members()
-    coordinator.carry_out(W2_ENDED)
-    assert coordinator.carry_out(W2_ENDED).records == ()
+    decider = two_members()
+    decider.carry_out(W2_ENDED)
+    assert decider.carry_out(W2_ENDED).records == ()
 
 
 def test_a_live_member_that_was_reported_wrongly_hears_so_and_joins_again() -> None:
-    coordinator = two_members(delay_ms=0)
-    coordinator.carry_out(W2_ENDED)
+    decider = two_members(delay_ms=0)
+    decider.carry_out(W2_ENDED)
     beat = Heartbeat("connect", "W2", 2, "1", sequence=9)
-    assert coordinator.heartbeat(beat).error is Error.UNKNOWN_MEMBER_ID
-    coordinator.join("W2")
-    coordinator.settle()
-    assert coordinator.current("W2").assigned.keys() == W2_HAD
-    assert min(coordinator.current("W2").assigned.values()) > 2, "under newer tokens"
+    assert decider.heartbeat(beat).error is Error.UNKNOWN_MEMBER_ID
+    decider.join("W2")
+    decider.settle()
+    assert decider.current("W2").assigned.keys() == W2_HAD
+    assert min(decider.current("W2").assigned.values()) > 2, "under newer tokens"
 
 
 def test_a_time_ahead_of_the_groups_own_clock_is_not_written_down() -> None:
@@ -116,25 +116,25 @@ def test_a_time_ahead_of_the_groups_own_clock_is_not_written_down() -> None:
 
 
 def test_a_static_member_whose_process_ended_frees_its_instance_id_for_its_replacement() -> None:
-    coordinator = static_group()
-    had = coordinator.current("S1").assigned.keys()
-    coordinator.carry_out(EndMember("connect", "S1", "1"))
-    reply = coordinator.join("S2", replace(JOIN, instance_id="i", url="http://s", incarnation="2"))
+    decider = static_group()
+    had = decider.current("S1").assigned.keys()
+    decider.carry_out(EndMember("connect", "S1", "1"))
+    reply = decider.join("S2", replace(JOIN, instance_id="i", url="http://s", incarnation="2"))
     assert reply.error is Error.COMPUTE_ASSIGNMENT or reply.error is Error.NONE
-    coordinator.settle()
-    assert coordinator.current("S2").assigned.keys() == had
+    decider.settle()
+    assert decider.current("S2").assigned.keys() == had
 
 
 def test_the_end_of_a_process_that_left_for_a_while_is_no_loss() -> None:
-    coordinator = static_group()
-    coordinator.heartbeat(AWAY)
-    assert coordinator.carry_out(EndMember("connect", "S1", "1")).records == ()
+    decider = static_group()
+    decider.heartbeat(AWAY)
+    assert decider.carry_out(EndMember("connect", "S1", "1")).records == ()
 
 
 def test_a_member_that_is_removed_by_force_and_ends_was_removed() -> None:
-    coordinator = two_members()
-    coordinator.carry_out(RemoveMember("connect", "W2", force=True, principal="someone"))
-    records = coordinator.carry_out(W2_ENDED).records
+    decider = two_members()
+    decider.carry_out(RemoveMember("connect", "W2", force=True, principal="someone"))
+    records = decider.carry_out(W2_ENDED).records
     cause = Cause(Why.MEMBER_REMOVED, "http://w2")
     assert records[:2] == GONE
     assert records[-1] == GroupMetadata(3, cause, SEEN_MS, "someone", since_ms=ENDED_MS)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator, resources
+from decider import JOIN, Decider, resources
 
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.errors import Error
@@ -25,17 +25,17 @@ BEAT = Heartbeat("connect", "W1", 2, "1")
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     """A group of W1 and W2, at rest at epoch 2."""
-    coordinator = Coordinator()
-    coordinator.configure("A A-0 B B-0")
-    coordinator.join("W1")
-    coordinator.compute()
-    coordinator.beat("W1", "")
-    coordinator.join("W2")
-    coordinator.settle()
-    assert (coordinator.group.group_epoch, coordinator.group.state) == (2, GroupState.STABLE)
-    return coordinator
+    decider = Decider()
+    decider.configure("A A-0 B B-0")
+    decider.join("W1")
+    decider.compute()
+    decider.beat("W1", "")
+    decider.join("W2")
+    decider.settle()
+    assert (decider.group.group_epoch, decider.group.state) == (2, GroupState.STABLE)
+    return decider
 
 
 def assignor(**changes: object) -> tuple[ClientAssignor, ...]:
@@ -79,13 +79,13 @@ BUMPS: dict[str, tuple[Command, Cause]] = {
 
 @pytest.mark.parametrize(("command", "cause"), BUMPS.values(), ids=BUMPS)
 def test_a_change_of_who_or_what_bumps_once(
-    coordinator: Coordinator, command: Command, cause: Cause
+    decider: Decider, command: Command, cause: Cause
 ) -> None:
-    records = coordinator.carry_out(command).records
+    records = decider.carry_out(command).records
     principal = getattr(command, "principal", None)
     bumps = [record for record in records if isinstance(record, GroupMetadata)]
     assert bumps == [GroupMetadata(3, cause, 0, principal)]
-    assert coordinator.group.state is GroupState.ASSIGNING
+    assert decider.group.state is GroupState.ASSIGNING
 
 
 RECORD_ONLY: dict[str, Command] = {
@@ -100,11 +100,11 @@ RECORD_ONLY: dict[str, Command] = {
 
 @pytest.mark.parametrize("command", RECORD_ONLY.values(), ids=RECORD_ONLY)
 def test_what_a_member_says_of_itself_only_changes_its_record(
-    coordinator: Coordinator, command: Command
+    decider: Decider, command: Command
 ) -> None:
-    decision = coordinator.carry_out(command)
+    decision = decider.carry_out(command)
     assert [type(record) for record in decision.records] == [MemberMetadata]
-    assert coordinator.group.state is GroupState.STABLE
+    assert decider.group.state is GroupState.STABLE
 
 
 NO_EFFECT: dict[str, Command] = {
@@ -118,11 +118,11 @@ NO_EFFECT: dict[str, Command] = {
 
 
 @pytest.mark.parametrize("command", NO_EFFECT.values(), ids=NO_EFFECT)
-def test_what_changes_nothing_writes_nothing(coordinator: Coordinator, command: Command) -> None:
-    assert coordinator.carry_out(command).records == ()
+def test_what_changes_nothing_writes_nothing(decider: Decider, command: Command) -> None:
+    assert decider.carry_out(command).records == ()
 
 
-def test_what_a_request_leaves_out_stays_as_it_was(coordinator: Coordinator) -> None:
+def test_what_a_request_leaves_out_stays_as_it_was(decider: Decider) -> None:
     said = replace(
         BEAT,
         rack="north",
@@ -132,55 +132,55 @@ def test_what_a_request_leaves_out_stays_as_it_was(coordinator: Coordinator) -> 
         rebalance_timeout_ms=7_000,
         session_timeout_ms=20_000,
     )
-    coordinator.carry_out(said)
-    metadata = coordinator.member("W1").metadata
-    assert coordinator.carry_out(BEAT).records == ()
-    coordinator.carry_out(replace(BEAT, rack="south"))
-    assert coordinator.member("W1").metadata == replace(metadata, rack="south")
+    decider.carry_out(said)
+    metadata = decider.member("W1").metadata
+    assert decider.carry_out(BEAT).records == ()
+    decider.carry_out(replace(BEAT, rack="south"))
+    assert decider.member("W1").metadata == replace(metadata, rack="south")
 
 
-def test_one_command_bumps_once_however_much_it_changes(coordinator: Coordinator) -> None:
+def test_one_command_bumps_once_however_much_it_changes(decider: Decider) -> None:
     changed = (*assignor(metadata=b"{}", reason=3, maximum_version=2), ClientAssignor("eager"))
-    decision = coordinator.carry_out(replace(BEAT, assignors=changed, url="http://x"))
+    decision = decider.carry_out(replace(BEAT, assignors=changed, url="http://x"))
     assert [type(record) for record in decision.records] == [MemberMetadata, GroupMetadata]
 
 
-def test_another_reason_bumps_and_the_way_back_to_none_does_not(coordinator: Coordinator) -> None:
+def test_another_reason_bumps_and_the_way_back_to_none_does_not(decider: Decider) -> None:
     epochs = list[int]()
     for reason in (3, 3, 1, 0, 0):
-        coordinator.carry_out(replace(BEAT, assignors=assignor(reason=reason)))
-        epochs.append(coordinator.group.group_epoch)
+        decider.carry_out(replace(BEAT, assignors=assignor(reason=reason)))
+        epochs.append(decider.group.group_epoch)
     assert epochs == [3, 3, 4, 4, 4]
 
 
 def test_the_config_of_a_group_without_members_bumps_nothing() -> None:
-    coordinator = Coordinator()
-    created = coordinator.carry_out(PutConnector("connect", "A", {"x": "1"}))
+    decider = Decider()
+    created = decider.carry_out(PutConnector("connect", "A", {"x": "1"}))
     assert [type(each) for each in created.records] == [ConnectorConfig, ConnectorsTasksMetadata]
-    deleted = coordinator.carry_out(DeleteConnector("connect", "A"))
+    deleted = decider.carry_out(DeleteConnector("connect", "A"))
     assert [type(each) for each in deleted.records] == [ConnectorConfig, ConnectorsTasksMetadata]
-    assert coordinator.group.group_epoch == 0
+    assert decider.group.group_epoch == 0
 
 
-def test_a_changed_task_config_alone_moves_nothing(coordinator: Coordinator) -> None:
+def test_a_changed_task_config_alone_moves_nothing(decider: Decider) -> None:
     split = PutTaskConfigs("connect", "W1", "A", Token(1, 1), ({"task": "changed"},))
-    records = coordinator.carry_out(split).records
+    records = decider.carry_out(split).records
     assert [type(record) for record in records] == [TaskConfigs]
-    assert coordinator.carry_out(split).records == (), "the same split again is no news"
+    assert decider.carry_out(split).records == (), "the same split again is no news"
 
 
 def state_of(group_epoch: int, assignment_epoch: int, *members: tuple[int, MemberState]) -> str:
-    coordinator = Coordinator()
+    decider = Decider()
     records: list[MemberMetadata | CurrentAssignment] = []
     for number, (epoch, state) in enumerate(members):
         records.append(MemberMetadata(f"W{number}"))
         records.append(CurrentAssignment(f"W{number}", epoch, epoch, state, {}, {}))
-    coordinator.write(
+    decider.write(
         *records,
         GroupMetadata(group_epoch, Cause(Why.OPERATOR), 0),
         TargetAssignment(assignment_epoch, {}),
     )
-    return coordinator.group.state.name
+    return decider.group.state.name
 
 
 def test_the_group_state_follows_from_epochs_and_members() -> None:
@@ -193,12 +193,12 @@ def test_the_group_state_follows_from_epochs_and_members() -> None:
 
 
 def test_a_fresh_group_is_empty_at_epoch_0() -> None:
-    group = Coordinator().group
+    group = Decider().group
     assert (group.group_epoch, group.assignment_epoch, group.state.name) == (0, 0, "EMPTY")
 
 
-def test_the_answer_to_a_refusal_keeps_the_epoch_of_the_request(coordinator: Coordinator) -> None:
-    reply = coordinator.heartbeat(replace(BEAT, member_epoch=9, sequence=4))
+def test_the_answer_to_a_refusal_keeps_the_epoch_of_the_request(decider: Decider) -> None:
+    reply = decider.heartbeat(replace(BEAT, member_epoch=9, sequence=4))
     assert (reply.error, reply.member_epoch, reply.incarnation, reply.sequence) == (
         Error.FENCED_MEMBER_EPOCH,
         9,

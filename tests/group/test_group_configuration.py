@@ -3,7 +3,7 @@
 from dataclasses import fields, replace
 
 import pytest
-from coordinator import JOIN, Coordinator
+from decider import JOIN, Decider
 
 from fairlead.actors.group.orders.configuration import SETTINGS, effective
 from fairlead.actors.group.state.settings import GroupSettings
@@ -17,12 +17,12 @@ NODE = GroupSettings(session_timeout_ms=10_000, heartbeat_interval_ms=3_000)
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
-    coordinator = Coordinator(NODE)
-    coordinator.configure("A B")
-    coordinator.join("W1")
-    coordinator.settle()
-    return coordinator
+def decider() -> Decider:
+    decider = Decider(NODE)
+    decider.configure("A B")
+    decider.join("W1")
+    decider.settle()
+    return decider
 
 
 def configure(**configs: str | None) -> ConfigureGroup:
@@ -37,43 +37,43 @@ def test_every_setting_is_a_field_of_the_nodes_and_allows_its_default() -> None:
 
 
 def test_a_setting_is_recorded_and_good_at_once_and_bumps_nothing(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    epoch = coordinator.group.group_epoch
-    decision = coordinator.carry_out(configure(session_timeout_ms="20000", group_max_size="1"))
+    epoch = decider.group.group_epoch
+    decision = decider.carry_out(configure(session_timeout_ms="20000", group_max_size="1"))
     assert decision.records == (
         GroupConfiguration({"group.max.size": "1", "session.timeout.ms": "20000"}),
     )
-    assert decision.reply == CommandReply(Error.NONE, log_offset=coordinator.group.end)
-    assert coordinator.soft.settings == replace(NODE, session_timeout_ms=20_000, max_size=1)
-    assert coordinator.group.group_epoch == epoch
-    assert coordinator.join("W2").error is Error.GROUP_MAX_SIZE_REACHED
-    assert coordinator.beat("W1").session_timeout_ms == 20_000
+    assert decision.reply == CommandReply(Error.NONE, log_offset=decider.group.end)
+    assert decider.soft.settings == replace(NODE, session_timeout_ms=20_000, max_size=1)
+    assert decider.group.group_epoch == epoch
+    assert decider.join("W2").error is Error.GROUP_MAX_SIZE_REACHED
+    assert decider.beat("W1").session_timeout_ms == 20_000
 
 
-def test_after_a_restart_a_setting_is_still_good(coordinator: Coordinator) -> None:
-    coordinator.carry_out(configure(heartbeat_interval_ms="500"))
-    coordinator.restart()
-    assert coordinator.soft.settings == replace(NODE, heartbeat_interval_ms=500)
+def test_after_a_restart_a_setting_is_still_good(decider: Decider) -> None:
+    decider.carry_out(configure(heartbeat_interval_ms="500"))
+    decider.restart()
+    assert decider.soft.settings == replace(NODE, heartbeat_interval_ms=500)
 
 
 def test_a_change_keeps_what_it_does_not_name_and_none_takes_one_back(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.carry_out(configure(group_max_size="5", assignment_interval_ms="100"))
-    assert coordinator.carry_out(configure(group_max_size=None)).records == (
+    decider.carry_out(configure(group_max_size="5", assignment_interval_ms="100"))
+    assert decider.carry_out(configure(group_max_size=None)).records == (
         GroupConfiguration({"assignment.interval.ms": "100"}),
     )
-    assert coordinator.carry_out(configure(assignment_interval_ms=None)).records == (
+    assert decider.carry_out(configure(assignment_interval_ms=None)).records == (
         Tombstone(GroupConfiguration, ()),
     )
-    assert (coordinator.group.configs, coordinator.soft.settings) == ({}, NODE)
+    assert (decider.group.configs, decider.soft.settings) == ({}, NODE)
 
 
-def test_a_change_that_changes_nothing_writes_nothing(coordinator: Coordinator) -> None:
-    coordinator.carry_out(configure(group_max_size="5"))
+def test_a_change_that_changes_nothing_writes_nothing(decider: Decider) -> None:
+    decider.carry_out(configure(group_max_size="5"))
     for command in (configure(group_max_size="5"), configure(session_timeout_ms=None)):
-        assert coordinator.carry_out(command).records == ()
+        assert decider.carry_out(command).records == ()
 
 
 @pytest.mark.parametrize(
@@ -115,27 +115,27 @@ def test_a_change_that_changes_nothing_writes_nothing(coordinator: Coordinator) 
     ],
 )
 def test_a_change_is_refused_as_a_whole_and_says_why(
-    coordinator: Coordinator, configs: dict[str, str], message: str
+    decider: Decider, configs: dict[str, str], message: str
 ) -> None:
     command = ConfigureGroup("connect", {"group.max.size": "7", **configs})
-    end = coordinator.group.end
+    end = decider.group.end
     told = f"{message}; nothing was changed"
-    assert coordinator.command(command) == CommandReply(Error.INVALID_CONFIG, told)
-    assert (coordinator.group.end, coordinator.soft.settings) == (end, NODE)
+    assert decider.command(command) == CommandReply(Error.INVALID_CONFIG, told)
+    assert (decider.group.end, decider.soft.settings) == (end, NODE)
 
 
 @pytest.mark.parametrize("text", ["", " 1", "1_0", "+1", "٣", "9" * 5_000, "\ud800", "1.0"])
-def test_a_value_is_spelled_in_plain_digits(coordinator: Coordinator, text: str) -> None:
-    reply = coordinator.command(configure(group_max_size=text))
+def test_a_value_is_spelled_in_plain_digits(decider: Decider, text: str) -> None:
+    reply = decider.command(configure(group_max_size=text))
     assert (reply.error, len(reply.message) < 500) == (Error.INVALID_CONFIG, True)
 
 
-def test_settings_that_agree_only_together_are_taken_together(coordinator: Coordinator) -> None:
-    assert coordinator.command(configure(session_timeout_ms="5000")).error is Error.INVALID_CONFIG
+def test_settings_that_agree_only_together_are_taken_together(decider: Decider) -> None:
+    assert decider.command(configure(session_timeout_ms="5000")).error is Error.INVALID_CONFIG
     both = configure(session_timeout_ms="5000", heartbeat_interval_ms="500")
-    assert coordinator.command(both).error is Error.NONE
+    assert decider.command(both).error is Error.NONE
     alone = configure(heartbeat_interval_ms=None)
-    assert coordinator.command(alone).error is Error.INVALID_CONFIG, "the session needs it"
+    assert decider.command(alone).error is Error.INVALID_CONFIG, "the session needs it"
 
 
 def test_what_a_later_version_wrote_is_left_alone_and_changes_nothing() -> None:
@@ -143,12 +143,12 @@ def test_what_a_later_version_wrote_is_left_alone_and_changes_nothing() -> None:
     assert effective(NODE, configs) == replace(NODE, assignment_interval_ms=5)
 
 
-def test_an_unknown_setting_of_the_log_can_be_taken_back(coordinator: Coordinator) -> None:
-    coordinator.write(GroupConfiguration({"colour": "red"}))
-    coordinator.carry_out(configure(group_max_size="5"))
-    assert coordinator.group.configs == {"colour": "red", "group.max.size": "5"}
-    coordinator.carry_out(configure(colour=None, group_max_size=None))
-    assert coordinator.group.configs == {}
+def test_an_unknown_setting_of_the_log_can_be_taken_back(decider: Decider) -> None:
+    decider.write(GroupConfiguration({"colour": "red"}))
+    decider.carry_out(configure(group_max_size="5"))
+    assert decider.group.configs == {"colour": "red", "group.max.size": "5"}
+    decider.carry_out(configure(colour=None, group_max_size=None))
+    assert decider.group.configs == {}
 
 
 def test_a_session_that_the_nodes_settings_allow_no_longer_is_passed_over() -> None:
@@ -158,10 +158,10 @@ def test_a_session_that_the_nodes_settings_allow_no_longer_is_passed_over() -> N
     )
 
 
-def test_a_deadline_that_is_recorded_does_not_move(coordinator: Coordinator) -> None:
-    coordinator.join("W2", replace(JOIN, url="http://w2"))
-    coordinator.settle()
-    coordinator.carry_out(ExpireSession("W2"))
-    coordinator.carry_out(configure(scheduled_rebalance_max_delay_ms="0"))
-    (loss,) = coordinator.group.losses.values()
+def test_a_deadline_that_is_recorded_does_not_move(decider: Decider) -> None:
+    decider.join("W2", replace(JOIN, url="http://w2"))
+    decider.settle()
+    decider.carry_out(ExpireSession("W2"))
+    decider.carry_out(configure(scheduled_rebalance_max_delay_ms="0"))
+    (loss,) = decider.group.losses.values()
     assert loss.deadline_ms == NODE.max_delay_ms

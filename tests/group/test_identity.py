@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coordinator import JOIN, Coordinator, resources
+from decider import JOIN, Decider, resources
 
 from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.messages.errors import Error
@@ -56,68 +56,68 @@ def test_who_joined_before_a_restart_has_acknowledged_though_it_says_nothing_of_
     assert requests.has_acknowledged("W1")
 
 
-def running() -> Coordinator:
+def running() -> Decider:
     """W1 runs A and A-0 at epoch 1."""
-    coordinator = Coordinator()
-    coordinator.configure("A A-0")
-    coordinator.join("W1")
-    coordinator.compute()
-    coordinator.beat("W1", "")
-    return coordinator
+    decider = Decider()
+    decider.configure("A A-0")
+    decider.join("W1")
+    decider.compute()
+    decider.beat("W1", "")
+    return decider
 
 
 def test_a_repeated_join_keeps_epoch_and_work() -> None:
-    coordinator = running()
-    end = coordinator.group.end
-    reply = coordinator.join("W1")
+    decider = running()
+    end = decider.group.end
+    reply = decider.join("W1")
     assert (reply.error, reply.member_epoch, reply.assignment) == (
         Error.NONE,
         1,
         resources("A A-0"),
     )
-    assert coordinator.group.end == end
+    assert decider.group.end == end
 
 
 def test_a_repeated_join_acknowledges_a_revocation() -> None:
-    coordinator = running()
-    coordinator.write(
+    decider = running()
+    decider.write(
         GroupMetadata(2, Cause(Why.OPERATOR), 0), TargetAssignment(2, {"W1": resources("A")})
     )
-    coordinator.beat("W1")
-    assert coordinator.current("W1").pending.keys() == resources("A-0")
-    reply = coordinator.join("W1")
+    decider.beat("W1")
+    assert decider.current("W1").pending.keys() == resources("A-0")
+    reply = decider.join("W1")
     assert (reply.member_epoch, reply.assignment) == (2, resources("A"))
-    assert coordinator.current("W1").state is MemberState.STABLE
+    assert decider.current("W1").state is MemberState.STABLE
 
 
 def test_a_lost_answer_is_made_good_by_the_epoch_before_it() -> None:
-    coordinator = running()
+    decider = running()
     again = replace(JOIN, member_id="W1", url="http://w1", sequence=9)
-    assert coordinator.heartbeat(again).assignment == resources("A A-0")
-    coordinator.write(
+    assert decider.heartbeat(again).assignment == resources("A A-0")
+    decider.write(
         GroupMetadata(2, Cause(Why.OPERATOR), 0), TargetAssignment(2, {"W1": resources("A A-0")})
     )
-    assert coordinator.beat("W1").member_epoch == 2
+    assert decider.beat("W1").member_epoch == 2
     lost = replace(BEAT, owned=tuple(resources("A")))
-    assert coordinator.heartbeat(lost).error is Error.NONE
-    assert coordinator.heartbeat(replace(lost, owned=None)).error is Error.FENCED_MEMBER_EPOCH
+    assert decider.heartbeat(lost).error is Error.NONE
+    assert decider.heartbeat(replace(lost, owned=None)).error is Error.FENCED_MEMBER_EPOCH
     foreign = replace(lost, owned=tuple(resources("A B")))
-    assert coordinator.heartbeat(foreign).error is Error.FENCED_MEMBER_EPOCH
+    assert decider.heartbeat(foreign).error is Error.FENCED_MEMBER_EPOCH
 
 
 def test_the_answer_is_full_if_the_request_was() -> None:
-    coordinator = running()
+    decider = running()
     full = replace(JOIN, member_id="W1", member_epoch=1, owned=tuple(resources("A A-0")))
     partial = (
         replace(full, owned=None),
         replace(full, assignors=None),
         replace(full, rebalance_timeout_ms=-1),
     )
-    said = [coordinator.heartbeat(request).assignment for request in (full, *partial)]
+    said = [decider.heartbeat(request).assignment for request in (full, *partial)]
     assert said == [resources("A A-0"), None, None, None]
 
 
 def test_the_answer_names_the_end_of_the_log_that_it_rests_on() -> None:
-    coordinator = running()
+    decider = running()
     for request in (BEAT, replace(BEAT, rack="north")):
-        assert coordinator.heartbeat(request).log_offset == coordinator.group.end
+        assert decider.heartbeat(request).log_offset == decider.group.end

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import COMPUTE, JOIN, Coordinator, resource, resources
+from decider import COMPUTE, JOIN, Decider, resource, resources
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import (
@@ -24,41 +24,41 @@ ALL = resources("A A-0 B B-0")
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     """A group of W1, which was asked to compute, and W2."""
-    coordinator = Coordinator()
-    coordinator.configure("A A-0 B B-0")
-    assert coordinator.join("W1").error is COMPUTE
-    assert coordinator.join("W2").error is Error.NONE
-    return coordinator
+    decider = Decider()
+    decider.configure("A A-0 B B-0")
+    assert decider.join("W1").error is COMPUTE
+    assert decider.join("W2").error is Error.NONE
+    return decider
 
 
-def prepare(coordinator: Coordinator, **changes: object) -> PrepareReply:
+def prepare(decider: Decider, **changes: object) -> PrepareReply:
     command = replace(Prepare("connect", "W1", 0), **changes)  # type: ignore[arg-type]
-    reply = coordinator.carry_out(command).reply
+    reply = decider.carry_out(command).reply
     assert isinstance(reply, PrepareReply)
     return reply
 
 
-def time_out(coordinator: Coordinator) -> tuple[Record, ...]:
+def time_out(decider: Decider) -> tuple[Record, ...]:
     """Let the computation in flight take too long; return what is written."""
-    assert coordinator.soft.computation is not None
-    return coordinator.carry_out(TimeOutAssignor(coordinator.soft.computation.number)).records
+    assert decider.soft.computation is not None
+    return decider.carry_out(TimeOutAssignor(decider.soft.computation.number)).records
 
 
 def test_compute_assignment_is_repeated_until_a_target_is_installed(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    asked = [coordinator.beat("W1", "").error for _ in range(3)]
-    coordinator.compute()
-    assert [*asked, coordinator.beat("W1", "").error] == [COMPUTE, COMPUTE, COMPUTE, Error.NONE]
+    asked = [decider.beat("W1", "").error for _ in range(3)]
+    decider.compute()
+    assert [*asked, decider.beat("W1", "").error] == [COMPUTE, COMPUTE, COMPUTE, Error.NONE]
 
 
-def test_only_the_first_call_to_compute_is_news(coordinator: Coordinator) -> None:
+def test_only_the_first_call_to_compute_is_news(decider: Decider) -> None:
     beat = Heartbeat("connect", "W1", 0, "1", owned=())
-    said = [coordinator.carry_out(replace(beat, sequence=n)).news for n in range(2)]
-    coordinator.join("W3")
-    said += [coordinator.carry_out(replace(beat, sequence=n)).news for n in range(2)]
+    said = [decider.carry_out(replace(beat, sequence=n)).news for n in range(2)]
+    decider.join("W3")
+    said += [decider.carry_out(replace(beat, sequence=n)).news for n in range(2)]
     assert said == [True, False, True, False]
 
 
@@ -77,25 +77,25 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("changes", "error"), REFUSALS.values(), ids=REFUSALS)
 def test_prepare_is_for_the_chosen_member_alone(
-    coordinator: Coordinator, changes: dict[str, object], error: Error
+    decider: Decider, changes: dict[str, object], error: Error
 ) -> None:
-    refused = prepare(coordinator, **changes)
+    refused = prepare(decider, **changes)
     assert (refused.error, refused.snapshot) == (error, None)
 
 
 def test_a_group_that_is_not_there_can_not_be_prepared() -> None:
-    assert prepare(Coordinator()).error is Error.GROUP_ID_NOT_FOUND
+    assert prepare(Decider()).error is Error.GROUP_ID_NOT_FOUND
 
 
-def test_install_needs_the_snapshot_that_was_handed_out(coordinator: Coordinator) -> None:
+def test_install_needs_the_snapshot_that_was_handed_out(decider: Decider) -> None:
     command = Install("connect", "W1", 0, 2, Assignment({"W1": ALL}))
-    reply = coordinator.carry_out(command).reply
+    reply = decider.carry_out(command).reply
     assert isinstance(reply, InstallReply)
     assert reply.error is Error.UNKNOWN_MEMBER_ID
-    snapshot = coordinator.prepare("W1")
-    coordinator.restart()
-    assert coordinator.install("W1", snapshot).error is Error.UNKNOWN_MEMBER_ID
-    assert coordinator.beat("W1", "").error is COMPUTE, "it is asked again"
+    snapshot = decider.prepare("W1")
+    decider.restart()
+    assert decider.install("W1", snapshot).error is Error.UNKNOWN_MEMBER_ID
+    assert decider.beat("W1", "").error is COMPUTE, "it is asked again"
 
 
 FLAWS = {
@@ -139,145 +139,145 @@ FLAWS = {
 
 @pytest.mark.parametrize(("assignment", "message"), FLAWS.values(), ids=FLAWS)
 def test_a_flawed_assignment_is_refused_and_recorded_as_failed(
-    coordinator: Coordinator, assignment: Assignment, message: str
+    decider: Decider, assignment: Assignment, message: str
 ) -> None:
-    snapshot = coordinator.prepare("W1")
-    reply = coordinator.install("W1", snapshot, assignment)
+    snapshot = decider.prepare("W1")
+    reply = decider.install("W1", snapshot, assignment)
     kept = "the target stays as it was: correct the assignor before the next attempt"
     assert reply == InstallReply(Error.INVALID_ASSIGNMENT, f"{message}; {kept}")
-    target = coordinator.group.target
+    target = decider.group.target
     assert (target.assignment_epoch, target.error, target.members) == (2, message, {})
 
 
 def test_a_target_may_be_of_an_older_epoch_if_it_is_the_snapshots(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    snapshot = coordinator.prepare("W1")
-    coordinator.join("W3")
-    coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
-    coordinator.carry_out(DeleteConnector("connect", "B"))
-    assert coordinator.install("W1", snapshot) == InstallReply(Error.NONE)
-    group = coordinator.group
+    snapshot = decider.prepare("W1")
+    decider.join("W3")
+    decider.carry_out(Heartbeat("connect", "W2", -1, "1"))
+    decider.carry_out(DeleteConnector("connect", "B"))
+    assert decider.install("W1", snapshot) == InstallReply(Error.NONE)
+    group = decider.group
     assert (group.assignment_epoch, group.group_epoch) == (2, 5)
     assert group.target_of == {"W1": resources("A A-0")}
-    assert coordinator.beat("W1", "").error is COMPUTE, "the next one is asked for"
-    coordinator.settle()
-    assert coordinator.group.target_of.keys() == {"W1", "W3"}
+    assert decider.beat("W1", "").error is COMPUTE, "the next one is asked for"
+    decider.settle()
+    assert decider.group.target_of.keys() == {"W1", "W3"}
 
 
-def test_who_left_and_came_back_meanwhile_has_no_share(coordinator: Coordinator) -> None:
-    snapshot = coordinator.prepare("W1")
-    coordinator.carry_out(Heartbeat("connect", "W2", -1, "1"))
-    coordinator.join("W2")
-    coordinator.install("W1", snapshot)
-    assert coordinator.group.target_of.keys() == {"W1"}
-    assert coordinator.beat("W2", "").assignment == frozenset()
+def test_who_left_and_came_back_meanwhile_has_no_share(decider: Decider) -> None:
+    snapshot = decider.prepare("W1")
+    decider.carry_out(Heartbeat("connect", "W2", -1, "1"))
+    decider.join("W2")
+    decider.install("W1", snapshot)
+    assert decider.group.target_of.keys() == {"W1"}
+    assert decider.beat("W2", "").assignment == frozenset()
 
 
-def test_one_epoch_never_has_two_targets(coordinator: Coordinator) -> None:
-    snapshot = coordinator.prepare("W1")
-    assert coordinator.install("W1", snapshot) == InstallReply(Error.NONE)
-    assert coordinator.install("W1", snapshot).error is Error.UNKNOWN_MEMBER_ID
-    assert prepare(coordinator).error is Error.UNKNOWN_MEMBER_ID, "nothing is due"
+def test_one_epoch_never_has_two_targets(decider: Decider) -> None:
+    snapshot = decider.prepare("W1")
+    assert decider.install("W1", snapshot) == InstallReply(Error.NONE)
+    assert decider.install("W1", snapshot).error is Error.UNKNOWN_MEMBER_ID
+    assert prepare(decider).error is Error.UNKNOWN_MEMBER_ID, "nothing is due"
 
 
-def test_an_install_at_an_old_member_epoch_may_be_sent_again(coordinator: Coordinator) -> None:
-    coordinator.compute()
-    coordinator.beat("W1", "")
-    coordinator.join("W3")
-    coordinator.settle()
-    coordinator.join("W4")
-    assert coordinator.beat("W1").error is COMPUTE
-    snapshot = coordinator.prepare("W1")
+def test_an_install_at_an_old_member_epoch_may_be_sent_again(decider: Decider) -> None:
+    decider.compute()
+    decider.beat("W1", "")
+    decider.join("W3")
+    decider.settle()
+    decider.join("W4")
+    assert decider.beat("W1").error is COMPUTE
+    snapshot = decider.prepare("W1")
     old = Install("connect", "W1", 0, snapshot.group_epoch, assign(snapshot))
-    reply = coordinator.carry_out(old).reply
+    reply = decider.carry_out(old).reply
     assert isinstance(reply, InstallReply)
     assert reply.error is Error.FENCED_MEMBER_EPOCH
-    assert coordinator.install("W1", snapshot) == InstallReply(Error.NONE)
+    assert decider.install("W1", snapshot) == InstallReply(Error.NONE)
 
 
-def test_the_chosen_one_is_chosen_anew_when_it_goes(coordinator: Coordinator) -> None:
-    coordinator.carry_out(ExpireSession("W1"))
-    assert coordinator.beat("W2", "").error is COMPUTE
+def test_the_chosen_one_is_chosen_anew_when_it_goes(decider: Decider) -> None:
+    decider.carry_out(ExpireSession("W1"))
+    assert decider.beat("W2", "").error is COMPUTE
 
 
 def test_the_chosen_one_is_chosen_anew_when_it_no_longer_qualifies(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.prepare("W1")
-    coordinator.join("W3", replace(JOIN, assignors=(ClientAssignor("balanced", 0, 9, 9),)))
-    assert prepare(coordinator).error is Error.UNKNOWN_MEMBER_ID
-    assert coordinator.beat("W3", "").error is COMPUTE
+    decider.prepare("W1")
+    decider.join("W3", replace(JOIN, assignors=(ClientAssignor("balanced", 0, 9, 9),)))
+    assert prepare(decider).error is Error.UNKNOWN_MEMBER_ID
+    assert decider.beat("W3", "").error is COMPUTE
 
 
 def test_the_widest_range_computes() -> None:
     """The seed's example: A [1-5] beats B [3-4] and C [2-4]."""
-    coordinator = Coordinator()
+    decider = Decider()
     for member_id, low, high in (("C", 2, 4), ("B", 3, 4), ("Z", 1, 5)):
         written = (ClientAssignor("balanced", low, high, high),)
-        coordinator.join(member_id, replace(JOIN, assignors=written))
-    assert prepare(coordinator, member_id="C").error is Error.UNKNOWN_MEMBER_ID
-    assert coordinator.beat("Z", "").error is COMPUTE
+        decider.join(member_id, replace(JOIN, assignors=written))
+    assert prepare(decider, member_id="C").error is Error.UNKNOWN_MEMBER_ID
+    assert decider.beat("Z", "").error is COMPUTE
 
 
-def test_the_chosen_one_stays_chosen(coordinator: Coordinator) -> None:
-    coordinator.compute()
-    coordinator.join("W0")
-    assert coordinator.beat("W1", "").error is COMPUTE
+def test_the_chosen_one_stays_chosen(decider: Decider) -> None:
+    decider.compute()
+    decider.join("W0")
+    assert decider.beat("W1", "").error is COMPUTE
 
 
 # Failed attempts.
 
 
 def test_a_failed_attempt_is_recorded_and_tried_again_after_a_backoff(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
     waits = list[int]()
     for attempt in range(1, 7):
-        assert coordinator.beat("W1", "").error is COMPUTE
-        snapshot = coordinator.prepare("W1")
-        epoch = coordinator.current("W1").member_epoch
+        assert decider.beat("W1", "").error is COMPUTE
+        snapshot = decider.prepare("W1")
+        epoch = decider.current("W1").member_epoch
         command = Install("connect", "W1", epoch, snapshot.group_epoch, None, "no luck")
-        (record,) = coordinator.carry_out(command).records
+        (record,) = decider.carry_out(command).records
         assert isinstance(record, TargetAssignment)
         assert (record.error, record.failures) == ("no luck", attempt)
-        assert coordinator.beat("W1", "").error is Error.NONE, "not before the back-off is over"
-        waits.append(record.retry_at_ms - coordinator.now_ms)
-        coordinator.now_ms = record.retry_at_ms - 1
-        assert coordinator.carry_out(RetryAssignor()).records == ()
-        coordinator.now_ms = record.retry_at_ms
-        assert coordinator.carry_out(RetryAssignor()).records == (
-            GroupMetadata(snapshot.group_epoch + 1, Cause(Why.ASSIGNOR_RETRY), coordinator.now_ms),
+        assert decider.beat("W1", "").error is Error.NONE, "not before the back-off is over"
+        waits.append(record.retry_at_ms - decider.now_ms)
+        decider.now_ms = record.retry_at_ms - 1
+        assert decider.carry_out(RetryAssignor()).records == ()
+        decider.now_ms = record.retry_at_ms
+        assert decider.carry_out(RetryAssignor()).records == (
+            GroupMetadata(snapshot.group_epoch + 1, Cause(Why.ASSIGNOR_RETRY), decider.now_ms),
         )
     assert waits == [5_000, 10_000, 20_000, 40_000, 60_000, 60_000]
-    coordinator.settle()
-    assert (coordinator.group.target.failures, coordinator.group.target.retry_at_ms) == (0, 0)
+    decider.settle()
+    assert (decider.group.target.failures, decider.group.target.retry_at_ms) == (0, 0)
 
 
-def test_a_failed_attempt_keeps_the_target_without_what_is_gone(coordinator: Coordinator) -> None:
-    coordinator.settle()
-    had = coordinator.group.target_of["W1"]
-    coordinator.carry_out(ExpireSession("W2"))
-    coordinator.carry_out(DeleteConnector("connect", next(iter(had)).connector))
-    coordinator.beat("W1")
-    snapshot = coordinator.prepare("W1")
-    coordinator.install("W1", snapshot, Assignment({}))
-    assert coordinator.group.target_of == {"W1": had & coordinator.group.configured}
+def test_a_failed_attempt_keeps_the_target_without_what_is_gone(decider: Decider) -> None:
+    decider.settle()
+    had = decider.group.target_of["W1"]
+    decider.carry_out(ExpireSession("W2"))
+    decider.carry_out(DeleteConnector("connect", next(iter(had)).connector))
+    decider.beat("W1")
+    snapshot = decider.prepare("W1")
+    decider.install("W1", snapshot, Assignment({}))
+    assert decider.group.target_of == {"W1": had & decider.group.configured}
 
 
-def test_who_takes_too_long_is_replaced_and_stays_a_member(coordinator: Coordinator) -> None:
-    assert time_out(coordinator) == ()
-    assert coordinator.beat("W1", "").error is Error.NONE
-    assert coordinator.beat("W2", "").error is COMPUTE
-    (failed,) = time_out(coordinator)
+def test_who_takes_too_long_is_replaced_and_stays_a_member(decider: Decider) -> None:
+    assert time_out(decider) == ()
+    assert decider.beat("W1", "").error is Error.NONE
+    assert decider.beat("W2", "").error is COMPUTE
+    (failed,) = time_out(decider)
     assert isinstance(failed, TargetAssignment)
     assert (failed.assignment_epoch, failed.failures) == (2, 1)
     assert failed.error == "no member computed an assignment in time"
 
 
 def test_when_all_who_can_compute_took_too_long_the_attempt_has_failed() -> None:
-    coordinator = Coordinator()
-    coordinator.join("W1", replace(JOIN, assignors=(ClientAssignor("balanced", 0, 9, 0),)))
-    coordinator.join("W2")
-    records = time_out(coordinator)
+    decider = Decider()
+    decider.join("W1", replace(JOIN, assignors=(ClientAssignor("balanced", 0, 9, 0),)))
+    decider.join("W2")
+    records = time_out(decider)
     assert [type(record) for record in records] == [TargetAssignment]

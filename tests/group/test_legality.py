@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from coordination.office import Office
-from coordinator import Coordinator, resource, resources
+from decider import Decider, resource, resources
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from life import DEEDS, NUMBERS, OPENING, Deed, Life
@@ -31,16 +31,16 @@ STABLE, UNREVOKED = MemberState.STABLE, MemberState.UNREVOKED
 A, B = resource("A"), resource("B")
 
 
-def settled() -> Coordinator:
+def settled() -> Decider:
     """W1 and W2 at assignment epoch 2, with a connector each."""
-    coordinator = Coordinator()
-    coordinator.configure("A B")
-    coordinator.join("W1")
-    coordinator.join("W2")
-    coordinator.compute()
-    coordinator.settle()
-    assert coordinator.group.owner == {A: "W1", B: "W2"}
-    return coordinator
+    decider = Decider()
+    decider.configure("A B")
+    decider.join("W1")
+    decider.join("W2")
+    decider.compute()
+    decider.settle()
+    assert decider.group.owner == {A: "W1", B: "W2"}
+    return decider
 
 
 ILLEGAL: dict[str, tuple[Record, str]] = {

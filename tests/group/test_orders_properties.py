@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from coordinator import JOIN, Coordinator, resource
+from decider import JOIN, Decider, resource
 
 from fairlead.actors.assignors.demands import demand_of
 from fairlead.actors.group.computing.snapshot import snapshot_of
@@ -35,9 +35,9 @@ NAMES = (*WORKERS, "http://w1", "nobody")
 STEPS = 60
 
 
-def next_command(random: Random, coordinator: Coordinator, step: int) -> Command:
+def next_command(random: Random, decider: Decider, step: int) -> Command:
     worker, name = random.choice(WORKERS), random.choice(NAMES)
-    seated = sorted(coordinator.group.members) or [f"{worker}-{step}"]
+    seated = sorted(decider.group.members) or [f"{worker}-{step}"]
     member = random.choice(seated)
     text = random.choice(("A", "A-0", "B", "C"))
     choices: tuple[Callable[[], Command], ...] = (
@@ -65,39 +65,39 @@ def next_command(random: Random, coordinator: Coordinator, step: int) -> Command
     return random.choice(choices)()
 
 
-def beats(random: Random, coordinator: Coordinator) -> None:
+def beats(random: Random, decider: Decider) -> None:
     """Let some members beat and acknowledge, and compute if asked to."""
-    for member_id in sorted(coordinator.group.members):
-        if random.random() < 0.5 and member_id in coordinator.group.members:
-            current = coordinator.current(member_id)
+    for member_id in sorted(decider.group.members):
+        if random.random() < 0.5 and member_id in decider.group.members:
+            current = decider.current(member_id)
             owned = tuple(sorted(current.assigned)) if current.member_epoch > 0 else ()
             full = replace(JOIN, member_id=member_id, member_epoch=current.member_epoch)
-            reply = coordinator.carry_out(replace(full, owned=owned)).reply
+            reply = decider.carry_out(replace(full, owned=owned)).reply
             assert isinstance(reply, HeartbeatReply)
             if reply.error is Error.COMPUTE_ASSIGNMENT:
-                coordinator.compute()
+                decider.compute()
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_orders_in_any_order_keep_what_must_be_kept(seed: int) -> None:
     random = Random(seed)
-    coordinator = Coordinator()
-    coordinator.carry_out(PutConnector("connect", "A", {}))
+    decider = Decider()
+    decider.carry_out(PutConnector("connect", "A", {}))
     for step in range(STEPS):
-        coordinator.now_ms += random.choice((0, 1, 400, 3_000))
-        coordinator.carry_out(next_command(random, coordinator, step))
-        beats(random, coordinator)
+        decider.now_ms += random.choice((0, 1, 400, 3_000))
+        decider.carry_out(next_command(random, decider, step))
+        beats(random, decider)
         if random.random() < 0.05:
-            coordinator.restart()
-    coordinator.witness.compacted(coordinator.group)
-    removed = {each.removing for each in coordinator.group.worker_orders.values()} - {""}
+            decider.restart()
+    decider.witness.compacted(decider.group)
+    removed = {each.removing for each in decider.group.worker_orders.values()} - {""}
     for member_id in sorted(removed):
-        coordinator.carry_out(ExpireSession(member_id))
-    assert not any(each.removing for each in coordinator.group.worker_orders.values())
-    coordinator.settle()
-    shown = snapshot_of(coordinator.group, "balanced", coordinator.now_ms)
+        decider.carry_out(ExpireSession(member_id))
+    assert not any(each.removing for each in decider.group.worker_orders.values())
+    decider.settle()
+    shown = snapshot_of(decider.group, "balanced", decider.now_ms)
     for member_id, view in shown.members.items():
-        held = coordinator.current(member_id).assigned
+        held = decider.current(member_id).assigned
         assert all(demand_of(shown, each).is_met(view) for each in held)
     at_rest = GroupState.STABLE, GroupState.EMPTY, GroupState.DEAD
-    assert coordinator.group.state in at_rest
+    assert decider.group.state in at_rest

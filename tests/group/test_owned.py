@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator, resources
+from decider import JOIN, Decider, resources
 
 from fairlead.actors.group.actor import log_fence
 from fairlead.actors.messages.errors import Error
@@ -15,85 +15,85 @@ LEAVE = {"for good": -1, "for a while": -2}
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     """W1 and W2, both static, with A and B between them; all at rest."""
-    coordinator = Coordinator()
-    coordinator.configure("A B")
+    decider = Decider()
+    decider.configure("A B")
     for number in (1, 2):
-        coordinator.join(f"W{number}", replace(JOIN, instance_id=f"i{number}"))
-    coordinator.settle()
-    return coordinator
+        decider.join(f"W{number}", replace(JOIN, instance_id=f"i{number}"))
+    decider.settle()
+    return decider
 
 
-def says(coordinator: Coordinator, epoch: int, text: str | None, incarnation: str = "1") -> str:
+def says(decider: Decider, epoch: int, text: str | None, incarnation: str = "1") -> str:
     """What W1 is answered that says that it runs these, by the name of the error."""
     owned = None if text is None else tuple(sorted(resources(text)))
     request = Heartbeat("connect", "W1", epoch, incarnation, instance_id="i1", owned=owned)
-    return coordinator.heartbeat(request).error.name
+    return decider.heartbeat(request).error.name
 
 
-def held(coordinator: Coordinator, member_id: str) -> str:
+def held(decider: Decider, member_id: str) -> str:
     """What a member holds."""
-    return " ".join(map(str, sorted(coordinator.current(member_id).assigned)))
+    return " ".join(map(str, sorted(decider.current(member_id).assigned)))
 
 
 @pytest.mark.parametrize("epoch", LEAVE.values(), ids=LEAVE)
 @pytest.mark.parametrize("what", ["what it holds", "what another holds", "what is nobody's"])
 def test_a_leave_while_something_runs_frees_nothing(
-    coordinator: Coordinator, epoch: int, what: str
+    decider: Decider, epoch: int, what: str
 ) -> None:
-    mine, other = held(coordinator, "W1"), held(coordinator, "W2")
+    mine, other = held(decider, "W1"), held(decider, "W2")
     owned = {"what it holds": mine, "what another holds": other, "what is nobody's": "Z-7"}[what]
-    before = (dict(coordinator.group.members), coordinator.group.end)
-    assert says(coordinator, epoch, owned) == "INVALID_REQUEST"
-    assert (coordinator.group.members, coordinator.group.end) == before
-    coordinator.carry_out(ExpireSession("W1"))
-    assert coordinator.group.losses["W1"].resources == resources(mine), "its session is waited for"
+    before = (dict(decider.group.members), decider.group.end)
+    assert says(decider, epoch, owned) == "INVALID_REQUEST"
+    assert (decider.group.members, decider.group.end) == before
+    decider.carry_out(ExpireSession("W1"))
+    assert decider.group.losses["W1"].resources == resources(mine), "its session is waited for"
 
 
 @pytest.mark.parametrize("epoch", LEAVE.values(), ids=LEAVE)
 @pytest.mark.parametrize("text", [None, ""], ids=["says nothing", "says that nothing runs"])
 def test_a_leave_that_names_nothing_frees_what_was_held(
-    coordinator: Coordinator, epoch: int, text: str | None
+    decider: Decider, epoch: int, text: str | None
 ) -> None:
-    assert says(coordinator, epoch, text) == "NONE"
-    assert "W1" not in coordinator.group.owner.values()
+    assert says(decider, epoch, text) == "NONE"
+    assert "W1" not in decider.group.owner.values()
 
 
 def test_who_claims_what_another_holds_is_fenced_and_told_whose_it_is(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    epoch, other = coordinator.current("W1").member_epoch, held(coordinator, "W2")
+    epoch, other = decider.current("W1").member_epoch, held(decider, "W2")
     owned = tuple(sorted(resources("A B")))
-    before = (dict(coordinator.group.members), coordinator.group.end)
+    before = (dict(decider.group.members), decider.group.end)
     request = Heartbeat("connect", "W1", epoch, "1", instance_id="i1", owned=owned)
-    reply = coordinator.heartbeat(request)
+    reply = decider.heartbeat(request)
     assert (reply.error, reply.message) == (
         Error.FENCED_MEMBER_EPOCH,
         f"owned holds {other}, which is held by W2: its seat is kept; stop everything, and rejoin"
         " with epoch 0",
     )
-    assert (coordinator.group.members, coordinator.group.end) == before
+    assert (decider.group.members, decider.group.end) == before
 
 
-def test_who_claims_what_is_to_run_elsewhere_or_nowhere_is_fenced(coordinator: Coordinator) -> None:
-    epoch, mine = coordinator.current("W1").member_epoch, held(coordinator, "W1")
+def test_who_claims_what_is_to_run_elsewhere_or_nowhere_is_fenced(decider: Decider) -> None:
+    epoch, mine = decider.current("W1").member_epoch, held(decider, "W1")
     for beyond in ("Z", f"{mine}-7"):
-        assert says(coordinator, epoch, f"{mine} {beyond}") == "FENCED_MEMBER_EPOCH"
-    assert says(coordinator, epoch, mine) == "NONE"
+        assert says(decider, epoch, f"{mine} {beyond}") == "FENCED_MEMBER_EPOCH"
+    assert says(decider, epoch, mine) == "NONE"
 
 
 def test_who_is_to_give_something_up_may_still_run_it() -> None:
-    coordinator = Coordinator()
-    coordinator.configure("A B")
-    coordinator.join("W1", replace(JOIN, instance_id="i1"))
-    coordinator.settle()
-    coordinator.join("W2")
-    coordinator.compute()
-    epoch = coordinator.current("W1").member_epoch
-    answers = [says(coordinator, epoch, "A B") for _ in range(2)]
+    decider = Decider()
+    decider.configure("A B")
+    decider.join("W1", replace(JOIN, instance_id="i1"))
+    decider.settle()
+    decider.join("W2")
+    decider.compute()
+    epoch = decider.current("W1").member_epoch
+    answers = [says(decider, epoch, "A B") for _ in range(2)]
     assert answers == ["NONE", "NONE"]
-    assert coordinator.current("W1").pending
+    assert decider.current("W1").pending
 
 
 def test_a_fence_is_a_line_in_the_groups_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator, resources
+from decider import JOIN, Decider, resources
 from group.static_seat import AWAY, DELAY_MS, static_group
 
 from fairlead.actors.group.orders.remove import GOODBYE_MS, removed_by_now
@@ -32,142 +32,142 @@ REMOVAL = RemoveMember("connect", "w2", principal="ann")
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     """W1 with connector A and W2 with connector B, at rest at epoch 2."""
-    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
-    coordinator.configure("A A-0 B B-0")
-    coordinator.join("W1")
-    coordinator.compute()
-    coordinator.beat("W1", "")
-    coordinator.join("W2")
-    coordinator.settle()
-    return coordinator
+    decider = Decider(GroupSettings(max_delay_ms=DELAY_MS))
+    decider.configure("A A-0 B B-0")
+    decider.join("W1")
+    decider.compute()
+    decider.beat("W1", "")
+    decider.join("W2")
+    decider.settle()
+    return decider
 
 
-def finish(coordinator: Coordinator) -> list[RemoveMember]:
+def finish(decider: Decider) -> list[RemoveMember]:
     """Let the group say to itself what its coordinator does whenever time passes."""
-    coordinator.now_ms += GOODBYE_MS
-    found = [*removed_by_now(coordinator.group, coordinator.now_ms)]
+    decider.now_ms += GOODBYE_MS
+    found = [*removed_by_now(decider.group, decider.now_ms)]
     for each in found:
-        coordinator.carry_out(each)
+        decider.carry_out(each)
     return found
 
 
-def test_who_is_removed_is_drained_first(coordinator: Coordinator) -> None:
+def test_who_is_removed_is_drained_first(decider: Decider) -> None:
     order = Operator(Scope.WORKER, W2, actor="ann", removing="W2", gently=True)
     bump = GroupMetadata(3, Cause(Why.WORKER_DRAINED, W2), 0, "ann")
-    assert coordinator.carry_out(REMOVAL).records == (order, bump)
-    assert coordinator.carry_out(REMOVAL).records == (), "once is enough"
-    assert finish(coordinator) == []
-    coordinator.settle()
-    assert coordinator.current("W1").assigned.keys() == ALL
+    assert decider.carry_out(REMOVAL).records == (order, bump)
+    assert decider.carry_out(REMOVAL).records == (), "once is enough"
+    assert finish(decider) == []
+    decider.settle()
+    assert decider.current("W1").assigned.keys() == ALL
 
 
-def test_who_is_removed_goes_once_it_holds_nothing(coordinator: Coordinator) -> None:
-    coordinator.carry_out(REMOVAL)
-    coordinator.settle()
-    coordinator.restart()
-    assert [*removed_by_now(coordinator.group, GOODBYE_MS - 1)] == [], "it may leave by itself"
-    assert [*removed_by_now(coordinator.group, -1)], "a clock that was set back delays nothing"
-    (again,) = removed_by_now(coordinator.group, GOODBYE_MS)
-    assert coordinator.carry_out(again).records == (
+def test_who_is_removed_goes_once_it_holds_nothing(decider: Decider) -> None:
+    decider.carry_out(REMOVAL)
+    decider.settle()
+    decider.restart()
+    assert [*removed_by_now(decider.group, GOODBYE_MS - 1)] == [], "it may leave by itself"
+    assert [*removed_by_now(decider.group, -1)], "a clock that was set back delays nothing"
+    (again,) = removed_by_now(decider.group, GOODBYE_MS)
+    assert decider.carry_out(again).records == (
         *GONE,
         ENDED,
         GroupMetadata(4, Cause(Why.MEMBER_REMOVED, W2), 0, "ann"),
     )
-    assert finish(coordinator) == []
+    assert finish(decider) == []
 
 
-def test_who_has_nothing_goes_without_a_drain(coordinator: Coordinator) -> None:
-    coordinator.join("W3")
-    coordinator.compute()
-    coordinator.carry_out(Cordon("connect", "w3", drain=True))
-    coordinator.settle()
-    epoch = coordinator.group.group_epoch
-    coordinator.carry_out(RemoveMember("connect", "w3"))
-    assert coordinator.group.group_epoch == epoch
-    finish(coordinator)
-    assert coordinator.group.members.keys() == {"W1", "W2"}
+def test_who_has_nothing_goes_without_a_drain(decider: Decider) -> None:
+    decider.join("W3")
+    decider.compute()
+    decider.carry_out(Cordon("connect", "w3", drain=True))
+    decider.settle()
+    epoch = decider.group.group_epoch
+    decider.carry_out(RemoveMember("connect", "w3"))
+    assert decider.group.group_epoch == epoch
+    finish(decider)
+    assert decider.group.members.keys() == {"W1", "W2"}
 
 
 @pytest.mark.parametrize("epoch", [-1, -2])
 def test_who_says_goodbye_before_was_removed_and_keeps_no_place(
-    coordinator: Coordinator, epoch: int
+    decider: Decider, epoch: int
 ) -> None:
-    coordinator = static_group()
-    coordinator.carry_out(RemoveMember("connect", "i", principal="ann"))
-    assert coordinator.heartbeat(replace(AWAY, member_epoch=epoch)).error is Error.NONE
-    assert coordinator.group.members.keys() == {"W1"}
-    assert coordinator.group.bump is not None
-    assert coordinator.group.bump.cause == Cause(Why.MEMBER_REMOVED, "http://s")
-    assert coordinator.group.worker_orders == {}
+    decider = static_group()
+    decider.carry_out(RemoveMember("connect", "i", principal="ann"))
+    assert decider.heartbeat(replace(AWAY, member_epoch=epoch)).error is Error.NONE
+    assert decider.group.members.keys() == {"W1"}
+    assert decider.group.bump is not None
+    assert decider.group.bump.cause == Cause(Why.MEMBER_REMOVED, "http://s")
+    assert decider.group.worker_orders == {}
 
 
 def test_who_falls_silent_before_it_gave_up_its_work_parks_nothing(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.carry_out(REMOVAL)
-    records = coordinator.carry_out(ExpireSession("W2")).records
+    decider.carry_out(REMOVAL)
+    records = decider.carry_out(ExpireSession("W2")).records
     assert records == (*GONE, ENDED, GroupMetadata(4, Cause(Why.MEMBER_REMOVED, W2), 0, "ann"))
 
 
 def test_who_is_removed_gently_is_still_answered_and_can_be_forced_after_all(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
     beat = Heartbeat("connect", "W2", 2, "1", sequence=9)
-    coordinator.carry_out(REMOVAL)
-    assert not is_silenced(coordinator.group, beat)
-    coordinator.carry_out(replace(REMOVAL, force=True))
-    assert is_silenced(coordinator.group, beat)
-    assert coordinator.carry_out(REMOVAL).records == (), "force is not taken back"
-    assert is_silenced(coordinator.group, beat)
+    decider.carry_out(REMOVAL)
+    assert not is_silenced(decider.group, beat)
+    decider.carry_out(replace(REMOVAL, force=True))
+    assert is_silenced(decider.group, beat)
+    assert decider.carry_out(REMOVAL).records == (), "force is not taken back"
+    assert is_silenced(decider.group, beat)
 
 
 def test_a_worker_that_was_removed_takes_work_again_when_it_comes_back(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.carry_out(REMOVAL)
-    coordinator.settle()
-    finish(coordinator)
-    coordinator.join("W3", replace(JOIN, url=W2))
-    coordinator.settle()
-    assert len(coordinator.current("W3").assigned) == 2
+    decider.carry_out(REMOVAL)
+    decider.settle()
+    finish(decider)
+    decider.join("W3", replace(JOIN, url=W2))
+    decider.settle()
+    assert len(decider.current("W3").assigned) == 2
 
 
-def test_a_cordon_outlives_the_removal(coordinator: Coordinator) -> None:
-    coordinator.carry_out(Cordon("connect", "w2", principal="ann"))
-    coordinator.carry_out(REMOVAL)
-    coordinator.settle()
-    finish(coordinator)
-    (order,) = coordinator.group.worker_orders.values()
+def test_a_cordon_outlives_the_removal(decider: Decider) -> None:
+    decider.carry_out(Cordon("connect", "w2", principal="ann"))
+    decider.carry_out(REMOVAL)
+    decider.settle()
+    finish(decider)
+    (order,) = decider.group.worker_orders.values()
     assert (order.cordoned, order.draining, order.removing) == (True, False, "")
 
 
-def test_the_removal_of_a_lost_worker_ends_the_wait_for_it(coordinator: Coordinator) -> None:
-    coordinator.carry_out(EndMember("connect", "W2", "1"))
-    coordinator.settle()
-    assert coordinator.group.schedule.parked.keys() == resources("B B-0")
-    assert coordinator.command(REMOVAL).error is Error.NONE
-    (loss,) = coordinator.group.losses.values()
+def test_the_removal_of_a_lost_worker_ends_the_wait_for_it(decider: Decider) -> None:
+    decider.carry_out(EndMember("connect", "W2", "1"))
+    decider.settle()
+    assert decider.group.schedule.parked.keys() == resources("B B-0")
+    assert decider.command(REMOVAL).error is Error.NONE
+    (loss,) = decider.group.losses.values()
     assert isinstance(loss, Loss)
     assert loss.deadline_ms == 0
-    assert set(coordinator.group.schedule.parked.values()) == {0}
+    assert set(decider.group.schedule.parked.values()) == {0}
 
 
-def test_a_worker_that_only_an_order_names_cannot_be_removed(coordinator: Coordinator) -> None:
-    coordinator.carry_out(Cordon("connect", "w2"))
-    coordinator.heartbeat(Heartbeat("connect", "W2", -1, "1"))
-    assert coordinator.command(REMOVAL) == CommandReply(
+def test_a_worker_that_only_an_order_names_cannot_be_removed(decider: Decider) -> None:
+    decider.carry_out(Cordon("connect", "w2"))
+    decider.heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    assert decider.command(REMOVAL) == CommandReply(
         Error.UNKNOWN_MEMBER_ID,
         f"worker {W2} is no member, and nothing waits for it: there is only an order that names it",
     )
 
 
-def test_the_last_worker_can_be_removed(coordinator: Coordinator) -> None:
-    coordinator.heartbeat(Heartbeat("connect", "W1", -1, "1"))
-    coordinator.settle()
-    coordinator.carry_out(REMOVAL)
-    coordinator.settle()
-    finish(coordinator)
-    assert coordinator.group.members == {}
-    assert coordinator.group.worker_orders == {}
+def test_the_last_worker_can_be_removed(decider: Decider) -> None:
+    decider.heartbeat(Heartbeat("connect", "W1", -1, "1"))
+    decider.settle()
+    decider.carry_out(REMOVAL)
+    decider.settle()
+    finish(decider)
+    assert decider.group.members == {}
+    assert decider.group.worker_orders == {}

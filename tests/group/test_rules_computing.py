@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import COMPUTE, COOPERATIVE, JOIN, Coordinator, resource, resources
+from decider import COMPUTE, COOPERATIVE, JOIN, Decider, resource, resources
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.state.settings import GroupSettings
@@ -27,15 +27,15 @@ DELAY_MS = 60_000
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     """W1, that computes, and W2, at rest with one connector each; W3 has just joined."""
-    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
-    coordinator.configure("A B")
-    coordinator.join("W1")
-    coordinator.join("W2")
-    coordinator.settle()
-    coordinator.join("W3")
-    return coordinator
+    decider = Decider(GroupSettings(max_delay_ms=DELAY_MS))
+    decider.configure("A B")
+    decider.join("W1")
+    decider.join("W2")
+    decider.settle()
+    decider.join("W3")
+    return decider
 
 
 def command(kind: str, **changes: object) -> Prepare | Install:
@@ -56,24 +56,22 @@ ORDER: tuple[tuple[dict[str, object], Error], ...] = (
 
 
 @pytest.mark.parametrize("kind", ["prepare", "install"])
-def test_prepare_and_install_are_checked_alike_and_in_order(
-    coordinator: Coordinator, kind: str
-) -> None:
-    coordinator.prepare("W1")
-    before = (coordinator.group.end, coordinator.soft)
+def test_prepare_and_install_are_checked_alike_and_in_order(decider: Decider, kind: str) -> None:
+    decider.prepare("W1")
+    before = (decider.group.end, decider.soft)
     for at, (changes, error) in enumerate(ORDER):
         later = {key: value for each, _ in reversed(ORDER[at:]) for key, value in each.items()}
         for said in (changes, {**later, **changes}):
-            reply = coordinator.carry_out(command(kind, **said)).reply
+            reply = decider.carry_out(command(kind, **said)).reply
             assert isinstance(reply, PrepareReply | InstallReply)
             assert reply.error is error, said
             assert reply.message
-    assert (coordinator.group.end, coordinator.soft) == before
+    assert (decider.group.end, decider.soft) == before
 
 
 @pytest.mark.parametrize("kind", ["prepare", "install"])
 def test_a_group_that_is_not_there_is_not_found(kind: str) -> None:
-    reply = Coordinator().carry_out(command(kind)).reply
+    reply = Decider().carry_out(command(kind)).reply
     assert isinstance(reply, PrepareReply | InstallReply)
     assert (reply.error, reply.message) == (
         Error.GROUP_ID_NOT_FOUND,
@@ -81,31 +79,31 @@ def test_a_group_that_is_not_there_is_not_found(kind: str) -> None:
     )
 
 
-def test_who_is_not_the_chosen_one_is_told_so(coordinator: Coordinator) -> None:
-    assert coordinator.carry_out(command("prepare", member_id="W2")).reply == PrepareReply(
+def test_who_is_not_the_chosen_one_is_told_so(decider: Decider) -> None:
+    assert decider.carry_out(command("prepare", member_id="W2")).reply == PrepareReply(
         Error.UNKNOWN_MEMBER_ID,
         "another member computes, or nobody needs to: drop this computation",
     )
 
 
 def test_prepare_returns_all_that_an_assignment_is_computed_from() -> None:
-    coordinator = Coordinator(GroupSettings(max_delay_ms=DELAY_MS))
-    coordinator.configure("A B")
+    decider = Decider(GroupSettings(max_delay_ms=DELAY_MS))
+    decider.configure("A B")
     listed = (replace(COOPERATIVE[0], metadata=b"mine", reason=3),)
-    coordinator.join("W1", replace(JOIN, assignors=listed, rack="north"))
-    coordinator.join("W2", replace(JOIN, instance_id="two"))
-    coordinator.settle()
-    mine, lost = (coordinator.group.target_of[each] for each in ("W1", "W2"))
-    coordinator.now_ms = 500
-    coordinator.carry_out(ExpireSession("W2"))
-    snapshot = coordinator.prepare("W1")
+    decider.join("W1", replace(JOIN, assignors=listed, rack="north"))
+    decider.join("W2", replace(JOIN, instance_id="two"))
+    decider.settle()
+    mine, lost = (decider.group.target_of[each] for each in ("W1", "W2"))
+    decider.now_ms = 500
+    decider.carry_out(ExpireSession("W2"))
+    snapshot = decider.prepare("W1")
     made = replace(assign(snapshot), metadata=b"last time")
-    assert coordinator.install("W1", snapshot, made) == InstallReply(Error.NONE)
-    coordinator.carry_out(Place("connect", min(mine), weight=7, pins=("W1",)))
-    coordinator.now_ms = 900
-    epoch = coordinator.group.group_epoch
+    assert decider.install("W1", snapshot, made) == InstallReply(Error.NONE)
+    decider.carry_out(Place("connect", min(mine), weight=7, pins=("W1",)))
+    decider.now_ms = 900
+    epoch = decider.group.group_epoch
     due_ms = 500 + DELAY_MS
-    assert coordinator.prepare("W1") == Snapshot(
+    assert decider.prepare("W1") == Snapshot(
         group_epoch=epoch,
         assignment_epoch=epoch - 1,
         assignor="balanced",
@@ -114,7 +112,7 @@ def test_prepare_returns_all_that_an_assignment_is_computed_from() -> None:
         members={
             "W1": MemberView(
                 "W1",
-                coordinator.current("W1").member_epoch,
+                decider.current("W1").member_epoch,
                 None,
                 "http://w1",
                 "north",
@@ -138,49 +136,49 @@ def test_prepare_returns_all_that_an_assignment_is_computed_from() -> None:
 
 
 def test_the_first_bump_is_computed_at_once_and_all_meanwhile_by_the_next_one(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    first = coordinator.prepare("W1")
+    first = decider.prepare("W1")
     for name in ("C", "D", "E"):
-        coordinator.carry_out(PutConnector("connect", name, {"x": "1"}))
-        assert coordinator.soft.computation is not None
-        assert coordinator.soft.computation.snapshot == first, "one in flight, and not begun anew"
-    assert coordinator.install("W1", first) == InstallReply(Error.NONE)
-    second = coordinator.prepare("W1")
-    assert coordinator.install("W1", second) == InstallReply(Error.NONE)
+        decider.carry_out(PutConnector("connect", name, {"x": "1"}))
+        assert decider.soft.computation is not None
+        assert decider.soft.computation.snapshot == first, "one in flight, and not begun anew"
+    assert decider.install("W1", first) == InstallReply(Error.NONE)
+    second = decider.prepare("W1")
+    assert decider.install("W1", second) == InstallReply(Error.NONE)
     assert (first.group_epoch, second.group_epoch) == (3, 6)
-    assert (coordinator.group.assignment_epoch, coordinator.soft.computation) == (6, None)
+    assert (decider.group.assignment_epoch, decider.soft.computation) == (6, None)
 
 
 def test_an_assignor_may_park_until_an_earlier_moment_but_not_without_one(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    lost = coordinator.group.target_of["W2"]
-    coordinator.carry_out(ExpireSession("W2"))
-    snapshot = coordinator.prepare("W1")
+    lost = decider.group.target_of["W2"]
+    decider.carry_out(ExpireSession("W2"))
+    snapshot = decider.prepare("W1")
     made = assign(snapshot)
     assert made.parked == dict.fromkeys(lost, DELAY_MS)
     none = replace(made, parked=dict.fromkeys(lost, 0))
-    assert coordinator.install("W1", snapshot, none).message.startswith(
+    assert decider.install("W1", snapshot, none).message.startswith(
         f"{min(lost)} is parked without a deadline; "
     )
-    coordinator.join("W4")
-    snapshot = coordinator.prepare("W1")
+    decider.join("W4")
+    snapshot = decider.prepare("W1")
     earlier = replace(assign(snapshot), parked=dict.fromkeys(lost, DELAY_MS - 1))
-    assert coordinator.install("W1", snapshot, earlier) == InstallReply(Error.NONE)
-    assert coordinator.group.next_deadline_ms == DELAY_MS - 1
+    assert decider.install("W1", snapshot, earlier) == InstallReply(Error.NONE)
+    assert decider.group.next_deadline_ms == DELAY_MS - 1
 
 
-def test_what_has_fired_may_not_be_parked_again(coordinator: Coordinator) -> None:
-    (lost,) = coordinator.group.target_of["W2"]
-    coordinator.carry_out(ExpireSession("W2"))
-    coordinator.compute()
-    coordinator.now_ms = DELAY_MS
-    coordinator.carry_out(ReleaseParked())
-    snapshot = coordinator.prepare("W1")
+def test_what_has_fired_may_not_be_parked_again(decider: Decider) -> None:
+    (lost,) = decider.group.target_of["W2"]
+    decider.carry_out(ExpireSession("W2"))
+    decider.compute()
+    decider.now_ms = DELAY_MS
+    decider.carry_out(ReleaseParked())
+    snapshot = decider.prepare("W1")
     assert snapshot.fired == {lost}
     again = Assignment({"W1": snapshot.configured - {lost}}, {lost: DELAY_MS})
-    reply = coordinator.install("W1", snapshot, again)
+    reply = decider.install("W1", snapshot, again)
     assert reply == InstallReply(
         Error.INVALID_ASSIGNMENT,
         f"{lost} is parked again, but its deadline has passed; the target stays as it was:"
@@ -188,41 +186,41 @@ def test_what_has_fired_may_not_be_parked_again(coordinator: Coordinator) -> Non
     )
 
 
-def test_a_member_that_joined_meanwhile_has_an_empty_target(coordinator: Coordinator) -> None:
-    snapshot = coordinator.prepare("W1")
-    coordinator.join("W4")
-    assert coordinator.install("W1", snapshot) == InstallReply(Error.NONE)
-    assert coordinator.group.share_of("W4") == frozenset()
-    reply = coordinator.beat("W4", "")
+def test_a_member_that_joined_meanwhile_has_an_empty_target(decider: Decider) -> None:
+    snapshot = decider.prepare("W1")
+    decider.join("W4")
+    assert decider.install("W1", snapshot) == InstallReply(Error.NONE)
+    assert decider.group.share_of("W4") == frozenset()
+    reply = decider.beat("W4", "")
     assert (reply.error, reply.member_epoch, reply.assignment) == (Error.NONE, 3, None)
 
 
 def test_a_failed_attempt_leaves_the_members_that_are_left_their_work(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    before = dict(coordinator.group.target_of)
-    snapshot = coordinator.prepare("W1")
+    before = dict(decider.group.target_of)
+    snapshot = decider.prepare("W1")
     failed = Install("connect", "W1", 2, snapshot.group_epoch, None, "no luck")
-    assert coordinator.carry_out(failed).reply == InstallReply(Error.NONE)
-    target = coordinator.group.target
+    assert decider.carry_out(failed).reply == InstallReply(Error.NONE)
+    target = decider.group.target
     assert (target.assignment_epoch, target.error, target.retry_at_ms) == (3, "no luck", 5_000)
-    assert coordinator.group.target_of == before
+    assert decider.group.target_of == before
 
 
-def test_compute_assignment_carries_all_else_that_an_answer_has(coordinator: Coordinator) -> None:
-    coordinator.compute()
-    coordinator.settle()
-    coordinator.join("W4")
-    asked = coordinator.heartbeat(Heartbeat("connect", "W1", 3, "1", sequence=5))
-    plain = coordinator.heartbeat(Heartbeat("connect", "W2", 3, "1", sequence=5))
+def test_compute_assignment_carries_all_else_that_an_answer_has(decider: Decider) -> None:
+    decider.compute()
+    decider.settle()
+    decider.join("W4")
+    asked = decider.heartbeat(Heartbeat("connect", "W1", 3, "1", sequence=5))
+    plain = decider.heartbeat(Heartbeat("connect", "W2", 3, "1", sequence=5))
     assert asked == replace(plain, error=COMPUTE, member_id="W1")
 
 
 def test_a_resource_that_is_configured_no_more_is_dropped_from_what_is_installed(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    snapshot = coordinator.prepare("W1")
-    coordinator.configure("A")
+    snapshot = decider.prepare("W1")
+    decider.configure("A")
     made = Assignment({"W1": frozenset({resource("A")}), "W2": frozenset({resource("B")})})
-    assert coordinator.install("W1", snapshot, made) == InstallReply(Error.NONE)
-    assert coordinator.group.target_of == {"W1": resources("A"), "W2": frozenset()}
+    assert decider.install("W1", snapshot, made) == InstallReply(Error.NONE)
+    assert decider.group.target_of == {"W1": resources("A"), "W2": frozenset()}

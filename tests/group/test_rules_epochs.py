@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator, resources
+from decider import JOIN, Decider, resources
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Assignment
@@ -19,13 +19,13 @@ BEAT = Heartbeat("connect", "W1", 1, "1")
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     """W1 alone, at rest at epoch 1 with A and B; it lists two assignors."""
-    coordinator = Coordinator(GroupSettings(max_delay_ms=60_000))
-    coordinator.configure("A B")
-    coordinator.join("W1", replace(JOIN, assignors=TWO))
-    coordinator.settle()
-    return coordinator
+    decider = Decider(GroupSettings(max_delay_ms=60_000))
+    decider.configure("A B")
+    decider.join("W1", replace(JOIN, assignors=TWO))
+    decider.settle()
+    return decider
 
 
 LISTS: dict[str, tuple[tuple[ClientAssignor, ...], Why | None]] = {
@@ -39,102 +39,102 @@ LISTS: dict[str, tuple[tuple[ClientAssignor, ...], Why | None]] = {
 
 @pytest.mark.parametrize(("listed", "why"), LISTS.values(), ids=LISTS)
 def test_a_list_of_assignors_changes_by_names_and_ranges_alone(
-    coordinator: Coordinator, listed: tuple[ClientAssignor, ...], why: Why | None
+    decider: Decider, listed: tuple[ClientAssignor, ...], why: Why | None
 ) -> None:
-    metadata = coordinator.member("W1").metadata
-    records = coordinator.carry_out(replace(BEAT, assignors=listed)).records
+    metadata = decider.member("W1").metadata
+    records = decider.carry_out(replace(BEAT, assignors=listed)).records
     bump = () if why is None else (GroupMetadata(2, Cause(why, "http://w1"), 0),)
     assert records == (replace(metadata, assignors=listed), *bump)
 
 
 def test_what_was_configured_before_anybody_joined_is_placed_by_the_first_join() -> None:
-    coordinator = Coordinator()
-    coordinator.carry_out(PutConnector("connect", "A", {"x": "1"}))
-    assert coordinator.group.group_epoch == 0
+    decider = Decider()
+    decider.carry_out(PutConnector("connect", "A", {"x": "1"}))
+    assert decider.group.group_epoch == 0
     join = replace(JOIN, member_id="W1", url="http://w1")
-    assert coordinator.carry_out(join).records[1:] == (
+    assert decider.carry_out(join).records[1:] == (
         GroupMetadata(1, Cause(Why.MEMBER_JOINED, "http://w1"), 0),
     )
-    coordinator.compute()
-    assert coordinator.beat("W1", "").assignment == resources("A")
+    decider.compute()
+    assert decider.beat("W1", "").assignment == resources("A")
 
 
 def test_a_group_that_nobody_is_in_computes_nothing() -> None:
-    coordinator = Coordinator()
-    coordinator.carry_out(PutConnector("connect", "A", {"x": "1"}))
-    assert coordinator.soft.computation is None
-    coordinator.join("W1")
-    coordinator.carry_out(ExpireSession("W1"))
-    group = coordinator.group
-    assert (group.group_epoch, group.assignment_epoch, coordinator.soft.computation) == (2, 0, None)
+    decider = Decider()
+    decider.carry_out(PutConnector("connect", "A", {"x": "1"}))
+    assert decider.soft.computation is None
+    decider.join("W1")
+    decider.carry_out(ExpireSession("W1"))
+    group = decider.group
+    assert (group.group_epoch, group.assignment_epoch, decider.soft.computation) == (2, 0, None)
 
 
-def test_reason_2_is_ignored_while_a_parked_deadline_is_recorded(coordinator: Coordinator) -> None:
-    coordinator.join("W2", replace(JOIN, assignors=TWO))
-    coordinator.settle()
-    coordinator.carry_out(ExpireSession("W2"))
-    coordinator.settle()
-    assert coordinator.group.next_deadline_ms == 60_000
-    epochs = [coordinator.group.group_epoch]
+def test_reason_2_is_ignored_while_a_parked_deadline_is_recorded(decider: Decider) -> None:
+    decider.join("W2", replace(JOIN, assignors=TWO))
+    decider.settle()
+    decider.carry_out(ExpireSession("W2"))
+    decider.settle()
+    assert decider.group.next_deadline_ms == 60_000
+    epochs = [decider.group.group_epoch]
     for reason in (2, 0, 3, 2):
         listed = (replace(TWO[0], reason=reason), TWO[1])
-        coordinator.carry_out(replace(coordinator_beat(coordinator), assignors=listed))
-        epochs.append(coordinator.group.group_epoch)
+        decider.carry_out(replace(coordinator_beat(decider), assignors=listed))
+        epochs.append(decider.group.group_epoch)
     assert epochs == [3, 3, 3, 4, 4], "only reason 3 counts"
 
 
-def test_reason_2_bumps_where_no_deadline_will(coordinator: Coordinator) -> None:
+def test_reason_2_bumps_where_no_deadline_will(decider: Decider) -> None:
     listed = (replace(TWO[0], reason=2), TWO[1])
-    coordinator.carry_out(replace(BEAT, assignors=listed))
+    decider.carry_out(replace(BEAT, assignors=listed))
     cause = Cause(Why.REASON_GIVEN, "http://w1")
-    assert coordinator.group.bump == GroupMetadata(2, cause, 0)
+    assert decider.group.bump == GroupMetadata(2, cause, 0)
 
 
-def coordinator_beat(coordinator: Coordinator) -> Heartbeat:
-    return replace(BEAT, member_epoch=coordinator.current("W1").member_epoch)
+def coordinator_beat(decider: Decider) -> Heartbeat:
+    return replace(BEAT, member_epoch=decider.current("W1").member_epoch)
 
 
-def test_nothing_that_only_a_pending_computation_can_clear_bumps(coordinator: Coordinator) -> None:
+def test_nothing_that_only_a_pending_computation_can_clear_bumps(decider: Decider) -> None:
     """A reason that stays, a deadline that has fired, work that is not placed: all once."""
-    coordinator.join("W2", replace(JOIN, assignors=TWO))
-    coordinator.settle()
-    coordinator.carry_out(ExpireSession("W2"))
-    coordinator.settle()
-    coordinator.now_ms = 60_000
-    coordinator.carry_out(ReleaseParked())
-    reason = replace(coordinator_beat(coordinator), assignors=(replace(TWO[0], reason=3), TWO[1]))
-    coordinator.carry_out(reason)
-    end, epoch = coordinator.group.end, coordinator.group.group_epoch
+    decider.join("W2", replace(JOIN, assignors=TWO))
+    decider.settle()
+    decider.carry_out(ExpireSession("W2"))
+    decider.settle()
+    decider.now_ms = 60_000
+    decider.carry_out(ReleaseParked())
+    reason = replace(coordinator_beat(decider), assignors=(replace(TWO[0], reason=3), TWO[1]))
+    decider.carry_out(reason)
+    end, epoch = decider.group.end, decider.group.group_epoch
     for _ in range(3):
-        coordinator.now_ms += 10_000
-        coordinator.carry_out(ReleaseParked())
-        coordinator.carry_out(reason)
-    assert (coordinator.group.end, coordinator.group.group_epoch) == (end, epoch)
+        decider.now_ms += 10_000
+        decider.carry_out(ReleaseParked())
+        decider.carry_out(reason)
+    assert (decider.group.end, decider.group.group_epoch) == (end, epoch)
 
 
 # Epochs of requests, and what answers carry (PROTOCOL §3).
 
 
-def move_on(coordinator: Coordinator, epoch: int, text: str) -> None:
-    coordinator.write(
+def move_on(decider: Decider, epoch: int, text: str) -> None:
+    decider.write(
         GroupMetadata(epoch, Cause(Why.OPERATOR), 0),
         TargetAssignment(epoch, {"W1": resources(text)}),
     )
 
 
 def test_two_lost_answers_across_two_targets_fence_and_a_join_heals(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
     for epoch in (2, 3):
-        move_on(coordinator, epoch, "A B")
-        coordinator.beat("W1", "A B")  # as if a second request had been lost with its answer
+        move_on(decider, epoch, "A B")
+        decider.beat("W1", "A B")  # as if a second request had been lost with its answer
     behind = replace(BEAT, owned=tuple(resources("A B")))
-    refused = coordinator.heartbeat(behind)
+    refused = decider.heartbeat(behind)
     assert (refused.error, refused.message) == (
         Error.FENCED_MEMBER_EPOCH,
         "epoch 1 is not the member's 3: its seat is kept; stop everything, and rejoin with epoch 0",
     )
-    healed = coordinator.join("W1", replace(JOIN, assignors=TWO))
+    healed = decider.join("W1", replace(JOIN, assignors=TWO))
     assert (healed.error, healed.member_epoch, healed.assignment) == (
         Error.NONE,
         3,
@@ -142,16 +142,16 @@ def test_two_lost_answers_across_two_targets_fence_and_a_join_heals(
     )
 
 
-def test_an_epoch_above_the_members_is_fenced(coordinator: Coordinator) -> None:
-    end = coordinator.group.end
-    reply = coordinator.heartbeat(replace(BEAT, member_epoch=2, owned=()))
-    assert (reply.error, coordinator.group.end) == (Error.FENCED_MEMBER_EPOCH, end)
+def test_an_epoch_above_the_members_is_fenced(decider: Decider) -> None:
+    end = decider.group.end
+    reply = decider.heartbeat(replace(BEAT, member_epoch=2, owned=()))
+    assert (reply.error, decider.group.end) == (Error.FENCED_MEMBER_EPOCH, end)
 
 
-def test_an_answer_says_all_that_the_protocol_has(coordinator: Coordinator) -> None:
-    move_on(coordinator, 2, "A")
+def test_an_answer_says_all_that_the_protocol_has(decider: Decider) -> None:
+    move_on(decider, 2, "A")
     request = replace(BEAT, sequence=7, owned=())
-    assert coordinator.heartbeat(request) == HeartbeatReply(
+    assert decider.heartbeat(request) == HeartbeatReply(
         Error.NONE,
         "W1",
         2,
@@ -160,45 +160,45 @@ def test_an_answer_says_all_that_the_protocol_has(coordinator: Coordinator) -> N
         heartbeat_interval_ms=3_000,
         throttle_time_ms=0,
         session_timeout_ms=10_000,
-        log_offset=coordinator.group.end,
+        log_offset=decider.group.end,
         assignment=resources("A"),
     )
 
 
 def test_a_request_that_is_not_full_is_answered_with_the_assignment_only_when_it_changed(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    move_on(coordinator, 2, "A")
-    said = [coordinator.beat("W1", owned).assignment for owned in (None, None, "A", "A")]
+    move_on(decider, 2, "A")
+    said = [decider.beat("W1", owned).assignment for owned in (None, None, "A", "A")]
     assert said == [resources("A"), None, None, None]
 
 
-def test_an_empty_grant_is_empty_and_never_missing(coordinator: Coordinator) -> None:
-    move_on(coordinator, 2, "")
-    said = [coordinator.beat("W1", owned).assignment for owned in ("A B", "")]
+def test_an_empty_grant_is_empty_and_never_missing(decider: Decider) -> None:
+    move_on(decider, 2, "")
+    said = [decider.beat("W1", owned).assignment for owned in ("A B", "")]
     assert said == [frozenset(), None]
     full = replace(JOIN, member_id="W1", member_epoch=2, assignors=TWO, url="http://w1")
-    assert coordinator.heartbeat(full).assignment == frozenset()
-    assert coordinator.join("W9", replace(JOIN, assignors=TWO)).assignment == frozenset()
+    assert decider.heartbeat(full).assignment == frozenset()
+    assert decider.join("W9", replace(JOIN, assignors=TWO)).assignment == frozenset()
 
 
 def test_who_rejoins_has_nothing_of_its_share_in_the_target_that_stands(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.join("W2", replace(JOIN, assignors=TWO))
-    coordinator.settle()
-    had = coordinator.group.target_of["W2"]
-    coordinator.carry_out(ExpireSession("W2"))
-    assert coordinator.group.target_of.keys() == {"W1"}
-    assert not had & coordinator.group.target_owner.keys()
-    assert coordinator.join("W2", replace(JOIN, assignors=TWO)).assignment == frozenset()
-    assert coordinator.beat("W2", "").assignment is None
-    assert coordinator.current("W2").assigned == {}, "at the same epoch no token could fence"
+    decider.join("W2", replace(JOIN, assignors=TWO))
+    decider.settle()
+    had = decider.group.target_of["W2"]
+    decider.carry_out(ExpireSession("W2"))
+    assert decider.group.target_of.keys() == {"W1"}
+    assert not had & decider.group.target_owner.keys()
+    assert decider.join("W2", replace(JOIN, assignors=TWO)).assignment == frozenset()
+    assert decider.beat("W2", "").assignment is None
+    assert decider.current("W2").assigned == {}, "at the same epoch no token could fence"
 
 
-def test_a_refused_change_of_the_target_costs_nobody_what_runs(coordinator: Coordinator) -> None:
-    coordinator.carry_out(replace(BEAT, assignors=(replace(TWO[0], reason=3), TWO[1])))
-    snapshot = coordinator.prepare("W1")
-    assert coordinator.install("W1", snapshot, Assignment({})).error is Error.INVALID_ASSIGNMENT
-    coordinator.beat("W1")
-    assert coordinator.current("W1").assigned.keys() == resources("A B")
+def test_a_refused_change_of_the_target_costs_nobody_what_runs(decider: Decider) -> None:
+    decider.carry_out(replace(BEAT, assignors=(replace(TWO[0], reason=3), TWO[1])))
+    snapshot = decider.prepare("W1")
+    assert decider.install("W1", snapshot, Assignment({})).error is Error.INVALID_ASSIGNMENT
+    decider.beat("W1")
+    assert decider.current("W1").assigned.keys() == resources("A B")

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import Coordinator, resources
+from decider import Decider, resources
 
-from fairlead.actors.group.members.reconcile import FencedError, Goal, reconcile
+from fairlead.actors.group.members.reconcile import Goal, UnknownStateError, reconcile
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.evolve import evolve
@@ -39,7 +39,7 @@ def test_a_member_of_an_unknown_state_is_fenced_unless_it_says_that_it_owns_noth
     owned: str | None,
 ) -> None:
     said = None if owned is None else resources(owned)
-    with pytest.raises(FencedError, match="m"):
+    with pytest.raises(UnknownStateError, match="m"):
         reconcile(member(UNKNOWN, "A"), goal("A"), said)
 
 
@@ -51,22 +51,22 @@ def test_a_member_of_an_unknown_state_that_owns_nothing_goes_on_as_any() -> None
 
 
 def test_a_member_of_an_unknown_state_is_answered_so_and_keeps_its_seat() -> None:
-    coordinator = Coordinator()
-    coordinator.configure("A")
-    coordinator.join("W1")
-    coordinator.compute()
-    coordinator.beat("W1", "")
-    coordinator.write(replace(coordinator.current("W1"), state=UNKNOWN))
-    end = coordinator.group.end
-    reply = coordinator.heartbeat(Heartbeat("connect", "W1", 1, "1"))
-    assert (reply.error, reply.message, coordinator.group.end) == (
+    decider = Decider()
+    decider.configure("A")
+    decider.join("W1")
+    decider.compute()
+    decider.beat("W1", "")
+    decider.write(replace(decider.current("W1"), state=UNKNOWN))
+    end = decider.group.end
+    reply = decider.heartbeat(Heartbeat("connect", "W1", 1, "1"))
+    assert (reply.error, reply.message, decider.group.end) == (
         Error.FENCED_MEMBER_EPOCH,
         "this version does not know the stored state of W1: its seat is kept; stop everything,"
         " and rejoin with epoch 0",
         end,
     )
-    assert coordinator.join("W1").assignment == resources("A")
-    assert coordinator.current("W1") == CurrentAssignment("W1", 1, 1, STABLE, granted("A", 1), {})
+    assert decider.join("W1").assignment == resources("A")
+    assert decider.current("W1") == CurrentAssignment("W1", 1, 1, STABLE, granted("A", 1), {})
 
 
 @pytest.mark.parametrize("owned", [None, "A B", "B"], ids=["unsaid", "all", "the-pending"])
@@ -150,20 +150,20 @@ def test_the_previous_epoch_follows_even_if_nothing_else_changes_and_in_one_reco
 
 
 def test_the_holder_map_loses_what_was_given_up_and_has_what_was_granted() -> None:
-    coordinator = Coordinator()
-    coordinator.configure("A B")
+    decider = Decider()
+    decider.configure("A B")
     for member_id in ("W1", "W2", "W3"):
-        coordinator.join(member_id)
-    coordinator.settle()
-    coordinator.write(
+        decider.join(member_id)
+    decider.settle()
+    decider.write(
         GroupMetadata(9, Cause(Why.OPERATOR), 0),
         TargetAssignment(9, {"W1": resources(""), "W2": resources(""), "W3": resources("A B")}),
     )
-    steps = [dict(sorted(coordinator.group.owner.items()))]
+    steps = [dict(sorted(decider.group.owner.items()))]
     for member_id, owned in (("W1", None), ("W3", ""), ("W1", ""), ("W2", None), ("W2", "")):
-        coordinator.beat(member_id, owned)
-        steps.append(dict(sorted(coordinator.group.owner.items())))
-    coordinator.beat("W3", "")
+        decider.beat(member_id, owned)
+        steps.append(dict(sorted(decider.group.owner.items())))
+    decider.beat("W3", "")
     a, b = sorted(resources("A B"))
     assert steps == [
         {a: "W1", b: "W2"},
@@ -173,7 +173,7 @@ def test_the_holder_map_loses_what_was_given_up_and_has_what_was_granted() -> No
         {b: "W2"},
         {},
     ]
-    assert coordinator.group.owner == {a: "W3", b: "W3"}
+    assert decider.group.owner == {a: "W3", b: "W3"}
 
 
 def test_who_waits_stays_as_it_is_also_where_the_log_holds_what_it_has_in_shards() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator
+from decider import JOIN, Decider
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command
@@ -21,13 +21,13 @@ BEAT = Heartbeat("connect", "W1", 1, "1")
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     """W1 runs A and A-0 at epoch 1, in a group that takes no second member."""
-    coordinator = Coordinator(GroupSettings(max_size=1))
-    coordinator.configure("A A-0")
-    coordinator.join("W1")
-    coordinator.settle()
-    return coordinator
+    decider = Decider(GroupSettings(max_size=1))
+    decider.configure("A A-0")
+    decider.join("W1")
+    decider.settle()
+    return decider
 
 
 HEARTBEATS: dict[str, tuple[Heartbeat, Error, str]] = {
@@ -67,16 +67,16 @@ HEARTBEATS: dict[str, tuple[Heartbeat, Error, str]] = {
 
 @pytest.mark.parametrize(("request_", "error", "message"), HEARTBEATS.values(), ids=HEARTBEATS)
 def test_a_heartbeat_that_is_refused_changes_nothing_and_is_told_what_to_do(
-    coordinator: Coordinator, request_: Heartbeat, error: Error, message: str
+    decider: Decider, request_: Heartbeat, error: Error, message: str
 ) -> None:
-    before = (coordinator.group.end, coordinator.soft, coordinator.member("W1"))
-    reply = coordinator.heartbeat(request_)
+    before = (decider.group.end, decider.soft, decider.member("W1"))
+    reply = decider.heartbeat(request_)
     assert (reply.error, reply.message) == (error, message)
-    assert (coordinator.group.end, coordinator.soft, coordinator.member("W1")) == before
+    assert (decider.group.end, decider.soft, decider.member("W1")) == before
 
 
 def test_a_heartbeat_to_a_group_that_is_not_there_is_told_how_to_make_it() -> None:
-    reply = Coordinator().heartbeat(BEAT)
+    reply = Decider().heartbeat(BEAT)
     assert (reply.error, reply.message) == (
         Error.GROUP_ID_NOT_FOUND,
         "there is no group 'connect': join it with epoch 0",
@@ -114,17 +114,17 @@ COMMANDS: dict[str, tuple[Command, Error, str]] = {
 
 @pytest.mark.parametrize(("command", "error", "message"), COMMANDS.values(), ids=COMMANDS)
 def test_a_command_that_is_refused_changes_nothing_and_says_what_to_do(
-    coordinator: Coordinator, command: Command, error: Error, message: str
+    decider: Decider, command: Command, error: Error, message: str
 ) -> None:
-    end = coordinator.group.end
-    reply = coordinator.command(command)
-    assert (reply.error, reply.message, coordinator.group.end) == (error, message, end)
+    end = decider.group.end
+    reply = decider.command(command)
+    assert (reply.error, reply.message, decider.group.end) == (error, message, end)
 
 
-def test_a_connector_that_is_being_deleted_is_told_so(coordinator: Coordinator) -> None:
-    coordinator.carry_out(DeleteConnector("connect", "A"))
+def test_a_connector_that_is_being_deleted_is_told_so(decider: Decider) -> None:
+    decider.carry_out(DeleteConnector("connect", "A"))
     said = [
-        coordinator.command(each).message
+        decider.command(each).message
         for each in (
             PutConnector("connect", "A", {"x": "2"}),
             PutTaskConfigs("connect", "W1", "A", Token(1, 1), ({},)),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import COOPERATIVE, JOIN, Coordinator, resources
+from decider import COOPERATIVE, JOIN, Decider, resources
 from group.static_seat import AT_2, AWAY, STATIC, WORK, refused, returning, seated, static_group
 
 from fairlead.actors.group.state.settings import GroupSettings
@@ -31,15 +31,15 @@ from fairlead.events.records import (
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     return static_group()
 
 
 def test_a_return_under_a_new_member_id_writes_the_records_of_a_replacement(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.carry_out(AWAY)
-    decision = coordinator.carry_out(returning("S2"))
+    decider.carry_out(AWAY)
+    decision = decider.carry_out(returning("S2"))
     metadata = MemberMetadata("S2", "2", 2, 60_000, COOPERATIVE, None, "i", url="http://s")
     assert decision.records == (
         Tombstone(CurrentAssignment, ("S1",)),
@@ -48,15 +48,15 @@ def test_a_return_under_a_new_member_id_writes_the_records_of_a_replacement(
         CurrentAssignment("S2", 0, 0, MemberState.STABLE, {}, {}),
         CurrentAssignment("S2", 2, 0, MemberState.STABLE, AT_2, {}),
     )
-    group = coordinator.group
+    group = decider.group
     assert (group.group_epoch, group.share_of("S1"), group.share_of("S2")) == (2, NOTHING, WORK)
-    coordinator.witness.compacted(group)
+    decider.witness.compacted(group)
 
 
-def test_a_return_under_the_same_member_id_buries_nothing(coordinator: Coordinator) -> None:
-    metadata = coordinator.member("S1").metadata
-    coordinator.carry_out(AWAY)
-    assert coordinator.carry_out(returning("S1")).records == (
+def test_a_return_under_the_same_member_id_buries_nothing(decider: Decider) -> None:
+    metadata = decider.member("S1").metadata
+    decider.carry_out(AWAY)
+    assert decider.carry_out(returning("S1")).records == (
         replace(metadata, incarnation="2", succession=Succession(1, "S1", 2)),
         CurrentAssignment("S1", 0, 0, MemberState.STABLE, {}, {}),
         CurrentAssignment("S1", 2, 0, MemberState.STABLE, AT_2, {}),
@@ -65,49 +65,49 @@ def test_a_return_under_the_same_member_id_buries_nothing(coordinator: Coordinat
 
 @pytest.mark.parametrize("member_id", ["S1", "S2"])
 def test_the_answer_to_a_return_carries_the_work_at_the_epoch_it_had(
-    coordinator: Coordinator, member_id: str
+    decider: Decider, member_id: str
 ) -> None:
-    coordinator.heartbeat(AWAY)
-    reply = coordinator.heartbeat(returning(member_id))
+    decider.heartbeat(AWAY)
+    reply = decider.heartbeat(returning(member_id))
     assert (reply.error, reply.member_id, reply.member_epoch, reply.assignment) == (
         Error.NONE,
         member_id,
         2,
         WORK,
     )
-    again = coordinator.heartbeat(returning(member_id))
+    again = decider.heartbeat(returning(member_id))
     assert replace(again, log_offset=0) == replace(reply, log_offset=0), "its answer was lost"
 
 
 @pytest.mark.parametrize("names", [("S1", "S1"), ("S2", "S3")], ids=["same-id", "new-ids"])
 def test_no_token_of_a_process_that_left_is_given_out_again(
-    coordinator: Coordinator, names: tuple[str, str]
+    decider: Decider, names: tuple[str, str]
 ) -> None:
     (resource,) = resources("B-0")
     holder, process = "S1", "1"
-    given = [token_of(coordinator.group, holder, resource)]
+    given = [token_of(decider.group, holder, resource)]
     for name in names:
-        coordinator.heartbeat(replace(AWAY, member_id=holder, incarnation=process))
+        decider.heartbeat(replace(AWAY, member_id=holder, incarnation=process))
         holder, process = name, process + "1"
-        coordinator.heartbeat(replace(returning(name), incarnation=process))
-        given.append(token_of(coordinator.group, holder, resource))
+        decider.heartbeat(replace(returning(name), incarnation=process))
+        given.append(token_of(decider.group, holder, resource))
     assert given == [Token(2, 1), Token(2, 2), Token(2, 3)]
 
 
 def test_a_return_takes_new_grant_epochs_once_the_target_has_moved_on(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.carry_out(AWAY)
-    coordinator.join("W3")
-    coordinator.compute()
-    coordinator.heartbeat(returning("S2"))
-    assert set(coordinator.current("S2").assigned.values()) == {3}
+    decider.carry_out(AWAY)
+    decider.join("W3")
+    decider.compute()
+    decider.heartbeat(returning("S2"))
+    assert set(decider.current("S2").assigned.values()) == {3}
 
 
-def test_a_return_with_other_assignors_bumps(coordinator: Coordinator) -> None:
-    coordinator.carry_out(AWAY)
+def test_a_return_with_other_assignors_bumps(decider: Decider) -> None:
+    decider.carry_out(AWAY)
     wider = (ClientAssignor("balanced", 0, 3),)
-    decision = coordinator.carry_out(returning("S2", assignors=wider))
+    decision = decider.carry_out(returning("S2", assignors=wider))
     assert [type(record) for record in decision.records] == [
         Tombstone,
         Tombstone,
@@ -116,127 +116,127 @@ def test_a_return_with_other_assignors_bumps(coordinator: Coordinator) -> None:
         GroupMetadata,
         CurrentAssignment,
     ]
-    assert coordinator.group.bump == GroupMetadata(3, Cause(Why.ASSIGNORS_CHANGED, "http://s"), 0)
-    coordinator.settle()
-    assert coordinator.group.state is GroupState.STABLE
+    assert decider.group.bump == GroupMetadata(3, Cause(Why.ASSIGNORS_CHANGED, "http://s"), 0)
+    decider.settle()
+    assert decider.group.state is GroupState.STABLE
 
 
 def test_a_return_that_would_leave_nobody_able_is_refused_and_the_seat_stays(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.carry_out(AWAY)
+    decider.carry_out(AWAY)
     request = returning("S2", assignors=(ClientAssignor("another"),))
-    assert refused(coordinator, request) is Error.UNSUPPORTED_ASSIGNOR
-    assert coordinator.current("S1").member_epoch == -2
+    assert refused(decider, request) is Error.UNSUPPORTED_ASSIGNOR
+    assert decider.current("S1").member_epoch == -2
 
 
-def test_a_return_is_no_newcomer_to_a_full_group(coordinator: Coordinator) -> None:
-    coordinator.soft = replace(coordinator.soft, settings=GroupSettings(max_size=2))
-    seated(coordinator, "S2")
-    assert set(coordinator.group.members) == {"W1", "S2"}
+def test_a_return_is_no_newcomer_to_a_full_group(decider: Decider) -> None:
+    decider.soft = replace(decider.soft, settings=GroupSettings(max_size=2))
+    seated(decider, "S2")
+    assert set(decider.group.members) == {"W1", "S2"}
 
 
-def test_a_new_member_id_has_to_say_everything(coordinator: Coordinator) -> None:
-    coordinator.carry_out(AWAY)
-    assert refused(coordinator, returning("S2", assignors=None)) is Error.INVALID_REQUEST
-    assert refused(coordinator, returning("S2", rebalance_timeout_ms=-1)) is Error.INVALID_REQUEST
-    assert coordinator.heartbeat(returning("S1", assignors=None)).error is Error.NONE
+def test_a_new_member_id_has_to_say_everything(decider: Decider) -> None:
+    decider.carry_out(AWAY)
+    assert refused(decider, returning("S2", assignors=None)) is Error.INVALID_REQUEST
+    assert refused(decider, returning("S2", rebalance_timeout_ms=-1)) is Error.INVALID_REQUEST
+    assert decider.heartbeat(returning("S1", assignors=None)).error is Error.NONE
 
 
 def test_what_a_target_takes_from_who_is_away_is_free_before_it_returns(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    coordinator.carry_out(AWAY)
-    coordinator.write(
+    decider.carry_out(AWAY)
+    decider.write(
         GroupMetadata(3, Cause(Why.OPERATOR), 0),
         TargetAssignment(3, {"W1": resources("A A-0 B-0"), "S1": resources("B")}),
     )
-    assert coordinator.beat("W1").assignment == resources("A A-0 B-0"), "nobody runs it"
-    assert coordinator.heartbeat(returning("S2")).assignment == resources("B")
+    assert decider.beat("W1").assignment == resources("A A-0 B-0"), "nobody runs it"
+    assert decider.heartbeat(returning("S2")).assignment == resources("B")
 
 
 def test_a_member_that_left_before_its_first_target_finds_its_work_when_it_returns() -> None:
-    coordinator = Coordinator()
-    coordinator.configure("A A-0")
-    coordinator.join("S1", STATIC)
-    coordinator.heartbeat(AWAY)
-    coordinator.heartbeat(returning("S2"))
-    coordinator.settle()
-    assert coordinator.current("S2").assigned.keys() == resources("A A-0")
+    decider = Decider()
+    decider.configure("A A-0")
+    decider.join("S1", STATIC)
+    decider.heartbeat(AWAY)
+    decider.heartbeat(returning("S2"))
+    decider.settle()
+    assert decider.current("S2").assigned.keys() == resources("A A-0")
 
 
 # What the log tells of it.
 
 
-def test_the_share_follows_the_seat_through_many_returns(coordinator: Coordinator) -> None:
+def test_the_share_follows_the_seat_through_many_returns(decider: Decider) -> None:
     holder = "S1"
     for number in range(2, 6):
-        incarnation = coordinator.member(holder).metadata.incarnation
-        coordinator.heartbeat(replace(AWAY, member_id=holder, incarnation=incarnation))
+        incarnation = decider.member(holder).metadata.incarnation
+        decider.heartbeat(replace(AWAY, member_id=holder, incarnation=incarnation))
         holder = f"S{number}"
-        coordinator.heartbeat(returning(holder))
-        coordinator.witness.compacted(coordinator.group)
-    assert coordinator.group.target_of == {"W1": resources("A A-0"), "S5": WORK}
-    metadata = coordinator.member("S5").metadata
+        decider.heartbeat(returning(holder))
+        decider.witness.compacted(decider.group)
+    assert decider.group.target_of == {"W1": resources("A A-0"), "S5": WORK}
+    metadata = decider.member("S5").metadata
     assert metadata.succession == Succession(4, "S1", 2)
-    coordinator.restart()
-    assert coordinator.group.target_of == {"W1": resources("A A-0"), "S5": WORK}
+    decider.restart()
+    assert decider.group.target_of == {"W1": resources("A A-0"), "S5": WORK}
 
 
-def test_a_later_target_knows_the_seat_by_its_new_name(coordinator: Coordinator) -> None:
-    seated(coordinator, "S2")
-    coordinator.join("W3")
-    coordinator.settle()
-    shares = dict(coordinator.group.target_of)
-    coordinator.heartbeat(
-        Heartbeat("connect", "S2", coordinator.current("S2").member_epoch, "2", rack="north")
+def test_a_later_target_knows_the_seat_by_its_new_name(decider: Decider) -> None:
+    seated(decider, "S2")
+    decider.join("W3")
+    decider.settle()
+    shares = dict(decider.group.target_of)
+    decider.heartbeat(
+        Heartbeat("connect", "S2", decider.current("S2").member_epoch, "2", rack="north")
     )
-    assert coordinator.group.target_of == shares
-    coordinator.witness.compacted(coordinator.group)
+    assert decider.group.target_of == shares
+    decider.witness.compacted(decider.group)
 
 
 def test_a_stranger_with_the_old_member_id_takes_nothing_from_the_seat(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    seated(coordinator, "S2")
-    coordinator.join("S1", replace(JOIN, incarnation="9"))
-    assert coordinator.group.share_of("S1") == NOTHING
-    assert coordinator.group.share_of("S2") == WORK
-    coordinator.witness.compacted(coordinator.group)
-    coordinator.heartbeat(Heartbeat("connect", "S2", 2, "2", rack="north"))
-    assert coordinator.group.share_of("S2") == WORK
-    coordinator.witness.compacted(coordinator.group)
+    seated(decider, "S2")
+    decider.join("S1", replace(JOIN, incarnation="9"))
+    assert decider.group.share_of("S1") == NOTHING
+    assert decider.group.share_of("S2") == WORK
+    decider.witness.compacted(decider.group)
+    decider.heartbeat(Heartbeat("connect", "S2", 2, "2", rack="north"))
+    assert decider.group.share_of("S2") == WORK
+    decider.witness.compacted(decider.group)
 
 
 def test_a_later_target_may_mean_somebody_else_by_the_old_member_id(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
-    seated(coordinator, "S2")
-    coordinator.join("S1", replace(JOIN, incarnation="9"))
-    coordinator.configure("A A-0 B B-0 C C-0")
-    coordinator.settle()
-    shares = dict(coordinator.group.target_of)
+    seated(decider, "S2")
+    decider.join("S1", replace(JOIN, incarnation="9"))
+    decider.configure("A A-0 B B-0 C C-0")
+    decider.settle()
+    shares = dict(decider.group.target_of)
     assert shares["S1"]
-    epoch = coordinator.current("S2").member_epoch
-    coordinator.heartbeat(Heartbeat("connect", "S2", epoch, "2", rack="north"))
-    assert coordinator.group.target_of == shares
-    coordinator.witness.compacted(coordinator.group)
+    epoch = decider.current("S2").member_epoch
+    decider.heartbeat(Heartbeat("connect", "S2", epoch, "2", rack="north"))
+    assert decider.group.target_of == shares
+    decider.witness.compacted(decider.group)
 
 
-def test_what_was_computed_before_a_return_moves_by_instance_id(coordinator: Coordinator) -> None:
-    coordinator.join("W3")
-    computation = coordinator.soft.computation
+def test_what_was_computed_before_a_return_moves_by_instance_id(decider: Decider) -> None:
+    decider.join("W3")
+    computation = decider.soft.computation
     assert computation is not None
     chosen = "W1" if computation.member_id == "S1" else computation.member_id
-    coordinator.heartbeat(AWAY)
-    snapshot = coordinator.prepare(chosen)
-    seated_now = coordinator.heartbeat(returning("S2"))
+    decider.heartbeat(AWAY)
+    snapshot = decider.prepare(chosen)
+    seated_now = decider.heartbeat(returning("S2"))
     assert seated_now.error is Error.NONE
-    assert coordinator.install(chosen, snapshot).error is Error.NONE
-    assert "S2" in coordinator.group.target_of
-    assert "S1" not in coordinator.group.target_of
-    coordinator.settle()
-    assert coordinator.group.state is GroupState.STABLE
+    assert decider.install(chosen, snapshot).error is Error.NONE
+    assert "S2" in decider.group.target_of
+    assert "S1" not in decider.group.target_of
+    decider.settle()
+    assert decider.group.state is GroupState.STABLE
 
 
 def test_who_left_and_took_anothers_seat_has_that_seats_work_alone_after_compaction() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import count
 
-from coordinator import COOPERATIVE, JOIN, Coordinator
+from decider import COOPERATIVE, JOIN, Decider
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,25 +27,25 @@ class Walk:
     """One group, in which a process at a time sits in each of three seats."""
 
     def __init__(self) -> None:
-        self.coordinator = Coordinator()
-        self.coordinator.configure("A A-0 A-1 B B-0")
+        self.decider = Decider()
+        self.decider.configure("A A-0 A-1 B B-0")
         self._names = count(1)
         self._sits: dict[str | None, tuple[str, str]] = {}
 
     def go(self, verb: str, instance: str | None, flag: bool) -> None:
         """Take a step; one that is refused changes nothing."""
-        coordinator = self.coordinator
+        decider = self.decider
         member_id, incarnation = self._sits.get(instance, ("", ""))
         if verb == "join":
             self._join(instance, member_id if flag else "")
         elif verb == "compute":
             self._compute()
-        elif member_id in coordinator.group.members:
+        elif member_id in decider.group.members:
             if verb == "expire":
-                coordinator.carry_out(ExpireSession(member_id, acknowledged=flag))
+                decider.carry_out(ExpireSession(member_id, acknowledged=flag))
             else:
-                coordinator.heartbeat(self._said(verb, instance, member_id, incarnation, flag))
-        coordinator.witness.compacted(coordinator.group)
+                decider.heartbeat(self._said(verb, instance, member_id, incarnation, flag))
+        decider.witness.compacted(decider.group)
 
     def _join(self, instance: str | None, member_id: str) -> None:
         number = next(self._names)
@@ -56,18 +56,18 @@ class Walk:
             instance_id=instance,
             url=f"http://{instance}",
         )
-        if self.coordinator.heartbeat(request).error in {Error.NONE, Error.COMPUTE_ASSIGNMENT}:
+        if self.decider.heartbeat(request).error in {Error.NONE, Error.COMPUTE_ASSIGNMENT}:
             self._sits[instance] = request.member_id, request.incarnation
 
     def _compute(self) -> None:
-        group, soft = self.coordinator.group, self.coordinator.soft
+        group, soft = self.decider.group, self.decider.soft
         if group.state is GroupState.ASSIGNING and soft.computation is not None:
-            self.coordinator.compute()
+            self.decider.compute()
 
     def _said(
         self, verb: str, instance: str | None, member_id: str, incarnation: str, flag: bool
     ) -> Heartbeat:
-        current = self.coordinator.current(member_id)
+        current = self.decider.current(member_id)
         epochs = {"away": -2 if instance else -1, "leave": -1}
         beat = Heartbeat(
             "connect",
@@ -98,9 +98,9 @@ def test_a_walk_ends_with_everybody_at_rest() -> None:
     for instance in INSTANCES:
         walk.go("join", instance, False)
         walk.go("compute", None, False)
-    walk.coordinator.settle()
+    walk.decider.settle()
     for instance in ("i", "j"):
         walk.go("away", instance, False)
         walk.go("join", instance, instance == "j")
-    walk.coordinator.settle()
-    assert walk.coordinator.group.state is GroupState.STABLE
+    walk.decider.settle()
+    assert walk.decider.group.state is GroupState.STABLE

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import COOPERATIVE, JOIN, Coordinator, resource
+from decider import COOPERATIVE, JOIN, Decider, resource
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
@@ -15,21 +15,21 @@ BEAT = Heartbeat("connect", "W1", 0, "1")
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
+def decider() -> Decider:
     """A group of one member, W1, that has reached epoch 1."""
-    coordinator = Coordinator()
-    coordinator.configure("A A-0")
-    coordinator.join("W1")
-    coordinator.compute()
-    coordinator.beat("W1", "")
-    return coordinator
+    decider = Decider()
+    decider.configure("A A-0")
+    decider.join("W1")
+    decider.compute()
+    decider.beat("W1", "")
+    return decider
 
 
-def refused(coordinator: Coordinator, request: Heartbeat) -> Error:
+def refused(decider: Decider, request: Heartbeat) -> Error:
     """Return the error of a request that must change nothing."""
-    end = coordinator.group.end
-    reply = coordinator.heartbeat(request)
-    assert coordinator.group.end == end, "a refused request changes nothing"
+    end = decider.group.end
+    reply = decider.heartbeat(request)
+    assert decider.group.end == end, "a refused request changes nothing"
     return reply.error
 
 
@@ -77,12 +77,12 @@ INVALID = {
 
 
 @pytest.mark.parametrize("request_", INVALID.values(), ids=INVALID)
-def test_a_flawed_request_is_invalid(coordinator: Coordinator, request_: Heartbeat) -> None:
-    assert refused(coordinator, request_) is Error.INVALID_REQUEST
+def test_a_flawed_request_is_invalid(decider: Decider, request_: Heartbeat) -> None:
+    assert refused(decider, request_) is Error.INVALID_REQUEST
 
 
-def test_a_refusal_says_what_is_wrong_in_the_words_of_the_wire(coordinator: Coordinator) -> None:
-    said = {name: coordinator.heartbeat(request).message for name, request in INVALID.items()}
+def test_a_refusal_says_what_is_wrong_in_the_words_of_the_wire(decider: Decider) -> None:
+    said = {name: decider.heartbeat(request).message for name, request in INVALID.items()}
     assert all(said.values())
     assert {name: said[name] for name in ("timeout-0-of-a-member", "task-below-0")} == {
         "timeout-0-of-a-member": "RebalanceTimeoutMs is 0: it must be above 0, or -1 if it is"
@@ -94,16 +94,16 @@ def test_a_refusal_says_what_is_wrong_in_the_words_of_the_wire(coordinator: Coor
 
 def test_what_is_invalid_is_told_before_anything_about_the_group() -> None:
     flawed = replace(BEAT, member_epoch=5, owned=(A0, A0))
-    assert refused(Coordinator(), flawed) is Error.INVALID_REQUEST
-    full = Coordinator(GroupSettings(max_size=1))
+    assert refused(Decider(), flawed) is Error.INVALID_REQUEST
+    full = Decider(GroupSettings(max_size=1))
     full.join("W1")
     nameless = replace(FIRST, member_id="W2", assignors=None)
     assert refused(full, nameless) is Error.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("name", ["\0", "x" * 201, "W\ud800", "  "], ids=repr)
-def test_a_member_id_that_no_key_can_hold_is_invalid(coordinator: Coordinator, name: str) -> None:
-    assert refused(coordinator, replace(FIRST, member_id=name)) is Error.INVALID_REQUEST
+def test_a_member_id_that_no_key_can_hold_is_invalid(decider: Decider, name: str) -> None:
+    assert refused(decider, replace(FIRST, member_id=name)) is Error.INVALID_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -116,37 +116,35 @@ def test_a_member_id_that_no_key_can_hold_is_invalid(coordinator: Coordinator, n
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_what_no_log_can_hold_is_invalid(
-    coordinator: Coordinator, changes: dict[str, object]
-) -> None:
+def test_what_no_log_can_hold_is_invalid(decider: Decider, changes: dict[str, object]) -> None:
     hostile = replace(FIRST, member_id="W2", **changes)  # type: ignore[arg-type]
-    assert refused(coordinator, hostile) is Error.INVALID_REQUEST
+    assert refused(decider, hostile) is Error.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("epoch", [5, -1, -2])
 def test_only_a_join_makes_a_group(epoch: int) -> None:
     request = replace(BEAT, member_epoch=epoch, instance_id="i")
-    assert refused(Coordinator(), request) is Error.GROUP_ID_NOT_FOUND
+    assert refused(Decider(), request) is Error.GROUP_ID_NOT_FOUND
 
 
 @pytest.mark.parametrize("epoch", [5, -1])
-def test_a_stranger_can_only_join(coordinator: Coordinator, epoch: int) -> None:
+def test_a_stranger_can_only_join(decider: Decider, epoch: int) -> None:
     request = replace(BEAT, member_id="W2", member_epoch=epoch)
-    assert refused(coordinator, request) is Error.UNKNOWN_MEMBER_ID
+    assert refused(decider, request) is Error.UNKNOWN_MEMBER_ID
 
 
 def test_a_full_group_takes_no_newcomer_but_serves_its_members() -> None:
-    coordinator = Coordinator(GroupSettings(max_size=1))
-    coordinator.join("W1")
+    decider = Decider(GroupSettings(max_size=1))
+    decider.join("W1")
     newcomer = replace(FIRST, member_id="W2")
-    assert refused(coordinator, newcomer) is Error.GROUP_MAX_SIZE_REACHED
-    assert coordinator.beat("W1", "").error is Error.COMPUTE_ASSIGNMENT
+    assert refused(decider, newcomer) is Error.GROUP_MAX_SIZE_REACHED
+    assert decider.beat("W1", "").error is Error.COMPUTE_ASSIGNMENT
 
 
-def test_another_process_can_not_take_a_seat_that_lives(coordinator: Coordinator) -> None:
+def test_another_process_can_not_take_a_seat_that_lives(decider: Decider) -> None:
     for epoch in (0, 1, -1):
         request = replace(FIRST, member_epoch=epoch, incarnation="2")
-        assert refused(coordinator, request) is Error.UNRELEASED_INSTANCE_ID
+        assert refused(decider, request) is Error.UNRELEASED_INSTANCE_ID
 
 
 UNSUPPORTED = {
@@ -162,15 +160,15 @@ UNSUPPORTED = {
 
 @pytest.mark.parametrize("request_", UNSUPPORTED.values(), ids=UNSUPPORTED)
 def test_a_newcomer_that_would_leave_nobody_able_is_refused(
-    coordinator: Coordinator, request_: Heartbeat
+    decider: Decider, request_: Heartbeat
 ) -> None:
-    assert refused(coordinator, request_) is Error.UNSUPPORTED_ASSIGNOR
+    assert refused(decider, request_) is Error.UNSUPPORTED_ASSIGNOR
 
 
-def test_a_newcomer_that_reads_all_versions_is_welcome(coordinator: Coordinator) -> None:
+def test_a_newcomer_that_reads_all_versions_is_welcome(decider: Decider) -> None:
     wide = (ClientAssignor("balanced", 0, 6, 6),)
-    coordinator.join("W2", replace(JOIN, assignors=wide))
-    assert coordinator.beat("W2", "").error is Error.COMPUTE_ASSIGNMENT
+    decider.join("W2", replace(JOIN, assignors=wide))
+    assert decider.beat("W2", "").error is Error.COMPUTE_ASSIGNMENT
 
 
 INCOMPATIBLE = {
@@ -182,30 +180,30 @@ INCOMPATIBLE = {
 
 @pytest.mark.parametrize("assignors", INCOMPATIBLE.values(), ids=INCOMPATIBLE)
 def test_a_members_incompatible_change_leaves_everything_as_it_was(
-    coordinator: Coordinator, assignors: tuple[ClientAssignor, ...]
+    decider: Decider, assignors: tuple[ClientAssignor, ...]
 ) -> None:
-    coordinator.join("W2")
-    coordinator.compute()
-    epoch = coordinator.current("W1").member_epoch
+    decider.join("W2")
+    decider.compute()
+    epoch = decider.current("W1").member_epoch
     request = replace(BEAT, member_epoch=epoch, assignors=assignors)
-    assert refused(coordinator, request) is Error.UNSUPPORTED_ASSIGNOR
+    assert refused(decider, request) is Error.UNSUPPORTED_ASSIGNOR
 
 
 def test_alone_a_member_may_change_its_assignor_but_not_give_it_up(
-    coordinator: Coordinator,
+    decider: Decider,
 ) -> None:
     request = replace(BEAT, member_epoch=1, assignors=())
-    assert refused(coordinator, request) is Error.UNSUPPORTED_ASSIGNOR
-    changed = coordinator.heartbeat(replace(request, assignors=(ClientAssignor("another"),)))
+    assert refused(decider, request) is Error.UNSUPPORTED_ASSIGNOR
+    changed = decider.heartbeat(replace(request, assignors=(ClientAssignor("another"),)))
     assert changed.error is Error.COMPUTE_ASSIGNMENT
 
 
 def test_two_assignors_in_common_are_enough() -> None:
-    coordinator = Coordinator()
+    decider = Decider()
     both = (ClientAssignor("a"), *COOPERATIVE)
-    coordinator.join("W1", replace(JOIN, assignors=both))
-    coordinator.prepare("W1")
-    coordinator.join("W2")
-    assert coordinator.beat("W1", "").error is Error.COMPUTE_ASSIGNMENT
-    snapshot = coordinator.prepare("W1")
+    decider.join("W1", replace(JOIN, assignors=both))
+    decider.prepare("W1")
+    decider.join("W2")
+    assert decider.beat("W1", "").error is Error.COMPUTE_ASSIGNMENT
+    snapshot = decider.prepare("W1")
     assert (snapshot.assignor, set(snapshot.members)) == ("balanced", {"W1", "W2"})

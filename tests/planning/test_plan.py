@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator, resource
+from decider import JOIN, Decider, resource
 
 from fairlead.actors.assignors.built_in import balanced, incremental
 from fairlead.actors.assignors.built_in.catalogue import BuiltIn, Computes
@@ -47,24 +47,24 @@ FOUR = "A A-0 A-1 A-2 A-3"
 """W1 has A, A-0 and A-1, W2 has A-2 and A-3."""
 
 
-def at_rest(configured: str, *members: str) -> Coordinator:
+def at_rest(configured: str, *members: str) -> Decider:
     """A group whose members share what is configured, settled."""
-    coordinator = Coordinator()
-    coordinator.configure(configured)
+    decider = Decider()
+    decider.configure(configured)
     for member_id in members:
-        coordinator.join(member_id)
-        coordinator.settle()
-    return coordinator
+        decider.join(member_id)
+        decider.settle()
+    return decider
 
 
 def planned(
-    coordinator: Coordinator,
+    decider: Decider,
     *changes: Change,
     assignors: Mapping[str, Computes] = OWN,
     measured: Measured = UNMEASURED,
 ) -> Plan:
     known = {name: BuiltIn(name, 0, 0, computes) for name, computes in assignors.items()}
-    return make_plan(coordinator.group, changes, known, measured, coordinator.now_ms)
+    return make_plan(decider.group, changes, known, measured, decider.now_ms)
 
 
 def a_round(why: Why, subject: str, **counts: int) -> PlannedRound:
@@ -139,8 +139,8 @@ def test_a_worker_that_leaves_leaves_nothing_to_wait_for_it() -> None:
 
 
 def test_where_the_last_worker_leaves_all_stops() -> None:
-    coordinator = at_rest("A A-0", "W1")
-    assert planned(coordinator, WorkerRemoved("W1")) == replace(
+    decider = at_rest("A A-0", "W1")
+    assert planned(decider, WorkerRemoved("W1")) == replace(
         NOTHING_CHANGES,
         group_epoch=1,
         rounds=[a_round(Why.WORKER_DRAINED, "http://w1", displaced=2)],
@@ -151,8 +151,8 @@ def test_where_the_last_worker_leaves_all_stops() -> None:
 
 
 def test_a_connector_that_is_scaled_starts_or_stops_only_the_difference() -> None:
-    coordinator = at_rest(FOUR, "W1", "W2")
-    assert planned(coordinator, ConnectorScaled("A", 5)) == replace(
+    decider = at_rest(FOUR, "W1", "W2")
+    assert planned(decider, ConnectorScaled("A", 5)) == replace(
         NOTHING_CHANGES,
         rounds=[a_round(Why.TASKS_CHANGED, "A", placed=1)],
         starts=[(resource("A-4"), W1)],
@@ -162,7 +162,7 @@ def test_a_connector_that_is_scaled_starts_or_stops_only_the_difference() -> Non
         ],
         splits=[PlannedSplit("A", 4, 5, is_most=True, restarts=5)],
     )
-    assert planned(coordinator, ConnectorScaled("A", 3)) == replace(
+    assert planned(decider, ConnectorScaled("A", 3)) == replace(
         NOTHING_CHANGES,
         rounds=[a_round(Why.TASKS_CHANGED, "A", retired=1)],
         stops=[(resource("A-3"), W2)],
@@ -194,11 +194,11 @@ def test_a_new_connector_comes_in_two_epochs_as_it_really_does() -> None:
 def test_a_connector_whose_config_changes_starts_anew_where_it_is_if_it_will_notice(
     key: str, restarts: int
 ) -> None:
-    coordinator = at_rest(FOUR, "W1", "W2")
-    config = coordinator.group.connectors["A"].config
+    decider = at_rest(FOUR, "W1", "W2")
+    config = decider.group.connectors["A"].config
     put = ConnectorPut("A", {**config, key: "1"}, 4)
     splits = [PlannedSplit("A", 4, 4, is_most=False, restarts=restarts)]
-    plan = planned(coordinator, put)
+    plan = planned(decider, put)
     assert replace(plan, rounds=[]) == replace(NOTHING_CHANGES, splits=splits)
 
 
@@ -258,18 +258,18 @@ def test_workers_that_are_added_come_one_after_the_other() -> None:
 
 
 def test_a_first_worker_gets_everything() -> None:
-    coordinator = at_rest("A A-0")
-    plan = planned(coordinator, WorkersJoined(1))
+    decider = at_rest("A A-0")
+    plan = planned(decider, WorkersJoined(1))
     assert (plan.state, plan.assignor) == (GroupState.EMPTY, "balanced")
     assert plan.starts == [(resource("A"), NEW_1), (resource("A-0"), NEW_1)]
 
 
 def test_an_added_worker_is_what_is_said_of_it_and_names_the_assignors_of_the_last() -> None:
-    coordinator = at_rest("A A-0 A-1 A-2")
+    decider = at_rest("A A-0 A-1 A-2")
     says = b'{"capacity":2,"tags":["gpu"]}'
     join = replace(JOIN, assignors=(ClientAssignor("balanced", metadata=says),), rack="a")
-    coordinator.join("W1", join)
-    coordinator.settle()
+    decider.join("W1", join)
+    decider.settle()
     seen: list[tuple[str | None, bytes]] = []
 
     def spy(snapshot: Snapshot) -> Assignment:
@@ -281,7 +281,7 @@ def test_an_added_worker_is_what_is_said_of_it_and_names_the_assignors_of_the_la
         WorkersJoined(1, zone="b"),
         WorkersJoined(1, abilities=Abilities(4, frozenset({"gpu"}))),
     ):
-        planned(coordinator, change, assignors={"balanced": spy})
+        planned(decider, change, assignors={"balanced": spy})
     assert seen == [
         (None, b'{"capacity":1}'),
         ("b", b'{"capacity":1}'),
@@ -290,47 +290,47 @@ def test_an_added_worker_is_what_is_said_of_it_and_names_the_assignors_of_the_la
 
 
 def test_an_added_worker_is_warm() -> None:
-    coordinator = at_rest("A A-0 A-1")
+    decider = at_rest("A A-0 A-1")
     cold = ClientAssignor("balanced", metadata=b'{"capacity":0}')
-    coordinator.join("W1", replace(JOIN, assignors=(cold,)))
-    coordinator.settle()
-    (added,) = planned(coordinator, WorkersJoined(1)).workers[1:]
+    decider.join("W1", replace(JOIN, assignors=(cold,)))
+    decider.settle()
+    (added,) = planned(decider, WorkersJoined(1)).workers[1:]
     assert added.after == Load(1, 2, 3)
 
 
 def test_the_name_of_a_lost_worker_is_not_given_to_an_added_one() -> None:
-    coordinator = Coordinator()
-    coordinator.configure(FOUR)
+    decider = Decider()
+    decider.configure(FOUR)
     for name in ("w1", "w2"):
-        coordinator.join(name.upper(), replace(JOIN, url=f"http://host/{name}"))
-        coordinator.settle()
-    coordinator.carry_out(ExpireSession("W2"))
-    coordinator.settle()
-    plan = planned(coordinator, WorkersJoined(1))
+        decider.join(name.upper(), replace(JOIN, url=f"http://host/{name}"))
+        decider.settle()
+    decider.carry_out(ExpireSession("W2"))
+    decider.settle()
+    plan = planned(decider, WorkersJoined(1))
     assert sorted(map(str, plan.parked)) == ["A-2", "A-3"]
 
 
 def test_a_group_that_rebalances_is_planned_from_where_it_comes_to_rest() -> None:
-    coordinator = at_rest(FOUR, "W1")
-    coordinator.join("W2")
-    plan = planned(coordinator, WorkerDrained("W2"))
+    decider = at_rest(FOUR, "W1")
+    decider.join("W2")
+    plan = planned(decider, WorkerDrained("W2"))
     assert (plan.state, plan.settled) == (GroupState.ASSIGNING, False)
     assert [each.causes for each in plan.rounds] == [(Cause(Why.WORKER_DRAINED, "http://w2"),)]
     assert [each.giver for each in plan.moves] == [W2, W2]
 
 
 def test_a_group_that_was_deleted_is_at_rest() -> None:
-    coordinator = at_rest("A")
-    coordinator.carry_out(DeleteGroup("connect"))
-    plan = planned(coordinator, WorkersJoined(1))
+    decider = at_rest("A")
+    decider.carry_out(DeleteGroup("connect"))
+    plan = planned(decider, WorkersJoined(1))
     assert (plan.state, plan.settled) == (GroupState.DEAD, True)
 
 
 def test_what_nobody_can_take_is_unplaceable_with_its_reason() -> None:
-    coordinator = at_rest("A A-0", "W1", "W2")
-    coordinator.carry_out(Place("connect", resource("A"), pins=("W1",)))
-    coordinator.settle()
-    plan = planned(coordinator, WorkerDrained("W1"))
+    decider = at_rest("A A-0", "W1", "W2")
+    decider.carry_out(Place("connect", resource("A"), pins=("W1",)))
+    decider.settle()
+    plan = planned(decider, WorkerDrained("W1"))
     assert plan.rounds == [a_round(Why.WORKER_DRAINED, "http://w1", displaced=2)]
     assert plan.unplaceable.keys() == {resource("A"), resource("A-0")}
     assert all("pinned to http://w1" in reason for reason in plan.unplaceable.values())
@@ -338,39 +338,39 @@ def test_what_nobody_can_take_is_unplaceable_with_its_reason() -> None:
 
 
 def test_a_worker_that_is_not_warm_is_named_for_the_plan_gives_it_nothing() -> None:
-    coordinator = at_rest(FOUR, "W1")
-    coordinator.join("W2", replace(JOIN, assignors=(ClientAssignor("balanced", metadata=COLD),)))
-    plan = planned(coordinator, ConnectorScaled("A", 5))
+    decider = at_rest(FOUR, "W1")
+    decider.join("W2", replace(JOIN, assignors=(ClientAssignor("balanced", metadata=COLD),)))
+    plan = planned(decider, ConnectorScaled("A", 5))
     assert plan.cold == [W2]
     assert plan.starts == [(resource("A-4"), W1)]
 
 
 def test_a_connector_that_nobody_runs_is_not_split() -> None:
-    coordinator = at_rest("A A-0", "W1")
-    coordinator.carry_out(Place("connect", resource("A"), pins=("W1",)))
-    plan = planned(coordinator, WorkerDrained("W1"), ConnectorScaled("A", 4))
+    decider = at_rest("A A-0", "W1")
+    decider.carry_out(Place("connect", resource("A"), pins=("W1",)))
+    plan = planned(decider, WorkerDrained("W1"), ConnectorScaled("A", 4))
     assert plan.splits == [PlannedSplit("A", 1, 1, is_most=False)]
 
 
 def test_weights_count_in_the_load() -> None:
-    coordinator = at_rest("A A-0", "W1")
-    coordinator.carry_out(Place("connect", resource("A-0"), weight=5))
-    coordinator.settle()
-    plan = planned(coordinator, WorkerDrained("W1"))
+    decider = at_rest("A A-0", "W1")
+    decider.carry_out(Place("connect", resource("A-0"), weight=5))
+    decider.settle()
+    plan = planned(decider, WorkerDrained("W1"))
     assert plan.workers == [WorkerPlan(W1, Load(1, 1, 6), Load(0, 0, 0), 0)]
 
 
 def test_moves_in_rounds_are_followed_until_all_are_made() -> None:
-    coordinator = Coordinator()
-    coordinator.configure("A " + " ".join(f"A-{number}" for number in range(8)))
+    decider = Decider()
+    decider.configure("A " + " ".join(f"A-{number}" for number in range(8)))
     join = replace(JOIN, assignors=(ClientAssignor("incremental"),))
-    coordinator.join("W1", join)
-    coordinator.settle()
+    decider.join("W1", join)
+    decider.settle()
 
     def two_at_a_time(snapshot: Snapshot) -> Assignment:
         return incremental.assign(snapshot, moves=2, interval_ms=1_000)
 
-    plan = planned(coordinator, WorkersJoined(1), assignors={"incremental": two_at_a_time})
+    plan = planned(decider, WorkersJoined(1), assignors={"incremental": two_at_a_time})
     assert [(str(each.causes[0]), each.moved) for each in plan.rounds] == [
         ("member-joined new-1", 2),
         ("moves-due incremental", 2),
@@ -380,19 +380,19 @@ def test_moves_in_rounds_are_followed_until_all_are_made() -> None:
 
 def test_a_move_is_expected_to_take_as_long_as_those_of_its_connector_or_of_all() -> None:
     own, overall = Downtime(100, 900, 7), Downtime(300, 2_000, 12)
-    coordinator = at_rest(FOUR, "W1", "W2")
+    decider = at_rest(FOUR, "W1", "W2")
     for measured, expected in (
         (Measured({"A": own}, overall), ExpectedDowntime(own, is_its_own=True)),
         (Measured({"B": own}, overall), ExpectedDowntime(overall, is_its_own=False)),
     ):
-        (move,) = planned(coordinator, WorkersJoined(1), measured=measured).moves
+        (move,) = planned(decider, WorkersJoined(1), measured=measured).moves
         assert move.expected == expected
 
 
 def test_the_group_that_is_planned_for_stays_as_it_is() -> None:
-    coordinator, same = at_rest(FOUR, "W1", "W2"), at_rest(FOUR, "W1", "W2")
+    decider, same = at_rest(FOUR, "W1", "W2"), at_rest(FOUR, "W1", "W2")
     planned(
-        coordinator,
+        decider,
         WorkersJoined(1),
         ConnectorPut("B", {}, 2),
         ConnectorScaled("A", 2),
@@ -400,7 +400,7 @@ def test_the_group_that_is_planned_for_stays_as_it_is() -> None:
         WorkerRemoved("W2"),
         ConnectorDeleted("A"),
     )
-    assert coordinator.group == same.group
+    assert decider.group == same.group
 
 
 @pytest.mark.parametrize(
@@ -489,24 +489,24 @@ def test_an_assignor_that_fails_makes_no_plan(assign: Computes, said: str) -> No
 
 
 def test_a_server_assignor_computes_for_the_group_itself() -> None:
-    coordinator = Coordinator()
-    coordinator.configure("A A-0 A-1 A-2")
-    coordinator.join("W1", replace(JOIN, assignors=None, server_assignor="uniform"))
-    coordinator.settle()
-    plan = planned(coordinator, WorkersJoined(1), assignors={})
+    decider = Decider()
+    decider.configure("A A-0 A-1 A-2")
+    decider.join("W1", replace(JOIN, assignors=None, server_assignor="uniform"))
+    decider.settle()
+    plan = planned(decider, WorkersJoined(1), assignors={})
     assert (plan.assignor, len(plan.moves)) == ("uniform", 2)
     with pytest.raises(PlanError, match="they have no tags or capacity") as caught:
-        planned(coordinator, WorkersJoined(1, "b", Abilities(2, frozenset({"gpu"}))), assignors={})
+        planned(decider, WorkersJoined(1, "b", Abilities(2, frozenset({"gpu"}))), assignors={})
     assert caught.value.error is Error.INVALID_REQUEST
 
 
 def test_rounds_that_move_nothing_wait_for_who_is_away_and_end_the_plan() -> None:
-    coordinator = at_rest(FOUR, "W1", "W2")
+    decider = at_rest(FOUR, "W1", "W2")
 
     def waits(snapshot: Snapshot) -> Assignment:
         return replace(balanced.assign(snapshot), again_at_ms=snapshot.now_ms + 1_000)
 
-    plan = planned(coordinator, WorkerDrained("W1"), assignors={"balanced": waits})
+    plan = planned(decider, WorkerDrained("W1"), assignors={"balanced": waits})
     assert [str(each.causes[0]) for each in plan.rounds] == [
         "worker-drained http://w1",
         "moves-due balanced",
@@ -514,15 +514,15 @@ def test_rounds_that_move_nothing_wait_for_who_is_away_and_end_the_plan() -> Non
 
 
 def test_the_groups_own_settings_hold_for_a_plan() -> None:
-    coordinator = at_rest(FOUR, "W1", "W2")
+    decider = at_rest(FOUR, "W1", "W2")
     changed = {"group.max.size": "2", "assignment.interval.ms": "60000"}
-    coordinator.carry_out(ConfigureGroup("connect", changed))
+    decider.carry_out(ConfigureGroup("connect", changed))
     with pytest.raises(PlanError, match="2"):
-        planned(coordinator, WorkersJoined(1))
-    assert len(planned(coordinator, WorkerDrained("W1")).moves) == 3
+        planned(decider, WorkersJoined(1))
+    assert len(planned(decider, WorkerDrained("W1")).moves) == 3
 
 
 def test_an_added_worker_takes_no_id_that_is_there() -> None:
-    coordinator = at_rest("A A-0 A-1", "new-1")
-    plan = planned(coordinator, WorkersJoined(1))
+    decider = at_rest("A A-0 A-1", "new-1")
+    plan = planned(decider, WorkersJoined(1))
     assert [each.seat.member_id for each in plan.workers] == ["new-1", "new-2"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from coordinator import JOIN, Coordinator
+from decider import JOIN, Decider
 from local_assignors.packages import ASSIGNOR, install
 
 from fairlead.actors.assignors.built_in import deferred
@@ -52,13 +52,13 @@ def _is_of_a_plan(process: psutil.Process) -> bool:
     return False
 
 
-def a_group() -> Coordinator:
+def a_group() -> Decider:
     """W1 has A and its four tasks, and computes with `mine`."""
-    coordinator = Coordinator()
-    coordinator.configure("A A-0 A-1 A-2 A-3")
-    coordinator.join("W1", replace(JOIN, assignors=(ClientAssignor("mine", 0, 2),)))
-    coordinator.settle()
-    return coordinator
+    decider = Decider()
+    decider.configure("A A-0 A-1 A-2 A-3")
+    decider.join("W1", replace(JOIN, assignors=(ClientAssignor("mine", 0, 2),)))
+    decider.settle()
+    return decider
 
 
 def a_snapshot() -> Snapshot:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from coordinator import JOIN, Coordinator
+from decider import JOIN, Decider
 
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.events.model import ClientAssignor
@@ -27,14 +27,14 @@ def test_the_pace_of_moves_is_that_of_the_node(data_dir: Path) -> None:
     config = load_config(environ={}, overrides=PACE)
     write_assignors(data_dir, node_spec(config, 1).assignors)
     assignor = built_in_assignors(read_assignors(data_dir).conf)["incremental"]
-    coordinator = Coordinator()
-    coordinator.configure("A A-0 A-1 A-2 A-3")
+    decider = Decider()
+    decider.configure("A A-0 A-1 A-2 A-3")
     join = replace(JOIN, assignors=(ClientAssignor("incremental"),))
     for member_id in ("W1", "W2"):
-        coordinator.join(member_id, join)
+        decider.join(member_id, join)
         if member_id == "W1":
-            coordinator.settle()
-    snapshot = snapshot_of(coordinator.group, "incremental", 1_000)
+            decider.settle()
+    snapshot = snapshot_of(decider.group, "incremental", 1_000)
     made = assignor.assign(snapshot)
     assert (len(made.members["W2"]), made.again_at_ms) == (1, 3_000)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from coordinator import JOIN, Coordinator
+from decider import JOIN, Decider
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,18 +38,18 @@ OWN = built_in_assignors()
 class Cluster:
     """A group and what its node does with it; a worker's member id is new each time."""
 
-    coordinator: Coordinator = field(default_factory=Coordinator)
+    decider: Decider = field(default_factory=Decider)
     started: int = 0
 
     @property
     def workers(self) -> dict[str, str]:
         """The member ids by the workers' urls."""
-        members = self.coordinator.group.members.values()
+        members = self.decider.group.members.values()
         return {member.metadata.url: member.member_id for member in members}
 
     def homes(self) -> dict[Resource, str]:
         """The url of whoever holds each resource."""
-        members, holders = self.coordinator.group.members, self.coordinator.group.owner
+        members, holders = self.decider.group.members, self.decider.group.owner
         return {each: members[member_id].metadata.url for each, member_id in holders.items()}
 
     def add(self, change: WorkersJoined) -> None:
@@ -61,20 +61,20 @@ class Cluster:
             says = f'{{"capacity":{change.abilities.capacity}}}'.encode()
             assignors = (ClientAssignor("balanced", metadata=says),)
             join = replace(JOIN, url=f"{PLACE}/w{number}", assignors=assignors)
-            self.coordinator.join(member_id, join)
-            self.coordinator.settle()
+            self.decider.join(member_id, join)
+            self.decider.settle()
 
     def remove(self, change: WorkerRemoved) -> None:
         member_id = self.workers[change.worker]
-        self.coordinator.carry_out(Heartbeat("connect", member_id, -1, "1"))
+        self.decider.carry_out(Heartbeat("connect", member_id, -1, "1"))
 
     def put(self, change: ConnectorPut) -> None:
         self._command(PutConnector("connect", change.connector, change.config))
-        self.coordinator.settle()
+        self.decider.settle()
         self.split(ConnectorScaled(change.connector, change.tasks))
 
     def split(self, change: ConnectorScaled) -> None:
-        group, name = self.coordinator.group, change.connector
+        group, name = self.decider.group, change.connector
         holder = group.owner.get(Resource(name))
         token = token_of(group, holder, Resource(name)) if holder else None
         if holder and token:
@@ -96,17 +96,17 @@ class Cluster:
                 self.split(change)
             case ConnectorDeleted():
                 self._command(DeleteConnector("connect", change.connector))
-        self.coordinator.settle()
+        self.decider.settle()
 
     def _command(self, command: PutConnector | DeleteConnector | Cordon | PutTaskConfigs) -> None:
-        reply = self.coordinator.carry_out(command).reply
+        reply = self.decider.carry_out(command).reply
         assert isinstance(reply, CommandReply)
         assert reply.error is Error.NONE, reply
 
 
 def possible(cluster: Cluster) -> st.SearchStrategy[Change]:
     """Draw a change that can be made as the group is."""
-    group = cluster.coordinator.group
+    group = cluster.decider.group
     workers = sorted(cluster.workers)
     names = sorted(name for name, each in group.connectors.items() if not each.deleting)
     tasks = st.integers(1, TASKS_MAX)
@@ -144,19 +144,19 @@ def test_what_a_plan_says_is_what_then_happens(data: st.DataObject, length: int)
     cluster.make(WorkersJoined(data.draw(st.integers(0, 3))))
     for _ in range(length):
         change = data.draw(possible(cluster))
-        coordinator, before = cluster.coordinator, cluster.homes()
+        decider, before = cluster.decider, cluster.homes()
         there = set(cluster.workers)
         plan = make_plan(
-            coordinator.group,
+            decider.group,
             [change],
             OWN,
             Measured({}, None),
-            coordinator.now_ms,
+            decider.now_ms,
         )
         cluster.make(change)
         came = [url for url in cluster.workers if url not in there]
         names = {url: f"new-{number}" for number, url in enumerate(came, 1)}
         happened = {each: names.get(url, url) for each, url in cluster.homes().items()}
         assert told(plan, before) == happened, change
-        assert plan.unplaceable.keys() == coordinator.group.configured - happened.keys()
+        assert plan.unplaceable.keys() == decider.group.configured - happened.keys()
         assert plan.stays == sum(happened.get(each) == url for each, url in before.items())

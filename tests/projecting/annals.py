@@ -1,6 +1,6 @@
 """A small group whose log knows when each record was written, and a life of it."""
 
-from coordinator import Coordinator
+from decider import Decider
 from log.samples import TIME_MS
 
 from fairlead.actors.messages.computing import Assignment
@@ -15,7 +15,7 @@ from fairlead.projections.explain.explanation import Explanation, explanation_of
 from fairlead.projections.explain.reader import story
 
 
-class Scribe(Coordinator):
+class Scribe(Decider):
     """A coordinator whose log knows when each record was written.
 
     The log's clock is `ahead_ms` ahead of the coordinator's, so that a test sees whose is told.

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coordinator import JOIN, resource
+from decider import JOIN, resource
 from group.static_seat import STATIC
 from projecting.annals import Scribe, grown
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, resources
+from decider import JOIN, resources
 from group.static_seat import STATIC
 from projecting.annals import Scribe
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from coordinator import resource, resources
+from decider import resource, resources
 from projecting.annals import Scribe, computed, grown
 
 from fairlead.actors.group.state.settings import GroupSettings

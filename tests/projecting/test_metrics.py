@@ -4,7 +4,7 @@ from shutil import which
 from subprocess import run
 
 import pytest
-from coordinator import Coordinator
+from decider import Decider
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse
 
@@ -19,14 +19,14 @@ Samples = dict[tuple[str, Labels], float]
 
 
 def busy() -> GroupFigures:
-    coordinator = Coordinator()
-    coordinator.configure("A A-0 A-1")
-    coordinator.join("W1")
-    coordinator.settle()
+    decider = Decider()
+    decider.configure("A A-0 A-1")
+    decider.join("W1")
+    decider.settle()
     update = StatusUpdate(Resource("A", 0), Token(1, 1), RunState.RUNNING, 0)
-    coordinator.command(ReportStatus("connect", "W1", (update,)))
+    decider.command(ReportStatus("connect", "W1", (update,)))
     return GroupFigures(
-        coordinator.group,
+        decider.group,
         {Why.MEMBER_JOINED: 3, Why.SESSION_EXPIRED: 1},
         {"control": LogFigures(7, 4096), "offsets": LogFigures(2, 512)},
         {"A": Progress(4, 100, 90, 900, 1_500, 1, Lag(3, 300))},
@@ -95,27 +95,27 @@ def test_a_group_is_measured() -> None:
 
 
 def test_what_no_member_can_take_is_counted_by_connector() -> None:
-    coordinator = Coordinator()
-    coordinator.configure("A A-0 B")
-    coordinator.join("W1")
+    decider = Decider()
+    decider.configure("A A-0 B")
+    decider.join("W1")
     left_out = dict.fromkeys((Resource("A"), Resource("A", 0)), "needs tag gpu: nobody has it")
     made = Assignment({"W1": frozenset({Resource("B")})}, unplaceable=left_out)
-    coordinator.install("W1", coordinator.prepare("W1"), made)
-    told = samples(scrape([GroupFigures(coordinator.group, {}, {}, {})])[0])
+    decider.install("W1", decider.prepare("W1"), made)
+    told = samples(scrape([GroupFigures(decider.group, {}, {}, {})])[0])
     family = "fairlead_connector_unplaceable_resources"
     counts = {labels: count for (name, labels), count in told.items() if name == family}
     assert counts == {of(connector="A"): 2, of(connector="B"): 0}
 
 
 def test_when_more_moves_are_due_is_measured_as_long_as_some_are_left() -> None:
-    coordinator = Coordinator()
-    coordinator.configure("A")
-    coordinator.join("W1")
+    decider = Decider()
+    decider.configure("A")
+    decider.join("W1")
     made = Assignment({"W1": frozenset({Resource("A")})}, again_at_ms=30_000)
-    coordinator.install("W1", coordinator.prepare("W1"), made)
-    told = samples(scrape([GroupFigures(coordinator.group, {}, {}, {})])[0])
+    decider.install("W1", decider.prepare("W1"), made)
+    told = samples(scrape([GroupFigures(decider.group, {}, {}, {})])[0])
     assert told["fairlead_group_next_moves_timestamp_seconds", of()] == 30
-    at_rest = samples(scrape([GroupFigures(Coordinator().group, {}, {}, {})])[0])
+    at_rest = samples(scrape([GroupFigures(Decider().group, {}, {}, {})])[0])
     assert ("fairlead_group_next_moves_timestamp_seconds", of()) not in at_rest
 
 

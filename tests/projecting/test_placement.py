@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, resource, resources
+from decider import JOIN, resource, resources
 from projecting.annals import Scribe
 
 from fairlead.actors.messages.computing import Assignment

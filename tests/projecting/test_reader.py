@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator import JOIN, resource, resources
+from decider import JOIN, resource, resources
 from log.samples import TIME_MS
 from projecting.annals import Scribe, grown
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator import JOIN, Coordinator, resource
+from decider import JOIN, Decider, resource
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
@@ -23,59 +23,59 @@ A0 = {"id": "A-0", "connector": "A", "task": 0}
 
 
 @pytest.fixture
-def coordinator() -> Coordinator:
-    made = Coordinator(GroupSettings(max_delay_ms=60_000))
+def decider() -> Decider:
+    made = Decider(GroupSettings(max_delay_ms=60_000))
     made.configure("A A-0")
     made.join("W1", replace(JOIN, url="here/w1"))
     made.settle()
     return made
 
 
-def report(coordinator: Coordinator, what: str, state: RunState, reason: str = "") -> CommandReply:
+def report(decider: Decider, what: str, state: RunState, reason: str = "") -> CommandReply:
     update = StatusUpdate(resource(what), Token(1, 1), state, reason=reason, at_ms=0)
-    return coordinator.command(ReportStatus("connect", "W1", (update,)))
+    return decider.command(ReportStatus("connect", "W1", (update,)))
 
 
-def test_what_nobody_reported_is_unassigned(coordinator: Coordinator) -> None:
-    assert doing(coordinator.group, resource("A-0")) == Doing(RunState.UNASSIGNED, "here/w1")
-    assert doing(coordinator.group, resource("B")) == Doing(RunState.UNASSIGNED, "")
+def test_what_nobody_reported_is_unassigned(decider: Decider) -> None:
+    assert doing(decider.group, resource("A-0")) == Doing(RunState.UNASSIGNED, "here/w1")
+    assert doing(decider.group, resource("B")) == Doing(RunState.UNASSIGNED, "")
 
 
-def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(coordinator: Coordinator) -> None:
-    report(coordinator, "A-0", RunState.RUNNING, "waiting for files")
-    assert doing(coordinator.group, resource("A-0")).to_json() == {
+def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(decider: Decider) -> None:
+    report(decider, "A-0", RunState.RUNNING, "waiting for files")
+    assert doing(decider.group, resource("A-0")).to_json() == {
         "state": "RUNNING",
         "worker_id": "here/w1",
         "reason": "waiting for files",
     }
-    report(coordinator, "A-0", RunState.FAILED, "no such column")
-    assert doing(coordinator.group, resource("A-0")).to_json() == {
+    report(decider, "A-0", RunState.FAILED, "no such column")
+    assert doing(decider.group, resource("A-0")).to_json() == {
         "state": "FAILED",
         "worker_id": "here/w1",
         "trace": "no such column",
     }
 
 
-def test_a_lost_worker_takes_its_states_with_it(coordinator: Coordinator) -> None:
-    report(coordinator, "A-0", RunState.RUNNING)
-    coordinator.command(ExpireSession("W1"))
-    status = connector_status(coordinator.group, "A", "source")
+def test_a_lost_worker_takes_its_states_with_it(decider: Decider) -> None:
+    report(decider, "A-0", RunState.RUNNING)
+    decider.command(ExpireSession("W1"))
+    status = connector_status(decider.group, "A", "source")
     assert status["tasks"] == [{"id": 0, "state": "UNASSIGNED", "worker_id": "here/w1"}]
-    assert run_states(coordinator.group, "A") == {
+    assert run_states(decider.group, "A") == {
         **dict.fromkeys(RunState, 0),
         RunState.UNASSIGNED: 1,
     }
 
 
-def test_what_is_lost_is_told_with_its_deadline(coordinator: Coordinator) -> None:
-    coordinator.configure("A A-0 A-1 A-2")
-    coordinator.join("W2", replace(JOIN, url="here/w2"))
-    coordinator.settle()
-    moved = sorted(coordinator.current("W2").assigned)
-    coordinator.now_ms = 1_000
-    coordinator.command(ExpireSession("W2"))
-    coordinator.settle()
-    told = group_view(coordinator.group)
+def test_what_is_lost_is_told_with_its_deadline(decider: Decider) -> None:
+    decider.configure("A A-0 A-1 A-2")
+    decider.join("W2", replace(JOIN, url="here/w2"))
+    decider.settle()
+    moved = sorted(decider.current("W2").assigned)
+    decider.now_ms = 1_000
+    decider.command(ExpireSession("W2"))
+    decider.settle()
+    told = group_view(decider.group)
     lost = [
         {"id": str(each), "connector": "A", "task": each.task if each.is_task else None}
         for each in moved
@@ -94,38 +94,38 @@ def test_what_is_lost_is_told_with_its_deadline(coordinator: Coordinator) -> Non
     ]
     assert told["parked"] == [{**each, "deadline_ms": 61_000, "fired": False} for each in lost]
     assert told["unassigned"] == lost
-    assert doing(coordinator.group, moved[0]) == Doing(
+    assert doing(decider.group, moved[0]) == Doing(
         RunState.UNASSIGNED, "", "its worker is lost, and waited for until 1970-01-01T00:01:01Z"
     )
 
 
 def test_what_no_member_can_take_is_told_with_the_reason() -> None:
-    coordinator = Coordinator()
-    coordinator.configure("A A-0")
-    coordinator.join("W1")
+    decider = Decider()
+    decider.configure("A A-0")
+    decider.join("W1")
     reason = "no worker has the tag gpu"
     members = {"W1": frozenset({Resource("A")})}
     assignment = Assignment(members, unplaceable={Resource("A", 0): reason})
-    coordinator.install("W1", coordinator.prepare("W1"), assignment)
-    coordinator.beat("W1", "")
-    told = group_view(coordinator.group)
+    decider.install("W1", decider.prepare("W1"), assignment)
+    decider.beat("W1", "")
+    told = group_view(decider.group)
     assert isinstance(told["target"], dict)
     assert told["target"]["unplaceable"] == [{**A0, "reason": reason}]
     assert told["unassigned"] == [A0]
-    assert connector_status(coordinator.group, "A", "source")["tasks"] == [
+    assert connector_status(decider.group, "A", "source")["tasks"] == [
         {"id": 0, "state": "UNASSIGNED", "worker_id": "", "reason": reason}
     ]
 
 
 def test_what_a_worker_says_of_itself_is_told() -> None:
-    coordinator = Coordinator()
+    decider = Decider()
     listed = (ClientAssignor("balanced", metadata=b'{"capacity":3,"tags":["ssd","gpu"]}'),)
-    coordinator.join("W1", replace(JOIN, assignors=listed, rack="b"))
-    told = member_view(coordinator.group, coordinator.group.members["W1"])
+    decider.join("W1", replace(JOIN, assignors=listed, rack="b"))
+    told = member_view(decider.group, decider.group.members["W1"])
     assert (told["rack"], told["tags"], told["capacity"]) == ("b", ["gpu", "ssd"], 3)
 
 
-def test_a_connector_that_is_being_deleted_is_not_listed(coordinator: Coordinator) -> None:
-    assert connector_names(coordinator.group) == ["A"]
-    coordinator.command(DeleteConnector("connect", "A"))
-    assert connector_names(coordinator.group) == []
+def test_a_connector_that_is_being_deleted_is_not_listed(decider: Decider) -> None:
+    assert connector_names(decider.group) == ["A"]
+    decider.command(DeleteConnector("connect", "A"))
+    assert connector_names(decider.group) == []

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from coordinator import JOIN, Coordinator
+from decider import JOIN, Decider
 
 from fairlead.actors.group.work.commit import commit_offsets
 from fairlead.actors.group.work.ledger import OffsetLedger
@@ -45,7 +45,7 @@ from fairlead.events.records import Record
 PLACE = "127.0.0.1:8083"
 
 
-class Scribe(Coordinator):
+class Scribe(Decider):
     """A coordinator that writes what it decides into real logs."""
 
     def __init__(self, folder: Path) -> None:

@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from coordinator import JOIN
+from decider import JOIN
 from rest.clerk import Clerk
 from rest.client import Client
 from rest.conftest import House, service_over

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from coordinator import JOIN
+from decider import JOIN
 from rest.conftest import House
 
 from fairlead.actors.messages.orders import Cordon, Uncordon

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from coordinator import Coordinator
+from decider import Decider
 from tasks.numbers import Hooks, LineSink, Numbers, staged, written
 
 from fairlead.actors.group.work.commit import commit_offsets
@@ -37,11 +37,11 @@ class Scene:
     def __init__(self, root: Path, path: Path) -> None:
         self.root = root
         self._path = path
-        self.coordinator = Coordinator()
+        self.decider = Decider()
         config = {"root": str(root), "last": "9", "placement.weight": "2"}
-        self.coordinator.carry_out(PutConnector("connect", NAME, config))
-        self.coordinator.join("W1")
-        self.coordinator.settle()
+        self.decider.carry_out(PutConnector("connect", NAME, config))
+        self.decider.join("W1")
+        self.decider.settle()
         self.split(2)
         GroupLog.open_writer(path, "connect").close()
         self.ledger = GroupLedger("connect", "W2", path, lambda _: None)
@@ -49,17 +49,17 @@ class Scene:
 
     def split(self, tasks: int) -> None:
         """Have the connector split its work into so many tasks."""
-        token = token_of(self.coordinator.group, "W1", Resource(NAME))
+        token = token_of(self.decider.group, "W1", Resource(NAME))
         assert token is not None
-        config = self.coordinator.group.connectors[NAME].config
+        config = self.decider.group.connectors[NAME].config
         split = PutTaskConfigs("connect", "W1", NAME, token, (config,) * tasks)
-        self.coordinator.carry_out(split)
-        self.coordinator.settle()
+        self.decider.carry_out(split)
+        self.decider.settle()
 
     def delete(self) -> None:
         """Delete the connector, and let W1 give everything up."""
-        self.coordinator.carry_out(DeleteConnector("connect", NAME))
-        self.coordinator.settle()
+        self.decider.carry_out(DeleteConnector("connect", NAME))
+        self.decider.settle()
 
     @staticmethod
     def pipeline_of(chore: Chore) -> Pipeline:
@@ -69,7 +69,7 @@ class Scene:
 
     def stage(self, task: Resource, *numbers: int, batch: int = 0) -> Commit:
         """Stage a batch as W1 does."""
-        token = token_of(self.coordinator.group, "W1", task)
+        token = token_of(self.decider.group, "W1", task)
         assert token is not None
         commit_id = CommitId(*task, token, batch)
         manifest = LineSink(self.root, Hooks()).stage(numbers, commit_id, 0)
@@ -80,7 +80,7 @@ class Scene:
         self.ledger.close()
         with GroupLog.open_writer(self._path, "connect") as log:
             ledger = OffsetLedger(log)
-            decision = commit_offsets(self.coordinator.group, ledger, command, 0)
+            decision = commit_offsets(self.decider.group, ledger, command, 0)
             log.append(log.end, [encode(record) for record in decision.records], 0)
             return ledger.has_unpublished(NAME)
 
@@ -91,7 +91,7 @@ class Scene:
     def work(self, member_id: str = "W1") -> None:
         """Let the janitor look, do, and look again."""
         for _ in range(3):
-            self.janitor.tick(self.coordinator.group, member_id)
+            self.janitor.tick(self.decider.group, member_id)
             for thread in threading.enumerate():
                 if thread.name == "janitor":
                     thread.join()
@@ -116,7 +116,7 @@ def scene(root: Path, tmp_path: Path) -> Iterator[Scene]:
 def test_a_committed_batch_of_a_deleted_connector_is_published_and_reported(scene: Scene) -> None:
     scene.commit(scene.stage(FIRST, 1, 2), scene.stage(SECOND, 3))
     scene.delete()
-    assert scene.coordinator.group.members.keys() == {"W1"}
+    assert scene.decider.group.members.keys() == {"W1"}
     scene.work()
     assert (scene.seen, staged(scene.root)) == ([1, 2, 3], [])
     assert scene.is_all_published()
@@ -148,7 +148,7 @@ def test_a_static_member_that_is_away_does_no_chores() -> None:
 
 def test_only_the_member_with_the_lowest_id_does_the_chores(scene: Scene) -> None:
     scene.commit(scene.stage(FIRST, 1))
-    scene.coordinator.join("W2")
+    scene.decider.join("W2")
     scene.delete()
     scene.work("W2")
     assert scene.seen == []
@@ -164,8 +164,8 @@ def test_what_never_counted_is_swept_once_the_connector_is_gone(scene: Scene) ->
     scene.delete()
     scene.work()
     assert (scene.seen, len(staged(scene.root))) == ([1], 2)
-    scene.coordinator.carry_out(FinishDeletion(NAME))
-    assert scene.coordinator.group.connectors == {}
+    scene.decider.carry_out(FinishDeletion(NAME))
+    assert scene.decider.group.connectors == {}
     scene.work()
     assert (scene.seen, staged(scene.root)) == ([1], [])
 
@@ -183,8 +183,8 @@ def test_what_a_task_that_is_no_more_had_staged_is_swept(scene: Scene) -> None:
 def test_what_a_later_owner_stages_is_not_swept(scene: Scene) -> None:
     scene.work()
     scene.delete()
-    scene.coordinator.carry_out(FinishDeletion(NAME))
-    epoch = scene.coordinator.group.assignment_epoch
+    scene.decider.carry_out(FinishDeletion(NAME))
+    epoch = scene.decider.group.assignment_epoch
     later = CommitId(*FIRST, Token(epoch + 1, 1), 0)
     LineSink(scene.root, Hooks()).stage([1], later, 0)
     scene.work()

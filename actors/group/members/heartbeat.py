@@ -21,7 +21,7 @@ from ..state.in_force import welcome
 from ..state.soft_state import Decision, SoftState
 from .admission import REMEDY, refuse
 from .depart import bury, leave
-from .reconcile import FencedError, Goal, reconcile
+from .reconcile import Goal, UnknownStateError, reconcile
 from .seats import ended_by, is_left_short, seat_of, take_seat
 
 
@@ -34,7 +34,7 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
         return leave(group, soft, request, now_ms)
     try:
         return _advance(group, soft, seat, request, now_ms)
-    except FencedError:
+    except UnknownStateError:
         message = f"this version does not know the stored state of {request.member_id}: {REMEDY}"
         return refusal(soft, request, Error.FENCED_MEMBER_EPOCH, message)
 

@@ -19,14 +19,14 @@ class Goal(NamedTuple):
     holders: Mapping[Resource, str]
 
 
-class FencedError(Exception):
+class UnknownStateError(Exception):
     """The member's stored state is not known here; it must come back empty."""
 
 
 def reconcile(current: CurrentAssignment, goal: Goal, owned: Resources | None) -> CurrentAssignment:
     """Return the member after its next step; the same object where it must wait.
 
-    `owned` is what the member says it runs, None if it did not say. Raises `FencedError`
+    `owned` is what the member says it runs, None if it did not say. Raises `UnknownStateError`
     if the member's state is unknown and it does not say that it runs nothing.
     """
     state = current.state
@@ -37,7 +37,7 @@ def reconcile(current: CurrentAssignment, goal: Goal, owned: Resources | None) -
         if current.member_epoch == goal.assignment_epoch:
             return current
     elif state is MemberState.UNKNOWN and owned != NOTHING:
-        raise FencedError(current.member_id)
+        raise UnknownStateError(current.member_id)
 
     drop = current.assigned.keys() - goal.target
     if drop and (owned is None or not owned.isdisjoint(drop)):

@@ -21,19 +21,19 @@ from ...messages.listing import listing
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WorkerMatch:
     """The one name that stands for what was asked for, or a message that says why none does."""
 
     name: str = ""
     message: str = ""
 
 
-def find_worker(group: Group, called: str) -> Found:
+def find_worker(group: Group, called: str) -> WorkerMatch:
     """Return the name by which orders know the worker that is called so."""
     return next(find_workers(group, [called]))
 
 
-def find_workers(group: Group, names: Iterable[str]) -> Iterator[Found]:
+def find_workers(group: Group, names: Iterable[str]) -> Iterator[WorkerMatch]:
     """Yield of each name by which other name orders know the worker that is called so."""
     directory = _directory(group)
     for called in names:
@@ -67,12 +67,12 @@ def _ordered(group: Group) -> Iterator[Names]:
         yield Names(name, {name}, {last_part(name)} - {""})
 
 
-def _only(called: str, found: set[str], everybody: set[str]) -> Found:
+def _only(called: str, found: set[str], everybody: set[str]) -> WorkerMatch:
     said = f"{called[:LONGEST_CALL]!a}"
     if len(found) == 1:
-        return Found(next(iter(found)))
+        return WorkerMatch(next(iter(found)))
     if found:
-        return Found(message=f"{said} could be any of {listing(found)}: name one of these")
+        return WorkerMatch(message=f"{said} could be any of {listing(found)}: name one of these")
     if not everybody:
-        return Found(message=f"there is no worker {said}: the group has none")
-    return Found(message=f"there is no worker {said}: there are {listing(everybody)}")
+        return WorkerMatch(message=f"there is no worker {said}: the group has none")
+    return WorkerMatch(message=f"there is no worker {said}: there are {listing(everybody)}")

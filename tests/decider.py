@@ -51,7 +51,7 @@ def resource(text: str) -> Resource:
     return Resource(name, int(number)) if hyphen and number.isdigit() else Resource(text)
 
 
-class Coordinator:
+class Decider:
     """Decides, writes and folds; after each step all invariants hold."""
 
     def __init__(self, settings: GroupSettings = GroupSettings()) -> None:  # noqa: B008  # frozen
