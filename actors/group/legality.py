@@ -69,7 +69,7 @@ def flaw(group: Group, record: Record) -> str:
 
 def _in_bump(group: Group, record: GroupMetadata) -> str:
     if record.group_epoch != group.group_epoch + 1:
-        return f"group epoch {record.group_epoch} can not follow {group.group_epoch}"
+        return f"group epoch {record.group_epoch} cannot follow {group.group_epoch}"
     return ""
 
 
@@ -90,11 +90,11 @@ def _in_member(group: Group, record: MemberMetadata) -> str:
     member_id, known = record.member_id, group.members.get(record.member_id)
     if known is not None and known.metadata.joined_epoch != record.joined_epoch:
         was = known.metadata.joined_epoch
-        return f"{member_id} joined for epoch {was} and can not now for {record.joined_epoch}"
+        return f"{member_id} joined for epoch {was} and cannot now for {record.joined_epoch}"
     is_new = known is None or known.metadata.instance_id != record.instance_id
     sitter = group.instances.get(record.instance_id) if record.instance_id and is_new else None
     if sitter is not None and sitter != member_id:
-        return f"{member_id} can not have the instance id of {sitter}"
+        return f"{member_id} cannot have the instance id of {sitter}"
     return ""
 
 
@@ -127,14 +127,14 @@ def _may_go(was: int, now: int) -> bool:
 def _in_tombstone(group: Group, record: Tombstone) -> str:
     member = group.members.get(_member_of(record)) if record.kind is MemberMetadata else None
     if member is not None and (member.current.assigned or member.current.pending):
-        return f"the seat of {member.member_id} can not go before what it holds"
+        return f"the seat of {member.member_id} cannot go before what it holds"
     return ""
 
 
 def _in_loss(group: Group, record: Loss) -> str:
     is_new = record.member_id not in group.losses  # else only its deadline moves
     if is_new and record.member_id in group.members:
-        return f"{record.member_id} is a member, and can not be lost"
+        return f"{record.member_id} is a member, and cannot be lost"
     return ""
 
 

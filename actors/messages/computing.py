@@ -82,7 +82,7 @@ class Snapshot:
     losses: tuple[LossView, ...]
     parked: Grants
     fired: Resources
-    """What was parked until a deadline that has passed: it can not be parked again."""
+    """What was parked until a deadline that has passed: it cannot be parked again."""
     now_ms: int
     """Wall clock."""
     weights: Mapping[Resource, int] = field(default_factory=dict[Resource, int])

@@ -86,7 +86,7 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The member has left, or can not go on (`error` says why)."""
+    """The member has left, or cannot go on (`error` says why)."""
 
     error: str = ""
 

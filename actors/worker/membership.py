@@ -3,7 +3,7 @@
 Events come in as calls with the time (monotonic, milliseconds); out go instructions for
 whoever runs the member. Safety rests on three rules of PROTOCOL §8 and §9: only an answer
 starts a resource; what is to be given up counts as given up only when an answer to the
-report has come; and a member that can not be sure of its session stops everything by
+report has come; and a member that cannot be sure of its session stops everything by
 itself before anybody else may start it.
 
     member = Membership(Identity("connect", "m-1", "p-1"), Timing(), (ClientAssignor("balanced"),))

@@ -1,7 +1,7 @@
 """What a member says, and what of it the group is known to have heard (PROTOCOL §3, §9).
 
 A request says everything, or only what is new since the last answered one. It is full
-whenever it can not be known what the group has heard: at a join, while an answer is missing,
+whenever it cannot be known what the group has heard: at a join, while an answer is missing,
 after any error, and towards whoever serves the group anew. Each names the process of the
 coordinator that was heard of last, which carries out nothing that names another.
 """

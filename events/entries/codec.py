@@ -25,7 +25,7 @@ Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class CodecError(Exception):
-    """The log holds what this version can not read; nothing in the log was changed."""
+    """The log holds what this version cannot read; nothing in the log was changed."""
 
 
 class NewerRecordError(CodecError):
@@ -81,7 +81,7 @@ def encode(record: Record) -> NewEntry:
         return _encoded(record)
     except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise UnwritableRecordError(
-            f"{type(record).__name__} can not be written down ({error}): nothing was changed"
+            f"{type(record).__name__} cannot be written down ({error}): nothing was changed"
         ) from error
 
 

@@ -2,7 +2,7 @@
 
 A control log keeps its history for ever by default, so that this works for epochs of long
 ago. Of a log that was trimmed, the story begins behind the first target that is left: what
-that one changed can not be known any more.
+that one changed cannot be known any more.
 """
 
 from collections import deque

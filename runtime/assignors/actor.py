@@ -117,8 +117,8 @@ class AssignorActor(Actor):
             log_story(LOGGER, "an assignor is refused", error)
             return str(error)
         except USERS_ERRORS as error:
-            log_story(LOGGER, "the assignors can not be loaded", error)
-            return f"the assignors can not be loaded: {describe(error)}"
+            log_story(LOGGER, "the assignors cannot be loaded", error)
+            return f"the assignors cannot be loaded: {describe(error)}"
         return ""
 
     def _end_with_sandbox(self, why: str) -> str:

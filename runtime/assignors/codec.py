@@ -28,7 +28,7 @@ def read_assigned(data: bytes) -> Assigned:
     try:
         return _assigned(data)
     except UNREADABLE as error:
-        raise WrongResultError(f"its answer can not be understood: {error}") from None
+        raise WrongResultError(f"its answer cannot be understood: {error}") from None
 
 
 def read_introduced(data: bytes) -> Introduced:
@@ -36,7 +36,7 @@ def read_introduced(data: bytes) -> Introduced:
     try:
         return _introduced(data)
     except UNREADABLE as error:
-        raise WrongResultError(f"its answer can not be understood: {error}") from None
+        raise WrongResultError(f"its answer cannot be understood: {error}") from None
 
 
 def read_noted(data: bytes) -> Noted:
@@ -44,4 +44,4 @@ def read_noted(data: bytes) -> Noted:
     try:
         return _noted(data)
     except UNREADABLE as error:
-        raise WrongResultError(f"its answer can not be understood: {error}") from None
+        raise WrongResultError(f"its answer cannot be understood: {error}") from None

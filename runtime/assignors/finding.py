@@ -24,7 +24,7 @@ VERSIONS = ("minimum_version", "maximum_version")
 
 
 class AssignorRefusedError(Exception):
-    """An assignor that was asked for can not be used: which, whose, why, and what to do."""
+    """An assignor that was asked for cannot be used: which, whose, why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def make_assignor(name: str, make: AssignorFactory, conf: Mapping[str, str]) -> 
         flaw = _flaw_in(made, name)
     except USERS_ERRORS as error:
         raise AssignorRefusedError(
-            f"assignor {name!r} can not be made: {describe(error)}"
+            f"assignor {name!r} cannot be made: {describe(error)}"
         ) from error
     if flaw:
         raise AssignorRefusedError(f"assignor {name!r} is none: {flaw}; see ConnectAssignor")
@@ -113,7 +113,7 @@ def _load(point: EntryPoint) -> AssignorFactory:
         loaded: object = point.load()
     except USERS_ERRORS as error:
         raise AssignorRefusedError(
-            f"assignor {point.name!r} can not be imported: {describe(error)} ({origin(point)}):"
+            f"assignor {point.name!r} cannot be imported: {describe(error)} ({origin(point)}):"
             " mend or reinstall it, or take it out of group.local.assignors"
         ) from error
     if not callable(loaded):

@@ -193,7 +193,7 @@ def _files_in_memory(pids: Iterable[int]) -> int:
 def keep_small(log: Path, largest: int = LARGEST) -> None:
     """Put the end of a log that is too large aside, and empty it where it is.
 
-    It can not be moved: those who write to it, always at its end, have it open.
+    It cannot be moved: those who write to it, always at its end, have it open.
     """
     with suppress(OSError):
         size = log.stat().st_size

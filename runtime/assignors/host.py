@@ -40,7 +40,7 @@ def show_nowhere(_: str) -> AbstractContextManager[None]:
 
 
 class AssignorHost:
-    """All assignors of one process; raises `AssignorRefusedError` if one can not be used."""
+    """All assignors of one process; raises `AssignorRefusedError` if one cannot be used."""
 
     def __init__(
         self, names: Sequence[str], conf: Mapping[str, str], show: Show = show_nowhere
@@ -57,7 +57,7 @@ class AssignorHost:
         self._logged: dict[str, str] = {}
         self._has_starved = False
         """Whether one of them has wanted more memory than there is, since `is_full` was asked."""
-        # what can not be made at all is to be told before anybody needs it
+        # what cannot be made at all is to be told before anybody needs it
         self._spare: Crew | None = self._make()
 
     def answer(

@@ -69,7 +69,7 @@ class Sandbox:
         return self._guard.pid
 
     def open(self) -> str:
-        """Have the assignors loaded; return why they can not be. Raises `SandboxEndedError`."""
+        """Have the assignors loaded; return why they cannot be. Raises `SandboxEndedError`."""
         try:
             return "; ".join(read_introduced(self._asked(self._order)).errors)
         except WrongResultError as error:

@@ -52,7 +52,7 @@ def main(pipe: Connection) -> None:
     except AssignorRefusedError as error:
         why = str(error)
     except USERS_ERRORS as error:
-        why = f"the assignors can not be loaded: {describe(error)}"
+        why = f"the assignors cannot be loaded: {describe(error)}"
     pipe.send_bytes(ROOM + encode(Introduced(0, (), (why,) if why else ())))
     while host is not None:
         question: Question = pipe.recv()

@@ -20,7 +20,7 @@ def describe(error: BaseException) -> str:
     try:
         return _line_of(error)
     except USERS_ERRORS:
-        return "an error that can not be told"
+        return "an error that cannot be told"
 
 
 def one_line(text: str) -> str:
@@ -29,7 +29,7 @@ def one_line(text: str) -> str:
 
 
 def log_story(logger: logging.Logger, what: str, error: BaseException) -> None:
-    """Log an error with all that led to it; what Python can not format is told as a line.
+    """Log an error with all that led to it; what Python cannot format is told as a line.
 
     A logger that is handed the error itself would call code of theirs outside of any care.
     """

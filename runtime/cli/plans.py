@@ -161,7 +161,7 @@ def _verdict(found: object) -> str:
         told.append(f"{restarts} of these start anew")
     told += [f"{count} {verb}" for count, verb in ((starts, "start"), (stops, "stop")) if count]
     if left_out:
-        told.append(f"{left_out} can not be placed")
+        told.append(f"{left_out} cannot be placed")
     handovers = inner(found, "handovers")
     if isinstance(handovers, int) and handovers > moves:
         told.append(f"{handovers} hand-overs on the way")

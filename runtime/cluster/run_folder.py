@@ -31,7 +31,7 @@ def read_key(path: Path) -> bytes:
         mode, key = path.stat().st_mode & 0o777, path.read_bytes()
     except OSError as error:
         raise KeyRefusedError(
-            f"the cluster's key can not be read from {path} ({error.strerror}): it is made when"
+            f"the cluster's key cannot be read from {path} ({error.strerror}): it is made when"
             " the node is first started, by `fairlead up`"
         ) from None
     if mode & OTHERS:

@@ -148,7 +148,7 @@ class AssignorUp:
 
 @dataclass(frozen=True, slots=True)
 class AssignorsOpen:
-    """From the assignor process: workers can ask it, or why they can not."""
+    """From the assignor process: workers can ask it, or why they cannot."""
 
     pid: int
     error: str = ""
@@ -197,7 +197,7 @@ class WorkerSays:
 
 @dataclass(frozen=True, slots=True)
 class WorkerGone:
-    """From a worker: it has left its group, or can not go on."""
+    """From a worker: it has left its group, or cannot go on."""
 
     name: str
     error: str = ""
@@ -212,7 +212,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """From the supervisor: the group takes commands, or why it can not be opened."""
+    """From the supervisor: the group takes commands, or why it cannot be opened."""
 
     error: str = ""
 

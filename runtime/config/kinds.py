@@ -119,7 +119,7 @@ def _check_group_id(text: str) -> str:
 
 def _check_instance(text: str) -> str:
     if len(text.encode(errors="replace")) > INSTANCE_BYTES_MAX or not text.isprintable():
-        raise ValueError(f"it is longer than {INSTANCE_BYTES_MAX} bytes or can not be printed")
+        raise ValueError(f"it is longer than {INSTANCE_BYTES_MAX} bytes or cannot be printed")
     return text.strip()
 
 

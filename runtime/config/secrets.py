@@ -66,7 +66,7 @@ def _look_up(key: str, reference: "re.Match[str]") -> str:
         ) from None
     except (OSError, ValueError) as error:
         told = error.strerror if isinstance(error, OSError) else "it is no sound properties file"
-        raise ReferenceBroken(f"{key}: {reference[0]} can not be read: {told}") from None
+        raise ReferenceBroken(f"{key}: {reference[0]} cannot be read: {told}") from None
 
 
 def _in_file(place: str) -> str:
@@ -157,7 +157,7 @@ class Vault:
             return self._cipher.decrypt(sealed, [connector.encode()]).decode()
         except (InvalidTag, ValueError):
             raise CannotUnseal(
-                f"a secret of connector {connector} can not be opened: it was sealed with another"
+                f"a secret of connector {connector} cannot be opened: it was sealed with another"
                 " cluster's key, or for another connector, or was altered; put the connector's"
                 " config again, with the secret in it"
             ) from None

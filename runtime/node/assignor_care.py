@@ -1,7 +1,7 @@
 """When the supervisor gives up the node's assignor process, and what it says of its end.
 
 One that is given up aborts by itself if it can, so that its log has the stack of where it
-was; if it can not, it is killed. What it has started ends with it.
+was; if it cannot, it is killed. What it has started ends with it.
 """
 
 import logging
@@ -31,7 +31,7 @@ def opens_too_slowly(child: ChildProcess, rebalance_timeout_ms: int, now: float)
 
 
 def give_up(child: ChildProcess, why: str, now: float) -> None:
-    """Have a process end that can not be talked to; its end has another one started."""
+    """Have a process end that cannot be talked to; its end has another one started."""
     deed = deed_of(child.pid) if child.pid is not None else ""
     while_so = f" while {deed}" if deed else ""
     child.end = f"process {child.pid} was killed{while_so}: {why}; {SEE_LOG}"

@@ -25,7 +25,7 @@ def write_assignors(data_dir: Path, spec: AssignorSpec) -> None:
 
 
 def read_assignors(data_dir: Path) -> AssignorSpec:
-    """Return what was written last; where that can not be read, what a node has by default."""
+    """Return what was written last; where that cannot be read, what a node has by default."""
     try:
         told = json.loads(_path(data_dir).read_text())
         return AssignorSpec(tuple(told["names"]), dict(told["conf"]), int(told["memory_bytes"]))

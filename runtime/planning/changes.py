@@ -82,7 +82,7 @@ Change = (
 def make_change(dry_run: DryRun, change: Change) -> Iterator[Step]:
     """Make a change, and yield each target that it leads to once the group has it.
 
-    Raises `PlanError` if the group refuses the change, or can not compute a target.
+    Raises `PlanError` if the group refuses the change, or cannot compute a target.
     """
     match change:
         case WorkersJoined():

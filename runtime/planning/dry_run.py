@@ -97,7 +97,7 @@ class DryRun:
     def rest(self) -> Iterator[Step]:
         """Yield each target that is due, once the group has it, until nothing more is to do.
 
-        Raises `PlanError` where a target can not be computed.
+        Raises `PlanError` where a target cannot be computed.
         """
         while True:
             if is_due(self.group):
@@ -157,7 +157,7 @@ class DryRun:
             raise PlanError(
                 Error.UNSUPPORTED_ASSIGNOR,
                 f"the group's assignor is {name}, which this node is not set to run: what it would"
-                f" do can not be told; plans can be made with {_listed(self.assignors)}",
+                f" do cannot be told; plans can be made with {_listed(self.assignors)}",
             )
         try:
             return self.assignors[name].assign(snapshot)

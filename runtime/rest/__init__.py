@@ -1,1 +1,1 @@
-"""The REST interface: Kafka Connect's, and what it can not say."""
+"""The REST interface: Kafka Connect's, and what it cannot say."""

@@ -1,7 +1,7 @@
 """The REST process: `python -m fairlead.runtime.rest --data-dir DIR`.
 
 It lives as long as the process that started it, which also handles Ctrl-C if it has it ignored
-here. What happens is told in `logs/rest.log` of the data folder; why it can not start, on stderr.
+here. What happens is told in `logs/rest.log` of the data folder; why it cannot start, on stderr.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
         _log_to(options.data_dir / "logs")
         _say_ready(options.ready)
     except (CannotServe, CannotListen, KeyRefusedError) as error:
-        sys.stderr.write(f"the REST process can not start: {error}\n")
+        sys.stderr.write(f"the REST process cannot start: {error}\n")
         return EXIT_FAILED
     gateway = Gateway(options.data_dir)
     try:
@@ -146,7 +146,7 @@ def _log_to(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handler = LogFile(folder / "rest.log")
     except OSError as error:
-        raise CannotServe(f"{folder} can not be written to: {error.strerror}") from None
+        raise CannotServe(f"{folder} cannot be written to: {error.strerror}") from None
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler]
     )

@@ -42,7 +42,7 @@ def make_app(
 
     app = FastAPI(
         title="fairlead",
-        summary="Kafka Connect's REST API, and what it can not say.",
+        summary="Kafka Connect's REST API, and what it cannot say.",
         version=service.version,
         lifespan=life,
         docs_url=None,

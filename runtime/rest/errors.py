@@ -83,7 +83,7 @@ async def _unanswered(_: Request, error: Exception) -> JSONResponse:
 async def _unreadable(_: Request, error: Exception) -> JSONResponse:
     if isinstance(error, _PASSING):
         return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-    LOGGER.error("a log can not be read", exc_info=error)
+    LOGGER.error("a log cannot be read", exc_info=error)
     return error_reply(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
 
 

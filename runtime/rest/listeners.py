@@ -12,7 +12,7 @@ BACKLOG = 128
 
 
 class CannotListen(Exception):  # noqa: N818  # says what happened
-    """A listener is malformed, or its port can not be had."""
+    """A listener is malformed, or its port cannot be had."""
 
 
 class Listener(NamedTuple):
@@ -67,7 +67,7 @@ def _listen(listener: Listener) -> socket.socket:
     except OSError as error:
         bound.close()
         raise CannotListen(
-            f"can not listen at {listener}: {error.strerror or error}; free the port, or choose"
+            f"cannot listen at {listener}: {error.strerror or error}; free the port, or choose"
             " another with `listeners`"
         ) from None
     return bound

@@ -134,7 +134,7 @@ class Logs:
     def reading(self, group_id: str) -> Generator[GroupLogs]:
         """Give one thread the logs of a group, caught up; nobody else reads meanwhile.
 
-        Raises `NoLogError` while the group has none. Logs that can not be read are let go of,
+        Raises `NoLogError` while the group has none. Logs that cannot be read are let go of,
         so that the next request tries anew.
         """
         with self._lock, self._letting_go(group_id):
@@ -164,7 +164,7 @@ class Logs:
 
     @contextmanager
     def measuring(self) -> Generator[list[GroupFigures]]:
-        """Give one thread the figures of all groups; those that can not be read are left out."""
+        """Give one thread the figures of all groups; those that cannot be read are left out."""
         with self._counting:
             for group_id in self.group_ids():
                 self._count(group_id)
@@ -179,7 +179,7 @@ class Logs:
                 self._let_go(group_id)
 
     def _count(self, group_id: str) -> None:
-        """Count what a group's figures count; what can not be read is told with the figures."""
+        """Count what a group's figures count; what cannot be read is told with the figures."""
         with suppress(LogError, CodecError), self.apart(group_id) as logs:
             logs.count()
 
@@ -188,7 +188,7 @@ class Logs:
             with self._letting_go(group_id):
                 return self._caught_up(group_id).figures()
         except (LogError, CodecError) as error:
-            LOGGER.warning("group %s can not be measured: %s", group_id, error)
+            LOGGER.warning("group %s cannot be measured: %s", group_id, error)
             return None
 
     def _caught_up(self, group_id: str) -> GroupLogs:

@@ -182,6 +182,6 @@ class GroupLedger:
                     self._reader = LogReader.open(self._path, self._group_id, OFFSETS)
                 entries = self._reader.scan(TYPES[kind][0], pack_key(key))
         except LogError as error:
-            raise LedgerUnavailable(f"the offset log can not be read now: {error}") from error
+            raise LedgerUnavailable(f"the offset log cannot be read now: {error}") from error
         entries.sort()
         return [record for entry in entries if (record := decode(entry)) is not None]

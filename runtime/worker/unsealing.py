@@ -30,7 +30,7 @@ class UnsealingRunner:
         self._runner = make_runner(self._report)
 
     def start(self, launch: Launch) -> None:
-        """Run a launch with its secrets opened; one that can not be opened is FAILED."""
+        """Run a launch with its secrets opened; one that cannot be opened is FAILED."""
         name = launch.resource.connector
         with self._lock:
             self._sealed[name] = launch

@@ -34,7 +34,7 @@ LAST_LINES = 5
 
 
 class NoPeer(Exception):  # noqa: N818  # what is the case, not what went wrong
-    """The peer can not be had here; the message says why."""
+    """The peer cannot be had here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def ordered(loads: Loads) -> Loads:
 
 @contextmanager
 def connect_peer(folder: Path) -> Generator[ConnectPeer]:
-    """Run the peer, compiled into the folder; raise `NoPeer` where it can not be had."""
+    """Run the peer, compiled into the folder; raise `NoPeer` where it cannot be had."""
     classpath = _compiled(folder, [*_fetched(folder), *_beside()])
     command = [_tool("java"), "-cp", classpath, f"{_package()}.{SOURCE.stem}"]
     quiet = subprocess.DEVNULL

@@ -130,7 +130,7 @@ Not warm yet:  w1 w2: what they will take then is not in this plan
 Warning:       c: unknown key tag: it has no effect; did you mean tags?
 Unplaceable:   c c-0: needs tag gpu: no worker that takes work meets this
 Parked:        b-0 until 2013-01-01T00:31:40.000Z
-Verdict:       3 of 21 resources move, 17 stay; 3 of these start anew; 1 start; 1 stop; 2 can not be
+Verdict:       3 of 21 resources move, 17 stay; 3 of these start anew; 1 start; 1 stop; 2 cannot be
                placed; 5 hand-overs on the way
 """
 

@@ -486,7 +486,7 @@ def test_static_workers_come_back_with_another_assignor_at_once_and_nothing_move
     ("source", "why"),
     [
         ("", "there is no assignor 'mine': name one of balanced, "),
-        ("import nowhere_else", "assignor 'mine' can not be imported: ModuleNotFoundError: No"),
+        ("import nowhere_else", "assignor 'mine' cannot be imported: ModuleNotFoundError: No"),
         ("import os; os._exit(1)", "its process ended while it loaded the assignors"),
         ("import time; time.sleep(60)", "process "),
     ],

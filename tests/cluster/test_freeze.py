@@ -54,7 +54,7 @@ def test_a_pause_shorter_than_the_session_costs_nothing(start_node: Starts) -> N
     epoch, count = node.group().group_epoch, len(node.deeds())
     pid = node.hit("worker w2", signal.SIGSTOP)
     seen = node.group().end
-    node.put("letters", 1)  # what concerns all, and one of them can not hear of it
+    node.put("letters", 1)  # what concerns all, and one of them cannot hear of it
     eventually(lambda: node.group().end > seen, "it is written")
     os.kill(pid, signal.SIGCONT)
     node.runs_tasks("letters", 1, "w1", "w2")

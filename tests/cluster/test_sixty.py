@@ -38,7 +38,7 @@ def test_when_25_of_60_workers_hang_at_once_the_rest_take_over_and_give_nothing_
     for pid in pids:
         spans = cut(spans, pid, stopped_ms)
     assert overlaps(spans) == []
-    for pid in pids:  # what hangs can not leave in good order
+    for pid in pids:  # what hangs cannot leave in good order
         os.kill(pid, signal.SIGCONT)
 
 

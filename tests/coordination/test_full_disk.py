@@ -1,4 +1,4 @@
-"""Where the disk is nearly full a group refuses what can wait, and goes on with what can not."""
+"""Where the disk is nearly full a group refuses what can wait, and goes on with what cannot."""
 
 from collections.abc import Generator
 from pathlib import Path

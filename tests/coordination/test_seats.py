@@ -134,23 +134,23 @@ def test_two_clients_without_an_id_do_not_share_a_seat(office: Office) -> None:
 
 
 def put_task_configs(office: Office) -> GroupCommand:
-    """A split whose configs can not be written down."""
+    """A split whose configs cannot be written down."""
     return PutTaskConfigs("connect", "m", "A", token(office, "A"), ({"file": HALF},))
 
 
 def report_status(office: Office) -> GroupCommand:
-    """A report whose reason can not be written down."""
+    """A report whose reason cannot be written down."""
     update = StatusUpdate(resource("A-0"), token(office, "A-0"), RunState.FAILED, 1, HALF)
     return ReportStatus("connect", "m", (update,))
 
 
 def put_connector(_: Office) -> GroupCommand:
-    """An order by somebody whose name can not be written down."""
+    """An order by somebody whose name cannot be written down."""
     return PutConnector("connect", "B", {"x": "y"}, principal=HALF)
 
 
 def delete_connector(_: Office) -> GroupCommand:
-    """A deletion by somebody whose name can not be written down."""
+    """A deletion by somebody whose name cannot be written down."""
     return DeleteConnector("connect", "A", principal=HALF)
 
 
@@ -180,7 +180,7 @@ def test_a_command_that_no_log_can_hold_is_refused_and_changes_nothing(
     (said,) = office.send(build(office))
     assert isinstance(said.reply, CommandReply)
     assert said.reply.error is Error.INVALID_REQUEST
-    assert "can not be written down" in said.reply.message
+    assert "cannot be written down" in said.reply.message
     assert (office.group.end, office.control.end, office.group.group_epoch) == (end, end, epoch)
     assert set(office.group.connectors) == {"A"}
     beats_on(office)

@@ -95,7 +95,7 @@ def test_a_result_that_no_log_can_hold_is_a_failed_attempt_whose_error_is_kept(
     made = Assignment({"a": frozenset()}, {}, {Resource("A"): HALF}, again_at_ms=1 << 70)
     reply = replied(office, replace(install, assignment=made))
     target = office.group.target
-    assert target.error.startswith("TargetAssignment can not be written down")
+    assert target.error.startswith("TargetAssignment cannot be written down")
     kept = "the target stays as it was: correct the assignor before the next attempt"
     assert reply == InstallReply(Error.INVALID_ASSIGNMENT, f"{target.error}; {kept}")
     assert (target.assignment_epoch, target.members, target.failures) == (2, {}, 1)

@@ -46,11 +46,11 @@ def settled() -> Decider:
 ILLEGAL: dict[str, tuple[Record, str]] = {
     "the group epoch stands": (
         GroupMetadata(2, CAUSE, 0),
-        "group epoch 2 can not follow 2",
+        "group epoch 2 cannot follow 2",
     ),
     "the group epoch leaps": (
         GroupMetadata(4, CAUSE, 0),
-        "group epoch 4 can not follow 2",
+        "group epoch 4 cannot follow 2",
     ),
     "one assignment epoch has two targets": (
         TargetAssignment(2, {}),
@@ -82,15 +82,15 @@ ILLEGAL: dict[str, tuple[Record, str]] = {
     ),
     "a seat changes its beginning": (
         MemberMetadata("W1", joined_epoch=2),
-        "W1 joined for epoch 1 and can not now for 2",
+        "W1 joined for epoch 1 and cannot now for 2",
     ),
     "the seat goes first": (
         Tombstone(MemberMetadata, ("W1",)),
-        "the seat of W1 can not go before what it holds",
+        "the seat of W1 cannot go before what it holds",
     ),
     "who is there is lost": (
         Loss("W1", None, "", resources("A"), 0, CAUSE, 1),
-        "W1 is a member, and can not be lost",
+        "W1 is a member, and cannot be lost",
     ),
 }
 
@@ -120,7 +120,7 @@ def test_an_instance_id_has_one_seat() -> None:
     evolve(group, first, 0)
     assert flaw(group, first) == ""
     second = replace(first, member_id="W2")
-    assert flaw(group, second) == "W2 can not have the instance id of W1"
+    assert flaw(group, second) == "W2 cannot have the instance id of W1"
 
 
 def test_a_static_member_goes_to_its_leave_and_back_to_zero_and_nowhere_else() -> None:

@@ -21,4 +21,4 @@ def test_the_deadline_of_a_loss_moves_though_its_member_has_joined_again() -> No
 def test_who_is_a_member_can_not_be_lost() -> None:
     group = Group("connect")
     evolve(group, MemberMetadata("W1"), 0)
-    assert flaw(group, LOSS) == "W1 is a member, and can not be lost"
+    assert flaw(group, LOSS) == "W1 is a member, and cannot be lost"

@@ -1,4 +1,4 @@
-"""Assignors are found by name, and what can not be used is refused with whose it is and why."""
+"""Assignors are found by name, and what cannot be used is refused with whose it is and why."""
 
 from pathlib import Path
 
@@ -100,7 +100,7 @@ def test_what_can_not_be_imported_says_whose_it_is(
 ) -> None:
     installed(source, MINE)
     told = refusal()
-    assert told.startswith(f"assignor 'mine' can not be imported: {why}")
+    assert told.startswith(f"assignor 'mine' cannot be imported: {why}")
     assert told.endswith(
         f"({ORIGIN}): mend or reinstall it, or take it out of group.local.assignors"
     )
@@ -114,7 +114,7 @@ def test_a_name_of_megabytes_is_cut_where_it_is_refused(installed: Installs) -> 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("self.conf = conf", "1 / 0"), "can not be made: ZeroDivisionError: division by zero"),
+        (("self.conf = conf", "1 / 0"), "cannot be made: ZeroDivisionError: division by zero"),
         (("def assign(", "def a("), "is none: Mine has no method assign; see ConnectAssignor"),
         (('"mine", 0, 2', '"mine", 0, "2"'), "is none: Mine.maximum_version is not a whole number"),
         (

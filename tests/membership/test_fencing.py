@@ -1,4 +1,4 @@
-"""A member that can not be sure of its session stops everything by itself (PROTOCOL §8)."""
+"""A member that cannot be sure of its session stops everything by itself (PROTOCOL §8)."""
 
 from membership.seat import (
     HEARTBEAT_MS,

@@ -463,7 +463,7 @@ def test_an_assignor_that_the_node_has_not_is_named() -> None:
     assert caught.value.error is Error.UNSUPPORTED_ASSIGNOR
     assert str(caught.value) == (
         "the group's assignor is balanced, which this node is not set to run: what it would do"
-        " can not be told; plans can be made with eager"
+        " cannot be told; plans can be made with eager"
     )
 
 

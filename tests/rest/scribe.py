@@ -1,6 +1,6 @@
 """A group's coordinator and its two real logs, in a process of their own.
 
-A log that is open can not be opened a second time in one process; the REST side reads here,
+A log that is open cannot be opened a second time in one process; the REST side reads here,
 so whoever writes has to be elsewhere.
 """
 

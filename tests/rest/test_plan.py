@@ -278,7 +278,7 @@ def test_a_group_whose_assignor_this_node_has_not_is_a_conflict(house: House) ->
     told = plan(house, drain=["W1"])
     assert (told.status_code, told.json()["message"]) == (
         409,
-        "the group's assignor is mine, which this node is not set to run: what it would do can not"
+        "the group's assignor is mine, which this node is not set to run: what it would do cannot"
         " be told; plans can be made with balanced, deferred, eager, incremental,"
         " simple-cooperative",
     )

@@ -110,7 +110,7 @@ def test_a_port_that_is_taken_is_told_in_a_line(data_dir: Path) -> None:
         )
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == (
-        f"the REST process can not start: can not listen at {url}: Address already in use; free"
+        f"the REST process cannot start: cannot listen at {url}: Address already in use; free"
         " the port, or choose another with `listeners`\n"
     )
 
@@ -127,7 +127,7 @@ def test_a_folder_without_a_key_is_told_in_a_line(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (
         1,
         "",
-        f"the REST process can not start: the cluster's key can not be read from {path} (No such"
+        f"the REST process cannot start: the cluster's key cannot be read from {path} (No such"
         " file or directory): it is made when the node is first started, by `fairlead up`\n",
     )
 

@@ -85,7 +85,7 @@ class RequestFilter:
     def admits(self, request: Heartbeat) -> bool:
         """Tell whether the request is newer than all before it, and remember it if so.
 
-        Clients without an incarnation can not be told apart and always pass; so do ids that
+        Clients without an incarnation cannot be told apart and always pass; so do ids that
         are too long to be remembered, which are refused by whoever looks at them next.
         """
         longest = max(len(request.member_id), len(request.incarnation))
