@@ -13,7 +13,7 @@ What these say is folded into a `Group` that holds nothing else, so that every r
 only for the member's own part gives the same answer as with all of the group.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from ..events.entries.codec import KINDS, TYPES, decode
 from ..events.evolve import evolve
@@ -43,7 +43,7 @@ class MemberFollower:
 
     def __init__(self, group_id: str, member_id: str, log: ReadableLog) -> None:
         self._log = log
-        self._member_id = member_id
+        self.member_id = member_id
         self.group = Group(group_id)
         self._own = {
             _spell(MemberMetadata, (member_id,)),
@@ -52,27 +52,38 @@ class MemberFollower:
         }
         self._known: dict[bytes, int] = dict.fromkeys(self._own, -1)
         """The offset of the entry that was folded of each key of the view; -1: there was none."""
-        self._reported: Collection[Resource] = NOTHING
+        self._reported: Resources = NOTHING
         self._end = 0
         """The log's end as of the last look."""
+        self._changed: set[Resource] = set()
 
-    def catch_up(self, reported: Collection[Resource] = NOTHING) -> Resources:
-        """Take what is new; return the resources of the member of which anything is.
-
-        `reported` are those, held or not, whose status is to be known.
-        """
-        before = self._member()
+    def watch(self, reported: Resources) -> None:
+        """Follow the statuses of these as well, whether the member has them or not."""
         if reported != self._reported:
             self._reported = reported
             self._follow()
-        changed = self._look()
+
+    def catch_up(self) -> Group:
+        """Return the member's part of the group as far as the log goes now."""
+        before = self._member()
+        connectors = self._look()
         after = self._member()
-        if before.metadata is not after.metadata:
-            return frozenset(_grants(after))
-        stepped = {each for each, _ in _grants(before).items() ^ _grants(after).items()}
-        return frozenset(
-            each for each in _grants(after) if each in stepped or each.connector in changed
-        )
+        if before is not after or connectors:
+            self._note_changes(before, after, connectors)
+        return self.group
+
+    def take_changed(self) -> Resources:
+        """Return the member's resources of which anything changed since this was asked last."""
+        changed, self._changed = frozenset(self._changed), set()
+        return changed
+
+    def _note_changes(self, before: Member, after: Member, connectors: set[str]) -> None:
+        held = _grants(after)
+        if before.metadata != after.metadata:
+            self._changed.update(held)
+        else:
+            self._changed.update(each for each, _ in _grants(before).items() ^ held.items())
+            self._changed.update(each for each in held if each.connector in connectors)
 
     def close(self) -> None:
         """Let go of the log."""
@@ -108,13 +119,13 @@ class MemberFollower:
         fresh = wanted - self._known.keys()
         self._known.update(dict.fromkeys(fresh, -1))
         if any(KINDS[unpack_view_key(key)[0]] is CurrentShard for key in fresh):
-            self._known[_spell(CurrentAssignment, (self._member_id,))] = -1  # it joins its shards
+            self._known[_spell(CurrentAssignment, (self.member_id,))] = -1  # it joins its shards
         return bool(fresh)
 
     def _keys(self) -> Iterator[bytes]:
         member = self._member()
         for number in range(member.current.shards):
-            yield _spell(CurrentShard, (self._member_id, number))
+            yield _spell(CurrentShard, (self.member_id, number))
         connectors = {each.connector for each in (*_grants(member), *self._reported)}
         for connector in connectors:
             yield _spell(ConnectorConfig, (connector,))
@@ -123,8 +134,8 @@ class MemberFollower:
             yield _spell(TaskStatus, tuple(resource))
 
     def _member(self) -> Member:
-        seatless = Member(MemberMetadata(self._member_id), NOT_STARTED)
-        return self.group.members.get(self._member_id, seatless)
+        seatless = Member(MemberMetadata(self.member_id), NOT_STARTED)
+        return self.group.members.get(self.member_id, seatless)
 
     def _bury(self, key: bytes) -> None:
         """Forget what a key said: the log shows it no more, or it is no concern any more."""

@@ -32,7 +32,7 @@ from ...actors.worker.membership import Membership
 from ...events.entries.logs import CONTROL
 from ...events.log.reader import LogReader
 from ...events.model import Resource, Resources
-from ...projections.follow import Follower
+from ...projections.member_follower import MemberFollower
 from ..cluster.identity import cluster_id
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import (
@@ -58,8 +58,7 @@ from .assignor_client import AssignorClient, AssignorTalk
 from .computing import Computing
 from .group_ledger import GroupLedger
 from .identity import facts_of, joins_warm, membership_of
-from .janitor import Janitor
-from .member_log import WholeLog
+from .janitor import Janitor, Rota
 from .runner import NoopRunner, ResourceRunner
 from .starts import Starts
 from .status_reporter import StatusReporter
@@ -87,7 +86,8 @@ class WorkerActor(Actor):
     _order: StartWorker
     _supervisor: Address
     _membership: Membership
-    _log: WholeLog
+    _log: MemberFollower
+    _rota: Rota
     _runner: ResourceRunner
     _ledger: GroupLedger
     _computing: Computing
@@ -145,8 +145,8 @@ class WorkerActor(Actor):
             self._slow_at_ms = now_ms + SLOW_TICK_MS
             self._look_after_engine(now_ms)
             self._look_after_parent(now_ms)
-            if self._janitor is not None:
-                self._janitor.tick(self._log.group, self._membership.identity.member_id)
+            if self._janitor is not None and (group := self._rota.group(now_ms)) is not None:
+                self._janitor.tick(group, self._log.member_id)
         if self._carried_at_ms and now_ms >= self._carried_at_ms + ANSWER_MS:
             self._carried_at_ms = 0
             self._ledger.lose()
@@ -250,7 +250,7 @@ class WorkerActor(Actor):
         member_id = self._membership.identity.member_id
         folder = node.group_folder(node.group_id)
         reader = LogReader.open(folder / "control", node.group_id, CONTROL)
-        self._log = WholeLog(member_id, Follower(node.group_id, reader))
+        self._log = MemberFollower(node.group_id, member_id, reader)
         cluster = cluster_id(RunFolder(node.data_dir).key())
         offsets = folder / "offsets"
         self._ledger = GroupLedger(node.group_id, member_id, offsets, self.post, cluster)
@@ -260,7 +260,7 @@ class WorkerActor(Actor):
         client = AssignorClient(member_id, facts_of(order, is_warm=is_warm), names, timeout_ms)
         self._talk = AssignorTalk(order, client, self._computing, self.send, supervisor)
         self._reporter = StatusReporter(node.group_id, member_id)
-        self._runner = self._make_runner()
+        self._runner = self._make_runner(reader)
         self._starts = Starts(self._log, self._runner)
         self._watchdog = Watchdog()
         self._parent_watch = ParentWatch(order.tied_to)
@@ -281,7 +281,7 @@ class WorkerActor(Actor):
             self._waits_to_join = False
             self._obey(self._membership.join(now_ms))
 
-    def _make_runner(self) -> ResourceRunner:
+    def _make_runner(self, log: LogReader) -> ResourceRunner:
         node = self._order.node
         if node.engine.kind == "noop":
             return NoopRunner(self._report)
@@ -298,6 +298,7 @@ class WorkerActor(Actor):
         engine.open()
         self._care = EngineCare(engine)
         self._janitor = make_janitor(self._ledger, node, redaction)
+        self._rota = Rota(node.group_id, self._log.member_id, log)
         return make_runner(engine, self._ledger, node, self._report, redaction)
 
     # -- what the membership wants
@@ -365,7 +366,8 @@ class WorkerActor(Actor):
             self._tell_reports(now_ms)
 
     def _tell_reports(self, now_ms: int) -> None:
-        for message in self._reporter.unsaid(self._log.group, now_ms):
+        self._log.watch(self._reporter.awaited)
+        for message in self._reporter.unsaid(self._log.catch_up(), now_ms):
             self._to_group(message)
 
     def _hear(self, report: Report) -> None:
@@ -407,8 +409,7 @@ class WorkerActor(Actor):
 
     def _tell_share(self) -> None:
         """Have the assignor know what this worker has been given."""
-        self._starts.align(_steady_ms())
-        self._talk.tell_share(self._log.group, self._log.member_id)
+        self._talk.tell_share(self._log.catch_up(), self._log.member_id)
 
     def _look_after_parent(self, now_ms: int) -> None:
         """Leave when the command that this worker is tied to is gone."""

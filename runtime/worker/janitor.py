@@ -11,17 +11,25 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from threading import Thread
 from typing import Protocol
 
-from ...events.group import Group
+from ...events.entries.codec import TYPES, decode
+from ...events.group import AWAY_EPOCH, Group
+from ...events.keys import pack_key
+from ...events.log.reader import LogReader
 from ...events.model import Commit, CommitId, Resource, Resources, TaskConfig, Token
 from ...events.placement.config import work_in
+from ...events.records import CurrentAssignment, MemberMetadata
+from ...projections.follow import Follower
 from ..connectors.spi import Pipeline
 from ..tasks.ledger import LedgerUnavailable
 
 LOGGER = logging.getLogger(__name__)
 ANY_GENERATION = (1 << 63) - 1
+ROTA_MS = 2_000
+"""How long it may take a member to learn that its turn has come, or is next."""
 
 
 class Commits(Protocol):
@@ -98,6 +106,43 @@ def is_on_duty(group: Group, member_id: str) -> bool:
     """Tell whether a member is the one that does the chores; who is away does none."""
     present = (each for each, member in group.members.items() if not member.is_away)
     return member_id == min(present, default=None)
+
+
+class Rota:
+    """The whole group, for those who may have chores to do: whose turn it is, and who is next.
+
+    All others need not follow it. The next one does, so that it knows what was there before its
+    turn comes. The rota is read anew now and then: that somebody does not know of its turn yet
+    puts chores off, and no more.
+    """
+
+    def __init__(self, group_id: str, member_id: str, log: LogReader) -> None:
+        self._group_id = group_id
+        self._member_id = member_id
+        self._log = log
+        self._follower: Follower | None = None
+        self._look_at_ms = 0
+
+    def group(self, now_ms: int) -> Group | None:
+        """Return the group as its log has it, None where the member has no chores to expect."""
+        if now_ms >= self._look_at_ms:
+            self._look_at_ms = now_ms + ROTA_MS
+            if not self._is_near():
+                self._follower = None
+            elif self._follower is None:
+                self._follower = Follower(self._group_id, self._log)
+        return None if self._follower is None else self._follower.catch_up()
+
+    def _is_near(self) -> bool:
+        """Tell whether the member is one of the first two of those present."""
+        ids = (entry.key for entry in self._log.scan(TYPES[MemberMetadata][0]))
+        first = islice(filter(self._is_present, ids), 2)
+        return pack_key((self._member_id,)) in first
+
+    def _is_present(self, key: bytes) -> bool:
+        entry = self._log.get(TYPES[CurrentAssignment][0], key)
+        step = None if entry is None else decode(entry)
+        return not (isinstance(step, CurrentAssignment) and step.member_epoch == AWAY_EPOCH)
 
 
 class Janitor:

@@ -1,18 +1,17 @@
 """What a worker takes of the log: the answers that concern its own member."""
 
-from collections.abc import Collection
 from typing import Protocol
 
 from ...events.group import Group
-from ...events.model import NOTHING, Resource, Resources
+from ...events.model import NOTHING, Resources
 from ...projections.follow import Follower
 
 
 class MemberLog(Protocol):
     """The log, as far as one member has to know it.
 
-    It is read by `catch_up` only; between two calls `group` stays as it is. `group` need not be
-    the whole group. It has to answer:
+    It is read by `catch_up` only; between two calls `group` stays as it is, which need not be
+    the whole group. It has to tell:
 
     * which resources this member was granted, with config and fencing token
       (`launches`, `token_of`: the member's own seat and step, the connectors of its resources and
@@ -33,11 +32,16 @@ class MemberLog(Protocol):
         """The member's part of the group, as of the last `catch_up`."""
         ...
 
-    def catch_up(self, reported: Collection[Resource] = NOTHING) -> Resources:
-        """Read what is new; return those of the member's resources of which anything changed.
+    def watch(self, reported: Resources) -> None:
+        """Have the next `catch_up` show the status of these, held or not, and of no others."""
+        ...
 
-        `reported` are the resources whose status the log is waited for to show, held or not.
-        """
+    def catch_up(self) -> Group:
+        """Read what is new, and return the member's part of the group."""
+        ...
+
+    def take_changed(self) -> Resources:
+        """Return those of the member's resources of which anything changed since the last call."""
         ...
 
 
@@ -48,21 +52,26 @@ class WholeLog:
         self.member_id = member_id
         self._follower = follower
         self._seen_end = -1
-        """The log's end as of the last look."""
+        """The log's end as of the last `take_changed`."""
 
     @property
     def group(self) -> Group:
         """The whole group."""
         return self._follower.group
 
-    def catch_up(self, reported: Collection[Resource] = NOTHING) -> Resources:
+    def watch(self, reported: Resources) -> None:
+        """Do nothing: all of the log is followed."""
+
+    def catch_up(self) -> Group:
+        """Read what is new, and return the whole group."""
+        return self._follower.catch_up()
+
+    def take_changed(self) -> Resources:
         """Return all of the member's resources where anything changed at all."""
-        del reported
-        group = self._follower.catch_up()
-        if group.end == self._seen_end:
+        if self.group.end == self._seen_end:
             return NOTHING
-        self._seen_end = group.end
-        member = group.members.get(self.member_id)
+        self._seen_end = self.group.end
+        member = self.group.members.get(self.member_id)
         return frozenset(member.current.assigned) if member is not None else NOTHING
 
     def close(self) -> None:

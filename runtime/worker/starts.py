@@ -46,14 +46,14 @@ class Starts:
 
     def align(self, now_ms: int) -> bool:
         """Have run what the log grants, with the config that it names; tell if it was looked at."""
-        changed = self._log.catch_up()
+        group, changed = self._log.catch_up(), self._log.take_changed()
         rested = [each for each, until_ms in self._rests.items() if now_ms >= until_ms]
         for resource in rested:
             del self._rests[resource]
         todo = self._allowed & changed.union(rested, self._fresh)
         if not todo:
             return False
-        found = launches(self._log.group, self._log.member_id, todo)
+        found = launches(group, self._log.member_id, todo)
         self._fresh = (self._fresh & self._allowed) - found.keys()
         for resource, launch in found.items():
             if self._launched.get(resource) != launch and resource not in self._rests:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ...actors.messages.work import PutTaskConfigs, ReportStatus, StatusUpdate
 from ...events.group import Group, token_of
-from ...events.model import Resource, RunState, Token
+from ...events.model import Resource, Resources, RunState, Token
 from ...projections.moves import BATCHES_RUN
 from ..tasks.reports import StatusChanged, Stopped, TaskConfigsChanged
 
@@ -72,6 +72,11 @@ class StatusReporter:
         """Take how a connector splits its work."""
         self._splits[report.connector] = ReportedSplit(report.token, report.configs)
         self._is_fresh = True
+
+    @property
+    def awaited(self) -> Resources:
+        """Of which resources the log is to show what was said."""
+        return frozenset((*self._statuses, *map(Resource, self._splits)))
 
     def unsaid(self, group: Group, now_ms: int) -> Iterator[ReportStatus | PutTaskConfigs]:
         """Yield what is to be sent now: what is new at once, the rest now and then."""

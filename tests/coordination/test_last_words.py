@@ -9,7 +9,7 @@ from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
 from fairlead.actors.messages.work import PutTaskConfigs, ReportStatus
 from fairlead.actors.worker.instructions import Timing
-from fairlead.events.group import Group
+from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.cluster.spec import EngineSpec, Leave, NodeSpec, StartWorker
 from fairlead.runtime.simulation.clock import Deed
@@ -17,20 +17,6 @@ from fairlead.runtime.simulation.network import Line, Network
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, Size
 from fairlead.runtime.simulation.world import World
 from fairlead.runtime.worker import actor as real
-
-
-class Follower:
-    """Shows a worker the group as its coordinator has it."""
-
-    office: Office
-
-    def __init__(self, *_: object) -> None:
-        self.group = self.office.group
-
-    def catch_up(self) -> Group:
-        """Return the group as it is."""
-        self.group = self.office.group
-        return self.group
 
 
 class Ledger:
@@ -44,11 +30,14 @@ class Ledger:
 
 
 class Reader:
-    """Opens no log: in this process its writer has it."""
+    """Reads in the open log: in this process its writer has it."""
 
-    @staticmethod
-    def open(*_: object) -> None:
-        """Return no log."""
+    log: GroupLog
+
+    @classmethod
+    def open(cls, *_: object) -> GroupLog:
+        """Return the log of the office."""
+        return cls.log
 
 
 class Worker(real.WorkerActor):
@@ -100,8 +89,7 @@ def order_of(told: list[object]) -> list[str]:
 def test_a_worker_tells_the_ends_of_its_tasks_before_it_says_goodbye(
     office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connectors: str
 ) -> None:
-    Follower.office = office
-    monkeypatch.setattr(real, "Follower", Follower)
+    Reader.log = office.control
     monkeypatch.setattr(real, "LogReader", Reader)
     monkeypatch.setattr(real, "GroupLedger", Ledger)
     for name in connectors.split():

@@ -17,7 +17,15 @@ from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import MemberState, Resource, Resources, RunState, TaskConfig, Token
+from fairlead.events.model import (
+    NOTHING,
+    MemberState,
+    Resource,
+    Resources,
+    RunState,
+    TaskConfig,
+    Token,
+)
 from fairlead.events.records import (
     ConfiguredShard,
     ConnectorConfig,
@@ -90,11 +98,14 @@ def test_each_member_knows_of_itself_what_the_whole_log_says(path: Path, tmp_pat
                 if rng.random() < 0.5:
                     continue
                 before = launched(reader.group, member_id)
-                changed = reader.catch_up(reported)
+                reader.watch(reported)
+                reader.catch_up()
+                changed = reader.take_changed()
                 now = launched(whole, member_id)
                 assert told(reader.group, member_id, reported) == told(whole, member_id, reported)
                 assert changed >= {each for each in now if now[each] != before.get(each)}
-                assert reader.catch_up(reported) == frozenset()
+                reader.catch_up()
+                assert reader.take_changed() == frozenset()
 
 
 RESOURCES = st.frozensets(
@@ -149,7 +160,8 @@ def test_what_others_do_is_no_concern_of_a_member(tmp_path: Path) -> None:
             *(config(each) for each in ("mine", "theirs")),
         )
         reader = MemberFollower(GROUP, "W1", log)
-        assert reader.catch_up() == {mine}
+        reader.catch_up()
+        assert reader.take_changed() == {mine}
         for number in range(50):
             theirs = Resource(f"c{number}")
             write(
@@ -159,7 +171,8 @@ def test_what_others_do_is_no_concern_of_a_member(tmp_path: Path) -> None:
                 config(f"c{number}"),
                 TaskStatus(theirs, RunState.RUNNING, "w2", Token(1, 1), TIME_MS),
             )
-        assert reader.catch_up() == frozenset()
+        reader.catch_up()
+        assert reader.take_changed() == frozenset()
         assert reader.group.members.keys() == {"W1"}
         assert reader.group.connectors.keys() == {"mine"}
         assert (reader.group.statuses, reader.group.end) == ({}, log.end)
@@ -173,10 +186,13 @@ def test_a_config_that_changes_concerns_all_that_runs_of_it_here(tmp_path: Path)
         write(log, CurrentAssignment("W1", 1, 0, MemberState.STABLE, grants, {}))
         reader = MemberFollower(GROUP, "W1", log)
         reader.catch_up()
+        reader.take_changed()
         write(log, config("c", 2))
-        assert reader.catch_up() == {Resource("c"), Resource("c", 0)}
+        reader.catch_up()
+        assert reader.take_changed() == {Resource("c"), Resource("c", 0)}
         write(log, TaskConfigs("d", 1, (TaskConfig({"task": "0"}, 1),)))
-        assert reader.catch_up() == {Resource("d")}
+        reader.catch_up()
+        assert reader.take_changed() == {Resource("d")}
 
 
 def test_what_is_no_concern_any_more_is_forgotten(tmp_path: Path) -> None:
@@ -185,10 +201,11 @@ def test_what_is_no_concern_any_more_is_forgotten(tmp_path: Path) -> None:
         reported = frozenset({Resource("c", 0)})
         write(log, TaskStatus(Resource("c", 0), RunState.RUNNING, "w1", Token(1, 1), TIME_MS))
         reader = MemberFollower(GROUP, "W1", log)
-        reader.catch_up(reported)
+        reader.watch(reported)
+        reader.catch_up()
         assert reader.group.statuses.keys() == reported
         assert reader.group.connectors.keys() == {"c"}
-        reader.catch_up()
+        reader.watch(NOTHING)
         assert (reader.group.statuses, reader.group.connectors) == ({}, {})
 
 

@@ -20,13 +20,14 @@ from fairlead.actors.messages.work import (
 )
 from fairlead.events.entries.codec import encode
 from fairlead.events.evolve import evolve
-from fairlead.events.group import Group, token_of
+from fairlead.events.group import AWAY_EPOCH, Group, token_of
+from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Commit, CommitId, MemberState, Resource, Token
 from fairlead.events.records import CurrentAssignment, MemberMetadata
 from fairlead.runtime.connectors.spi import Context, Pipeline
 from fairlead.runtime.worker.group_ledger import GroupLedger
-from fairlead.runtime.worker.janitor import Chore, Janitor, is_on_duty
+from fairlead.runtime.worker.janitor import Chore, Janitor, Rota, is_on_duty
 
 NAME, FIRST, SECOND = "A", Resource("A", 0), Resource("A", 1)
 
@@ -212,3 +213,23 @@ def test_what_can_not_be_published_is_told_once_and_tried_again(
     aside.rename(scene.root)
     scene.work()
     assert (scene.seen, staged(scene.root), scene.is_all_published()) == ([1, 3], [], True)
+
+
+def test_only_the_member_whose_turn_it_is_and_the_next_follow_the_whole_group(
+    tmp_path: Path,
+) -> None:
+    def write(*records: MemberMetadata | CurrentAssignment) -> None:
+        with GroupLog.open_writer(tmp_path / "log", "connect", reserve_bytes=0) as log:
+            log.append(log.end, [encode(each) for each in records], 0)
+
+    def following(now_ms: int) -> list[str]:
+        with LogReader.open(tmp_path / "log") as log:
+            rotas = {each: Rota("connect", each, log) for each in ("W0", "W1", "W2", "W3")}
+            return [each for each, rota in rotas.items() if rota.group(now_ms) is not None]
+
+    write(*(MemberMetadata(f"W{number}") for number in range(4)))
+    assert following(0) == ["W0", "W1"]
+    write(CurrentAssignment("W0", AWAY_EPOCH, 0, MemberState.AWAY, {}, {}))
+    assert following(0) == ["W1", "W2"], "who is away has no turn"
+    write(*(MemberMetadata(each) for each in ("V", "W")))
+    assert following(0) == [], "both have come before them"
