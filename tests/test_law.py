@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 HOUSE = Path(__file__).parents[1]
-PAGES = {"PROTOCOL": "actors/PROTOCOL.md"}
+PAGES = {
+    "PROTOCOL": "actors/PROTOCOL.md",
+    "DATA_PLANE": "runtime/connectors/DATA_PLANE.md",
+}
 """The pages that are cited by section, by the name that citations use."""
 
 NAMED = re.compile(r"\b([A-Z_]{3,})(?:\.md)? (§\d+(?:(?:,| and| to|, and) §\d+)*)")

@@ -8,7 +8,7 @@
 
 Whatever goes wrong before the commit is repeated by whoever comes next, and whatever is left to
 do after it is finished by whoever comes next. Only the commit itself may have an unknown outcome:
-then nothing else happens until it is known.
+then nothing else happens until it is known (DATA_PLANE §2, §3).
 """
 
 import time

@@ -4,7 +4,7 @@ Whatever of it is staged is moved, whatever is in place already is looked at: a 
 published again, after somebody who died half-way, or beside another publisher. Before anything
 is moved, each file must be where one of these would have it, with the bytes that it had when
 the batch counted. The folders that took files in are fsynced before anybody says that the batch
-is published, since after that nobody looks at its staging again.
+is published, since after that nobody looks at its staging again (DATA_PLANE §5).
 """
 
 from collections.abc import Callable, Sequence

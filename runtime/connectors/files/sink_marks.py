@@ -6,7 +6,8 @@ token, of which process, wrote last, and the last commit that was published. A l
 less than the sink was published from is an older one, and a token that did not come from this
 log is another's: a copied data folder, or a restored backup.
 
-All of them are written after what they tell of is durable, so they are never ahead of it.
+All of them are written after what they tell of is durable, so they are never ahead of it
+(DATA_PLANE §7).
 """
 
 import json

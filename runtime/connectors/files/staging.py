@@ -4,7 +4,8 @@ Staging lies in the sink's own root, so that a rename publishes: no reader ever 
 file. Final names are a function of the commit id, the claim and the part's number, so that
 anybody can publish, again, or after somebody who died half-way, or beside another.
 
-Staged files and their folders are fsynced before the commit, since the commit makes them real.
+Staged files and their folders are fsynced before the commit, since the commit makes them real
+(DATA_PLANE §4).
 """
 
 import os
