@@ -15,19 +15,9 @@ import typer
 from ...events.entries.codec import CodecError
 from ...events.log.errors import LogError
 from ..config.sources import ConfigError
-from . import (
-    changing,
-    explaining,
-    log_verbs,
-    node_verbs,
-    operating,
-    planning,
-    reading,
-    settings,
-    simulate,
-)
-from .outcome import FAILED, MISUSED, Failed
-from .printing import plain
+from .command.exit_codes import FAILED, MISUSED, Failed
+from .command.printing import plain
+from .verbs import connectors, history, log, node, plan, reading, settings, simulate, workers
 
 PROGRAM: Final = "fairlead"
 RUN, LOOK, CHANGE = "Run", "Look", "Change"
@@ -60,10 +50,10 @@ def fairlead(
 
 
 for _verb in (
-    node_verbs.up,
-    node_verbs.down,
-    node_verbs.worker,
-    node_verbs.demo,
+    node.up,
+    node.down,
+    node.worker,
+    node.demo,
     simulate.simulate,
 ):
     app.command(rich_help_panel=RUN)(_verb)
@@ -71,26 +61,26 @@ for _verb in (
     reading.status,
     reading.get,
     reading.describe,
-    explaining.history,
-    explaining.explain,
-    planning.plan,
+    history.history,
+    history.explain,
+    plan.plan,
     settings.config,
 ):
     app.command(rich_help_panel=LOOK)(_verb)
 app.add_typer(
-    log_verbs.log,
+    log.log,
     name="log",
     help="Read, check and copy a group's logs; no cluster has to run.",
     rich_help_panel=LOOK,
 )
 for _verb in (
-    changing.create,
-    changing.delete,
-    operating.cordon,
-    operating.uncordon,
-    operating.drain,
-    operating.expect,
-    operating.remove,
+    connectors.create,
+    connectors.delete,
+    workers.cordon,
+    workers.uncordon,
+    workers.drain,
+    workers.expect,
+    workers.remove,
 ):
     app.command(rich_help_panel=CHANGE)(_verb)
 

@@ -32,12 +32,12 @@ from ..connectors.spi import Outside
 from ..node.assignor_file import read_assignors
 from ..spark.query_check import QueryCheck
 from .app import make_app
-from .gateway import Gateway
-from .listeners import BACKLOG, DEFAULT, CannotListen, listen, parse, where
-from .logs import Logs
-from .outside import OutsideChecks
-from .patience import PatientProtocol
-from .service import Service
+from .backend.gateway import Gateway
+from .backend.logs import Logs
+from .backend.outside import OutsideChecks
+from .backend.service import Service
+from .http.listeners import BACKLOG, DEFAULT, CannotListen, listen, parse, where
+from .http.receive_timeouts import PatientProtocol
 
 LOGGER = logging.getLogger(__name__)
 EXIT_FAILED = 1

@@ -5,25 +5,25 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from . import (
-    assignors,
-    commands,
+from .backend.service import Service
+from .http.errors import ErrorBody, handle_errors
+from .http.listeners import DEFAULT, Listener, parse
+from .http.middleware import Meter
+from .http.origins import Visitors
+from .routes import (
+    connector_commands,
     connectors,
     group_commands,
     groups,
     history,
-    operators,
     placements,
     plan,
     plugins,
     removal,
     root,
+    worker_orders,
+    workers,
 )
-from .errors import ErrorBody, handle_errors
-from .listeners import DEFAULT, Listener, parse
-from .meter import Meter
-from .service import Service
-from .visitors import Visitors
 
 
 def make_app(
@@ -51,8 +51,8 @@ def make_app(
     )
     app.state.service = service
     handle_errors(app)
-    reads = (root, connectors, plugins, assignors, groups, history, plan)
-    for module in (*reads, commands, group_commands, operators, removal, placements):
+    reads = (root, connectors, plugins, workers, groups, history, plan)
+    for module in (*reads, connector_commands, group_commands, worker_orders, removal, placements):
         app.include_router(module.router)
     app.add_middleware(Visitors, listeners=listeners, allowed=hosts)
     app.add_middleware(Meter, requests=service.requests)

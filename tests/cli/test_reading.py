@@ -9,8 +9,8 @@ import yaml
 from cli import answered
 from cli.conftest import Asked, Cluster, Run
 
-from fairlead.runtime.cli import tables
-from fairlead.runtime.cli.printing import Table
+from fairlead.runtime.cli.command.printing import Table
+from fairlead.runtime.cli.tables.cluster import status as status_tables
 
 STATUS = """\
 Cluster:  {url}
@@ -406,6 +406,6 @@ def test_what_is_strange_about_a_config_is_told_by_describe_and_status(
     described = run("describe", "connector", "flights", "--url", cluster.url).out
     assert "unknown key owner: it has no effect\n" in described
     expanded = {"flights": {"status": status, "info": answered.INFO}}
-    told = [each for each in tables.status({"connectors": expanded}) if each.title == "Warnings"]
+    told = [each for each in status_tables({"connectors": expanded}) if each.title == "Warnings"]
     rows = [("flights", "unknown key owner: it has no effect")]
     assert told == [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")]

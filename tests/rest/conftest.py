@@ -15,8 +15,8 @@ from fairlead.runtime.config.secrets import Vault
 from fairlead.runtime.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.rest.app import make_app
-from fairlead.runtime.rest.logs import Logs
-from fairlead.runtime.rest.service import Service
+from fairlead.runtime.rest.backend.logs import Logs
+from fairlead.runtime.rest.backend.service import Service
 
 KEY = bytes(range(32))
 

@@ -9,7 +9,8 @@ from rest.conftest import House
 from fairlead.events.log.space import Room
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata
-from fairlead.runtime.rest import commands, logs
+from fairlead.runtime.rest.backend import logs
+from fairlead.runtime.rest.routes import connector_commands
 
 LOCKED = {"connector.class": "Locked"}
 STORED = {**LOCKED, "name": "a"}
@@ -94,7 +95,7 @@ def test_a_connector_that_is_being_deleted_is_gone_for_readers_and_in_the_way_of
 def test_what_keeps_a_connector_from_being_deleted_is_told_wherever_one_asks(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "PUBLISH_SECONDS", 0)
+    monkeypatch.setattr(connector_commands, "PUBLISH_SECONDS", 0)
     client = house.client
     create(client)
     house.scribe.ask("seat", "w1")

@@ -18,8 +18,8 @@ from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import Begin, Begun, EngineSpec, NodeSpec
 from fairlead.runtime.node.supervisor import Supervisor
-from fairlead.runtime.rest.errors import Unanswered
-from fairlead.runtime.rest.gateway import Gateway
+from fairlead.runtime.rest.backend.gateway import Gateway
+from fairlead.runtime.rest.http.errors import Unanswered
 
 __all__ = ["actor_system"]
 

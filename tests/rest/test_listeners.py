@@ -2,7 +2,7 @@ import socket
 
 import pytest
 
-from fairlead.runtime.rest.listeners import CannotListen, Listener, listen, parse, where
+from fairlead.runtime.rest.http.listeners import CannotListen, Listener, listen, parse, where
 
 
 @pytest.mark.parametrize(

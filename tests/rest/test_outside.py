@@ -14,7 +14,7 @@ from fairlead.runtime.connectors.builtin.plugins import Plugin
 from fairlead.runtime.connectors.reach import Reach
 from fairlead.runtime.connectors.spi import Findings, Outside
 from fairlead.runtime.rest.app import make_app
-from fairlead.runtime.rest.outside import MOST_AT_ONCE, OutsideChecks
+from fairlead.runtime.rest.backend.outside import MOST_AT_ONCE, OutsideChecks
 
 END = Event()
 

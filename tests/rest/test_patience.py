@@ -11,9 +11,9 @@ import pytest
 import uvicorn
 from rest.conftest import House
 
-from fairlead.runtime.rest import patience
 from fairlead.runtime.rest.app import make_app
-from fairlead.runtime.rest.listeners import Listener, listen, where
+from fairlead.runtime.rest.http import receive_timeouts
+from fairlead.runtime.rest.http.listeners import Listener, listen, where
 
 WAIT = 20.0
 LATE = b'{"error_code":408,"message":"the request took too long to come; nothing was done"}'
@@ -22,12 +22,12 @@ LATE = b'{"error_code":408,"message":"the request took too long to come; nothing
 @pytest.fixture
 def place(house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
     """Where the real server listens, one of little patience."""
-    monkeypatch.setattr(patience, "SECONDS", dict.fromkeys(patience.SECONDS, 0.4))
-    monkeypatch.setattr(patience, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(receive_timeouts, "SECONDS", dict.fromkeys(receive_timeouts.SECONDS, 0.4))
+    monkeypatch.setattr(receive_timeouts, "MOST_CONNECTIONS", 8)
     (bound,) = listen([Listener("127.0.0.1", 0)])
     app = make_app(house.service, [where(bound)])
     server = uvicorn.Server(
-        uvicorn.Config(app, http=patience.PatientProtocol, log_config=None, ws="none")
+        uvicorn.Config(app, http=receive_timeouts.PatientProtocol, log_config=None, ws="none")
     )
     thread = threading.Thread(target=server.run, args=([bound],))
     thread.start()

@@ -16,8 +16,8 @@ from fairlead.projections.explain.explanation import NotToldError, explain
 from fairlead.projections.explain.reader import EpochReader, history_of
 from fairlead.projections.moves import Downtimes
 from fairlead.projections.rebalances import Rebalances
-from fairlead.runtime.rest.errors import ApiError
-from fairlead.runtime.rest.serial_executor import SerialExecutor
+from fairlead.runtime.rest.backend.serial_executor import SerialExecutor
+from fairlead.runtime.rest.http.errors import ApiError
 
 SECONDS = 20
 ADD = {"add_workers": 1}

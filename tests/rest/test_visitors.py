@@ -5,7 +5,7 @@ from rest.client import HERE, Client
 from rest.conftest import House
 
 from fairlead.runtime.rest.app import make_app
-from fairlead.runtime.rest.listeners import Listener
+from fairlead.runtime.rest.http.listeners import Listener
 
 FORMS = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""]
 LET_IN = (

@@ -1,0 +1,1 @@
+"""What every command works with: options, the cluster's client, output and exit codes."""

@@ -1,0 +1,1 @@
+"""A group's log on disk, record by record and epoch by epoch."""

@@ -1,0 +1,89 @@
+"""Entries of a group's log as documents: everything that is in them, in plain data."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import NamedTuple, cast
+
+from ....events.entries.codec import KINDS, CodecError, decode
+from ....events.log.frame import Entry
+from ....events.model import Resource, Token
+from ....events.records import Record, Tombstone
+from ..command.durations import moment
+
+
+class LogLine(NamedTuple):
+    """One entry, and what could be made of it: `flaw` says why there is no record."""
+
+    entry: Entry
+    record: Record | None
+    flaw: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The name of the record's kind."""
+        known = KINDS.get(self.entry.type)
+        return known.__name__ if known else f"type {self.entry.type}"
+
+
+def read_line(entry: Entry) -> LogLine:
+    """Return an entry with its record; one that cannot be read does not stop the reading."""
+    try:
+        record = decode(entry)
+    except CodecError as error:
+        return LogLine(entry, None, str(error))
+    return LogLine(entry, record, "" if record else "this version does not know the type; skipped")
+
+
+def to_document(line: LogLine) -> dict[str, object]:
+    """Return all of an entry; `value` is None for a tombstone, base64 where there is no record."""
+    entry, record = line.entry, line.record
+    told: dict[str, object] = {
+        "offset": entry.offset,
+        "time": moment(entry.timestamp_ms),
+        "time_ms": entry.timestamp_ms,
+        "kind": line.kind,
+        "type": entry.type,
+        "version": entry.version,
+    }
+    if record is None:
+        value = None if entry.value is None else _plain_scalar(entry.value)
+        key = _plain_scalar(entry.key)
+        return {**told, "flaw": line.flaw, "key_base64": key, "value_base64": value}
+    if isinstance(record, Tombstone):
+        return {**told, "key": list(record.key), "value": None}
+    return {**told, "value": _plain(record)}
+
+
+def _plain(value: object) -> object:
+    """Return a value of a record as plain data; resources and tokens in their short forms."""
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return {str(key): _plain(each) for key, each in sorted(items, key=_by_name)}
+    if isinstance(value, frozenset):
+        return [str(each) for each in sorted(cast("frozenset[Resource]", value))]
+    if isinstance(value, tuple) and not isinstance(value, Resource | Token):
+        return _plain_tuple(cast("tuple[object, ...]", value))
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.name if isinstance(value.value, int) else value.value
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def _by_name(item: tuple[object, object]) -> str:
+    return str(item[0])
+
+
+def _plain_tuple(value: tuple[object, ...]) -> object:
+    names: tuple[str, ...] | None = getattr(value, "_fields", None)
+    if names is None:
+        return [_plain(each) for each in value]
+    return {name: _plain(each) for name, each in zip(names, value, strict=True)}

@@ -1,0 +1,1 @@
+"""What a cluster answers, as tables for people."""

@@ -1,0 +1,150 @@
+"""`create` and `delete`: what people ask a cluster to do."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final, cast
+
+import typer
+
+from ..command.client import Refused, client_of
+from ..command.documents import inner, text, texts
+from ..command.exit_codes import Failed, Misused
+from ..command.options import There, takes
+from ..command.printing import say
+
+STANDARD_INPUT: Final = Path("-")
+
+
+class Deletable(StrEnum):
+    """What `delete` can delete."""
+
+    CONNECTOR = "connector"
+
+
+@takes(There)
+def create(
+    place: There,
+    file: Annotated[
+        Path,
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="FILE",
+            help="JSON or YAML; - is standard input.",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Create connectors from a file: each is {name, config}, or a plain config with its name.
+
+    A file may hold several, as a list or as documents of YAML. They are created in turn: where
+    one fails, those before it stay, and those after it are not tried.
+    """
+    connectors = read_connectors(file)
+    client = client_of(place)
+    for name, config in connectors:
+        try:
+            told = client.post("connectors", body={"name": name, "config": config})
+        except Refused as refused:
+            if len(connectors) == 1:
+                raise
+            rest = f"{file}: nothing of what comes after {name} was sent"
+            raise Failed(f"connector {name} was not created: {refused}\n{rest}") from None
+        say(f"connector {name} created")
+        for warning in texts(inner(told, "warnings")):
+            say(f"warning: {name}: {warning}")
+
+
+@takes(There)
+def delete(
+    place: There,
+    what: Annotated[
+        Deletable, typer.Argument(metavar="KIND", help="connector.", show_default=False)
+    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.", show_default=False)],
+) -> None:
+    """Delete a connector: its tasks stop, its offsets stay."""
+    told = client_of(place).delete("connectors", name)
+    say(text(told, "message") or f"{what.value} {name} deleted")
+
+
+def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:
+    """Return the connectors in a file by name and config; raises `Failed`, `Misused`.
+
+    A file holds one or a list, in each of its documents if it is YAML.
+    """
+    several: list[object] = []
+    for found in _parsed(file):
+        several += cast("list[object]", found) if isinstance(found, list) else [found]
+    connectors = [_connector(file, each) for each in several or [None]]
+    names = Counter(name for name, _ in connectors)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise Misused(f"{file} has more than one connector {', '.join(twice)}: which one is meant?")
+    return connectors
+
+
+def _connector(file: Path, found: object) -> tuple[str, dict[str, str]]:
+    if not isinstance(found, Mapping):
+        raise Misused(f"{file} holds no connector: name and config are expected")
+    members = {str(key): value for key, value in cast("Mapping[object, object]", found).items()}
+    name = text(members, "name")
+    if not name.strip():
+        raise Misused(f"{file} gives the connector no name: add one")
+    if "config" not in members:
+        return name, _texts(file, members)
+    config = members["config"]
+    if not isinstance(config, Mapping):
+        raise Misused(f"config in {file} holds no keys and values")
+    strange = sorted(members.keys() - {"name", "config"})
+    if strange:
+        raise Misused(
+            f"{file} has {', '.join(strange)} beside name and config: move it into config"
+        )
+    return name, _texts(file, cast("Mapping[object, object]", config))
+
+
+def _parsed(file: Path) -> list[object]:
+    """Return the documents in a file; JSON is always one."""
+    try:
+        content = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
+    except OSError as error:
+        raise Failed(f"{file} cannot be read: {error.strerror or error}") from None
+    try:
+        return [json.loads(content)]
+    except RecursionError:
+        raise Misused(f"{file} is neither JSON nor YAML: it is nested too deeply") from None
+    except ValueError:
+        return _parsed_yaml(file, content)
+
+
+def _parsed_yaml(file: Path, content: bytes) -> list[object]:
+    import yaml  # noqa: PLC0415  # JSON does without
+
+    try:
+        documents = list(yaml.safe_load_all(content))
+    except yaml.MarkedYAMLError as error:
+        where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise Misused(f"{file} is neither JSON nor YAML: {error.problem}{where}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        told = str(error).partition("\n")[0]
+        raise Misused(f"{file} is neither JSON nor YAML: {told}") from None
+    if len(documents) > 1:  # what stands in front of a first `---`, or behind a last one, is none
+        documents = [each for each in documents if each is not None]
+    return documents
+
+
+def _texts(file: Path, config: Mapping[object, object] | Mapping[str, object]) -> dict[str, str]:
+    """Return a config as Connect has it: texts only."""
+    texts: dict[str, str] = {}
+    for key, value in config.items():
+        if isinstance(value, bool):
+            texts[str(key)] = str(value).lower()
+        elif isinstance(value, str | int | float):
+            texts[str(key)] = str(value)
+        else:
+            raise Misused(f"{key} in {file} is no text, number, true or false: put it in quotes")
+    return texts

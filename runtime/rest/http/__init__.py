@@ -1,0 +1,1 @@
+"""HTTP itself: listeners, limits, who may ask, and how an error looks."""
