@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from .allocation import Allocation
 
 AmountsByClass = list[dict[int, int]]
-"""How much of each class, by taker; what is not named is none."""
+"""How much each taker has, by class, in the order of the takers; a class not named is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The amounts, changed in place; `had` is what each taker would keep if nothing moved."""
+    """The amounts while they are levelled: `has` and `loads` change in place."""
 
     eligible: Sequence[Sequence[int]]
+    """The takers that may run each class."""
     scales: Sequence[int]
+    """What turns each taker's load into load per capacity; see `Workers`."""
     had: AmountsByClass
+    """What each taker would keep if nothing moved."""
     has: AmountsByClass
     loads: list[int]
+    """How much each taker has of all classes together."""
 
     def fullness(self, index: int) -> int:
         """Return a taker's load per capacity."""
@@ -35,7 +39,7 @@ class Amounts:
     def add(self, index: int, number: int, amount: int) -> None:
         """Let a taker have so much more of a class, or less."""
         has = self.has[index]
-        # Not in place: others may have the same ones, and `had` them.
+        # Not in place: takers that have the same share one mapping, and `had` may be that too.
         self.has[index] = {**has, number: has.get(number, 0) + amount}
         self.loads[index] += amount
 
@@ -43,7 +47,7 @@ class Amounts:
 def count_amounts(allocation: Allocation, indices: Iterable[int]) -> Iterator[dict[int, int]]:
     """Yield how much of each class these takers have, where all weighs 1.
 
-    Those who have just the same share one: of thousands of takers most do.
+    Takers that have just the same share one mapping: of thousands of takers most do.
     """
     found: dict[tuple[tuple[int, int], ...], dict[int, int]] = {}
     for index in indices:

@@ -1,11 +1,14 @@
-"""The fewest moves among all level shares: negative cycles, by which work stays at home.
+"""The fewest moves among all level shares: negative cycles are found and cancelled.
 
-Once the shares are level, what is left to choose is who has what of it. Seen as a flow of work
-from classes to takers, each resource beyond what a taker had is one move, and a cycle of
-transfers that leaves the loads as they are, or lets two takers swap the odd one, saves as many
-moves as it is short of. A flow is the cheapest when no cycle of negative cost is left (Klein
-1967); those are found as Bellman and Ford do. See Ahuja, Magnanti and Orlin, "Network Flows",
-section 9.6.
+See `exchange` for the theory. The graph has three kinds of nodes. An arc costs as many moves as it
+makes (-1, 0 or 1):
+
+* from a taker to a class: the taker gives one of it; -1 if it has more of it than it had,
+* from a class to a taker: the taker gets one; 0 if it has less of it than it had, else 1,
+* from a taker to a level of load: it keeps one more, and is as full as that then,
+* from a level of load to a taker: it has one less, and was as full as that.
+
+See Ahuja, Magnanti and Orlin, "Network Flows", section 9.6.
 """
 
 from collections.abc import Iterator
@@ -13,41 +16,41 @@ from collections.abc import Iterator
 from .amounts import Amounts
 
 Arc = tuple[int, int]
-"""Where to, and how many moves it costs (-1, 0 or 1)."""
+"""The node that it leads to, and how many moves it costs."""
 
 
 def save_moves(amounts: Amounts) -> bool:
-    """Go round all negative cycles, each of which saves moves; tell whether there was any."""
+    """Cancel negative cycles until none is left; tell whether there was any."""
     has_changed = False
-    while cycle := _Search(amounts).cycle():
-        _go_round(amounts, cycle)
+    while cycle := _CycleSearch(amounts).find():
+        _cancel(amounts, cycle)
         has_changed = True
     return has_changed
 
 
-class _Search:
-    """One search; takers are the nodes from 0 up, then come classes, then levels of load.
-
-    From a taker to a class: it gives one of it. From a class to a taker: that gets one. From a
-    taker to a level: it keeps one more, and is as full as that then; from a level to a taker:
-    it has one less, and was as full as that.
-    """
+class _CycleSearch:
+    """One search by Bellman and Ford; nodes are numbered: takers, then classes, then levels."""
 
     def __init__(self, amounts: Amounts) -> None:
         self._amounts = amounts
         self._takers = len(amounts.loads)
         self._levels: dict[int, list[int]] = {}
+        """The takers that are as full as each level, by that."""
         for index, load in enumerate(amounts.loads):
             if load:
                 self._levels.setdefault(amounts.fullness(index), []).append(index)
         first = self._takers + len(amounts.eligible)
         self._level_nodes = {level: first + place for place, level in enumerate(self._levels)}
+        """The number of each level's node."""
         self._at_level = [*self._levels.values()]
+        """The takers of each level, in the order of the levels' nodes."""
         self._costs = [0] * (first + len(self._levels))
+        """The least cost of a way to each node that is known so far."""
         self._before = [-1] * len(self._costs)
+        """The node before each on that way; -1 where a way begins."""
 
-    def cycle(self) -> list[int]:
-        """Return the nodes of a cycle that saves moves, or none."""
+    def find(self) -> list[int]:
+        """Return the nodes of a negative cycle in their order, none if there is none."""
         amounts = self._amounts
         queue = [
             index
@@ -56,12 +59,12 @@ class _Search:
         ]
         while queue:
             queue = self._relax(queue)
-            if found := self._round(queue):
+            if found := self._find_behind(queue):
                 return found
         return []
 
     def _relax(self, queue: list[int]) -> list[int]:
-        """Lower the costs of whom these nodes lead to; return those whose cost fell."""
+        """Lower the costs of the nodes that these lead to; return those whose cost fell."""
         costs, before = self._costs, self._before
         fell: dict[int, None] = {}
         for node in queue:
@@ -92,7 +95,7 @@ class _Search:
             is_short = amounts.has[index].get(number, 0) < amounts.had[index].get(number, 0)
             yield index, 0 if is_short else 1
 
-    def _round(self, nodes: list[int]) -> list[int]:
+    def _find_behind(self, nodes: list[int]) -> list[int]:
         """Return the cycle that the ways back from these nodes run into, if any."""
         seen: dict[int, int] = {}
         for start in nodes:
@@ -111,8 +114,8 @@ class _Search:
         return cycle[::-1]
 
 
-def _go_round(amounts: Amounts, cycle: list[int]) -> None:
-    """Let every taker of the cycle give and get as it says, one resource each."""
+def _cancel(amounts: Amounts, cycle: list[int]) -> None:
+    """Let each taker of a cycle give one and get one, as the cycle says."""
     takers, classes = len(amounts.loads), len(amounts.eligible)
     for node, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
         if node < takers <= after < takers + classes:
