@@ -54,7 +54,7 @@ def demand_of(snapshot: Snapshot, resource: Resource) -> Demand:
     return Demand(pins, needs) if pins or needs is not NO_NEEDS else NO_DEMAND
 
 
-class Meeting:
+class DemandIndex:
     """Finds which takers meet a demand, without asking everybody about every demand.
 
     Pins are looked up by name; of workers of one zone that say the same of themselves, one
@@ -91,7 +91,7 @@ def nobody_meets(demand: Demand, takers: Sequence[MemberView]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Demanded:
+class DemandedWork:
     """Where work with demands goes: to a member, or nowhere, with the reason."""
 
     shares: Mapping[str, Resources]
@@ -113,14 +113,14 @@ def demands_in(snapshot: Snapshot, resources: Iterable[Resource]) -> Mapping[Res
 
 def place_demanded(
     snapshot: Snapshot, members: Eligible, placeable: Resources, claims: Shares
-) -> Demanded:
+) -> DemandedWork:
     """Return where those of the placeable go that demand anything.
 
     Such work stays with who has it if that one may; else it goes to who has least of it.
     """
     demands = demands_in(snapshot, placeable)
     if not demands:
-        return Demanded({}, {})
+        return DemandedWork({}, {})
     allowed = _allowed(members.takers, demands.values())
     owners = {each: member for member, claim in claims.items() for each in claim}
     shares: dict[str, set[Resource]] = {}
@@ -134,10 +134,10 @@ def place_demanded(
         else:
             homeless.append(resource)
     _deal([(resource, demands[resource]) for resource in homeless], allowed, shares)
-    return Demanded({member: frozenset(share) for member, share in shares.items()}, unplaceable)
+    return DemandedWork({member: frozenset(share) for member, share in shares.items()}, unplaceable)
 
 
-def permitted(snapshot: Snapshot, member_id: str, share: Resources) -> Resources:
+def permitted_part(snapshot: Snapshot, member_id: str, share: Resources) -> Resources:
     """Return what of a share the member may run: not what demands what it does not meet."""
     if not snapshot.pins and not snapshot.needs:
         return share
@@ -156,7 +156,7 @@ def _allowed(
     takers: Sequence[MemberView], demands: Iterable[Demand]
 ) -> Mapping[Demand, frozenset[str]]:
     """Return who meets each demand; many resources have the same one."""
-    meeting = Meeting(takers)
+    meeting = DemandIndex(takers)
     return {
         demand: frozenset(takers[index].member_id for index in meeting.who(demand))
         for demand in set(demands)

@@ -74,7 +74,9 @@ def _heirs(members: Collection[MemberView]) -> Mapping[str, str]:
     }
 
 
-def kept(members: Eligible, placeable: Resources, permitted: Permitted) -> Mapping[str, Resources]:
+def keep_shares(
+    members: Eligible, placeable: Resources, permitted: Permitted
+) -> Mapping[str, Resources]:
     """Return what each keeper keeps of the placeable: what it may run of its target and its own.
 
     What is on its way to who takes work goes there, unless that one may not run it any more.
@@ -92,7 +94,7 @@ def kept(members: Eligible, placeable: Resources, permitted: Permitted) -> Mappi
     return found
 
 
-def claims(members: Eligible, returned: Iterable[Claim]) -> Shares:
+def claim_shares(members: Eligible, returned: Iterable[Claim]) -> Shares:
     """Return what each taker has, nothing twice."""
     shares: Shares = {taker.member_id: set() for taker in members.takers}
     taken: set[Resource] = set()
@@ -103,7 +105,7 @@ def claims(members: Eligible, returned: Iterable[Claim]) -> Shares:
     return shares
 
 
-def holdings(
+def find_holdings(
     members: Eligible, returned: Iterable[Claim], placeable: Resources
 ) -> tuple[dict[str, Resources], Resources]:
     """Return what each taker has of the placeable, nothing twice, and what of it nobody has.

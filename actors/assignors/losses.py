@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from ...events.model import NOTHING, Resource, Resources
 from ..messages.computing import LossView, MemberView, Snapshot
-from .demands import Meeting, demand_of
+from .demands import DemandIndex, demand_of
 from .eligibility import Claim, Eligible
 
 
-def waiting(snapshot: Snapshot) -> dict[Resource, int]:
+def find_waiting(snapshot: Snapshot) -> dict[Resource, int]:
     """Return the lost work that may wait, each with its deadline.
 
     Work that is parked already keeps its deadline; of several losses the latest counts. What
@@ -29,7 +29,7 @@ def waiting(snapshot: Snapshot) -> dict[Resource, int]:
     return {resource: deadlines[resource] for resource in sorted(pending)}
 
 
-def parked_and_returned(
+def sort_losses(
     snapshot: Snapshot, members: Eligible
 ) -> tuple[dict[Resource, int], Sequence[Claim]]:
     """Return what stays parked, each with its deadline, and what came back with whom.
@@ -37,29 +37,29 @@ def parked_and_returned(
     What came back with a worker that is not warm yet waits no longer, if a warm one may run it:
     its wait was for the worker, not for an engine.
     """
-    lost = waiting(snapshot)
-    back = returned(snapshot.losses, members.takers, frozenset(lost))
+    lost = find_waiting(snapshot)
+    back = find_returned(snapshot.losses, members.takers, frozenset(lost))
     came_back = NOTHING.union(*(resources for _, resources in back))
     if members.cold:
-        cold = returned(snapshot.losses, members.cold, frozenset(lost) - came_back)
+        cold = find_returned(snapshot.losses, members.cold, frozenset(lost) - came_back)
         came_back |= _runnable(snapshot, members.takers, NOTHING.union(*(each for _, each in cold)))
     return {resource: at for resource, at in lost.items() if resource not in came_back}, back
 
 
 def _runnable(snapshot: Snapshot, takers: Sequence[MemberView], lost: Resources) -> Resources:
     """Return what of the lost work any of the takers may run."""
-    meeting = Meeting(takers)
+    meeting = DemandIndex(takers)
     demands = {each: demand_of(snapshot, each) for each in lost}
     met = {demand for demand in set(demands.values()) if meeting.who(demand)}
     return frozenset(each for each, demand in demands.items() if demand in met)
 
 
-def without_losses(snapshot: Snapshot) -> Snapshot:
+def drop_losses(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot as if nothing had been lost: for assignors that wait for nobody."""
     return replace(snapshot, losses=(), parked={})
 
 
-def returned(
+def find_returned(
     losses: Iterable[LossView], takers: Sequence[MemberView], lost: Resources
 ) -> Sequence[Claim]:
     """Return whose lost work came back with whom, the latest loss first.

@@ -10,9 +10,9 @@ from functools import partial
 
 from ...events.model import Resource, Resources
 from ..messages.computing import Assignment, Snapshot
-from .demands import NO_DEMAND, nobody_meets, permitted, place_demanded
-from .eligibility import Eligible, Shares, claims, eligible, kept
-from .losses import parked_and_returned
+from .demands import NO_DEMAND, nobody_meets, permitted_part, place_demanded
+from .eligibility import Eligible, Shares, claim_shares, eligible, keep_shares
+from .losses import sort_losses
 
 NO_MEMBERS = "no members"
 
@@ -27,11 +27,11 @@ def place(snapshot: Snapshot, deal: Dealing) -> Assignment:
     Without members, or where none takes work, what nobody keeps is unplaceable.
     """
     if not snapshot.members:
-        return without_members(snapshot)
+        return place_nowhere(snapshot)
     members = eligible(snapshot.members)
-    parked, back = parked_and_returned(snapshot, members)
+    parked, back = sort_losses(snapshot, members)
     placeable = snapshot.configured.difference(parked)
-    shares, unplaceable = _place(snapshot, members, placeable, claims(members, back), deal)
+    shares, unplaceable = _place(snapshot, members, placeable, claim_shares(members, back), deal)
     return Assignment(
         {member: frozenset(shares.get(member, ())) for member in sorted(snapshot.members)},
         parked,
@@ -39,7 +39,7 @@ def place(snapshot: Snapshot, deal: Dealing) -> Assignment:
     )
 
 
-def without_members(snapshot: Snapshot) -> Assignment:
+def place_nowhere(snapshot: Snapshot) -> Assignment:
     """Return that nothing has a place, since there is nobody."""
     nowhere = dict.fromkeys(sorted(snapshot.configured), NO_MEMBERS)
     return Assignment(members={}, unplaceable=nowhere)
@@ -49,7 +49,7 @@ def _place(
     snapshot: Snapshot, members: Eligible, placeable: Resources, claimed: Shares, deal: Dealing
 ) -> tuple[Shares, dict[Resource, str]]:
     """Return everybody's share of what is not parked, and what nobody can take."""
-    staying = kept(members, placeable, partial(permitted, snapshot))
+    staying = keep_shares(members, placeable, partial(permitted_part, snapshot))
     shares: Shares = {member: set(share) for member, share in staying.items()}
     free = placeable.difference(*shares.values())
     demanded = place_demanded(snapshot, members, free, claimed)

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.actors.assignors.classic.eager import assign
-from fairlead.actors.assignors.classic.protocol import MODES, ConfigSnapshot, offered, select
+from fairlead.actors.assignors.classic.protocol import (
+    MODES,
+    ConfigSnapshot,
+    offer_protocols,
+    select_protocol,
+)
 from fairlead.events.model import Resources
 
 configured = st.dictionaries(st.sampled_from("ABCDE"), st.integers(0, 5)).map(
@@ -41,13 +46,13 @@ def test_without_workers_nobody_gets_anything() -> None:
 @given(st.lists(st.sampled_from(sorted(MODES)), min_size=1))
 def test_a_group_speaks_the_newest_protocol_that_all_of_its_members_offer(modes: list[str]) -> None:
     oldest = min(modes, key=["eager", "compatible", "sessioned"].index)
-    assert select(offered(mode) for mode in modes) == MODES[oldest]
+    assert select_protocol(offer_protocols(mode) for mode in modes) == MODES[oldest]
 
 
 def test_members_without_a_common_protocol_select_none() -> None:
-    assert select([["default"], ["compatible"]]) is None
-    assert select([]) is None
+    assert select_protocol([["default"], ["compatible"]]) is None
+    assert select_protocol([]) is None
 
 
 def test_of_protocols_with_as_many_votes_the_first_by_name_is_selected() -> None:
-    assert select([["b", "a"], ["a", "b"]]) == "a"
+    assert select_protocol([["b", "a"], ["a", "b"]]) == "a"

@@ -14,12 +14,12 @@ from fairlead.actors.assignors.classic.incremental import Increments, Round, ass
 from fairlead.actors.assignors.classic.loads import (
     KINDS,
     Loads,
+    find_surplus,
     hand_out,
     kind_of,
     of_kind,
-    surplus,
+    remove_loads,
     union,
-    without,
 )
 from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
@@ -216,8 +216,8 @@ def test_who_gives_up_its_surplus_keeps_the_tail_of_what_it_has_and_no_more_than
     loads: dict[str, list[Resource]],
 ) -> None:
     configured = frozenset(ITEMS)
-    over = surplus(configured, loads)
-    kept = without(loads, over)
+    over = find_surplus(configured, loads)
+    kept = remove_loads(loads, over)
     for tasks in KINDS:
         total = len(of_kind(configured, tasks=tasks))
         part, odd = divmod(total, len(loads))

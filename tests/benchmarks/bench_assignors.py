@@ -26,7 +26,7 @@ from benchmarks.groups import TASKS, member_id
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.assignors.classic.incremental import Round
 from fairlead.actors.assignors.classic.incremental import assign as classic
-from fairlead.actors.assignors.classic.loads import Loads, joined, without
+from fairlead.actors.assignors.classic.loads import Loads, add_loads, remove_loads
 from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource
@@ -124,7 +124,7 @@ def rounds(snapshot: Snapshot) -> None:
     for generation in range(1, ROUNDS):
         step = Round(snapshot.configured, loads, generation, generation - 1, CLOCK)
         memory, made = classic(memory, step)
-        loads = joined(without(loads, made.revoked), made.assigned)
+        loads = add_loads(remove_loads(loads, made.revoked), made.assigned)
         if not any(made.revoked.values()):
             return
 
@@ -138,7 +138,7 @@ def rounds_of_peer(snapshot: Snapshot, peer: ConnectPeer) -> float:
         step = Round(snapshot.configured, loads, generation, generation - 1, CLOCK)
         made = peer.assign(step, tasks, 0 if generation == 1 else None)
         took_ms += made.took_ms
-        loads = joined(without(loads, made.increments.revoked), made.increments.assigned)
+        loads = add_loads(remove_loads(loads, made.increments.revoked), made.increments.assigned)
         if not any(made.increments.revoked.values()):
             break
     return took_ms

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from conformance.cases import Case
 
-from fairlead.actors.assignors.classic.worker import Change, ConfigNews
+from fairlead.actors.assignors.classic.worker import ConfigNews, LocalChange
 
 ASSIGNORS = ("assignors*.yaml", "assignors*.json")
 ROUNDS = ("incremental_rounds", "scenarios")
@@ -34,10 +34,10 @@ CONFIG_NEWS = {
 """What the words for news in the log of configs mean."""
 
 CHANGES = {
-    Change.NOTHING: "none",
-    Change.RESTART_CONNECTOR: "restart only that connector, if it runs here",
-    Change.STOP_TASKS: "stop local tasks of that connector, they restart after the rebalance",
-    Change.APPLY_STATE: "apply the state to local connector and tasks",
+    LocalChange.NOTHING: "none",
+    LocalChange.RESTART_CONNECTOR: "restart only that connector, if it runs here",
+    LocalChange.STOP_TASKS: "stop local tasks of that connector, they restart after the rebalance",
+    LocalChange.APPLY_STATE: "apply the state to local connector and tasks",
 }
 """The words for what a worker does about them."""
 

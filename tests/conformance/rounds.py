@@ -10,7 +10,14 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from fairlead.actors.assignors.classic.incremental import Increments, Round, assign
-from fairlead.actors.assignors.classic.loads import KINDS, Loads, joined, of_kind, union, without
+from fairlead.actors.assignors.classic.loads import (
+    KINDS,
+    Loads,
+    add_loads,
+    of_kind,
+    remove_loads,
+    union,
+)
 from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.events.model import Resource
@@ -88,9 +95,9 @@ class Workers:
                 self.loads = {key: load for key, load in self.loads.items() if key not in gone}
             case {"worker_claims": told}:
                 claimed = self._read_claims(told)
-                self.loads = joined(self.loads, without(claimed, self.loads))
+                self.loads = add_loads(self.loads, remove_loads(claimed, self.loads))
             case {"worker_drops": told}:
-                self.loads = without(self.loads, self._read_claims(told))
+                self.loads = remove_loads(self.loads, self._read_claims(told))
             case _:
                 raise ValueError(f"the data has an event that nobody here knows: {event!r}")
 
@@ -103,7 +110,9 @@ class Workers:
         given = Round(configured, self.loads, self.generation, completed, clock)
         self.memory, increments = assign(self.memory, given)
         if is_delivered:
-            self.loads = joined(without(self.loads, increments.revoked), increments.assigned)
+            self.loads = add_loads(
+                remove_loads(self.loads, increments.revoked), increments.assigned
+            )
         return increments
 
     def seen(self, increments: Increments) -> dict[str, Any]:

@@ -11,25 +11,25 @@ from conformance.stage import REMARKS
 
 from fairlead.actors.assignors.classic import eager as eager_assignor
 from fairlead.actors.assignors.classic.incremental import backoff_ms
-from fairlead.actors.assignors.classic.loads import Loads, hand_out, joined
+from fairlead.actors.assignors.classic.loads import Loads, add_loads, hand_out
 from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime, handle_lost
 from fairlead.actors.assignors.classic.protocol import (
     MODES,
     VERSIONS,
     AssignmentError,
     ConfigSnapshot,
-    offered,
-    select,
-    settle,
+    agree_on_configs,
+    offer_protocols,
+    select_protocol,
 )
 from fairlead.actors.assignors.classic.worker import (
     ATTEMPTS,
     RESPONSES,
-    Received,
+    ReceivedAssignment,
     is_behind,
     pause_ms,
     react,
-    stopped_to_rejoin,
+    stop_to_rejoin,
 )
 from fairlead.events.model import Resource
 
@@ -56,7 +56,7 @@ def test_round_robin(round_robin: Case) -> None:
     told = round_robin.told
     loads = {worker: read_load(load) for worker, load in told["workers"].items()}
     items = read_load({"connectors": told["new_connectors"], "tasks": told["new_tasks"]})
-    found = joined(loads, hand_out(items, loads))
+    found = add_loads(loads, hand_out(items, loads))
     assert {worker: spell_load(load) for worker, load in found.items()} == told["expect"]
 
 
@@ -103,7 +103,7 @@ def test_config_offset(config_offset: Case) -> None:
     told = config_offset.told
     offsets = (told["leader_offset"], told["leader_fresh_offset"])
     snapshot, fresh = (ConfigSnapshot(offset, {}) for offset in offsets)
-    settled = settle(snapshot, fresh, told["member_offsets"])
+    settled = agree_on_configs(snapshot, fresh, told["member_offsets"])
     found = {
         "error": settled.error.name,
         "config_offset": settled.config_offset,
@@ -113,11 +113,11 @@ def test_config_offset(config_offset: Case) -> None:
 
 
 def test_selection(selection: Case) -> None:
-    assert select(selection.told["members"]) == selection.told["expect"]
+    assert select_protocol(selection.told["members"]) == selection.told["expect"]
 
 
 def test_offered_by_worker(offered_by_worker: Case) -> None:
-    assert offered(offered_by_worker.told["mode"]) == offered_by_worker.told["expect"]
+    assert offer_protocols(offered_by_worker.told["mode"]) == offered_by_worker.told["expect"]
 
 
 def test_subprotocols(subprotocols: Case) -> None:
@@ -151,8 +151,8 @@ def test_worker_side(worker_side: Case) -> None:
 def _check_rejoining(told: dict[str, Any]) -> None:
     """Check what is stopped before a worker rejoins; of the new assignment all is started."""
     running = _read_mixed(told["given"]["running"])
-    stopped = stopped_to_rejoin(VERSIONS[MODES[told["protocol"]]], running)
-    reaction = react(Received(running), (), 0)
+    stopped = stop_to_rejoin(VERSIONS[MODES[told["protocol"]]], running)
+    reaction = react(ReceivedAssignment(running), (), 0)
     found = EAGER_ORDER if (stopped, reaction.start) == (running, running) else []
     assert (found, reaction.stop) == (told["expect"]["order"], [])
 
@@ -160,7 +160,9 @@ def _check_rejoining(told: dict[str, Any]) -> None:
 def _check_unsynced(told: dict[str, Any]) -> None:
     """Check that configs are read before work is started, and what follows if they cannot be."""
     local = told["given"]["local_config_offset"]
-    received = Received(_read_mixed(["a"]), config_offset=told["assignment"]["config_offset"])
+    received = ReceivedAssignment(
+        _read_mixed(["a"]), config_offset=told["assignment"]["config_offset"]
+    )
     assert is_behind(received.config_offset, local)
     assert (
         react(received, (), local).start,
@@ -176,7 +178,7 @@ def _check_unsynced(told: dict[str, Any]) -> None:
 def _check_reaction(told: dict[str, Any]) -> None:
     assignment = told["assignment"]
     given, expected = told.get("given") or {}, told["expect"]
-    received = Received(
+    received = ReceivedAssignment(
         assigned=_read_mixed(assignment.get("assigned")),
         revoked=_read_mixed(assignment.get("revoked")),
         delay_ms=assignment.get("delay_ms", 0),

@@ -8,7 +8,7 @@ from itertools import repeat
 from ....events.model import Resource, Resources
 from .dealer import Dealer
 from .spread import GiveQueue, by_connector
-from .stock import Changes, Stock
+from .stock import Stock, Transfers
 from .workers import ANYWHERE, Classes, Workers
 
 Sort = tuple[int, int]
@@ -27,7 +27,7 @@ class Allocation:
     ) -> None:
         self.workers = workers
         self.classes = classes
-        self.changes = Changes()
+        self.changes = Transfers()
         self._stock, self._weights = stock, weights
         # No method: with a reference to itself all of this would stay until it is collected.
         self._share = partial(_share, self.changes, stock)
@@ -184,5 +184,5 @@ class Allocation:
         return self._queues[index]
 
 
-def _share(changes: Changes, stock: Stock, index: int) -> Resources:
+def _share(changes: Transfers, stock: Stock, index: int) -> Resources:
     return changes.share(index, stock.of(index))

@@ -52,14 +52,14 @@ from collections.abc import Callable
 from .allocation import Allocation
 from .amounts import Amounts, count_amounts
 from .negative_cycles import save_moves
-from .stock import Changes
+from .stock import Transfers
 from .weighing import weigh
 
 Step = tuple[int, int]
 """The last step of a path to a taker: who gives to it, and of which class."""
 
 
-def level_under_demands(start: Callable[[], Allocation]) -> Changes:
+def level_under_demands(start: Callable[[], Allocation]) -> Transfers:
     """Return what changes hands until the shares are level; `start` returns them as they are.
 
     It is called a second time where the first dealing does not stand.
@@ -74,7 +74,7 @@ def level_under_demands(start: Callable[[], Allocation]) -> Changes:
     return again.changes
 
 
-def _deal_by_transfers(allocation: Allocation) -> tuple[Changes, Amounts, bool]:
+def _deal_by_transfers(allocation: Allocation) -> tuple[Transfers, Amounts, bool]:
     """Return what transfers change, the amounts after them, and whether anybody had to give."""
     had = [*count_amounts(allocation, range(len(allocation.loads)))]
     has_given = weigh(allocation)

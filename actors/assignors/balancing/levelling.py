@@ -19,17 +19,17 @@ from itertools import chain
 from ....events.model import Resource
 from .dealer import Dealer
 from .spread import GiveQueue, Spread, by_connector
-from .stock import Changes, Stock
+from .stock import Stock, Transfers
 from .workers import Workers
 
 
-def level(workers: Workers, stock: Stock) -> Changes:
+def level(workers: Workers, stock: Stock) -> Transfers:
     """Return what changes hands, for level shares with the fewest moves there can be."""
     counts = stock.counts()
-    changes = Changes()
+    changes = Transfers()
     if not stock.free and _are_level(counts, workers):
         return changes
-    quota = quotas(counts, len(stock.free), workers.scales)
+    quota = find_quotas(counts, len(stock.free), workers.scales)
     if quota.keeps == counts and not stock.free:
         return changes
     is_new = not any(counts) and not any(share for _, share in stock.kept)
@@ -50,7 +50,7 @@ def _are_level(counts: Sequence[int], workers: Workers) -> bool:
     return len(set(workers.scales)) == 1 and max(counts) - min(counts) <= 1
 
 
-def _deal_in_turns(takers: int, free: Sequence[Resource], changes: Changes) -> None:
+def _deal_in_turns(takers: int, free: Sequence[Resource], changes: Transfers) -> None:
     """Deal to takers who have nothing yet, and are all alike, one after the other."""
     listed = [*chain.from_iterable(by_connector(free).values())]
     for index in range(min(takers, len(listed))):
@@ -58,7 +58,7 @@ def _deal_in_turns(takers: int, free: Sequence[Resource], changes: Changes) -> N
 
 
 def _left(
-    stock: Stock, counts: Sequence[int], keeps: Sequence[int], spread: Spread, changes: Changes
+    stock: Stock, counts: Sequence[int], keeps: Sequence[int], spread: Spread, changes: Transfers
 ) -> Iterator[Resource]:
     """Yield what those give up who have more than they keep: what the spread gains most by."""
     for index, (count, keep) in enumerate(zip(counts, keeps, strict=True)):
@@ -80,7 +80,7 @@ class Quotas:
     receivers: Sequence[int]
 
 
-def quotas(counts: Sequence[int], free: int, scales: Sequence[int]) -> Quotas:
+def find_quotas(counts: Sequence[int], free: int, scales: Sequence[int]) -> Quotas:
     """Return the quotas of takers that have so much, when so much more is to be given out."""
     total = sum(counts) + free
     groups = Counter(scales)

@@ -62,7 +62,7 @@ class Stock:
         return spread
 
 
-def stocks(
+def split_stock(
     held: Sequence[Resources],
     free: Resources,
     connectors: Resources,
@@ -79,7 +79,7 @@ def stocks(
     )
 
 
-class Changes:
+class Transfers:
     """What each taker gives up, and what it gets; work that comes back was never away."""
 
     __slots__ = ("firsts", "given_up", "got")

@@ -14,7 +14,7 @@ from math import lcm
 from ....events.model import Resource, Resources
 from ....events.placement.abilities import abilities
 from ...messages.computing import MemberView, Snapshot
-from ..demands import Demand, Meeting, demand_of, nobody_meets
+from ..demands import Demand, DemandIndex, demand_of, nobody_meets
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def classes_of(snapshot: Snapshot, workers: Workers, resources: Resources) -> Cl
     connectors = _needing(snapshot, resources, pinned)
     if not pinned and not connectors:
         return Classes([everyone], {}, {}, {})
-    meeting = Meeting(workers.takers)
+    meeting = DemandIndex(workers.takers)
     who = {demand: meeting.who(demand) for demand in {*pinned.values(), *connectors.values()}}
     eligible = sorted(set(who.values()) - {(), everyone}, key=lambda some: (-len(some), some))
     numbers = {some: number for number, some in enumerate([everyone, *eligible])}

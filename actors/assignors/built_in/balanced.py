@@ -32,13 +32,13 @@ from ...messages.computing import Assignment, Snapshot
 from ..balancing.allocation import Allocation
 from ..balancing.exchange import level_under_demands
 from ..balancing.levelling import level
-from ..balancing.stock import Changes, Stock, stocks
+from ..balancing.stock import Stock, Transfers, split_stock
 from ..balancing.weighing import weigh
 from ..balancing.workers import Classes, Workers, classes_of, workers_of
-from ..demands import NO_DEMAND, nobody_meets, permitted
-from ..eligibility import Claim, Eligible, eligible, holdings, kept
-from ..losses import parked_and_returned
-from ..placing import without_members
+from ..demands import NO_DEMAND, nobody_meets, permitted_part
+from ..eligibility import Claim, Eligible, eligible, find_holdings, keep_shares
+from ..losses import sort_losses
+from ..placing import place_nowhere
 
 NAME = "balanced"
 
@@ -50,11 +50,11 @@ def assign(snapshot: Snapshot) -> Assignment:
     Without members, or where none takes work, what nobody keeps is unplaceable.
     """
     if not snapshot.members:
-        return without_members(snapshot)
+        return place_nowhere(snapshot)
     members = eligible(snapshot.members)
-    parked, back = parked_and_returned(snapshot, members)
+    parked, back = sort_losses(snapshot, members)
     placeable = snapshot.configured.difference(parked) if parked else snapshot.configured
-    staying = kept(members, placeable, partial(permitted, snapshot))
+    staying = keep_shares(members, placeable, partial(permitted_part, snapshot))
     rest = placeable.difference(*staying.values()) if staying else placeable
     shares, unplaceable = _shared_out(snapshot, members, back, rest, staying)
     return Assignment(
@@ -78,13 +78,13 @@ def _shared_out(
     classes = classes_of(snapshot, workers, rest)
     if classes.unplaceable:
         rest = rest.difference(classes.unplaceable)
-    having, free = holdings(members, back, rest)
+    having, free = find_holdings(members, back, rest)
     held = [having[taker.member_id] for taker in workers.takers]
     connectors = rest & _connectors(snapshot)
     kept_here = [(snapshot.members[member], share) for member, share in staying.items()]
     made = [
         _balance(workers, stock, classes, snapshot.weights)
-        for stock in stocks(held, free, connectors, kept_here)
+        for stock in split_stock(held, free, connectors, kept_here)
     ]
     for changes in made:
         changes.made_to(held)
@@ -101,7 +101,7 @@ def _connectors(snapshot: Snapshot) -> Resources:
 
 def _balance(
     workers: Workers, stock: Stock, classes: Classes, weights: Mapping[Resource, int]
-) -> Changes:
+) -> Transfers:
     """Return what changes hands of one kind; most groups need no more than counting."""
     if weights and _are_unequal(weights.get(each, 1) for each in stock.all()):
         allocation = Allocation(workers, stock, classes, weights)

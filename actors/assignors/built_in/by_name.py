@@ -22,7 +22,7 @@ from ....events.model import Resource, Resources
 from ...messages.computing import Assignment, Snapshot
 from ..classic import eager
 from ..eligibility import Shares
-from ..losses import without_losses
+from ..losses import drop_losses
 from ..placing import place
 
 EAGER = "eager"
@@ -37,7 +37,7 @@ def assign_eagerly(snapshot: Snapshot) -> Assignment:
         turns = (set(dealt[turn]) for turn in sorted(dealt))
         return dict(zip(_by_name(snapshot, claims), turns, strict=True))
 
-    return place(without_losses(snapshot), deal)
+    return place(drop_losses(snapshot), deal)
 
 
 def assign_ranges(snapshot: Snapshot) -> Assignment:

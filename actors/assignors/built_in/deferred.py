@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from ....events.model import Resource, Resources
 from ...messages.computing import Assignment, Snapshot
 from ..eligibility import Shares
-from ..losses import without_losses
+from ..losses import drop_losses
 from ..placing import place
 
 NAME = "deferred"
@@ -44,7 +44,7 @@ def assign(snapshot: Snapshot) -> Assignment:
 
 def assign_at_once(snapshot: Snapshot) -> Assignment:
     """Compute `simple-cooperative`: as `assign`, with nothing parked."""
-    return place(without_losses(snapshot), _deal_by_kind)
+    return place(drop_losses(snapshot), _deal_by_kind)
 
 
 def assign_uniformly(snapshot: Snapshot) -> Assignment:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ....events.model import NOTHING, Resource, Resources
-from .loads import Loads, hand_out, joined, surplus, union, without
-from .lost import DelayedRebalance, Handled, LeaderMemory, RoundTime, handle_lost
+from .loads import Loads, add_loads, find_surplus, hand_out, remove_loads, union
+from .lost import DelayedRebalance, LeaderMemory, LostWork, RoundTime, handle_lost
 
 INITIAL_MS = 1
 MULTIPLIER = 40
@@ -59,13 +59,13 @@ def assign(memory: LeaderMemory, given: Round) -> tuple[LeaderMemory, Increments
     """Return what to remember, and the increments of every worker that takes part."""
     found = _find(memory, given)
     revoked = _revoke(given.reported, found.deleted)
-    kept = without(given.reported, revoked)
+    kept = remove_loads(given.reported, revoked)
     handled = handle_lost(memory, found.lost, kept, given.clock)
-    loads = joined(kept, handled.handed)
+    loads = add_loads(kept, handled.handed)
     memory, delay_ms, over = _level(memory, handled, given, loads)
-    loads = without(loads, over)
+    loads = remove_loads(loads, over)
     revoked = {worker: (*gone, *over.get(worker, ())) for worker, gone in revoked.items()}
-    loads = joined(loads, hand_out([*sorted(found.created), *sorted(handled.as_new)], loads))
+    loads = add_loads(loads, hand_out([*sorted(found.created), *sorted(handled.as_new)], loads))
     remembered = replace(
         memory,
         assignment=(union(loads) - union(revoked)) | found.lost,
@@ -73,7 +73,7 @@ def assign(memory: LeaderMemory, given: Round) -> tuple[LeaderMemory, Increments
         generation=given.generation,
         members=frozenset(given.reported),
     )
-    return remembered, Increments(without(loads, given.reported), revoked, delay_ms)
+    return remembered, Increments(remove_loads(loads, given.reported), revoked, delay_ms)
 
 
 def _find(memory: LeaderMemory, given: Round) -> _Differences:
@@ -100,7 +100,7 @@ def _revoke(reported: Loads, deleted: Resources) -> dict[str, tuple[Resource, ..
 
 
 def _level(
-    memory: LeaderMemory, handled: Handled, given: Round, loads: Loads
+    memory: LeaderMemory, handled: LostWork, given: Round, loads: Loads
 ) -> tuple[LeaderMemory, int, Loads]:
     """Return what to remember, the delay, and what to take from whom to level the loads.
 
@@ -110,7 +110,7 @@ def _level(
     memory = replace(memory, wait=handled.wait, revoked=handled.revoked)
     if handled.delay_ms:
         return replace(memory, revoked=False), handled.delay_ms, {}
-    over = surplus(given.configured, loads)
+    over = find_surplus(given.configured, loads)
     if not memory.revoked:
         return replace(memory, revoked=bool(over)), 0, over
     if not over:

@@ -34,12 +34,12 @@ def kind_of(loads: Loads, *, tasks: bool) -> Mapping[str, Sequence[Resource]]:
     return {worker: of_kind(load, tasks=tasks) for worker, load in loads.items()}
 
 
-def without(loads: Loads, taken: Loads) -> Loads:
+def remove_loads(loads: Loads, taken: Loads) -> Loads:
     """Return what is left when each worker gives up what is taken from it."""
     return {worker: _less(load, taken.get(worker, ())) for worker, load in loads.items()}
 
 
-def joined(loads: Loads, given: Loads) -> Loads:
+def add_loads(loads: Loads, given: Loads) -> Loads:
     """Return what each worker has when it takes over, behind its own, what it is given."""
     return {worker: (*load, *given.get(worker, ())) for worker, load in loads.items()}
 
@@ -82,7 +82,7 @@ def _fill(
         level += 1
 
 
-def surplus(configured: Resources, loads: Loads) -> Loads:
+def find_surplus(configured: Resources, loads: Loads) -> Loads:
     """Return what each worker has too much, the longest held first; who has none is left out."""
     if not configured or not any(loads.values()):
         return {}

@@ -60,7 +60,7 @@ class RoundTime(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Handled:
+class LostWork:
     """What becomes of lost work.
 
     It waits for `delay_ms`, or it is `as_new`, or it was `handed` to the candidates. `revoked`
@@ -74,33 +74,33 @@ class Handled:
     handed: Loads = field(default_factory=dict[str, Sequence[Resource]])
 
 
-def handle_lost(memory: LeaderMemory, lost: Resources, loads: Loads, clock: RoundTime) -> Handled:
+def handle_lost(memory: LeaderMemory, lost: Resources, loads: Loads, clock: RoundTime) -> LostWork:
     """Return what becomes of lost work, given what the workers keep; the order of tests counts.
 
     A round put off for having revoked too often waits here as well, with nothing lost.
     """
     wait = memory.wait
     if not lost and not memory.revoked:
-        return Handled(NO_DELAY, revoked=False)
+        return LostWork(NO_DELAY, revoked=False)
     nobody_left = wait.due_ms is None and memory.members <= loads.keys()
     if nobody_left or clock.max_delay_ms == 0:
-        return Handled(wait, memory.revoked, as_new=lost)
+        return LostWork(wait, memory.revoked, as_new=lost)
     if wait.due_ms is not None and clock.now_ms >= wait.due_ms:
         present = [worker for worker in wait.candidates if worker in loads]
         if present:
-            return Handled(NO_DELAY, revoked=False, handed=_deal(lost, present))
-        return Handled(NO_DELAY, revoked=False, as_new=lost)
+            return LostWork(NO_DELAY, revoked=False, handed=_deal(lost, present))
+        return LostWork(NO_DELAY, revoked=False, as_new=lost)
     return _wait(memory, loads, clock)
 
 
-def _wait(memory: LeaderMemory, loads: Loads, clock: RoundTime) -> Handled:
+def _wait(memory: LeaderMemory, loads: Loads, clock: RoundTime) -> LostWork:
     """Begin to wait, or go on; who has nothing becomes a candidate."""
     wait, (now_ms, delay_ms) = memory.wait, clock
     if wait.due_ms is not None:
         delay_ms = min(wait.due_ms - now_ms, delay_ms)
     empty = (worker for worker in sorted(loads) if not loads[worker])
     candidates = tuple(dict.fromkeys((*wait.candidates, *empty)))
-    return Handled(DelayedRebalance(candidates, now_ms + delay_ms), memory.revoked, delay_ms)
+    return LostWork(DelayedRebalance(candidates, now_ms + delay_ms), memory.revoked, delay_ms)
 
 
 def _deal(lost: Resources, takers: Sequence[str]) -> Loads:

@@ -27,14 +27,14 @@ MODES: Mapping[str, str] = {
 """The newest protocol that a worker offers, by its setting `connect.protocol`."""
 
 
-def offered(mode: str) -> Sequence[str]:
+def offer_protocols(mode: str) -> Sequence[str]:
     """Return what a worker of this mode offers, the one that it likes best first."""
     newest = VERSIONS[MODES[mode]]
     older = [name for name, version in VERSIONS.items() if version <= newest]
     return sorted(older, key=VERSIONS.__getitem__, reverse=True)
 
 
-def select(offers: Iterable[Sequence[str]]) -> str | None:
+def select_protocol(offers: Iterable[Sequence[str]]) -> str | None:
     """Return the protocol of a group, or None where its members have none in common.
 
     Every member votes for the first on its list that all of them offer; most votes win. Of
@@ -72,7 +72,7 @@ class ConfigSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class AgreedConfigs:
     """The configs to compute from, and the offset that every member is told.
 
     Without configs nothing is computed: everybody gets the error, empty lists and no delay,
@@ -84,7 +84,9 @@ class Settled:
     configs: ConfigSnapshot | None
 
 
-def settle(snapshot: ConfigSnapshot, fresh: ConfigSnapshot, reported: Collection[int]) -> Settled:
+def agree_on_configs(
+    snapshot: ConfigSnapshot, fresh: ConfigSnapshot, reported: Collection[int]
+) -> AgreedConfigs:
     """Return which of the leader's snapshots counts, given the offset of every member.
 
     The fresh one, taken now, is looked at only where a member has read further than the
@@ -95,5 +97,5 @@ def settle(snapshot: ConfigSnapshot, fresh: ConfigSnapshot, reported: Collection
     furthest = max(reported, default=snapshot.offset)
     for configs in (snapshot, fresh):
         if configs.offset >= furthest:
-            return Settled(AssignmentError.NO_ERROR, configs.offset, configs)
-    return Settled(AssignmentError.CONFIG_MISMATCH, furthest, None)
+            return AgreedConfigs(AssignmentError.NO_ERROR, configs.offset, configs)
+    return AgreedConfigs(AssignmentError.CONFIG_MISMATCH, furthest, None)

@@ -18,7 +18,7 @@ AT_ONCE = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedAssignment:
     """A worker's part of an incremental assignment; the delay in milliseconds, 0 for none."""
 
     assigned: Sequence[Resource] = ()
@@ -41,7 +41,7 @@ class Reaction:
     rejoin_in_ms: int | None
 
 
-def react(received: Received, had: Sequence[Resource], config_offset: int) -> Reaction:
+def react(received: ReceivedAssignment, had: Sequence[Resource], config_offset: int) -> Reaction:
     """Return what a worker does that has read the configs up to this offset.
 
     It must have read just what the leader had: else what it has been given is not started,
@@ -59,7 +59,7 @@ def react(received: Received, had: Sequence[Resource], config_offset: int) -> Re
     return Reaction(stop, received.assigned, has, rejoin_in_ms)
 
 
-def stopped_to_rejoin(protocol: int, had: Sequence[Resource]) -> Sequence[Resource]:
+def stop_to_rejoin(protocol: int, had: Sequence[Resource]) -> Sequence[Resource]:
     """Return what a worker stops before it rejoins: all in the eager protocol, else nothing."""
     return had if protocol == EAGER else ()
 
@@ -73,7 +73,7 @@ class ConfigNews(Enum):
     TARGET_STATE = "a connector is to be paused, resumed or stopped"
 
 
-class Change(Enum):
+class LocalChange(Enum):
     """What a worker changes of what it runs, without waiting for an assignment."""
 
     NOTHING = "nothing"
@@ -83,18 +83,20 @@ class Change(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class ConfigResponse:
     """Whether the worker rejoins, so that all is assigned anew, and what it changes at once."""
 
     rejoins: bool
-    change: Change
+    change: LocalChange
 
 
-RESPONSES: Mapping[ConfigNews, Response] = {
-    ConfigNews.CONNECTORS: Response(rejoins=True, change=Change.NOTHING),
-    ConfigNews.CONNECTOR_CONFIG: Response(rejoins=False, change=Change.RESTART_CONNECTOR),
-    ConfigNews.TASK_CONFIGS: Response(rejoins=True, change=Change.STOP_TASKS),
-    ConfigNews.TARGET_STATE: Response(rejoins=False, change=Change.APPLY_STATE),
+RESPONSES: Mapping[ConfigNews, ConfigResponse] = {
+    ConfigNews.CONNECTORS: ConfigResponse(rejoins=True, change=LocalChange.NOTHING),
+    ConfigNews.CONNECTOR_CONFIG: ConfigResponse(
+        rejoins=False, change=LocalChange.RESTART_CONNECTOR
+    ),
+    ConfigNews.TASK_CONFIGS: ConfigResponse(rejoins=True, change=LocalChange.STOP_TASKS),
+    ConfigNews.TARGET_STATE: ConfigResponse(rejoins=False, change=LocalChange.APPLY_STATE),
 }
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ....events.group import Group
 from ....events.model import NOTHING, Grants, Resource, Resources
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
-from ...assignors.demands import demand_of, permitted
+from ...assignors.demands import demand_of, permitted_part
 from ...messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS, Assignment, Snapshot
 from ..state.settings import GroupSettings
 from ..state.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
@@ -70,7 +70,7 @@ def _beyond(assignment: Assignment) -> Iterator[str]:
 def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
     """Return what is given to whom that may not run it; what the snapshot says counts."""
     for member_id, share in sorted(assignment.members.items()):
-        refused = share - permitted(snapshot, member_id, share)
+        refused = share - permitted_part(snapshot, member_id, share)
         if refused:
             resource = min(refused)
             demand = demand_of(snapshot, resource)
