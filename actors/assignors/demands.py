@@ -1,6 +1,6 @@
-"""What work demands of the worker that runs it, and which workers meet that.
+"""What work demands of the worker that runs it, and where work with demands goes.
 
-A demand is hard: work whose demand nobody meets is unplaceable, with the demand as reason.
+A demand is hard: the work runs where it is met, or nowhere, with the demand as reason.
 """
 
 import heapq
@@ -23,7 +23,7 @@ class Demand:
     needs: Needs = NO_NEEDS
 
     def __str__(self) -> str:
-        """Return it in words: `needs tag gpu and zone a or b, pinned to W1`."""
+        """Return the demand in words: `needs tag gpu and zone a or b, pinned to W1`."""
         needed: list[str] = []
         if self.needs.tags:
             needed.append(listing([f"tag {tag}" for tag in self.needs.tags], " and "))
@@ -55,22 +55,24 @@ def demand_of(snapshot: Snapshot, resource: Resource) -> Demand:
 
 
 class DemandIndex:
-    """Finds which takers meet a demand, without asking everybody about every demand.
+    """Finds the takers that meet a demand, without a look at each taker for each demand.
 
-    Pins are looked up by name; of workers of one zone that say the same of themselves, one
-    answers for all.
+    Pins are looked up by name; of workers of one zone with the same metadata, one is looked at
+    for all.
     """
 
     def __init__(self, takers: Sequence[MemberView]) -> None:
         self._takers = takers
         self._named: dict[str, list[int]] = {}
+        """The takers of a worker's name."""
         self._alike: dict[tuple[str | None, bytes], list[int]] = {}
+        """The takers of a zone that have the same metadata."""
         for index, taker in enumerate(takers):
             self._named.setdefault(_name(taker), []).append(index)
             self._alike.setdefault((taker.rack, taker.metadata), []).append(index)
 
-    def who(self, demand: Demand) -> tuple[int, ...]:
-        """Return the places of all takers that meet a demand, in order."""
+    def takers_of(self, demand: Demand) -> tuple[int, ...]:
+        """Return the takers that meet a demand, as ascending places in the sequence."""
         if demand.pins:
             named = {index for pin in demand.pins for index in self._named.get(pin, ())}
             return tuple(sorted(each for each in named if demand.is_met(self._takers[each])))
@@ -92,7 +94,7 @@ def nobody_meets(demand: Demand, takers: Sequence[MemberView]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DemandedWork:
-    """Where work with demands goes: to a member, or nowhere, with the reason."""
+    """Where work goes that demands anything: `shares` by member id, or nowhere, with the reason."""
 
     shares: Mapping[str, Resources]
     unplaceable: Mapping[Resource, str]
@@ -116,29 +118,30 @@ def place_demanded(
 ) -> DemandedWork:
     """Return where those of the placeable go that demand anything.
 
-    Such work stays with who has it if that one may; else it goes to who has least of it.
+    Such work stays with the taker that has it, if that may run it; else it goes to one that may
+    and has least of such work.
     """
     demands = demands_in(snapshot, placeable)
     if not demands:
         return DemandedWork({}, {})
-    allowed = _allowed(members.takers, demands.values())
+    allowed = _find_allowed(members.takers, demands.values())
     owners = {each: member for member, claim in claims.items() for each in claim}
     shares: dict[str, set[Resource]] = {}
     unplaceable: dict[Resource, str] = {}
-    homeless: list[Resource] = []
+    unassigned: list[Resource] = []
     for resource, demand in demands.items():
         if not allowed[demand]:
             unplaceable[resource] = nobody_meets(demand, members.takers)
         elif (owner := owners.get(resource, "")) in allowed[demand]:
             shares.setdefault(owner, set()).add(resource)
         else:
-            homeless.append(resource)
-    _deal([(resource, demands[resource]) for resource in homeless], allowed, shares)
+            unassigned.append(resource)
+    _deal([(resource, demands[resource]) for resource in unassigned], allowed, shares)
     return DemandedWork({member: frozenset(share) for member, share in shares.items()}, unplaceable)
 
 
 def permitted_part(snapshot: Snapshot, member_id: str, share: Resources) -> Resources:
-    """Return what of a share the member may run: not what demands what it does not meet."""
+    """Return the part of a share that the member may run: it meets what that demands."""
     if not snapshot.pins and not snapshot.needs:
         return share
     member = snapshot.members[member_id]
@@ -152,26 +155,26 @@ def permitted_part(snapshot: Snapshot, member_id: str, share: Resources) -> Reso
     return frozenset(each for each in share if demand_of(snapshot, each) not in unmet)
 
 
-def _allowed(
+def _find_allowed(
     takers: Sequence[MemberView], demands: Iterable[Demand]
 ) -> Mapping[Demand, frozenset[str]]:
-    """Return who meets each demand; many resources have the same one."""
-    meeting = DemandIndex(takers)
+    """Return the ids of the takers that meet each demand."""
+    index = DemandIndex(takers)
     return {
-        demand: frozenset(takers[index].member_id for index in meeting.who(demand))
+        demand: frozenset(takers[place].member_id for place in index.takers_of(demand))
         for demand in set(demands)
     }
 
 
 def _deal(
-    homeless: Iterable[tuple[Resource, Demand]],
+    unassigned: Iterable[tuple[Resource, Demand]],
     allowed: Mapping[Demand, frozenset[str]],
     shares: Shares,
 ) -> None:
-    """Give each resource to the least loaded of those who meet its demand."""
+    """Give each resource to the least loaded of the members that meet its demand."""
     loads = Counter({member: len(share) for member, share in shares.items()})
     queues: dict[Demand, list[tuple[int, str]]] = {}
-    for resource, demand in homeless:
+    for resource, demand in unassigned:
         if demand not in queues:
             queues[demand] = sorted((loads[member], member) for member in allowed[demand])
         member = _least_loaded(queues[demand], loads)
@@ -182,7 +185,7 @@ def _deal(
 def _least_loaded(queue: list[tuple[int, str]], loads: Counter[str]) -> str:
     """Return the least loaded of a queue, then the lowest id; loads only ever rise.
 
-    Who took work of another demand since stands too far ahead, and goes back to its place.
+    A member that took work of another demand meanwhile stands too far ahead, and is moved back.
     """
     while queue[0][0] != loads[queue[0][1]]:
         member = queue[0][1]

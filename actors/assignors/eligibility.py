@@ -1,4 +1,4 @@
-"""Who of a group can be given work, who only keeps what it has, and who has a claim to what.
+"""Which members can be given work, which only keep what they have, and what each has a claim to.
 
 A worker takes work if it is there, its engine is warm, and operators neither cordoned nor
 drain it. One that is cordoned, or away for a while, keeps what it has and gets nothing more.
@@ -13,40 +13,45 @@ from ...events.placement.abilities import is_warm
 from ..messages.computing import MemberView
 
 Shares = dict[str, set[Resource]]
-"""What each member that can take work has, by member id."""
+"""Resources by member id; a set may change while work is dealt."""
 
 Claim = tuple[str, Resources]
-"""A member, and resources that it has a reason to be given."""
+"""A member id, and resources that the member has a reason to be given."""
 
 Permitted = Callable[[str, Resources], Resources]
-"""Returns what of a share a member may run, by its id."""
+"""Returns the part of a share that a member may run, given its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """The members of a snapshot by what they are good for, each in the order of their ids."""
+    """The members of a snapshot by what they may be given, all in the order of their ids.
+
+    A member that is drained is in none of these, unless it has a successor.
+    """
 
     takers: Sequence[MemberView]
+    """Members that can be given work."""
     keepers: Sequence[MemberView]
-    left: Sequence[tuple[str, MemberView]]
-    """The dying seats whose worker runs anew already, each with the member that it is now."""
+    """Members that keep what they have and get nothing more."""
+    succeeded: Sequence[tuple[str, MemberView]]
+    """Members whose worker died and runs again, each after the id of its successor."""
     cold: Sequence[MemberView] = ()
-    """Those that would take work, were their engines warm as those of the takers are."""
+    """Members that would be takers, were their engines warm as those of the takers are."""
 
 
 def eligible(members: Mapping[str, MemberView]) -> Eligible:
     """Sort the members: takers are the warm ones, or all that are open if none is warm."""
-    heirs = _heirs(members.values())
-    # Sorted as they come: they are nearly in order, which what is left of a set would not be.
-    staying = [members[member_id] for member_id in sorted(members) if member_id not in heirs]
+    successors = _find_successors(members.values())
+    # The mapping is nearly in order, so this sorts it quickly; a set difference is in none.
+    staying = [members[member_id] for member_id in sorted(members) if member_id not in successors]
     takers = [member for member in staying if _is_open(member)]
     others = staying if len(takers) < len(staying) else ()
-    warm = {said for said in {member.metadata for member in takers} if is_warm(said)}
+    warm = {each for each in {member.metadata for member in takers} if is_warm(each)}
     ready = [member for member in takers if member.metadata in warm] or takers
     return Eligible(
         ready,
         [member for member in others if not _is_open(member) and not member.draining],
-        [(heirs[ghost], members[ghost]) for ghost in sorted(heirs)],
+        [(successors[old], members[old]) for old in sorted(successors)],
         [each for each in takers if each.metadata not in warm] if len(ready) < len(takers) else (),
     )
 
@@ -55,11 +60,11 @@ def _is_open(member: MemberView) -> bool:
     return not member.cordoned and not member.draining and member.member_epoch >= 0
 
 
-def _heirs(members: Collection[MemberView]) -> Mapping[str, str]:
-    """Return the members whose worker runs anew already, each with the one that it is now.
+def _find_successors(members: Collection[MemberView]) -> Mapping[str, str]:
+    """Return the successor of each member whose worker died and runs again, by member ids.
 
-    A worker that died is a member until its session ends. If its successor, of the same url,
-    can take work by then, it is to have just what the old one has, and nobody else must move.
+    A worker that died is a member until its session ends. If its successor, of the same url, can
+    take work by then, it is to have just what the old one has, and no other work must move.
     """
     urls = [member.url for member in members if member.url]
     if len(urls) == len(set(urls)):
@@ -79,23 +84,23 @@ def keep_shares(
 ) -> Mapping[str, Resources]:
     """Return what each keeper keeps of the placeable: what it may run of its target and its own.
 
-    What is on its way to who takes work goes there, unless that one may not run it any more.
+    Work that is on its way to a taker goes there, unless the taker may not run it any more.
     """
     if not members.keepers:
         return {}
-    found: dict[str, Resources] = {}
+    shares: dict[str, Resources] = {}
     going = [permitted(taker.member_id, taker.target) for taker in members.takers]
     rest = _without(placeable, going)
     taken: set[Resource] = set()
     for keeper in members.keepers:
         has = ((keeper.target | keeper.owned) & rest) - taken
-        found[keeper.member_id] = permitted(keeper.member_id, has)
-        taken |= found[keeper.member_id]
-    return found
+        shares[keeper.member_id] = permitted(keeper.member_id, has)
+        taken |= shares[keeper.member_id]
+    return shares
 
 
 def claim_shares(members: Eligible, returned: Iterable[Claim]) -> Shares:
-    """Return what each taker has, nothing twice."""
+    """Return what each taker has a claim to, nothing twice; see `_in_order`."""
     shares: Shares = {taker.member_id: set() for taker in members.takers}
     taken: set[Resource] = set()
     for member_id, resources in _in_order(members, returned):
@@ -110,7 +115,7 @@ def find_holdings(
 ) -> tuple[dict[str, Resources], Resources]:
     """Return what each taker has of the placeable, nothing twice, and what of it nobody has.
 
-    Who has just its target has that very set: most do, and there may be thousands of them.
+    A taker that has just its target is given that very set: most have, of perhaps thousands.
     """
     shares = {taker.member_id: taker.target for taker in members.takers}
     targets = [share for share in shares.values() if share]
@@ -132,18 +137,18 @@ def find_holdings(
 def _without(resources: Resources, shares: Sequence[Resources]) -> Resources:
     """Return the resources that are in none of these shares.
 
-    As a new set: what is left of a large one takes as long to go through as that.
+    It is a new set: a set that was large and is small takes as long to iterate as when large.
     """
     return frozenset([*resources.difference(*shares)]) if shares else resources
 
 
 def _in_order(members: Eligible, returned: Iterable[Claim]) -> Iterator[Claim]:
-    """Yield who has a claim to what, the stronger first: targets, what is owned, what came back.
+    """Yield claims, the stronger first: targets, what is owned, what was inherited or came back.
 
-    An heir has what the member that it follows was left with. Where two claim a resource the
-    target wins, for that is where it is going already.
+    A successor claims what its predecessor has. Where two claim a resource the target wins, for
+    that is where it is going already.
     """
     yield from ((taker.member_id, taker.target) for taker in members.takers)
     yield from ((taker.member_id, taker.owned) for taker in members.takers)
-    yield from ((heir, member.target | member.owned) for heir, member in members.left)
+    yield from ((heir, old.target | old.owned) for heir, old in members.succeeded)
     yield from returned

@@ -1,4 +1,4 @@
-"""The interface of an assignor: what it says for its worker, and what it makes of a group.
+"""The interface of an assignor: what it says of its worker, and how it assigns a group's work.
 
 It is the proposal's `ConnectAssignor`. An assignor is made by calling what its entry point
 names, a class or a function, with one mapping of texts, its configuration. One object is made
@@ -14,11 +14,11 @@ or a group, and are called one at a time:
         def assign(self, group: Snapshot) -> Assignment: ...
         def on_assignment(self, assignment: MemberAssignment) -> None: ...
 
-What is raised by any of these, returned by mistake, or never returned at all ends no worker:
-it is told as the error of the attempt, and the target that there is stays. The process is
-another one after a crash, a call that took too long, or when its memory is full: what an object
-keeps may be gone at any time, and all that counts is to be found in the snapshot. Processes that
-it starts end with it, and a fork of it ends where the call returns.
+An exception, a wrong result, or a call that never returns ends no worker: it is the error of that
+attempt, and the target stays as it is. The process is another one after a crash, a call that took
+too long, or when its memory is full: what an object keeps may be gone at any time, and all that
+counts is in the snapshot. Processes that it starts end with it, and a fork of it ends where the
+call returns. `sdk` has all that an author needs to import.
 """
 
 from collections.abc import Callable, Mapping
@@ -50,35 +50,34 @@ class ConnectAssignor(Protocol):
     def metadata(self, worker: Worker) -> Metadata:
         """Return what the group is to know of the worker.
 
-        It is asked when the worker begins, when its engine is warm, and every ten seconds.
-        Every change is a new epoch, with a computation for the whole group: what differs each
-        time is asked for ever less often, down to every five minutes. All workers of a node
-        are asked one after the other, and computations wait meanwhile: it should take well
-        below a second. Where it raises, what it said last of the same worker stands.
+        It is called when the worker begins, when its engine is warm, and every ten seconds.
+        Every change is a new epoch, with a computation for the whole group: metadata that differs
+        each time is asked for ever less often, down to every five minutes. The workers of a node
+        are asked one after the other, and computations wait meanwhile: it should take well below a
+        second. Where it raises, what it returned last for the same worker stands.
         """
         ...
 
     def assign(self, group: Snapshot) -> Assignment:
         """Return where everything in `group.configured` goes: to a member, parked, or nowhere.
 
-        Parked may be only what a loss left, with a deadline that the loss gives; what goes
-        nowhere is unplaceable, with the reason in words, of at most 32,000 characters. A member
-        that is not named gets nothing. What work demands of its worker (`group.pins`,
-        `group.needs`; see `demands`) is to be met: a member may run a resource if
-        `demand_of(group, resource).is_met(member)`. A result that breaks any of this is
-        refused as a whole, with the resource named, and the target stays as it was.
+        Only lost work may be parked, with a deadline that its loss gives. Work that goes nowhere
+        is unplaceable, with the reason in words, of at most 32,000 characters. A member that is not
+        named gets nothing. What work demands of its worker (`group.pins`, `group.needs`) is to be
+        met: a member may run a resource if `demand_of(group, resource).is_met(member)`. A result
+        that breaks any of this is refused as a whole, with the resource named, and the target
+        stays as it was.
 
-        What operators ordered of workers nobody checks: only the assignor heeds it. The takers
-        that `eligible(group.members)` returns are those that may be given anything, its
-        keepers those that may only keep what they have, and whoever is draining is to have
-        nothing.
+        Orders of operators for workers are not checked: the assignor alone heeds them. The takers
+        of `eligible(group.members)` may be given anything, its keepers may only keep what they
+        have, and a member that is draining is to have nothing.
         """
         ...
 
     def on_assignment(self, assignment: MemberAssignment) -> None:
-        """Take note of what the worker has been given by the group, after it changed.
+        """Take note of what the group has given the worker, each time after it changed.
 
-        A new process is told it anew, unless three in a row ended over the very same.
+        A new process is told it again, unless three processes in a row ended over the same.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Lost work: how long it may wait, and with whom it has come back (PROTOCOL §7)."""
+"""Lost work: how long it may wait, and with which member it has come back (PROTOCOL §7)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,8 +12,8 @@ from .eligibility import Claim, Eligible
 def find_waiting(snapshot: Snapshot) -> dict[Resource, int]:
     """Return the lost work that may wait, each with its deadline.
 
-    Work that is parked already keeps its deadline; of several losses the latest counts. What
-    has fired, or is in the target or the hands of anyone present, waits no longer.
+    Work that is parked already keeps its deadline; of several losses the latest counts. Work whose
+    deadline has fired, or that a present member has or is to have, waits no longer.
     """
     deadlines: dict[Resource, int] = {}
     for loss in sorted(snapshot.losses, key=lambda loss: loss.deadline_ms):
@@ -32,43 +32,46 @@ def find_waiting(snapshot: Snapshot) -> dict[Resource, int]:
 def sort_losses(
     snapshot: Snapshot, members: Eligible
 ) -> tuple[dict[Resource, int], Sequence[Claim]]:
-    """Return what stays parked, each with its deadline, and what came back with whom.
+    """Return what stays parked, each with its deadline, and the claims of members that came back.
 
-    What came back with a worker that is not warm yet waits no longer, if a warm one may run it:
-    its wait was for the worker, not for an engine.
+    Work that came back with a worker that is not warm yet waits no longer, if a warm one may run
+    it: the wait was for the worker, not for an engine.
     """
     lost = find_waiting(snapshot)
     back = find_returned(snapshot.losses, members.takers, frozenset(lost))
     came_back = NOTHING.union(*(resources for _, resources in back))
     if members.cold:
         cold = find_returned(snapshot.losses, members.cold, frozenset(lost) - came_back)
-        came_back |= _runnable(snapshot, members.takers, NOTHING.union(*(each for _, each in cold)))
+        came_back |= _find_runnable(
+            snapshot, members.takers, NOTHING.union(*(each for _, each in cold))
+        )
     return {resource: at for resource, at in lost.items() if resource not in came_back}, back
 
 
-def _runnable(snapshot: Snapshot, takers: Sequence[MemberView], lost: Resources) -> Resources:
+def _find_runnable(snapshot: Snapshot, takers: Sequence[MemberView], lost: Resources) -> Resources:
     """Return what of the lost work any of the takers may run."""
-    meeting = DemandIndex(takers)
+    index = DemandIndex(takers)
     demands = {each: demand_of(snapshot, each) for each in lost}
-    met = {demand for demand in set(demands.values()) if meeting.who(demand)}
+    met = {demand for demand in set(demands.values()) if index.takers_of(demand)}
     return frozenset(each for each, demand in demands.items() if demand in met)
 
 
 def drop_losses(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot as if nothing had been lost: for assignors that wait for nobody."""
+    """Return the snapshot as if nothing had been lost: for assignors that park nothing."""
     return replace(snapshot, losses=(), parked={})
 
 
 def find_returned(
     losses: Iterable[LossView], takers: Sequence[MemberView], lost: Resources
 ) -> Sequence[Claim]:
-    """Return whose lost work came back with whom, the latest loss first.
+    """Return the claims of members that came back to their lost work, the latest loss first.
 
-    `takers` are those whose return counts.
+    Only the return of `takers` counts. A member comes back with its instance id, its member id, or
+    the url of its worker, in this order.
     """
     if not lost:
         return ()
-    # Backwards, so that the lowest member id is the one that stays.
+    # Backwards: of several with one url the lowest member id wins.
     by_instance = {taker.instance_id: taker.member_id for taker in reversed(takers)}
     by_url = {taker.url: taker.member_id for taker in reversed(takers)}
     ids = {taker.member_id for taker in takers}

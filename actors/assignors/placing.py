@@ -1,8 +1,7 @@
-"""What all built-in assignors share: what is placed before the rest is dealt out.
+"""What all built-in assignors but `balanced` share: what is placed before the rest is dealt out.
 
-What waits for who lost it is parked, what a cordoned worker has stays there, what demands
-something of its worker goes where that is met. How all else is dealt out is what tells one
-assignor from another.
+Lost work that may wait is parked, work of a cordoned worker stays there, work that demands
+something of its worker goes where that is met. Assignors differ in how they deal out the rest.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,14 +16,14 @@ from .losses import sort_losses
 NO_MEMBERS = "no members"
 
 Dealing = Callable[[Resources, Shares, Mapping[str, Resources]], Shares]
-"""Deals out resources, given what each taker has a claim to, and what demanded work it gets."""
+"""Deals out resources, given what each taker has a claim to, and what demanding work it gets."""
 
 
 def place(snapshot: Snapshot, deal: Dealing) -> Assignment:
     """Return where everything configured is to go: to a member, parked, or unplaceable.
 
-    Every member of the snapshot has an entry; deadlines are wall clock, in milliseconds.
-    Without members, or where none takes work, what nobody keeps is unplaceable.
+    Every member of the snapshot has an entry; deadlines are wall clock, in milliseconds. Where no
+    member takes work, what no member keeps is unplaceable.
     """
     if not snapshot.members:
         return place_nowhere(snapshot)
@@ -40,7 +39,7 @@ def place(snapshot: Snapshot, deal: Dealing) -> Assignment:
 
 
 def place_nowhere(snapshot: Snapshot) -> Assignment:
-    """Return that nothing has a place, since there is nobody."""
+    """Return the assignment of a group without members: all is unplaceable."""
     nowhere = dict.fromkeys(sorted(snapshot.configured), NO_MEMBERS)
     return Assignment(members={}, unplaceable=nowhere)
 
@@ -48,7 +47,7 @@ def place_nowhere(snapshot: Snapshot) -> Assignment:
 def _place(
     snapshot: Snapshot, members: Eligible, placeable: Resources, claimed: Shares, deal: Dealing
 ) -> tuple[Shares, dict[Resource, str]]:
-    """Return everybody's share of what is not parked, and what nobody can take."""
+    """Return each member's share of the placeable, and what no member can take, with the reason."""
     staying = keep_shares(members, placeable, partial(permitted_part, snapshot))
     shares: Shares = {member: set(share) for member, share in staying.items()}
     free = placeable.difference(*shares.values())

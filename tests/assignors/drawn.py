@@ -79,7 +79,7 @@ def ordered(draw: st.DrawFn) -> Snapshot:
     return replace(drawn, members=members, pins=pinned)
 
 
-def heirs(group: Snapshot) -> dict[str, MemberView]:
+def successors(group: Snapshot) -> dict[str, MemberView]:
     """Return the members that a later, warm one of the same url follows, with that one."""
     in_order = [group.members[each] for each in sorted(group.members)]
     newest = {each.url: each for each in in_order}
@@ -91,6 +91,6 @@ def heirs(group: Snapshot) -> dict[str, MemberView]:
 
 
 def takers(group: Snapshot) -> Sequence[MemberView]:
-    present = sorted(group.members.keys() - heirs(group).keys())
+    present = sorted(group.members.keys() - successors(group).keys())
     everyone = [group.members[each] for each in present]
     return [each for each in everyone if is_warm(each.metadata)] or everyone

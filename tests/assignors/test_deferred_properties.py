@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from assignors.deferring import Assign, each_assignor
-from assignors.drawn import heirs, snapshots, takers
+from assignors.drawn import snapshots, successors, takers
 from assignors.snapshots import DEADLINE_MS, NOW_MS, after
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,9 +23,9 @@ def holder(group: Snapshot, resource: Resource) -> str | None:
         for each in has:
             if resource in each.target or resource in each.owned:
                 return each.member_id
-    for ghost, heir in sorted(heirs(group).items()):
-        if resource in group.members[ghost].target | group.members[ghost].owned:
-            return heir.member_id
+    for old, successor in sorted(successors(group).items()):
+        if resource in group.members[old].target | group.members[old].owned:
+            return successor.member_id
     return None
 
 

@@ -8,23 +8,23 @@ NOW_MS, INTERVAL_MS = 1_000_000, 1_000
 
 
 def test_what_was_spent_counts_for_an_interval() -> None:
-    metadata = SpentMoves(7, NOW_MS).written()
+    metadata = SpentMoves(7, NOW_MS).to_metadata()
     assert read_spent(metadata, NOW_MS + INTERVAL_MS - 1, INTERVAL_MS) == SpentMoves(7, NOW_MS)
     assert read_spent(metadata, NOW_MS + INTERVAL_MS, INTERVAL_MS) == NOTHING_SPENT
 
 
 def test_of_nothing_spent_nothing_is_written() -> None:
-    assert NOTHING_SPENT.written() == b""
+    assert NOTHING_SPENT.to_metadata() == b""
     assert read_spent(b"", NOW_MS, INTERVAL_MS) == NOTHING_SPENT
 
 
 def test_a_clock_that_was_set_back_a_little_makes_it_no_older_than_now() -> None:
-    metadata = SpentMoves(7, NOW_MS + INTERVAL_MS - 1).written()
+    metadata = SpentMoves(7, NOW_MS + INTERVAL_MS - 1).to_metadata()
     assert read_spent(metadata, NOW_MS, INTERVAL_MS) == SpentMoves(7, NOW_MS)
 
 
 def test_nothing_waits_for_a_time_to_come_again() -> None:
-    metadata = SpentMoves(7, NOW_MS + INTERVAL_MS).written()
+    metadata = SpentMoves(7, NOW_MS + INTERVAL_MS).to_metadata()
     assert read_spent(metadata, NOW_MS, INTERVAL_MS) == NOTHING_SPENT
 
 

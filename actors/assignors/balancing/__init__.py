@@ -1,1 +1,1 @@
-"""What the balanced assignor is made of."""
+"""How the balanced assignor levels work: by counting, by transfers, or by an exchange."""

@@ -1,4 +1,4 @@
-"""Who has what, sort by sort, while work changes hands."""
+"""How much of every sort each taker has, while work changes hands."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -16,10 +16,10 @@ Sort = tuple[int, int]
 
 
 class Allocation:
-    """What each taker has, how much of every sort that is, and what is unassigned.
+    """What each taker has, and what is unassigned; takers are numbered as in `Workers`.
 
-    What a taker has and may not run is unassigned from the beginning. Most takers never give:
-    what one has, but for its load, is counted only when somebody asks.
+    Work that its taker may not run is unassigned from the beginning. Most takers never give:
+    only the load of each is counted at once, all else when it is asked for.
     """
 
     def __init__(
@@ -27,25 +27,32 @@ class Allocation:
     ) -> None:
         self.workers = workers
         self.classes = classes
-        self.changes = Transfers()
+        self.transfers = Transfers()
         self._stock, self._weights = stock, weights
-        # No method: with a reference to itself all of this would stay until it is collected.
-        self._share = partial(_share, self.changes, stock)
-        self._spread = stock.spread(workers, self._share)
+        # No method: a reference to itself would keep all of this until it is garbage collected.
+        self._share = partial(_share, self.transfers, stock)
+        self._spread = stock.count_spread(workers, self._share)
         self._amounts: dict[int, dict[Sort, int]] = {}
+        """How many of each sort a taker has, by taker; of those that it was asked of."""
         self._heaviest: dict[int, Collection[Sort]] = {}
+        """The heaviest sort of each class that a taker has, by taker, as far as it is known."""
         self._queues: dict[int, dict[Sort, GiveQueue]] = {}
+        """What a taker that gives has of each sort, in the order in which it leaves."""
         self._unassigned: dict[Sort, list[Resource]] = {}
         self._dealers: dict[int, Dealer] = {}
+        """The dealer of each class, by its number."""
         self._dealers_of: defaultdict[int, list[Dealer]] = defaultdict(list)
+        """The dealers that deal to a taker, by taker."""
         self._leasts: dict[Sort, int] = {}
+        """What `least` returned of a sort, until anything changes."""
         for resource in stock.free:
             self._unassigned.setdefault(self._sort_of(resource), []).append(resource)
-        self.loads = self._loads() if weights else [*stock.counts()]
+        self.loads = self._weigh_shares() if weights else [*stock.counts()]
+        """The weight of all that each taker has."""
         if classes.are_many:
             self._put_forbidden_aside()
 
-    def _loads(self) -> list[int]:
+    def _weigh_shares(self) -> list[int]:
         """Return how much each taker's work weighs, and note the heaviest on the way."""
         loads: list[int] = []
         for index in range(len(self.workers.takers)):
@@ -77,7 +84,7 @@ class Allocation:
             share = self._share(index)
             weights = self._weights_of(share) if self._weights else repeat(1)
             sorts = Counter(zip(weights, self.classes.of_each(share), strict=False))
-            # In order, for what comes of them must not hang on the order of a set.
+            # In order: the result must not depend on the order of a set.
             self._amounts[index] = dict(sorted(sorts.items()))
         return self._amounts[index]
 
@@ -111,7 +118,7 @@ class Allocation:
         self.loads[index] -= sort[0]
         self._count(index, sort, -1)
         self._spread.move(resource.connector, index, -1)
-        self.changes.give_up(index, resource)
+        self.transfers.give_up(index, resource)
         return resource
 
     def requeue(self, index: int) -> None:
@@ -125,7 +132,7 @@ class Allocation:
         self._unassigned.setdefault(sort, []).append(self.give_up(index, sort))
 
     def deal(self, resource: Resource, sort: Sort) -> None:
-        """Give a resource to whom it makes least full."""
+        """Give a resource to the taker that it makes least full."""
         (index,) = self._dealer(sort[1]).deal(resource.connector, sort[0], 1)
         self._receive(index, resource, sort)
 
@@ -161,7 +168,7 @@ class Allocation:
     def _receive(self, index: int, resource: Resource, sort: Sort) -> None:
         if index in self._queues:
             self._queues[index].setdefault(sort, GiveQueue([])).add(resource)
-        self.changes.get(index, resource)
+        self.transfers.get(index, resource)
         self._count(index, sort, 1)
 
     def _count(self, index: int, sort: Sort, by: int) -> None:
@@ -184,5 +191,5 @@ class Allocation:
         return self._queues[index]
 
 
-def _share(changes: Transfers, stock: Stock, index: int) -> Resources:
-    return changes.share(index, stock.of(index))
+def _share(transfers: Transfers, stock: Stock, index: int) -> Resources:
+    return transfers.share(index, stock.of(index))

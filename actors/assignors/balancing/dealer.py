@@ -1,4 +1,4 @@
-"""Dealing work out: to the least loaded, among those where the spread is best served."""
+"""Dealing work out: to the least loaded taker, among equals to the best for the spread."""
 
 import heapq
 from collections.abc import Iterable
@@ -7,14 +7,18 @@ from .spread import Spread, TasksOnWorkers
 from .workers import Workers
 
 Head = tuple[int, int, int, int, int]
-"""Who is next of a pool: load per capacity, tasks in the zone and on it, itself, the pool."""
+"""The next taker of a pool, in the order in which they compare.
+
+Its load per capacity with one more, tasks of the connector in its zone, then on it, itself, the
+pool.
+"""
 
 
 class Pool:
     """The takers of one zone and one capacity, the least loaded first.
 
-    While a connector is dealt, those that have tasks of it wait apart, by how many. Loads may
-    change elsewhere: an entry that is out of date is put right when its turn comes.
+    While a connector is dealt, takers that have tasks of it wait apart, by how many. Loads also
+    change elsewhere: an entry that is out of date is corrected when its turn comes.
     """
 
     __slots__ = ("holders", "scale", "waiting", "zone")
@@ -23,18 +27,20 @@ class Pool:
         self.scale = scale
         self.zone = zone
         self.waiting: list[tuple[int, int]] = []
+        """A heap of takers without a task of the connector: load, taker."""
         self.holders: list[tuple[int, int, int]] = []
+        """A heap of takers with tasks of it: load, number of its tasks, taker."""
 
     def first(
         self, loads: list[int], on_workers: TasksOnWorkers, connector: str
     ) -> tuple[int, int, int] | None:
-        """Return the load of who is next, how much it has of the connector, and who it is."""
+        """Return the load of the next taker, how many of the connector it has, and the taker."""
         waiting, holders = self.waiting, self.holders
-        self._put_right(loads)
+        self._correct(loads)
         while waiting and (on := on_workers[waiting[0][1]].get(connector)):
             load, index = heapq.heappop(waiting)
             heapq.heappush(holders, (load, on, index))
-            self._put_right(loads)
+            self._correct(loads)
         while holders:
             load, on, index = holders[0]
             now = loads[index], on_workers[index].get(connector, 0)
@@ -47,10 +53,10 @@ class Pool:
 
     def least_load(self, loads: list[int]) -> int | None:
         """Return the load of the least loaded, while no connector is dealt."""
-        self._put_right(loads)
+        self._correct(loads)
         return self.waiting[0][0] if self.waiting else None
 
-    def _put_right(self, loads: list[int]) -> None:
+    def _correct(self, loads: list[int]) -> None:
         waiting = self.waiting
         while waiting:
             load, index = waiting[0]
@@ -59,23 +65,23 @@ class Pool:
             heapq.heapreplace(waiting, (loads[index], index))
 
     def pop(self, index: int) -> None:
-        """Take out who is next."""
+        """Take out a taker that `first` returned."""
         if self.holders and self.holders[0][2] == index:
             heapq.heappop(self.holders)
         else:
             heapq.heappop(self.waiting)
 
-    def rest(self, loads: list[int]) -> None:
-        """Let who waited apart wait with the others: the connector has been dealt."""
+    def rejoin(self, loads: list[int]) -> None:
+        """Let takers that waited apart wait with the others: the connector has been dealt."""
         for _, _, index in self.holders:
             heapq.heappush(self.waiting, (loads[index], index))
         self.holders.clear()
 
 
 class Dealer:
-    """Some takers among whom work is dealt; it keeps loads and spread up to date.
+    """Deals work to some takers, and keeps loads and spread up to date.
 
-    Who is named in `rooms` is dealt no more than that.
+    `rooms` says how many each taker may be dealt at most; without it there is no bound.
     """
 
     __slots__ = ("_loads", "_pools", "_rooms", "_spread")
@@ -100,18 +106,18 @@ class Dealer:
         self._pools = list(pools.values())
 
     def least(self, weight: int) -> int:
-        """Return the least that the load per capacity of anybody would be with so much more."""
+        """Return the least load per capacity that a taker would have with so much more."""
         found = ((pool.least_load(self._loads), pool.scale) for pool in self._pools)
         return min((load + weight) * scale for load, scale in found if load is not None)
 
     def requeue(self, workers: Workers, index: int) -> None:
-        """Note that a taker's load fell."""
+        """Give a taker its turn by its load of now, which fell."""
         kind = workers.scales[index], workers.zones[index]
         pool = next(each for each in self._pools if (each.scale, each.zone) == kind)
         heapq.heappush(pool.waiting, (self._loads[index], index))
 
     def deal(self, connector: str, weight: int, count: int) -> list[int]:
-        """Deal so many of a connector's resources of that weight; return who gets each."""
+        """Deal `count` of a connector's resources of that weight; return the taker of each."""
         heads = [
             head
             for place in range(len(self._pools))
@@ -120,7 +126,7 @@ class Dealer:
         heapq.heapify(heads)
         dealt = [self._deal_one(heads, connector, weight) for _ in range(count)]
         for pool in self._pools:
-            pool.rest(self._loads)
+            pool.rejoin(self._loads)
         return dealt
 
     def _deal_one(self, heads: list[Head], connector: str, weight: int) -> int:

@@ -64,14 +64,14 @@ def level_under_demands(start: Callable[[], Allocation]) -> Transfers:
 
     It is called a second time where the first dealing does not stand.
     """
-    changes, amounts, has_given = _deal_by_transfers(start())
+    transfers, amounts, has_given = _deal_by_transfers(start())
     is_levelled, is_cheaper = _augment(amounts), save_moves(amounts)
     if not has_given and not is_levelled and not is_cheaper:
-        return changes
-    del changes  # what was dealt in vain takes as much room as what is dealt now
+        return transfers
+    del transfers  # what was dealt in vain takes as much room as what is dealt now
     again = start()
     _deal_by_amounts(again, amounts)
-    return again.changes
+    return again.transfers
 
 
 def _deal_by_transfers(allocation: Allocation) -> tuple[Transfers, Amounts, bool]:
@@ -79,13 +79,13 @@ def _deal_by_transfers(allocation: Allocation) -> tuple[Transfers, Amounts, bool
     had = [*count_amounts(allocation, range(len(allocation.loads)))]
     has_given = weigh(allocation)
     has = [*had]
-    touched = allocation.changes.touched
+    touched = allocation.transfers.touched
     for index, some in zip(touched, count_amounts(allocation, touched), strict=True):
         has[index] = some
     amounts = Amounts(
         allocation.classes.eligible, allocation.workers.scales, had, has, [*allocation.loads]
     )
-    return allocation.changes, amounts, has_given
+    return allocation.transfers, amounts, has_given
 
 
 def _deal_by_amounts(allocation: Allocation, wanted: Amounts) -> None:

@@ -1,7 +1,7 @@
 """How the tasks of each connector are spread, and which task leaves a worker for the spread's sake.
 
-It is counted how many run in each zone, and on each worker. Of several resources of a worker
-of which any would do to leave, the one leaves first by whose leaving the spread gains most.
+Tasks are counted by connector in each zone, and on each worker. Where a worker has to give up
+any of several resources, the first to leave is the one by whose leaving the spread gains most.
 """
 
 import heapq
@@ -14,11 +14,11 @@ from ....events.model import Resource, Resources
 from .workers import Workers
 
 connector_of = itemgetter(0)
-"""The connector of a resource, as fast as it can be had."""
+"""Returns the connector of a resource, quicker than the attribute does."""
 
 
 class TasksOnWorkers(dict[int, dict[str, int]]):
-    """How many tasks of each connector are on a worker, which is counted once it is asked for."""
+    """How many tasks of each connector are on a worker, by worker; counted when first asked for."""
 
     __slots__ = ("_share_of",)
 
@@ -35,10 +35,10 @@ class TasksOnWorkers(dict[int, dict[str, int]]):
 
 
 class Spread:
-    """Counts tasks by connector: all in the zones, and those of a worker once it is asked for.
+    """Counts tasks by connector, in each zone and on each worker.
 
-    `share_of` returns what a worker has by then. What is on workers may be cleared at any time:
-    it takes room, and can be counted again.
+    `share_of` returns what a worker has by now: its tasks are counted when they are asked for.
+    `on_workers` may be cleared at any time: it takes memory, and can be counted again.
     """
 
     __slots__ = ("_workers", "on_workers", "totals", "zones")
@@ -47,10 +47,12 @@ class Spread:
         self._workers = workers
         self.on_workers = TasksOnWorkers(share_of)
         self.zones: dict[str, Counter[str]] = {zone: Counter() for zone in workers.zone_names}
+        """How many tasks of each connector run in a zone, by zone."""
         self.totals: Counter[str] = Counter()
+        """How many tasks of each connector run at all."""
 
     def count_in(self, zone: str, tasks: Iterable[Resources]) -> None:
-        """Count these tasks in a zone; where no worker of the zone takes work it is none."""
+        """Count these tasks in a zone; one in which no worker takes work is left out."""
         if zone in self.zones:
             found = Counter(map(connector_of, chain.from_iterable(tasks)))
             self.zones[zone].update(found)
@@ -63,7 +65,7 @@ class Spread:
             self.totals[connector] -= 1
 
     def move(self, connector: str, index: int, by: int) -> None:
-        """Note that a worker has so many more, or less, of a connector."""
+        """Note that a worker has `by` more of a connector."""
         self.zones[self._workers.zones[index]][connector] += by
         self.totals[connector] += by
         on = self.on_workers[index]
@@ -72,7 +74,7 @@ class Spread:
     def room(self, index: int, connector: str) -> tuple[int, int]:
         """Return how far a connector is below its even part in the worker's zone, and on it.
 
-        In units of its own; the less, the more the spread gains if one of its tasks leaves.
+        The numbers only compare: the less, the more the spread gains if one of its tasks leaves.
         """
         in_zone = self.zones[self._workers.zones[index]][connector]
         on = self.on_workers[index].get(connector, 0)
@@ -80,13 +82,13 @@ class Spread:
 
 
 Shortfall = Callable[[str], tuple[int, int]]
-"""How far below its even part a connector is: who is least far below leaves first."""
+"""Returns how far below its even part a connector is; the one least far below leaves first."""
 
 
 def by_connector(resources: Iterable[Resource]) -> dict[str, list[Resource]]:
     """Return resources by connector, in the order of their names and tasks.
 
-    Much faster than sorting them all: most of what there is to compare is numbers.
+    It is much faster than to sort them all: most of what there is to compare is numbers.
     """
     found: dict[str, list[Resource]] = {}
     for resource in resources:
@@ -101,16 +103,17 @@ def _task(resource: Resource) -> int:
 
 
 class GiveQueue:
-    """Takes in resources, and gives first the one by whose leaving the spread gains most.
+    """The resources of which a worker gives, in the order in which they leave it.
 
-    Among equals the last by name goes. The connectors wait in a heap; what they gain is
-    looked at anew when their turn comes.
+    The one by whose leaving the spread gains most is first; among equals the last by name. The
+    connectors wait in a heap; what the spread gains by each is computed anew when its turn comes.
     """
 
     __slots__ = ("_loose", "_sorted")
 
     def __init__(self, resources: list[Resource]) -> None:
         self._loose = resources
+        """What was added since the others were sorted."""
         self._sorted: _Sorted | None = None
 
     def add(self, resource: Resource) -> None:
@@ -118,7 +121,7 @@ class GiveQueue:
         self._loose.append(resource)
 
     def take(self, shortfall: Shortfall) -> Resource:
-        """Return the one that leaves first, which is on the queue no longer."""
+        """Take out the one that leaves first, and return it."""
         if self._loose or self._sorted is None:
             before = self._sorted.rest() if self._sorted else ()
             self._sorted = _Sorted([*self._loose, *before], shortfall)
@@ -127,7 +130,7 @@ class GiveQueue:
 
 
 class _Sorted:
-    """The resources by connector, and the connectors in a heap, who leaves first at its head."""
+    """Resources by connector, and the connectors in a heap, the first to leave at its head."""
 
     __slots__ = ("_connectors", "_heap", "_tasks")
 

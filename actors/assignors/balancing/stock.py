@@ -14,21 +14,24 @@ from .workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What each taker has of a kind, by its place among the workers, and what nobody has.
+    """The work of a kind; sequences of shares are in the order of `Workers`.
 
-    `held` may hold other kinds beside it, which are in `others`, by place as well; that is
-    how ten thousand takers' tasks are told from connectors without a copy of each share.
-    `kept` is what workers have that take no work: it stays there, and counts for the spread.
+    The work of the other kind is left in the shares, and named beside them: so no share of ten
+    thousand takers is copied to tell tasks from connectors.
     """
 
     held: Sequence[Resources]
+    """What each taker has, of both kinds perhaps."""
     others: Sequence[Resources]
+    """What of that is of the other kind."""
     free: Sequence[Resource]
+    """What no member has."""
     kept: Sequence[tuple[MemberView, Resources]]
+    """What keepers have: it stays there, and counts for the spread."""
     are_tasks: bool
 
     def counts(self) -> list[int]:
-        """Return how much of the kind each taker has."""
+        """Return how many of the kind each taker has, in their order."""
         return [*map(sub, map(len, self.held), map(len, self.others))]
 
     def all(self) -> Iterator[Resource]:
@@ -42,11 +45,11 @@ class Stock:
         other = self.others[index]
         return self.held[index] - other if other else self.held[index]
 
-    def spread(self, workers: Workers, share_of: Callable[[int], Resources]) -> Spread:
+    def count_spread(self, workers: Workers, share_of: Callable[[int], Resources]) -> Spread:
         """Return how the kind is spread over the zones; on workers it is not counted yet.
 
-        `share_of` is asked then what a worker has. Where there is but one zone all is in it,
-        and nothing is counted.
+        It is counted when it is asked for, of the share that `share_of` returns by then. Where
+        there is but one zone all is in it, and nothing is counted.
         """
         spread = Spread(workers, share_of)
         if len(workers.zone_names) == 1:
@@ -68,7 +71,7 @@ def split_stock(
     connectors: Resources,
     kept: Sequence[tuple[MemberView, Resources]],
 ) -> tuple[Stock, Stock]:
-    """Return connectors and tasks apart, given which of all resources are connectors."""
+    """Return the stock of connectors and that of tasks; `connectors` are all that there are."""
     own = [NOTHING if share.isdisjoint(connectors) else share & connectors for share in held]
     nothing = [NOTHING] * len(held)
     tasks = [each for each in free if each[1] != CONNECTOR]
@@ -80,7 +83,7 @@ def split_stock(
 
 
 class Transfers:
-    """What each taker gives up, and what it gets; work that comes back was never away."""
+    """What each taker gives up, and what it gets, by taker; work that comes back never left."""
 
     __slots__ = ("firsts", "given_up", "got")
 
@@ -88,6 +91,7 @@ class Transfers:
         self.given_up: defaultdict[int, set[Resource]] = defaultdict(set)
         self.got: defaultdict[int, set[Resource]] = defaultdict(set)
         self.firsts: dict[int, Resources] = {}
+        """What each taker gets that had nothing, where all of it is dealt at once."""
 
     def give_up(self, index: int, resource: Resource) -> None:
         """Note that a taker gives a resource up."""
@@ -106,18 +110,18 @@ class Transfers:
             self.got[index].add(resource)
 
     def get_first(self, index: int, resources: Iterable[Resource]) -> None:
-        """Note that a taker gets these, and had nothing, nor will get any more."""
+        """Note that a taker that had nothing gets these, and nothing else."""
         self.firsts[index] = frozenset(resources)
 
     def share(self, index: int, share: Resources) -> Resources:
-        """Return what a taker has that had this share."""
+        """Return what a taker has now if it had this share."""
         given_up, got = self.given_up.get(index), self.got.get(index)
         if given_up:
             share -= given_up
         return share | got if got else share
 
-    def made_to(self, held: list[Resources]) -> None:
-        """Put into effect on what each taker has, and forget: there may be a lot of them."""
+    def apply_to(self, held: list[Resources]) -> None:
+        """Change what each taker has, in place; each transfer is forgotten, to free its memory."""
         for index in self.touched:
             held[index] = self.share(index, held[index])
             self.given_up.pop(index, None)
@@ -127,5 +131,5 @@ class Transfers:
 
     @property
     def touched(self) -> Collection[int]:
-        """All takers that give up or get anything bit by bit."""
+        """The takers that give up or get anything, but for the `firsts`."""
         return self.given_up.keys() | self.got.keys()

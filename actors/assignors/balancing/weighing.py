@@ -1,10 +1,10 @@
 """Work that weighs unequally, or that may not run everywhere: it is put in order bit by bit.
 
-What nobody has is dealt first, the heaviest first, each to the worker that it makes least
-full. Then whoever is ahead of another by more than the heaviest that it could give gives: the
-heaviest that does not turn the tables, or else the lightest. Such a transfer leaves both less
-full than the giver was, so there is an end to it; and one giant among the work does not make
-hundreds move. That this moves the least is not promised: to find that out is bin packing.
+Unassigned work is dealt first, the heaviest first, each to the worker that it makes least full.
+Then a worker that is ahead of another by more than the heaviest that it could give gives: the
+heaviest that leaves it no less full than the other, or else the lightest. Each transfer leaves both
+workers less full than the giver was, so it comes to an end; and one giant among the work does not
+make hundreds move. That this moves the least is not promised: to find that out is bin packing.
 """
 
 import heapq
@@ -16,7 +16,7 @@ from .workers import ANYWHERE
 
 
 def weigh(allocation: Allocation) -> bool:
-    """Deal what is unassigned, then let give who is too far ahead; tell if any was."""
+    """Deal what is unassigned, then have takers give that are too far ahead; tell if any was."""
     allocation.deal_unassigned()
     has_given, is_at_rest = False, False
     while not is_at_rest:
@@ -33,7 +33,7 @@ def weigh(allocation: Allocation) -> bool:
 def _is_ahead(allocation: Allocation, index: int, emptiest: int) -> bool:
     """Tell whether a taker has to give.
 
-    `emptiest` is how full the least full was a while ago: most takers need not look any further.
+    `emptiest` is how full the least full taker was a while ago: most need not look any further.
     """
     fullness = allocation.loads[index] * allocation.workers.scales[index]
     heaviest = allocation.heaviest(index)
@@ -43,7 +43,7 @@ def _is_ahead(allocation: Allocation, index: int, emptiest: int) -> bool:
 
 
 def _relieve(allocation: Allocation, index: int) -> None:
-    """Let a taker give until it is ahead of nobody far enough."""
+    """Have a taker give until it is ahead of no other far enough."""
     giver = _Giver(allocation, index)
     while giver.give():
         pass
@@ -51,22 +51,24 @@ def _relieve(allocation: Allocation, index: int) -> None:
 
 
 class _Giver:
-    """One who gives: its classes wait in a heap, by how full it makes another to get the heaviest.
+    """A taker that gives: its classes wait in a heap, by how full their heaviest makes another.
 
-    While one gives the others only fill up, so that no class is to come earlier than it waits
-    for: it is looked at anew when its turn comes. The one that gave is the first all the same.
+    While it gives the others only fill up, so that no class is due earlier than it was queued:
+    each is looked at anew when its turn comes.
     """
 
     def __init__(self, allocation: Allocation, index: int) -> None:
         self._allocation, self._index = allocation, index
         self._weights: dict[int, list[int]] = {}
+        """The weights of what it has of each class, ascending, by class."""
         for weight, number in sorted(allocation.amounts(index)):
             self._weights.setdefault(number, []).append(weight)
         self._queue = [(self._least(number), number) for number in self._weights]
+        """A heap of its classes, by how full their heaviest makes another at the least."""
         heapq.heapify(self._queue)
 
     def give(self) -> bool:
-        """Give what is to be given next, or tell that this is ahead of nobody far enough."""
+        """Give the next resource; return False if this taker is ahead of no other far enough."""
         allocation, sort = self._allocation, self._next_transfer()
         if sort is None:
             return False
@@ -77,7 +79,7 @@ class _Giver:
         return True
 
     def _next_transfer(self) -> Sort | None:
-        """Return what is to be given next: of the class by which another is made least full."""
+        """Return the sort to give next: of the class by which another is made least full."""
         allocation, scale = self._allocation, self._allocation.workers.scales[self._index]
         fullness = allocation.loads[self._index] * scale
         least, number = self._first()
@@ -92,7 +94,7 @@ class _Giver:
         return weights[max(fitting - 1, 0)], number
 
     def _first(self) -> tuple[int | None, int]:
-        """Return how full another would be at the least, and the class by which it is that."""
+        """Return how full another would be at the least, and by which class."""
         queue = self._queue
         while queue:
             known, number = queue[0]

@@ -1,10 +1,10 @@
 """The workers that take work, in the order in which equals get their turn, and what they may run.
 
-That order is the one of their names, taken in turns from the zones: whoever is dealt work in
-it spreads the work over the zones first. From here on a taker is its place in that order.
+That order is the one of their names, taken in turns from the zones: work that is dealt in it is
+spread over the zones first. From here on a taker is its place in that order.
 
-Resources whose demands the same takers meet are of one class: a thousand connectors that need
-a tag are one class, and so is all that is pinned to the same worker. Class 0 runs anywhere.
+Resources whose demands the same takers meet are one class: a thousand connectors that need a tag
+are one class, and so is all that is pinned to the same worker. Class 0 runs anywhere.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,16 +19,15 @@ from ..demands import Demand, DemandIndex, demand_of, nobody_meets
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The takers; all sequences are in their order.
-
-    `scales` turn loads of workers of unequal capacity into what can be compared: a load times
-    its scale is the load per capacity, in units that make it a whole number.
-    """
+    """The takers; all sequences are in their order."""
 
     takers: Sequence[MemberView]
     scales: Sequence[int]
+    """What makes loads comparable where capacities differ: a load times its scale is the load per
+    capacity, in units that make it a whole number."""
     zones: Sequence[str]
     zone_names: Sequence[str]
+    """Each zone once, by name."""
 
 
 def workers_of(takers: Sequence[MemberView]) -> Workers:
@@ -37,7 +36,7 @@ def workers_of(takers: Sequence[MemberView]) -> Workers:
     zone_names = sorted({taker.rack or "" for taker in takers})
     if len(zone_names) > 1:
         order = _in_turns(order)
-    # Where nobody is warm all take work, each as much as the other.
+    # Where no worker is warm all take work, each as much as the other.
     said = {taker.metadata for taker in takers}
     capacities = {each: abilities(each).capacity or 1 for each in said}
     whole = lcm(*capacities.values())
@@ -51,7 +50,7 @@ def workers_of(takers: Sequence[MemberView]) -> Workers:
 
 
 def _in_turns(named: Sequence[MemberView]) -> list[MemberView]:
-    """Return them so that any stretch of them is as even over the zones as their sizes allow."""
+    """Return them in an order of which any stretch is as even over the zones as can be."""
     by_zone: dict[str, list[MemberView]] = {}
     for taker in named:
         by_zone.setdefault(taker.rack or "", []).append(taker)
@@ -64,16 +63,19 @@ def _in_turns(named: Sequence[MemberView]) -> list[MemberView]:
 
 
 ANYWHERE = 0
+"""The class of work that any taker may run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The takers of each class, and the classes: of what is pinned, and of whole connectors."""
+    """The classes of resources; a class is a number from 0 up."""
 
     eligible: Sequence[Sequence[int]]
+    """The takers that may run each class, in the order of the classes."""
     pinned: Mapping[Resource, int]
+    """The class of each resource that has pins."""
     connectors: Mapping[str, int]
-    """Of those that need anything; what of them is pinned counts as that."""
+    """The class of each connector that needs anything, for what of it has no pins."""
     unplaceable: Mapping[Resource, str]
     """What no taker may run, each with the reason."""
 
@@ -96,18 +98,18 @@ class Classes:
 
 
 def classes_of(snapshot: Snapshot, workers: Workers, resources: Resources) -> Classes:
-    """Return the classes of these resources; the higher the number, the fewer are eligible."""
+    """Return the classes of these resources; the higher the number, the fewer takers."""
     everyone = tuple(range(len(workers.takers)))
     pinned = {
         each: demand_of(snapshot, each)
         for each, pins in snapshot.pins.items()
         if pins and each in resources
     }
-    connectors = _needing(snapshot, resources, pinned)
+    connectors = _find_needs(snapshot, resources, pinned)
     if not pinned and not connectors:
         return Classes([everyone], {}, {}, {})
-    meeting = DemandIndex(workers.takers)
-    who = {demand: meeting.who(demand) for demand in {*pinned.values(), *connectors.values()}}
+    index = DemandIndex(workers.takers)
+    who = {demand: index.takers_of(demand) for demand in {*pinned.values(), *connectors.values()}}
     eligible = sorted(set(who.values()) - {(), everyone}, key=lambda some: (-len(some), some))
     numbers = {some: number for number, some in enumerate([everyone, *eligible])}
     numbers_of = {demand: numbers[some] for demand, some in who.items() if some}
@@ -124,14 +126,14 @@ def classes_of(snapshot: Snapshot, workers: Workers, resources: Resources) -> Cl
     )
 
 
-def _needing(
+def _find_needs(
     snapshot: Snapshot, resources: Resources, pinned: Collection[Resource]
 ) -> Mapping[str, Demand]:
-    """Return what connectors need of which anything is not pinned: that has the needs alone.
+    """Return what each connector needs that has anything without pins, by connector.
 
-    Most of what demands anything does so with its whole connector, which is asked for once.
+    Most work with a demand has that of its whole connector, which is computed once.
     """
     if not snapshot.needs:
         return {}
-    found = {each[0] for each in resources if each not in pinned} & snapshot.needs.keys()
-    return {each: Demand(needs=snapshot.needs[each]) for each in found}
+    connectors = {each[0] for each in resources if each not in pinned} & snapshot.needs.keys()
+    return {each: Demand(needs=snapshot.needs[each]) for each in connectors}

@@ -1,4 +1,6 @@
-"""Assignors that go by the order of names alone: eager and range. Who had what does not count.
+"""Assignors that go by the order of names alone: eager and range.
+
+Neither cares where work has been.
 
 * `eager` deals everything anew with every target, to one worker after the other. One cursor goes
   round the workers in the order of their names: first all connectors, then all tasks, as the

@@ -1,4 +1,4 @@
-"""The assignors that can be named without installing anything, by name."""
+"""The built-in assignors by name: those of a worker, and those that the group itself can run."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from ..interface import AssignorFactory, ConnectAssignor, plain_metadata
 from . import balanced, by_name, deferred, incremental
 
 Computes = Callable[[Snapshot], Assignment]
+"""Returns where everything configured in a group is to go."""
 
 SERVER_ASSIGNORS: Mapping[str, Computes] = {
     deferred.UNIFORM: deferred.assign_uniformly,
@@ -30,15 +31,15 @@ class BuiltIn:
     computes: Computes
 
     def metadata(self, worker: Worker) -> Metadata:
-        """Say how much the worker takes, and what its tags are."""
+        """Return the worker's capacity and tags."""
         return plain_metadata(worker)
 
     def assign(self, group: Snapshot) -> Assignment:
-        """Compute."""
+        """Return where everything configured is to go."""
         return self.computes(group)
 
     def on_assignment(self, assignment: MemberAssignment) -> None:
-        """Take no note: what counts is in the next snapshot."""
+        """Ignore it: all that counts is in the next snapshot."""
 
 
 def _make_incremental(conf: Mapping[str, str]) -> ConnectAssignor:

@@ -85,8 +85,8 @@ def _level(placeable: Resources, claims: Shares, fixed: Mapping[str, int]) -> Sh
 def _keep(total: int, claims: Shares, fixed: Mapping[str, int]) -> Shares:
     """Return what each member keeps of its claim, when `total` resources are levelled.
 
-    Who has most keeps the odd one, what is fixed included: any other choice moves as much, or
-    more.
+    The member that has most, what is fixed included, keeps the odd one: any other choice moves as
+    much, or more.
     """
     quota, odd = _water_level(total, [fixed.get(member, 0) for member in claims])
     sizes = {member: len(claim) + fixed.get(member, 0) for member, claim in claims.items()}
@@ -119,13 +119,13 @@ def _water_level(total: int, fixed: Sequence[int]) -> tuple[int, int]:
 def _deal(free: Sequence[Resource], shares: Shares, fixed: Mapping[str, int]) -> None:
     """Give each free resource, in order, to a least loaded member.
 
-    Among those it goes to who has the fewest tasks of the same connector, then the lowest id.
+    Of several it goes to the one with the fewest tasks of the same connector, then the lowest id.
     `free` is sorted, so that each connector's tasks come in one run: for that run its holders
     wait in a heap of their own, into which they move only when their turn would come.
     """
     if not free:
         return
-    tallies = _tallies({resource.connector for resource in free}, shares)
+    counts = _count_tasks({resource.connector for resource in free}, shares)
     others = [(len(share) + fixed.get(member, 0), member) for member, share in shares.items()]
     heapq.heapify(others)
     holders: list[tuple[int, int, str]] = []
@@ -136,24 +136,24 @@ def _deal(free: Sequence[Resource], shares: Shares, fixed: Mapping[str, int]) ->
             for load, _, member in holders:
                 heapq.heappush(others, (load, member))
             holders = []
-        tally = tallies[connector]
-        while others and others[0][1] in tally:
+        count = counts[connector]
+        while others and others[0][1] in count:
             load, member = heapq.heappop(others)
-            heapq.heappush(holders, (load, tally[member], member))
+            heapq.heappush(holders, (load, count[member], member))
         if holders and not (others and (others[0][0], 0) < holders[0][:2]):
             load, _, member = heapq.heappop(holders)
         else:
             load, member = heapq.heappop(others)
         shares[member].add(resource)
-        tally[member] += 1
-        heapq.heappush(holders, (load + 1, tally[member], member))
+        count[member] += 1
+        heapq.heappush(holders, (load + 1, count[member], member))
 
 
-def _tallies(connectors: set[str], shares: Shares) -> defaultdict[str, Counter[str]]:
+def _count_tasks(connectors: set[str], shares: Shares) -> defaultdict[str, Counter[str]]:
     """Return how many tasks of each of these connectors each member has."""
-    tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for member, share in shares.items():
         for resource in share:
             if resource.connector in connectors:
-                tallies[resource.connector][member] += 1
-    return tallies
+                counts[resource.connector][member] += 1
+    return counts

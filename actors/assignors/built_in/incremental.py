@@ -35,17 +35,19 @@ NAME = "incremental"
 
 MOVES_PER_ROUND: Final = 10
 MOVES_INTERVAL_MS: Final = 30_000
+"""The defaults of `assignor.moves.per.round` and `assignor.moves.interval.ms`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpentMoves:
-    """So many moves were made, the last of them then (wall clock, in milliseconds)."""
+    """How much of the budget is spent: a number of moves, and when the last was made."""
 
     moves: int = 0
     at_ms: int = 0
+    """Wall clock."""
 
-    def written(self) -> bytes:
-        """Return it as metadata; nothing where nothing was spent."""
+    def to_metadata(self) -> bytes:
+        """Return the assignor's metadata; empty where no move was made."""
         document = {"moves": self.moves, "at_ms": self.at_ms}
         return json.dumps(document, separators=(",", ":")).encode() if self.moves else b""
 
@@ -54,7 +56,7 @@ NOTHING_SPENT = SpentMoves()
 
 
 class OptionalMove(NamedTuple):
-    """What runs at one member is to run at another."""
+    """A resource that runs at the giver, and could as well go on there, is to run at the taker."""
 
     resource: Resource
     giver: str
@@ -75,10 +77,10 @@ def assign(
     goal = deferred.assign(snapshot)
     before = read_spent(snapshot.assignor_metadata, snapshot.now_ms, interval_ms)
     wanted = [*_optional_moves(snapshot, goal)]
-    made = _steepest(wanted, _held_back(goal, wanted), moves - before.moves)
+    made = _pick_steepest(wanted, _count_without(goal, wanted), moves - before.moves)
     after = SpentMoves(before.moves + len(made), snapshot.now_ms) if made else before
     left = {*wanted}.difference(made)
-    result = replace(goal, members=_undone(goal.members, left), metadata=after.written())
+    result = replace(goal, members=_undo(goal.members, left), metadata=after.to_metadata())
     again_at_ms = 0
     if left:
         again_at_ms = max(after.at_ms + interval_ms, snapshot.now_ms + SHORTEST_WAIT_MS)
@@ -88,10 +90,10 @@ def assign(
 
 
 def _is_for_now(snapshot: Snapshot, made: Assignment) -> bool:
-    """Tell whether moves would be left if those who are away were back.
+    """Tell whether moves would be left if the members that are away were back.
 
-    Nothing else asks for them: a return changes no target. Who is away returns or is removed
-    in the end, so it is not asked for ever.
+    Nothing else asks for these moves: a return changes no target. It does not ask for ever, since a
+    member that is away returns or is removed in the end.
     """
     if all(member.member_epoch >= 0 for member in snapshot.members.values()):
         return False
@@ -108,34 +110,34 @@ def _is_for_now(snapshot: Snapshot, made: Assignment) -> bool:
 
 
 def _optional_moves(snapshot: Snapshot, goal: Assignment) -> Iterable[OptionalMove]:
-    """Yield what the goal takes from members that could go on running it."""
+    """Yield the moves of the goal whose resource could stay where it is."""
     arrivals = {
         resource: taker
         for taker, share in goal.members.items()
         for resource in share - snapshot.members[taker].target
     }
-    for resource, giver in _givers(snapshot, arrivals).items():
+    for resource, giver in _find_givers(snapshot, arrivals).items():
         may_stay = demand_of(snapshot, resource).is_met(snapshot.members[giver])
         if may_stay and giver != arrivals[resource]:
             yield OptionalMove(resource, giver, arrivals[resource])
 
 
-def _givers(snapshot: Snapshot, arrivals: Mapping[Resource, str]) -> Mapping[Resource, str]:
-    """Return which of those that take work has what arrives elsewhere.
+def _find_givers(snapshot: Snapshot, arrivals: Mapping[Resource, str]) -> Mapping[Resource, str]:
+    """Return the taker that has each resource that arrives elsewhere.
 
-    That is whose target it is, or else who runs it, as it counts for the goal.
+    That is the one in whose target it is, or else the one that runs it, as `deferred` counts.
     """
     takers = eligible(snapshot.members).takers
     found: dict[Resource, str] = {}
-    for taker in reversed(takers):  # backwards, so that the lowest member id is what stays
+    for taker in reversed(takers):  # backwards: the lowest member id wins
         found.update(dict.fromkeys(arrivals.keys() & taker.owned, taker.member_id))
     for taker in takers:
         found.update(dict.fromkeys(arrivals.keys() & taker.target, taker.member_id))
     return found
 
 
-def _held_back(goal: Assignment, moves: Iterable[OptionalMove]) -> Loads:
-    """Return what each member has of each kind if none of these moves is made."""
+def _count_without(goal: Assignment, moves: Iterable[OptionalMove]) -> Loads:
+    """Return how much each member has of each kind if none of these moves is made."""
     loads = Loads()
     for member_id, share in goal.members.items():
         tasks = sum(resource.is_task for resource in share)
@@ -146,10 +148,12 @@ def _held_back(goal: Assignment, moves: Iterable[OptionalMove]) -> Loads:
     return loads
 
 
-def _steepest(moves: Iterable[OptionalMove], loads: Loads, room: int) -> Sequence[OptionalMove]:
-    """Return the moves to begin with, no more than there is room for; `loads` follows them.
+def _pick_steepest(
+    moves: Iterable[OptionalMove], loads: Loads, room: int
+) -> Sequence[OptionalMove]:
+    """Return at most `room` moves, the steepest first; `loads` is changed by each.
 
-    A move waits in the heap under the difference that it had when it was last looked at.
+    A move waits in a heap by the difference of loads that it had when it was last looked at.
     """
 
     def difference(move: OptionalMove) -> int:
@@ -171,10 +175,10 @@ def _steepest(moves: Iterable[OptionalMove], loads: Loads, room: int) -> Sequenc
     return made
 
 
-def _undone(
+def _undo(
     members: Mapping[str, Resources], moves: Iterable[OptionalMove]
 ) -> Mapping[str, Resources]:
-    """Return the members' shares without these moves."""
+    """Return the members' shares if these moves are not made."""
     back: dict[str, set[Resource]] = {}
     gone: dict[str, set[Resource]] = {}
     for resource, giver, taker in moves:
@@ -187,10 +191,10 @@ def _undone(
 
 
 def read_spent(metadata: bytes, now_ms: int, interval_ms: int) -> SpentMoves:
-    """Return what of the budget is spent now; metadata that nobody wrote here says nothing.
+    """Return how much of the budget is spent at `now_ms`; metadata of another form means none.
 
-    A clock that was set back a little makes it no older than now; set back by an interval or
-    more, it makes it a thing of the past, so that nothing waits for that time to come again.
+    A time of the last move that lies ahead, because the clock was set back, counts as now; one that
+    lies ahead by an interval or more counts as long past, so that no move waits for it.
     """
     try:
         document: object = json.loads(metadata) if metadata else None
@@ -198,8 +202,8 @@ def read_spent(metadata: bytes, now_ms: int, interval_ms: int) -> SpentMoves:
         return NOTHING_SPENT
     if not isinstance(document, dict):
         return NOTHING_SPENT
-    said = cast("dict[str, object]", document)
-    moves, at_ms = said.get("moves"), said.get("at_ms")
+    fields = cast("dict[str, object]", document)
+    moves, at_ms = fields.get("moves"), fields.get("at_ms")
     if type(moves) is not int or type(at_ms) is not int or moves <= 0:
         return NOTHING_SPENT
     is_near = abs(now_ms - at_ms) < interval_ms

@@ -1,7 +1,7 @@
 """The eager assignor: everything is dealt anew, to one worker after the other.
 
 One cursor goes round the workers in the order of their ids: first all connectors, then the
-tasks of one connector after the other. Who had what does not count; before it rejoins, a
+tasks of one connector after the other. Where work has been does not count; before it rejoins, a
 worker has stopped all. Version 0 of KIP-415's protocol, `EagerAssignor` of Connect.
 """
 

@@ -26,21 +26,20 @@ MULTIPLIER = 40
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one rebalance starts from: what is configured, and what each worker says it runs.
-
-    `generation` is the one to be assigned, `completed` the last that the leader went through.
-    """
+    """What one rebalance starts from: what is configured, and what each worker reports to run."""
 
     configured: Resources
     reported: Loads
     generation: int
+    """The generation to be assigned."""
     completed: int
+    """The last generation that the leader went through."""
     clock: RoundTime
 
 
 @dataclass(frozen=True, slots=True)
 class Increments:
-    """What each worker takes over and gives up, and when all rejoin (milliseconds; 0: not)."""
+    """What each worker takes over and gives up, and in how many ms all rejoin (0: never)."""
 
     assigned: Loads
     revoked: Loads
@@ -102,7 +101,7 @@ def _revoke(reported: Loads, deleted: Resources) -> dict[str, tuple[Resource, ..
 def _level(
     memory: LeaderMemory, handled: LostWork, given: Round, loads: Loads
 ) -> tuple[LeaderMemory, int, Loads]:
-    """Return what to remember, the delay, and what to take from whom to level the loads.
+    """Return what to remember, the delay, and what each worker has to give up for level loads.
 
     A round that revokes right after one that did is put off, longer every time; and while
     anything waits, nothing is taken at all.

@@ -36,7 +36,7 @@ def kind_of(loads: Loads, *, tasks: bool) -> Mapping[str, Sequence[Resource]]:
 
 def remove_loads(loads: Loads, taken: Loads) -> Loads:
     """Return what is left when each worker gives up what is taken from it."""
-    return {worker: _less(load, taken.get(worker, ())) for worker, load in loads.items()}
+    return {worker: _drop(load, taken.get(worker, ())) for worker, load in loads.items()}
 
 
 def add_loads(loads: Loads, given: Loads) -> Loads:
@@ -44,7 +44,7 @@ def add_loads(loads: Loads, given: Loads) -> Loads:
     return {worker: (*load, *given.get(worker, ())) for worker, load in loads.items()}
 
 
-def _less(load: Sequence[Resource], taken: Sequence[Resource]) -> Sequence[Resource]:
+def _drop(load: Sequence[Resource], taken: Sequence[Resource]) -> Sequence[Resource]:
     if not taken:
         return load
     gone = frozenset(taken)
@@ -65,8 +65,8 @@ def _fill(
 ) -> None:
     """Give each of the least loaded an item, in turns, until there are no more.
 
-    Whoever has as much as those by now takes its turn behind them, by its id; so the order
-    of Connect's stable sort after every turn comes about without sorting.
+    A worker that has as much as those by now takes its turn behind them, by its id: so the order of
+    Connect's stable sort after every turn comes about without sorting.
     """
     if not sizes:
         return
@@ -83,21 +83,21 @@ def _fill(
 
 
 def find_surplus(configured: Resources, loads: Loads) -> Loads:
-    """Return what each worker has too much, the longest held first; who has none is left out."""
+    """Return what each worker has above its share, the longest held first; others are left out."""
     if not configured or not any(loads.values()):
         return {}
     taken: dict[str, Sequence[Resource]] = {}
     for tasks in KINDS:
         total = len(of_kind(configured, tasks=tasks))
-        for worker, over in _above(total, kind_of(loads, tasks=tasks)).items():
+        for worker, over in _find_above(total, kind_of(loads, tasks=tasks)).items():
             taken[worker] = (*taken.get(worker, ()), *over)
     return taken
 
 
-def _above(total: int, loads: Loads) -> Loads:
+def _find_above(total: int, loads: Loads) -> Loads:
     """Return what has to go for every worker to have its even part of the total, or less.
 
-    The odd ones stay with those that come first, by their ids, of who has more than that.
+    The odd ones stay with the workers that have more than that, in the order of their ids.
     """
     part, odd = divmod(total, len(loads))
     sizes = sorted(map(len, loads.values()))

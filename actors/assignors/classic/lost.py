@@ -20,14 +20,15 @@ from .loads import KINDS, Loads, of_kind
 
 @dataclass(frozen=True, slots=True)
 class DelayedRebalance:
-    """A rebalance that is due later: when (wall clock, in milliseconds), and for whom.
-
-    The candidates came empty-handed while lost work waited, in the order of their coming:
-    perhaps one of them is who lost it. None of them means that nothing is due.
-    """
+    """A rebalance that is due later, and the workers that lost work may go to then."""
 
     candidates: tuple[str, ...] = ()
+    """Workers that came with nothing while lost work waited, in the order in which they came.
+
+    Perhaps one of them is the worker that lost it.
+    """
     due_ms: int | None = None
+    """Wall clock; None: no rebalance is due."""
 
 
 NO_DELAY = DelayedRebalance()
@@ -35,21 +36,21 @@ NO_DELAY = DelayedRebalance()
 
 @dataclass(frozen=True, slots=True)
 class LeaderMemory:
-    """What was decided last, and what has been put off.
-
-    `assignment` is what was in hands or waited after the last round, `revocation` what was to
-    be given up by it, `generation` the one it was for, and `members` who was there. `revoked`
-    tells whether that round, or one put off since, took work away to level the loads, and
-    `streak` counts how often another had to wait for that reason.
-    """
+    """What was decided last, and what has been put off."""
 
     assignment: Resources = NOTHING
+    """What was assigned, or waited, after the last round."""
     revocation: Resources = NOTHING
+    """What was to be given up by that round."""
     generation: int = -1
+    """The generation that round was for."""
     members: frozenset[str] = frozenset()
+    """The workers that took part in it."""
     wait: DelayedRebalance = NO_DELAY
     revoked: bool = False
+    """Whether that round, or one put off since, took work away to level the loads."""
     streak: int = 0
+    """How many rounds in a row had to wait because one before them revoked."""
 
 
 class RoundTime(NamedTuple):
@@ -61,15 +62,13 @@ class RoundTime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LostWork:
-    """What becomes of lost work.
-
-    It waits for `delay_ms`, or it is `as_new`, or it was `handed` to the candidates. `revoked`
-    is what to remember of that from now on.
-    """
+    """What becomes of lost work: it waits, is handed out as if new, or goes to candidates."""
 
     wait: DelayedRebalance
     revoked: bool
+    """What to remember as `revoked` from now on."""
     delay_ms: int = 0
+    """For how long it waits; 0: it does not."""
     as_new: Resources = NOTHING
     handed: Loads = field(default_factory=dict[str, Sequence[Resource]])
 
@@ -94,7 +93,7 @@ def handle_lost(memory: LeaderMemory, lost: Resources, loads: Loads, clock: Roun
 
 
 def _wait(memory: LeaderMemory, loads: Loads, clock: RoundTime) -> LostWork:
-    """Begin to wait, or go on; who has nothing becomes a candidate."""
+    """Begin to wait, or go on; a worker that has nothing becomes a candidate."""
     wait, (now_ms, delay_ms) = memory.wait, clock
     if wait.due_ms is not None:
         delay_ms = min(wait.due_ms - now_ms, delay_ms)

@@ -28,7 +28,7 @@ MODES: Mapping[str, str] = {
 
 
 def offer_protocols(mode: str) -> Sequence[str]:
-    """Return what a worker of this mode offers, the one that it likes best first."""
+    """Return what a worker of this mode offers, the preferred one first."""
     newest = VERSIONS[MODES[mode]]
     older = [name for name, version in VERSIONS.items() if version <= newest]
     return sorted(older, key=VERSIONS.__getitem__, reverse=True)
@@ -75,8 +75,8 @@ class ConfigSnapshot:
 class AgreedConfigs:
     """The configs to compute from, and the offset that every member is told.
 
-    Without configs nothing is computed: everybody gets the error, empty lists and no delay,
-    and no history is touched. The leader then reads its log to the end, and all rejoin.
+    Without configs nothing is computed: every member gets the error, empty lists and no delay, and
+    the leader's memory stays as it is. The leader then reads its log to the end, and all rejoin.
     """
 
     error: AssignmentError
@@ -89,10 +89,10 @@ def agree_on_configs(
 ) -> AgreedConfigs:
     """Return which of the leader's snapshots counts, given the offset of every member.
 
-    The fresh one, taken now, is looked at only where a member has read further than the
-    other; then its own offset counts, even where it is above all that is reported. So does
-    that of the other: Connect tells the furthest reported instead, which is the same as long
-    as the leader, a member too, reported what it has.
+    The fresh snapshot, taken now, is looked at only where a member has read further than the
+    other. The offset of the snapshot that counts is told, even where it is above all reported
+    ones: Connect tells the furthest reported instead, which is the same as long as the leader, a
+    member too, reported its own.
     """
     furthest = max(reported, default=snapshot.offset)
     for configs in (snapshot, fresh):

@@ -15,6 +15,7 @@ from ....events.model import Resource
 from .protocol import EAGER, AssignmentError
 
 AT_ONCE = 0
+"""A delay to rejoin, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +31,21 @@ class ReceivedAssignment:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What to stop, then what to start, what the worker then has, and in how long it rejoins.
-
-    None for the last means that it need not rejoin.
-    """
+    """What a worker stops, then starts, has after that, and when it rejoins."""
 
     stop: Sequence[Resource]
     start: Sequence[Resource]
     has: Sequence[Resource]
     rejoin_in_ms: int | None
+    """None: it need not rejoin."""
 
 
 def react(received: ReceivedAssignment, had: Sequence[Resource], config_offset: int) -> Reaction:
     """Return what a worker does that has read the configs up to this offset.
 
-    It must have read just what the leader had: else what it has been given is not started,
-    but waits until it has rejoined. What it takes over comes behind what it keeps; a worker of
-    Connect reports it before that, so that other items are revoked there, but no more of them.
+    If it has not read just what the leader had, it starts nothing of what it was assigned before it
+    has rejoined. Work that it takes over comes after the work that it keeps; a worker of Connect
+    reports it in front, so that other items are revoked there, but no more of them.
     """
     if received.error is not AssignmentError.NO_ERROR:
         return Reaction((), (), had, AT_ONCE)
