@@ -59,12 +59,10 @@ class Outage:
 
     def taken_up(self, status: TaskStatus) -> Self:
         """Return the outage after a word of the taker."""
-        if status.state is not RunState.RUNNING:
+        if status.state is not RunState.RUNNING or self.first_batch_ms is not None:
             return self
         running_ms = status.time_ms if self.running_ms is None else self.running_ms
-        first_batch_ms = self.first_batch_ms
-        if status.reason == BATCHES_RUN and first_batch_ms is None:
-            first_batch_ms = status.time_ms
+        first_batch_ms = status.time_ms if status.reason == BATCHES_RUN else None
         return replace(self, running_ms=running_ms, first_batch_ms=first_batch_ms)
 
 

@@ -1,7 +1,7 @@
-"""The epochs of a group for who asks again and again: what was told once is kept.
+"""The epochs of a log, read once: what was told is kept for the next question.
 
-It says what `history_of` and `explain` say of the same log, which read it from the beginning
-each time: the fold goes on where it ended, and reads what is new.
+The CLI on a data folder and the REST interface both ask here. The fold goes on where it ended,
+and reads what is new.
 """
 
 from collections import deque
@@ -12,40 +12,55 @@ from ...events.log.errors import TrimmedError
 from ...events.log.reader import LogReader
 from ..documents import Document
 from .epochs import EpochReport, History, line_of
-from .explanation import Explaining, Explanation, find_chapter, not_told
-from .reader import EpochReader, group_before, written_since
+from .explanation import EpochReading, Explanation
+from .reader import EpochReader
 
 LINES_MAX: Final = 10_000
 """How many of the last epochs a line is kept of."""
 NAMED_MAX: Final = 200_000
-"""How many resources the reports that are kept in full may name; the last one is always kept."""
+"""How many resources the epochs that are kept in full may name; the last one is always kept."""
+
+
+class NotToldError(LookupError):
+    """An epoch that the log does not tell of; the text says of which ones it does."""
 
 
 @dataclass(slots=True)
 class _Told:
-    """What is kept of the reports that nothing can be added to."""
+    """What is kept of a log."""
 
     low: int
     """Where the log began when it was read: trimmed further, it tells less."""
     reader: EpochReader
     next: int
+    """The offset of the first entry that was not read yet."""
     first_epoch: int | None = None
     lines: deque[Document] = field(default_factory=lambda: deque(maxlen=LINES_MAX))
-    reports: dict[int, EpochReport] = field(default_factory=dict[int, EpochReport])
+    """Of the epochs that the reader is done with, as the history lists them."""
+    readings: dict[int, EpochReading] = field(default_factory=dict[int, EpochReading])
+    """The latest epochs that the reader is done with, by epoch."""
     named: int = 0
-    older: EpochReport | None = None
-    """The one that was asked for last after it had been let go of."""
-    explaining: Explaining | None = None
+    """How many resources the readings name."""
 
-    def take(self, report: EpochReport) -> None:
-        """Keep a report, and let go of the oldest ones that are too much."""
+    def read(self, log: LogReader) -> None:
+        """Read what was written since the last look; raises `LogError`, `CodecError`."""
+        for entries in log.tail(self.next):
+            for entry in entries:
+                for reading in self.reader.take(entry):
+                    self._keep(reading)
+                self.next = entry.offset + 1
+
+    def _keep(self, reading: EpochReading) -> None:
+        """Keep an epoch, and let go of the oldest ones that are too much."""
+        report = reading.report
         if self.first_epoch is None:
             self.first_epoch = report.group_epoch
         self.lines.append(line_of(report))
-        self.reports[report.group_epoch] = report
-        self.named += _named(report)
-        while self.named > NAMED_MAX and len(self.reports) > 1:
-            self.named -= _named(self.reports.pop(next(iter(self.reports))))
+        self.readings[report.group_epoch] = reading
+        self.named += _count_named(report)
+        while self.named > NAMED_MAX and len(self.readings) > 1:
+            oldest = self.readings.pop(next(iter(self.readings)))
+            self.named -= _count_named(oldest.report)
 
 
 class EpochCache:
@@ -54,66 +69,80 @@ class EpochCache:
     def __init__(self, log: LogReader) -> None:
         self._log = log
         self._told: _Told | None = None
+        self._older: tuple[int, EpochReading] | None = None
+        """The epoch that was let go of and asked for last, and the log's end at that time."""
 
-    def history(self, limit: int) -> History:
+    def history(self, limit: int = LINES_MAX) -> History:
         """Return the last epochs, at most `LINES_MAX`; raises `LogError`, `CodecError`."""
         told = self._caught_up()
-        rest = told.reader.rest()
+        rest = [each.report for each in told.reader.rest()]
         lines = [*told.lines, *map(line_of, rest)]
-        epochs = [*told.reports, *(each.group_epoch for each in rest)]
+        epochs = [*told.readings, *(each.group_epoch for each in rest)]
         first = epochs[0] if told.first_epoch is None and epochs else told.first_epoch
         last = epochs[-1] if epochs else None
         return History(self._log.log_id, first, last, told.low > 0, tuple(lines[-limit:]))
 
-    def explain(self, group_epoch: int | None) -> Explanation:
+    def explain(self, group_epoch: int | None = None) -> Explanation:
         """Explain an epoch, None for the latest.
 
         Raises `NotToldError`, `LogError`, `CodecError`.
         """
         told = self._caught_up()
-        rest = {each.group_epoch: each for each in told.reader.rest()}
-        kept = {**told.reports, **rest}
+        kept = told.readings | {each.report.group_epoch: each for each in told.reader.rest()}
         if not kept:
-            raise not_told(self._log, group_epoch, ())
+            raise _not_told(told, self._log.log_id)
         first = min(kept) if told.first_epoch is None else told.first_epoch
         last = max(kept)
         epoch = last if group_epoch is None else group_epoch
         if epoch in kept:
-            return self._explained(told, kept[epoch])
+            return kept[epoch].explain()
         if not first <= epoch <= last:
-            raise not_told(self._log, epoch, (first, last))
-        if told.older is None or told.older.group_epoch != epoch:
-            told.older = find_chapter(self._log, epoch)
-        return self._explained(told, told.older)
+            raise _not_told(told, self._log.log_id, epoch, (first, last))
+        return self._read_again(told, epoch).explain()
 
-    def _explained(self, told: _Told, report: EpochReport) -> Explanation:
-        if told.explaining is None or not told.explaining.is_of(report):
-            told.explaining = Explaining(report)
-        told.explaining.catch_up(self._log)
-        return told.explaining.explained(report)
+    def _read_again(self, told: _Told, epoch: int) -> EpochReading:
+        """Return an epoch that was let go of, from the log's beginning."""
+        if self._older is None or self._older[0] != told.next or _epoch_of(self._older[1]) != epoch:
+            reader, found = EpochReader.of(self._log, told.low), list[EpochReading]()
+            for entries in self._log.tail(told.low):
+                for entry in entries:
+                    found += [each for each in reader.take(entry) if _epoch_of(each) == epoch]
+            self._older = told.next, found[0]
+        return self._older[1]
 
     def _caught_up(self) -> _Told:
         if self._told is None or self._told.low != self._log.low():
-            self._told = self._begun()
+            self._told = self._begin()
         try:
-            self._read(self._told)
+            self._told.read(self._log)
         except TrimmedError:
-            self._told = self._begun()
-            self._read(self._told)
+            self._told = self._begin()
+            self._told.read(self._log)
         return self._told
 
-    def _begun(self) -> _Told:
+    def _begin(self) -> _Told:
         low = self._log.low()
-        return _Told(low, EpochReader.after(group_before(self._log, low)), low)
-
-    def _read(self, told: _Told) -> None:
-        for entry in written_since(self._log, told.next):
-            for report in told.reader.take(entry):
-                told.take(report)
-            told.next = entry.offset + 1
+        return _Told(low, EpochReader.of(self._log, low), low)
 
 
-def _named(report: EpochReport) -> int:
+def _epoch_of(reading: EpochReading) -> int:
+    return reading.report.group_epoch
+
+
+def _not_told(
+    told: _Told, group_id: str, epoch: int = 0, known: tuple[int, int] | None = None
+) -> NotToldError:
+    """Return that an epoch is not among those that are known, of which there may be none."""
+    why = "; what was before is trimmed from it" if told.low else ""
+    if known is None:
+        return NotToldError(f"the log of group {group_id} tells of no epoch{why}")
+    return NotToldError(
+        f"there is no epoch {epoch} in the log of group {group_id}: it tells of the"
+        f" epochs {known[0]} to {known[1]}{why}"
+    )
+
+
+def _count_named(report: EpochReport) -> int:
     """Return how many resources a report names."""
     change = report.target_change
     if change is None:

@@ -6,7 +6,7 @@ secrets.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...events.entries.codec import key_of
 from ...events.keys import Key
@@ -34,37 +34,47 @@ _TOLD_BY: Final[Mapping[Why, tuple[type, ...]]] = {
 """In which records the change is that a cause stands for."""
 
 
+_TELLING: Final = frozenset(kind for kinds in _TOLD_BY.values() for kind in kinds)
+
+
+class _Change(NamedTuple):
+    """The last change of one kind of record: its place among all changes, before and after."""
+
+    number: int
+    before: Record | None
+    after: Record | None
+
+
 class Changed:
-    """A fold of the log up to the record that raised an epoch."""
+    """A fold of the whole log that tells, of each epoch, what changed with it."""
 
-    def __init__(self, bump: GroupMetadata) -> None:
-        self._bump = bump
-        self._is_over = False
-        self._told_by = _TOLD_BY.get(bump.cause.why, ())
+    def __init__(self) -> None:
         self._facts: dict[tuple[type, Key], Record] = {}
-        self._last: tuple[Record | None, Record | None] = (None, None)
+        """The record that holds now, by its kind and key."""
+        self._last: dict[type, _Change] = {}
+        """The last change of each kind."""
 
-    def fold(self, record: Record) -> None:
+    def take(self, record: Record) -> None:
         """Take the next record of the log."""
-        if self._is_over or not self._told_by:
-            return
-        if isinstance(record, GroupMetadata):
-            self._is_over = record.group_epoch >= self._bump.group_epoch
-            return
         kind = record.kind if isinstance(record, Tombstone) else type(record)
-        if kind not in self._told_by:
+        if kind not in _TELLING:
             return
         fact = kind, key_of(record)
         before = self._facts.pop(fact, None)
-        if not isinstance(record, Tombstone):
-            self._facts[fact] = record
-        self._last = before, self._facts.get(fact)
+        after = None if isinstance(record, Tombstone) else record
+        if after is not None:
+            self._facts[fact] = after
+        number = 1 + max((each.number for each in self._last.values()), default=0)
+        self._last[kind] = _Change(number, before, after)
 
-    @property
-    def found(self) -> str:
-        """What changed, from what to what; empty where the log does not tell."""
-        before, after = self._last
-        cause = self._bump.cause
+    def describe(self, bump: GroupMetadata) -> str:
+        """Return what changed, from what to what; empty where the log does not tell."""
+        cause = bump.cause
+        kinds = _TOLD_BY.get(cause.why, ())
+        changes = [self._last[kind] for kind in kinds if kind in self._last]
+        if not changes:
+            return ""
+        _, before, after = max(changes, key=lambda each: each.number)
         if cause.subject not in (_subject(before), _subject(after)):
             return ""
         if cause.why is Why.MEMBER_JOINED:

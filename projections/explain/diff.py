@@ -112,7 +112,11 @@ class Homes:
 
     def __init__(self, group: Group) -> None:
         self.last: dict[Resource, MemberMetadata] = dict(homes_in(group))
+        """The member that each configured resource was given to last."""
         self._placed = frozenset(self.last)
+        """What the latest target gives to anybody."""
+        self._of: dict[str, list[Resource]] | None = None
+        """`last` by member id; None until somebody asks after a change."""
 
     def compare(
         self,
@@ -131,6 +135,25 @@ class Homes:
         homes = dict(homes_in(group))
         self.last.update(homes)
         self._placed = frozenset(homes)
+        self._of = None
+
+    def succeed(self, group: Group, successor: MemberMetadata) -> None:
+        """Take down that a member came back, under another id, to the share that it had."""
+        share = group.share_of(successor.member_id)
+        self.last.update(dict.fromkeys(share, successor))
+        self._of = None
+
+    def of(self, member_id: str) -> Sequence[Resource]:
+        """Return the resources that a member was given last, whether or not it is there."""
+        if self._of is None:
+            self._of = {}
+            for resource, home in self.last.items():
+                self._of.setdefault(home.member_id, []).append(resource)
+        return self._of.get(member_id, ())
+
+    def has_place(self, resource: Resource) -> bool:
+        """Tell whether the latest target gives a resource to anybody."""
+        return resource in self._placed
 
 
 @dataclass(slots=True)
@@ -166,7 +189,7 @@ def change_of(
         record.assignment_epoch,
         time_ms,
         record.assignor,
-        _seat(computed_by.metadata) if computed_by else None,
+        seat_of(computed_by.metadata) if computed_by else None,
         {seat: frozenset(resources) for seat, resources in changes.kept.items()},
         tuple(changes.moved),
         tuple(changes.returned),
@@ -176,7 +199,7 @@ def change_of(
         frozenset(homes.keys() - group.configured),
         reasons=changes.reasons,
         next_moves_at_ms=group.schedule.again_at_ms or None,
-        displaced={each: _seat(homes[each]) for each in displaced},
+        displaced={each: seat_of(homes[each]) for each in displaced},
     )
 
 
@@ -189,20 +212,21 @@ def _changes(
 ) -> _Changes:
     changes = _Changes()
     for resource, metadata in sorted(homes_in(group), key=lambda home: home[0]):
-        giver, taker = homes.get(resource), _seat(metadata)
+        giver, taker = homes.get(resource), seat_of(metadata)
         if giver is None:
             changes.placed.append(Transfer(resource, None, taker))
         elif _is_same_seat(giver, metadata) and resource in placed:
             changes.kept.setdefault(taker, set()).add(resource)
         elif _is_same_worker(giver, metadata):
-            changes.returned.append(Transfer(resource, _seat(giver), taker))
+            changes.returned.append(Transfer(resource, seat_of(giver), taker))
         else:
-            changes.moved.append(Transfer(resource, _seat(giver), taker))
+            changes.moved.append(Transfer(resource, seat_of(giver), taker))
             changes.reasons[resource] = reason_of(group, resource, giver, bumps, directory)
     return changes
 
 
-def _seat(metadata: MemberMetadata) -> Seat:
+def seat_of(metadata: MemberMetadata) -> Seat:
+    """Return where a member sits."""
     return Seat(metadata.url or metadata.member_id, metadata.member_id)
 
 

@@ -1,34 +1,24 @@
-"""Why an epoch came, what it led to, and where the time went: from the control log alone.
+"""Why an epoch came, what it led to, and where the time went.
 
 A control log keeps its history for ever by default, so this works for epochs of long ago,
 and where no cluster runs. How long ago it was makes no difference to what is told.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...events.entries.codec import decode
 from ...events.epochs import epoch_warning
-from ...events.keys import pack_key
-from ...events.log.frame import Entry
-from ...events.log.reader import LogReader
-from ...events.shards import Shards
+from ...events.model import Resource
 from ..documents import Document
-from .changed import Changed
+from .absences import Absence
 from .epochs import EpochReport
-from .handovers import Handover, Handovers
-from .phases import Detecting, Detection, Phase, phases_of
-from .reader import STATUS, story_of, written, written_since
-from .waits import Absence, Absences
-
-
-class NotToldError(LookupError):
-    """An epoch that the log does not tell of; the text says of which ones it does."""
+from .handovers import FollowedHandover, Handover
+from .phases import Detection, Phase, phases_of
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One group epoch explained; an change's handovers are told with each epoch it answers."""
+    """One group epoch explained; what a target moved is told with each epoch that it answers."""
 
     report: EpochReport
     detection: Detection
@@ -79,97 +69,25 @@ class Explanation:
         }
 
 
-class Explaining:
-    """A fold of the whole log for one epoch, which goes on where it ended the last time.
+@dataclass(slots=True)
+class EpochReading:
+    """One group epoch as far as the log was read: records that follow go on adding to it."""
 
-    Of statuses, of which a log has many, it decodes those alone that it has to know.
-    """
+    report: EpochReport
+    detection: Detection
+    changed: str
+    handovers: Sequence[FollowedHandover] = ()
+    """Of the target that answers it."""
+    absences: Sequence[Absence] = ()
+    """Under the target that answers it."""
 
-    def __init__(self, report: EpochReport) -> None:
-        self._detecting, self._changed = Detecting(report.bump), Changed(report.bump)
-        self._handovers = Handovers(report.target_change) if report.target_change else None
-        self._waits = Absences(report.target_change) if report.target_change else None
-        begun = self._handovers.found if self._handovers else ()
-        self._subject = report.bump.cause.subject.encode()
-        self._followed = {pack_key(tuple(each.resource)) for each in begun}
-        self._is_of = _identity(report)
-        self._shards = Shards()
-        self._next = 0
-
-    def is_of(self, report: EpochReport) -> bool:
-        """Tell whether it is for this report, which may have been told further meanwhile."""
-        return self._is_of == _identity(report)
-
-    def catch_up(self, log: LogReader) -> None:
-        """Fold what was written since the last look; raises `LogError`, `CodecError`."""
-        for entry in written_since(log, self._next) if self._next else written(log):
-            self.fold(entry)
-            self._next = entry.offset + 1
-
-    def fold(self, entry: Entry) -> None:
-        """Take the next entry of the log; raises `CodecError`."""
-        record = decode(entry) if self._has_to_know(entry) else None
-        record = self._shards.take(record) if record is not None else None
-        if record is not None:
-            self._detecting.fold(record, entry)
-            self._changed.fold(record)
-            if self._handovers is not None and self._waits is not None:
-                self._handovers.fold(record, entry)
-                self._waits.fold(record, entry)
-
-    def _has_to_know(self, entry: Entry) -> bool:
-        """Tell whether an entry may matter: a status does by its resource, or by its worker."""
-        if entry.type != STATUS or entry.key in self._followed:
-            return True
-        return self._detecting.listens and self._subject in (entry.value or b"")
-
-    def explained(self, report: EpochReport) -> Explanation:
-        """Return what is known of the report so far."""
-        moved = self._handovers.found if self._handovers else ()
-        waits = self._waits.found if self._waits else ()
-        return Explanation(report, self._detecting.found, moved, self._changed.found, waits)
+    def explain(self) -> Explanation:
+        """Return what is known of the epoch by now."""
+        handovers = sorted((each.handover for each in self.handovers), key=_by_resource)
+        return Explanation(
+            self.report, self.detection, tuple(handovers), self.changed, tuple(self.absences)
+        )
 
 
-def _identity(report: EpochReport) -> tuple[int, int | None]:
-    change = report.target_change
-    return report.group_epoch, change.assignment_epoch if change else None
-
-
-def explain(log: LogReader, group_epoch: int | None = None) -> Explanation:
-    """Explain a group epoch, by default the latest one.
-
-    Raises `NotToldError` where the log tells nothing of it, `LogError`, `CodecError`.
-    """
-    return explanation_of(find_chapter(log, group_epoch), written(log))
-
-
-def explanation_of(report: EpochReport, entries: Iterable[Entry]) -> Explanation:
-    """Explain a report by all entries of the log that it was read from; raises `CodecError`."""
-    explaining = Explaining(report)
-    for entry in entries:
-        explaining.fold(entry)
-    return explaining.explained(report)
-
-
-def not_told(log: LogReader, group_epoch: int | None, told: Sequence[int]) -> NotToldError:
-    """Return that an epoch is not among those that were told, of which first and last count."""
-    why = "; what was before is trimmed from it" if log.low() else ""
-    if not told:
-        return NotToldError(f"the log of group {log.log_id} tells of no epoch{why}")
-    return NotToldError(
-        f"there is no epoch {group_epoch} in the log of group {log.log_id}: it tells of the"
-        f" epochs {told[0]} to {told[-1]}{why}"
-    )
-
-
-def find_chapter(log: LogReader, group_epoch: int | None) -> EpochReport:
-    """Read a log up to where an epoch is told, None for the latest; raises as `explain`."""
-    told: list[int] = []
-    last = None
-    for last in story_of(log):
-        if last.group_epoch == group_epoch:
-            return last
-        told.append(last.group_epoch)
-    if last is None or group_epoch is not None:
-        raise not_told(log, group_epoch, told)
-    return last
+def _by_resource(each: Handover) -> Resource:
+    return each.resource

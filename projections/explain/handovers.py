@@ -1,25 +1,16 @@
 """How what a target moved changed hands: asked for, given up, granted, running again.
 
-Followed in the control log from the target on. When the giver stopped is its own word, or
-that of who saw its process end. Of one that fell silent it is known when it was last heard of,
-and when the group gave it up: it stopped between the two.
+A handover is followed in the control log from its target on. When the giver stopped is its own
+word, or the group's, which saw its process end. Of one that fell silent it is known when it was
+last heard of, and when the group gave it up: it stopped between the two.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from ...events.log.frame import Entry
 from ...events.model import Resource, Resources, RunState, Why
-from ...events.records import (
-    CurrentAssignment,
-    GroupMetadata,
-    MemberMetadata,
-    Record,
-    TargetAssignment,
-    TaskStatus,
-    Tombstone,
-)
+from ...events.records import CurrentAssignment, GroupMetadata, TargetAssignment, TaskStatus
 from ..documents import Document
 from ..moves import Outage, between
 from .diff import Seat, TargetChange
@@ -39,20 +30,23 @@ class Handover(Outage):
     giver: Seat | None = None
     taker: Seat | None = None
     asked_ms: int | None = None
+    """When the group first told the giver to give it up."""
     gone_ms: int | None = None
     """When the giver lost its seat, if it did before the resource was granted anew."""
     silent_ms: int | None = None
     """When the giver was last heard of, if it lost its seat because it fell silent."""
     revoked_ms: int | None = None
+    """When the giver acknowledged that it has it no more, or lost its seat with it."""
     granted_ms: int | None = None
+    """When the taker was first granted it."""
     superseded_by: int | None = None
     """The assignment epoch that gave it to somebody else before it ran."""
     grant_epoch: int | None = None
+    """The member epoch at which the taker was granted it, by which its words are known."""
     freed_by: int | None = field(default=None, compare=False)
-    """The epoch that took the resource from its giver, if the target before did not place it.
+    """The group epoch at which its giver lost its seat, if the target before did not place it.
 
-    By it the giver lost its seat. For how long nobody ran the resource is that epoch's to tell,
-    and no other's.
+    For how long nobody ran the resource is told with that epoch, and with no other.
     """
 
     @property
@@ -100,191 +94,8 @@ class Handover(Outage):
         }
 
 
-class Handovers:
-    """A fold of the whole log that follows what one target moved."""
-
-    def __init__(self, change: TargetChange) -> None:
-        self._change = change
-        self._is_aimed = False
-        self._found = {each.resource: each for each in _begun(change)}
-        self._given: defaultdict[str, set[Resource]] = defaultdict(set)
-        self._taken: defaultdict[str, set[Resource]] = defaultdict(set)
-        for each in self._found.values():
-            if each.giver is not None:
-                self._given[each.giver.member_id].add(each.resource)
-            if each.taker is not None:
-                self._taken[each.taker.member_id].add(each.resource)
-        self._over: set[Resource] = set()
-        """What a later target gave anew to who had it: how it leaves then is another story."""
-        self._urls: dict[str, str] = {}
-        self._names: dict[str, str] = {}
-        """The member ids by which the change knows those who came back to their seats since."""
-        self._steps: dict[str, CurrentAssignment] = {}
-        self._departing: set[Resource] = set()
-        """What members had whose seats have ended by the records since the last epoch."""
-
-    @property
-    def found(self) -> tuple[Handover, ...]:
-        """What is known so far, ordered by resource."""
-        return tuple(self._found[each] for each in sorted(self._found))
-
-    def fold(self, record: Record, entry: Entry) -> None:
-        """Take the next record of the log."""
-        now_ms = entry.timestamp_ms
-        if isinstance(record, TaskStatus):
-            self._hear(record)
-        elif isinstance(record, CurrentAssignment):
-            self._step(record, now_ms)
-        elif isinstance(record, MemberMetadata):
-            self._sit(record, now_ms)
-        elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
-            self._depart(str(record.key[0]), now_ms)
-        elif isinstance(record, GroupMetadata):
-            self._learn_end(record, now_ms)
-            self._learn_who_freed(record)
-        elif isinstance(record, TargetAssignment) and not record.error:
-            self._aim(record)
-
-    def _aim(self, record: TargetAssignment) -> None:
-        if not self._is_aimed:
-            self._is_aimed = record.assignment_epoch == self._change.assignment_epoch
-            if not self._is_aimed:
-                self._begin_anew(record)
-            return
-        shares = {self._name_of(each): share for each, share in record.members.items()}
-        for resource, each in self._found.items():
-            if _is_given_anew(each, shares):
-                self._over.add(resource)
-            if each.taker is None or each.up_ms is not None or each.superseded_by is not None:
-                continue
-            if resource not in shares.get(each.taker.member_id, ()):
-                self._found[resource] = replace(each, superseded_by=record.assignment_epoch)
-
-    def _sit(self, record: MemberMetadata, now_ms: int) -> None:
-        """Learn who sits where; who comes back to a seat in this moment did not lose it."""
-        member_id, came_back = record.member_id, record.succession
-        self._urls[member_id] = record.url or member_id
-        if came_back is None or came_back.assignment_epoch < self._change.assignment_epoch:
-            return
-        name = self._names[member_id] = self._name_of(came_back.target_id)
-        for resource in self._given[name]:
-            if self._found[resource].gone_ms == now_ms:
-                self._found[resource] = replace(
-                    self._found[resource], gone_ms=None, silent_ms=None, freed_by=None
-                )
-
-    def _name_of(self, member_id: str) -> str:
-        return self._names.get(member_id, member_id)
-
-    def _hear(self, status: TaskStatus) -> None:
-        each = self._found.get(status.resource)
-        if each is None or each.superseded_by is not None:
-            return
-        grant_epoch = status.token.grant_epoch
-        if each.taker and each.taker.worker == status.worker and grant_epoch == each.grant_epoch:
-            self._found[status.resource] = each.taken_up(status)
-        elif (
-            each.giver
-            and each.giver.worker == status.worker
-            and grant_epoch < self._change.assignment_epoch
-        ):
-            self._found[status.resource] = _heard_of_giver(each, status)
-        elif each.is_left_out and self._is_aimed and grant_epoch > self._change.assignment_epoch:
-            self._found[status.resource] = each.taken_up(status)
-
-    def _step(self, step: CurrentAssignment, now_ms: int) -> None:
-        before = self._steps.get(step.member_id)
-        self._steps[step.member_id] = step
-        name = self._name_of(step.member_id)
-        if not self._is_aimed:
-            self._start_anew(step.assigned.keys() & self._given[name], before)
-            return
-        self._ask_for_deleted(step)
-        for resource in self._given[name]:
-            each = self._found[resource]
-            if not self._is_awaited(each):
-                continue
-            if resource in step.pending:
-                self._found[resource] = replace(each, asked_ms=each.asked_ms or now_ms)
-            elif resource not in step.assigned and _holds(before, resource):
-                self._revoke(resource, now_ms)
-        for resource in self._taken[name] & step.assigned.keys():
-            each = self._found[resource]
-            if each.up_ms is None and each.superseded_by is None:
-                granted_ms = now_ms if each.granted_ms is None else each.granted_ms
-                grant_epoch = step.assigned[resource]
-                self._found[resource] = replace(
-                    each, granted_ms=granted_ms, grant_epoch=grant_epoch
-                )
-
-    def _begin_anew(self, record: TargetAssignment) -> None:
-        """Forget how a giver lost its seat before an earlier target gave it the same again.
-
-        What such a target left without a place is told with the epoch that it answers.
-        """
-        for resource, each in self._found.items():
-            if each.giver and resource in record.members.get(each.giver.member_id, ()):
-                self._found[resource] = replace(each, gone_ms=None, silent_ms=None, freed_by=None)
-            elif resource not in record.unplaceable:
-                self._found[resource] = replace(each, freed_by=None)
-            elif each.gone_ms is not None and each.freed_by is None:
-                self._found[resource] = replace(each, freed_by=record.assignment_epoch)
-
-    def _start_anew(self, granted: Iterable[Resource], before: CurrentAssignment | None) -> None:
-        """Forget when a giver stopped what it is granted again before the target."""
-        for resource in granted:
-            if not _holds(before, resource):
-                self._found[resource] = replace(self._found[resource], stopped_ms=None)
-
-    def _ask_for_deleted(self, step: CurrentAssignment) -> None:
-        """Learn who had what is deleted: whoever is asked for it."""
-        for resource in self._change.retired & step.pending.keys():
-            if self._found[resource].giver is None and resource not in self._over:
-                giver = Seat(self._urls.get(step.member_id, step.member_id), step.member_id)
-                self._found[resource] = replace(self._found[resource], giver=giver)
-                self._given[self._name_of(step.member_id)].add(resource)
-
-    def _depart(self, member_id: str, now_ms: int) -> None:
-        step = self._steps.pop(member_id, None)
-        for resource in self._given[self._name_of(member_id)]:
-            each = self._found[resource]
-            if not self._is_awaited(each):
-                continue
-            if each.gone_ms is None:  # if it joined anew, without this, that is another seat
-                self._found[resource] = replace(each, gone_ms=now_ms)
-                self._departing.add(resource)
-            if self._is_aimed and _holds(step, resource):
-                self._revoke(resource, now_ms)
-
-    def _learn_end(self, bump: GroupMetadata, now_ms: int) -> None:
-        """Learn since when a giver runs nothing, or is silent, that lost its seat with this."""
-        if not bump.since_ms:
-            return
-        for resource, each in self._found.items():
-            is_its = each.giver is not None and each.giver.worker == bump.cause.subject
-            if not is_its or each.gone_ms != now_ms or each.stopped_ms is not None:
-                continue
-            if bump.cause.why in (Why.PROCESS_ENDED, Why.MEMBER_REMOVED):
-                self._found[resource] = replace(each, stopped_ms=bump.since_ms)
-            elif bump.cause.why is Why.SESSION_EXPIRED:
-                self._found[resource] = replace(each, silent_ms=bump.since_ms)
-
-    def _learn_who_freed(self, bump: GroupMetadata) -> None:
-        """Learn which epoch's giver lost its seat, of those that this target answers."""
-        for resource in self._departing if not self._is_aimed else ():
-            self._found[resource] = replace(self._found[resource], freed_by=bump.group_epoch)
-        self._departing.clear()
-
-    def _is_awaited(self, each: Handover) -> bool:
-        """Tell whether the giver still has to give it up because of this target."""
-        is_given_up = each.revoked_ms is not None or each.granted_ms is not None
-        return not is_given_up and each.resource not in self._over
-
-    def _revoke(self, resource: Resource, now_ms: int) -> None:
-        self._found[resource] = replace(self._found[resource], revoked_ms=now_ms)
-
-
-def _begun(change: TargetChange) -> Iterator[Handover]:
+def handovers_of(change: TargetChange) -> Iterator[Handover]:
+    """Yield what a target moves, as it is known at that moment."""
     for each in change.moved:
         yield Handover(each.resource, change.reasons[each.resource], each.giver, each.taker)
     for each in change.returned:
@@ -297,19 +108,144 @@ def _begun(change: TargetChange) -> Iterator[Handover]:
         yield Handover(resource, DELETED)
 
 
-def _heard_of_giver(each: Handover, status: TaskStatus) -> Handover:
-    """Return the handover with the giver's stop, whose word may come after the grant."""
-    if status.state is RunState.UNASSIGNED:
-        return replace(each, stopped_ms=status.time_ms)
-    return each if each.granted_ms else replace(each, stopped_ms=None)
+class SeatEnd(NamedTuple):
+    """What an epoch says of the member whose seat ended: when it stopped, or fell silent."""
+
+    stopped_ms: int | None = None
+    silent_ms: int | None = None
+
+    @classmethod
+    def of(cls, bump: GroupMetadata) -> "SeatEnd":
+        """Return what an epoch says, which may be nothing."""
+        if bump.cause.why in (Why.PROCESS_ENDED, Why.MEMBER_REMOVED):
+            return cls(stopped_ms=bump.since_ms or None)
+        is_silent = bump.cause.why is Why.SESSION_EXPIRED
+        return cls(silent_ms=bump.since_ms or None) if is_silent else cls()
 
 
-def _is_given_anew(each: Handover, shares: Mapping[str, Resources]) -> bool:
-    """Tell whether a later target gives a resource to who had it, or one that ended to anybody."""
-    if each.giver is not None:
-        return each.resource in shares.get(each.giver.member_id, ())
-    return each.taker is None and any(each.resource in share for share in shares.values())
+@dataclass(eq=False, slots=True)
+class FollowedHandover:
+    """A handover that goes on being followed, record by record."""
+
+    handover: Handover
+    assignment_epoch: int
+    """Of the target that moved the resource."""
+    giver_id: str
+    """The member id that the giver has now: a static member comes back under another one."""
+    taker_id: str
+    is_over: bool = False
+    """Whether a later target gave it to its giver again: how it leaves then is another story."""
+
+    @classmethod
+    def of(cls, handover: Handover, assignment_epoch: int) -> "FollowedHandover":
+        """Return a handover to be followed from its target on."""
+        giver, taker = handover.giver, handover.taker
+        giver_id = giver.member_id if giver else ""
+        return cls(handover, assignment_epoch, giver_id, taker.member_id if taker else "")
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the giver still has to give it up because of this target."""
+        each = self.handover
+        return each.revoked_ms is None and each.granted_ms is None and not self.is_over
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the taker still has to be granted it, or to run it."""
+        each = self.handover
+        return each.taker is not None and each.up_ms is None and each.superseded_by is None
+
+    @property
+    def needs_giver(self) -> bool:
+        """Whether it was deleted, and nobody was asked for it yet."""
+        return self.handover.giver is None and self.handover.taker is None and not self.is_over
+
+    def ask_giver(self, giver: Seat) -> None:
+        """Take who is asked for a resource that was deleted."""
+        self.handover = replace(self.handover, giver=giver)
+        self.giver_id = giver.member_id
+
+    def take_status(self, status: TaskStatus) -> None:
+        """Take the word of a worker about the resource."""
+        each, grant_epoch = self.handover, status.token.grant_epoch
+        if each.superseded_by is not None:
+            return
+        if each.taker and each.taker.worker == status.worker and grant_epoch == each.grant_epoch:
+            self.handover = each.taken_up(status)
+        elif (
+            each.giver
+            and each.giver.worker == status.worker
+            and grant_epoch < self.assignment_epoch
+        ):
+            self._take_givers_word(status)
+        elif each.is_left_out and grant_epoch > self.assignment_epoch:
+            self.handover = each.taken_up(status)
+
+    def _take_givers_word(self, status: TaskStatus) -> None:
+        """Take the giver's word, which may come after the grant if it is that it stopped."""
+        if status.state is RunState.UNASSIGNED:
+            self.handover = replace(self.handover, stopped_ms=status.time_ms)
+        elif not self.handover.granted_ms:
+            self.handover = replace(self.handover, stopped_ms=None)
+
+    def take_givers_step(
+        self, step: CurrentAssignment, before: CurrentAssignment | None, now_ms: int
+    ) -> None:
+        """Take a step of the giver: it is asked for the resource, or gave it up."""
+        resource = self.handover.resource
+        if not self.is_awaited:
+            return
+        if resource in step.pending:
+            self.handover = replace(self.handover, asked_ms=self.handover.asked_ms or now_ms)
+        elif resource not in step.assigned and holds(before, resource):
+            self.handover = replace(self.handover, revoked_ms=now_ms)
+
+    def take_takers_step(self, step: CurrentAssignment, now_ms: int) -> None:
+        """Take a step of the taker, which may grant it the resource."""
+        each = self.handover
+        if each.resource in step.assigned and self.is_pending:
+            granted_ms = now_ms if each.granted_ms is None else each.granted_ms
+            self.handover = replace(
+                each, granted_ms=granted_ms, grant_epoch=step.assigned[each.resource]
+            )
+
+    def lose_giver(self, step: CurrentAssignment | None, now_ms: int) -> None:
+        """Take the end of the giver's seat, and its last step."""
+        if not self.is_awaited:
+            return
+        if self.handover.gone_ms is None:  # if it joined anew, without this, that is another seat
+            self.handover = replace(self.handover, gone_ms=now_ms)
+        if holds(step, self.handover.resource):
+            self.handover = replace(self.handover, revoked_ms=now_ms)
+
+    def take_end(self, worker: str, end: SeatEnd, now_ms: int) -> None:
+        """Learn since when the giver runs nothing or is silent, if its seat ended just now."""
+        each = self.handover
+        is_its = each.giver is not None and each.giver.worker == worker
+        if is_its and each.gone_ms == now_ms and each.stopped_ms is None:
+            self.handover = replace(each, stopped_ms=end.stopped_ms, silent_ms=end.silent_ms)
+
+    def keep_giver(self, now_ms: int) -> None:
+        """Take that the giver came back to its seat in the moment in which it lost it."""
+        if self.handover.gone_ms == now_ms:
+            self.handover = replace(self.handover, gone_ms=None, silent_ms=None, freed_by=None)
+
+    def take_target(self, target: TargetAssignment) -> None:
+        """Take a later target, which may give the resource to somebody else."""
+        each, shares = self.handover, target.members
+        if _is_given_anew(each, self.giver_id, shares):
+            self.is_over = True
+        if self.is_pending and each.resource not in shares.get(self.taker_id, ()):
+            self.handover = replace(self.handover, superseded_by=target.assignment_epoch)
 
 
-def _holds(step: CurrentAssignment | None, resource: Resource) -> bool:
+def holds(step: CurrentAssignment | None, resource: Resource) -> bool:
+    """Tell whether a member holds a resource after a step."""
     return step is not None and (resource in step.assigned or resource in step.pending)
+
+
+def _is_given_anew(each: Handover, giver_id: str, shares: Mapping[str, Resources]) -> bool:
+    """Tell whether a target gives a resource to its giver, or one that was deleted to anybody."""
+    if each.giver is not None:
+        return each.resource in shares.get(giver_id, ())
+    return each.taker is None and any(each.resource in share for share in shares.values())

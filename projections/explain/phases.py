@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...events.group import AWAY_EPOCH
-from ...events.log.frame import Entry
 from ...events.model import Why
 from ...events.records import (
     CurrentAssignment,
@@ -47,38 +46,33 @@ class Detection:
     """Whether it had left for a while, so that its silence was no surprise."""
 
 
-class Detecting:
-    """A fold of the log up to the record that raised an epoch."""
+class Detector:
+    """A fold of the whole log that tells, of each epoch, how its cause was noticed."""
 
-    def __init__(self, bump: GroupMetadata) -> None:
-        self._bump = bump
-        self._is_over = False
-        self._is_about_silence = bump.cause.why in (Why.SESSION_EXPIRED, Why.REBALANCE_EXPIRED)
+    def __init__(self) -> None:
         self._urls: dict[str, str] = {}
-        self._last_word_ms: int | None = None
-        self._last_step_ms: int | None = None
-        self._is_away = False
+        """The url of every member that there ever was, by member id."""
+        self._last_word_ms: dict[str, int] = {}
+        """When each member was last heard of, by its url and by its member id."""
+        self._last_step_ms: dict[str, int] = {}
+        """When each member last took a step, by its url and by its member id."""
+        self._away: set[str] = set()
+        """The urls and member ids of those that left for a while."""
         self._schedule = ScheduledRebalance()
         self._due_ms: int | None = None
+        """The deadline of the parked resources that fired last."""
         self._again_at_ms: int | None = None
+        """When more moves were due by the schedule before the last one."""
         self._retry_at_ms: int | None = None
+        """When a failed computation was to be tried again."""
 
-    @property
-    def listens(self) -> bool:
-        """Whether statuses matter to it: to learn when a member was last heard of."""
-        return self._is_about_silence and not self._is_over
-
-    def fold(self, record: Record, entry: Entry) -> None:
-        """Take the next record of the log."""
-        if self._is_over:
-            return
+    def take(self, record: Record, now_ms: int) -> None:
+        """Take the next record of the log but for statuses, which `take_status` takes."""
         match record:
-            case GroupMetadata():
-                self._is_over = record.group_epoch >= self._bump.group_epoch
+            case CurrentAssignment():
+                self._take_step(record, now_ms)
             case MemberMetadata():
                 self._urls[record.member_id] = record.url
-            case CurrentAssignment() | TaskStatus():
-                self._hear(record, entry.timestamp_ms)
             case ScheduledRebalance():
                 fired = record.fired - self._schedule.fired
                 self._due_ms = min((record.parked[each] for each in fired), default=self._due_ms)
@@ -89,30 +83,31 @@ class Detecting:
             case _:
                 pass
 
-    def _hear(self, record: CurrentAssignment | TaskStatus, now_ms: int) -> None:
-        subject = self._bump.cause.subject
-        if isinstance(record, TaskStatus):
-            if record.worker == subject:
-                self._last_word_ms = now_ms
-        elif subject in (record.member_id, self._urls.get(record.member_id)):
-            self._last_word_ms = self._last_step_ms = now_ms
-            self._is_away = record.member_epoch == AWAY_EPOCH
+    def take_status(self, status: TaskStatus, now_ms: int) -> None:
+        """Take the next status of the log."""
+        self._last_word_ms[status.worker] = now_ms
 
-    @property
-    def found(self) -> Detection:
-        """What is known of the cause."""
-        told = {
-            Why.SESSION_EXPIRED: Detection(
-                self._bump.since_ms or None, self._last_word_ms, self._is_away
-            ),
-            Why.REBALANCE_EXPIRED: Detection(self._last_step_ms, self._last_word_ms),
+    def _take_step(self, step: CurrentAssignment, now_ms: int) -> None:
+        for name in {step.member_id, self._urls.get(step.member_id, "")}:
+            self._last_word_ms[name] = self._last_step_ms[name] = now_ms
+            if step.member_epoch == AWAY_EPOCH:
+                self._away.add(name)
+            else:
+                self._away.discard(name)
+
+    def detect(self, bump: GroupMetadata) -> Detection:
+        """Return what is known of the cause of an epoch."""
+        name, since_ms = bump.cause.subject, bump.since_ms or None
+        last_word_ms = self._last_word_ms.get(name)
+        known = {
+            Why.SESSION_EXPIRED: Detection(since_ms, last_word_ms, name in self._away),
+            Why.REBALANCE_EXPIRED: Detection(self._last_step_ms.get(name), last_word_ms),
             Why.DELAY_EXPIRED: Detection(self._due_ms),
             Why.MOVES_DUE: Detection(self._again_at_ms),
             Why.ASSIGNOR_RETRY: Detection(self._retry_at_ms),
             Why.UNKNOWN: Detection(),
         }
-        since_ms = self._bump.since_ms or self._bump.time_ms
-        return told.get(self._bump.cause.why, Detection(since_ms))
+        return known.get(bump.cause.why, Detection(since_ms or bump.time_ms))
 
 
 class Phase(NamedTuple):

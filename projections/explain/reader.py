@@ -1,16 +1,15 @@
-"""The story of a group, read from its control log alone: what every epoch led to, and why.
+"""Reads the epochs of a group from its control log alone, in one pass: the one history.
 
-A control log keeps its history for ever by default, so that this works for epochs of long
-ago. Of a log that was trimmed, the story begins behind the first target that is left: what
-that one changed cannot be known any more.
+The history, explanations and stories are all told by this fold, online and offline (`cache.py`
+keeps what it told). A control log keeps its history for ever by default, so that this works for
+epochs of long ago. Of a log that was trimmed, the epochs begin behind the first target that is
+left: what that one changed cannot be known any more.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from dataclasses import replace
 
-from ...events.entries.codec import TYPES, decode
+from ...events.entries.codec import decode
 from ...events.entries.logs import restore
 from ...events.evolve import evolve
 from ...events.group import Group
@@ -26,164 +25,167 @@ from ...events.records import (
     TargetAssignment,
     TaskStatus,
 )
-from ..documents import Document
+from ...events.shards import Shards
+from .absences import Absences
+from .changed import Changed
 from .diff import Homes, TargetChange
-from .epochs import Attempt, EpochReport, History, line_of
-
-STATUS: Final = TYPES[TaskStatus][0]
-"""Most entries of a log are statuses, of which the story tells nothing."""
-
-
-def story_of(log: LogReader) -> Iterator[EpochReport]:
-    """Yield the reports of a log, as far back as it goes; raises `LogError`, `CodecError`."""
-    low = log.low()
-    yield from story(written_since(log, low), group_before(log, low))
+from .epochs import Attempt, EpochReport
+from .explanation import EpochReading
+from .following import Handovers
+from .phases import Detector
 
 
-def history_of(log: LogReader, limit: int | None = None) -> History:
-    """Return the last `limit` epochs of a log, None for all; raises `LogError`, `CodecError`."""
-    lines = deque[Document](maxlen=limit)
-    first = last = None
-    for report in story_of(log):
-        last = report.group_epoch
-        first = last if first is None else first
-        lines.append(line_of(report))
-    return History(log.log_id, first, last, log.low() > 0, tuple(lines))
+class EpochReader:
+    """Folds a control log entry by entry into readings of its epochs."""
+
+    def __init__(self, group_id: str = "", before: Iterable[Entry] = (), low: int = 0) -> None:
+        """`before` is what is left of the entries before `low`: the latest of each key.
+
+        Raises `CodecError`.
+        """
+        earlier = list(before)
+        self._group = restore(group_id, earlier, low) if low else Group(group_id)
+        self._homes = Homes(self._group)
+        self._knows_homes = not low or self._group.assignment_epoch > 0
+        self._detector = Detector()
+        self._changed = Changed()
+        self._absences = Absences()
+        self._handovers = Handovers(self._homes)
+        self._unanswered: list[EpochReading] = []
+        """In order."""
+        self._answered: list[EpochReading] = []
+        """Answered by `_change`, which the group has not settled on yet."""
+        self._done: list[EpochReading] = []
+        self._change: TargetChange | None = None
+        self._aimed_at = -1
+        """The offset of the record that `_change` was read from."""
+        shards = Shards()
+        for entry in earlier:
+            record = decode(entry)
+            whole = None if record is None else shards.take(record)
+            if whole is not None:
+                self._note(whole, entry)
+
+    @classmethod
+    def of(cls, log: LogReader, low: int) -> "EpochReader":
+        """Return what reads a log that begins at `low`; raises `LogError`, `CodecError`."""
+        if not low:
+            return cls(log.log_id)
+        before = (entry for entry in log.load().entries if entry.offset < low)
+        return cls(log.log_id, before, low)
+
+    def take(self, entry: Entry) -> list[EpochReading]:
+        """Take the next entry; return the epochs of which the group is done with the target.
+
+        Their readings go on: a worker's word may come late. Raises `CodecError`, and is then as
+        it was.
+        """
+        record = decode(entry)
+        if isinstance(record, TaskStatus):  # most entries are, and change no epoch
+            self._note(record, entry)
+        elif record is not None:
+            self._hear(record, entry)
+        done, self._done = self._done, []
+        return done
+
+    def rest(self) -> list[EpochReading]:
+        """Return the epochs that were not returned yet, as they are now."""
+        return [*self._answered, *self._unanswered]
+
+    def _hear(self, record: Record, entry: Entry) -> None:
+        group = self._group
+        whole = group.log_shards.take(record)
+        evolve(group, record, entry.offset)
+        if whole is None:
+            return
+        self._note(whole, entry)
+        if isinstance(whole, GroupMetadata):
+            detection, changed = self._detector.detect(whole), self._changed.describe(whole)
+            self._unanswered.append(EpochReading(EpochReport(whole), detection, changed))
+        elif isinstance(whole, TargetAssignment):
+            self._aim(group.target, entry)
+        elif isinstance(whole, ScheduledRebalance) and entry.offset == self._aimed_at + 1:
+            self._park(whole)
+        elif isinstance(whole, MemberMetadata) and whole.succession is not None:
+            self._homes.succeed(group, whole)
+        elif isinstance(whole, CurrentAssignment):
+            self._settle(entry)
+
+    def _note(self, record: Record, entry: Entry) -> None:
+        """Take down what may explain an epoch later."""
+        now_ms = entry.timestamp_ms
+        if isinstance(record, TaskStatus):
+            self._detector.take_status(record, now_ms)
+            self._handovers.take_status(record)
+            return
+        self._detector.take(record, now_ms)
+        self._changed.take(record)
+        self._absences.take(record, now_ms)
+        self._handovers.take(record, now_ms)
+
+    def _aim(self, target: TargetAssignment, entry: Entry) -> None:
+        time_ms = target.time_ms or entry.timestamp_ms
+        if target.error:
+            self._fail(Attempt(target.assignment_epoch, time_ms, target.error))
+            return
+        self._done += self._answered
+        epoch = target.assignment_epoch
+        answered = [each for each in self._unanswered if each.report.group_epoch <= epoch]
+        self._unanswered = self._unanswered[len(answered) :]
+        bumps = [each.report.bump for each in answered]
+        group, homes = self._group, self._homes
+        change = homes.compare(group, target, time_ms, bumps) if self._knows_homes else None
+        absences = self._absences.aim(target, entry.timestamp_ms)
+        handovers = self._handovers.aim(target, change)
+        homes.move(group)
+        self._handovers.forget(target)
+        for each in answered:
+            each.handovers, each.absences = handovers, absences
+        self._answered = answered if self._knows_homes else []
+        self._knows_homes = True
+        self._aimed_at = entry.offset
+        self._answer_with(change)
+
+    def _fail(self, attempt: Attempt) -> None:
+        for each in self._unanswered:
+            if each.report.group_epoch <= attempt.assignment_epoch:
+                attempts = (*each.report.attempts, attempt)
+                each.report = replace(each.report, attempts=attempts)
+
+    def _answer_with(self, change: TargetChange | None) -> None:
+        self._change = change
+        for each in self._answered:
+            each.report = replace(each.report, target_change=change)
+
+    def _park(self, record: ScheduledRebalance) -> None:
+        """Take what is left for later from the record that follows the target in its batch."""
+        if self._change is not None:
+            at_ms = record.again_at_ms or None
+            self._answer_with(replace(self._change, parked=record.parked, next_moves_at_ms=at_ms))
+
+    def _settle(self, entry: Entry) -> None:
+        group, change = self._group, self._change
+        if change is None or group.state is not GroupState.STABLE:
+            return
+        if group.assignment_epoch == change.assignment_epoch:
+            self._answer_with(replace(change, settled_ms=entry.timestamp_ms))
+            self._done += self._answered
+            self._answered, self._change = [], None
 
 
-def group_before(log: LogReader, low: int) -> Group | None:
-    """Return what a log that was trimmed up to `low` still knows of the group before.
-
-    None where nothing was before.
-    """
-    return restore(log.log_id, _before(log, low), low) if low else None
-
-
-def written(log: LogReader) -> Iterator[Entry]:
-    """Yield all entries that are left of a log, in order; raises `LogError`.
-
-    Of those that were trimmed, the latest of each key is left.
-    """
-    low = log.low()
-    if low:
-        yield from _before(log, low)
-    yield from written_since(log, low)
-
-
-def written_since(log: LogReader, start: int) -> Iterator[Entry]:
-    """Return the entries from an offset on; raises `LogError`, `TrimmedError` among them."""
-    return (entry for batch in log.tail(start) for entry in batch)
-
-
-def _before(log: LogReader, low: int) -> Iterator[Entry]:
-    return (entry for entry in log.load().entries if entry.offset < low)
-
-
-def story(entries: Iterable[Entry], before: Group | None = None) -> Iterator[EpochReport]:
-    """Yield a report for each group epoch in order, as soon as no more can come to it.
-
-    `before` is what is still known of the group before the first of the entries, None where
-    nothing was before; it is changed. Chapters that nothing answered yet come last. Raises
-    `CodecError`.
-    """
-    reader = EpochReader.after(before)
+def read_epochs(entries: Iterable[Entry]) -> Iterator[EpochReading]:
+    """Yield the epochs of a log that was never trimmed, in order; raises `CodecError`."""
+    reader = EpochReader()
     for entry in entries:
         yield from reader.take(entry)
     yield from reader.rest()
 
 
-@dataclass(slots=True)
-class EpochReader:
-    """Folds the log entry by entry, and keeps the reports that are not at their end."""
-
-    group: Group
-    knows_homes: bool
-    homes: Homes = field(init=False)
-    open: list[EpochReport] = field(default_factory=list[EpochReport])
-    """Not answered, in order."""
-    told: list[EpochReport] = field(default_factory=list[EpochReport])
-    """Answered by `change`, which the group has not settled on yet."""
-    done: list[EpochReport] = field(default_factory=list[EpochReport])
-    change: TargetChange | None = None
-    aimed_at: int = -1
-    """The offset of the record that `change` was read from."""
-
-    def __post_init__(self) -> None:
-        self.homes = Homes(self.group)
-
-    @classmethod
-    def after(cls, before: Group | None) -> Self:
-        """Return who tells what comes after `before`, as `story` does."""
-        return cls(before or Group(""), before is None or before.assignment_epoch > 0)
-
-    def take(self, entry: Entry) -> list[EpochReport]:
-        """Take the next entry of the log; return the reports that nothing can be added to now.
-
-        Raises `CodecError`, and is then as it was.
-        """
-        record = None if entry.type == STATUS else decode(entry)
-        if record is not None:
-            self._hear(record, entry)
-        done, self.done = self.done, []
-        return done
-
-    def _hear(self, record: Record, entry: Entry) -> None:
-        group = self.group
-        evolve(group, record, entry.offset)
-        if isinstance(record, GroupMetadata):
-            self.open.append(EpochReport(record))
-        elif isinstance(record, TargetAssignment):
-            self._aim(group.target, entry)
-        elif isinstance(record, ScheduledRebalance) and entry.offset == self.aimed_at + 1:
-            self._park(record)
-        elif isinstance(record, MemberMetadata) and record.succession is not None:
-            self.homes.last.update(dict.fromkeys(group.share_of(record.member_id), record))
-        elif isinstance(record, CurrentAssignment):
-            self._settle(entry)
-
-    def rest(self) -> list[EpochReport]:
-        """Return what is not at its end yet, as it is now."""
-        return [*self._with_change(), *self.open]
-
-    def _aim(self, record: TargetAssignment, entry: Entry) -> None:
-        time_ms = record.time_ms or entry.timestamp_ms
-        if record.error:
-            attempt = Attempt(record.assignment_epoch, time_ms, record.error)
-            self.open = [self._tried(report, attempt) for report in self.open]
-            return
-        self.done += self._with_change()
-        self.told = [each for each in self.open if each.group_epoch <= record.assignment_epoch]
-        self.open = self.open[len(self.told) :]
-        self.change = None
-        if self.knows_homes:
-            bumps = [report.bump for report in self.told]
-            self.change = self.homes.compare(self.group, record, time_ms, bumps)
-        else:
-            self.told, self.knows_homes = [], True
-        self.aimed_at = entry.offset
-        self.homes.move(self.group)
-
-    def _tried(self, report: EpochReport, attempt: Attempt) -> EpochReport:
-        if report.group_epoch > attempt.assignment_epoch:
-            return report
-        return replace(report, attempts=(*report.attempts, attempt))
-
-    def _park(self, record: ScheduledRebalance) -> None:
-        """Take what is left for later from the record that follows the target in its batch."""
-        if self.change is not None:
-            next_moves_at_ms = record.again_at_ms or None
-            self.change = replace(
-                self.change, parked=record.parked, next_moves_at_ms=next_moves_at_ms
-            )
-
-    def _settle(self, entry: Entry) -> None:
-        group, change = self.group, self.change
-        if change is None or group.state is not GroupState.STABLE:
-            return
-        if group.assignment_epoch == change.assignment_epoch:
-            self.change = replace(change, settled_ms=entry.timestamp_ms)
-            self.done += self._with_change()
-            self.told, self.change = [], None
-
-    def _with_change(self) -> list[EpochReport]:
-        return [replace(report, target_change=self.change) for report in self.told]
+def read_reports(log: LogReader) -> Iterator[EpochReport]:
+    """Yield the reports of a log, as far back as it goes; raises `LogError`, `CodecError`."""
+    low = log.low()
+    reader = EpochReader.of(log, low)
+    for entries in log.tail(low):
+        for entry in entries:
+            yield from (each.report for each in reader.take(entry))
+    yield from (each.report for each in reader.rest())

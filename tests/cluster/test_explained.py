@@ -8,7 +8,7 @@ from cluster.remains import Starts
 
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
-from fairlead.projections.explain.explanation import explain
+from fairlead.projections.explain.cache import EpochCache
 from fairlead.projections.explain.reasons import Reason, ReasonKind
 
 pytestmark = pytest.mark.cluster
@@ -33,9 +33,10 @@ def test_the_epoch_of_a_killed_worker_names_the_death_what_moved_and_why(
     node.end()
     node.forget_log()
     with LogReader.open(node.data_dir / "groups" / GROUP / "control", GROUP) as log:
-        causes = [explain(log, each).report.bump.cause for each in range(1, epoch + 1)]
+        epochs_told = EpochCache(log)
+        causes = [epochs_told.explain(each).report.bump.cause for each in range(1, epoch + 1)]
         (at,) = (each for each, cause in enumerate(causes, 1) if cause.why is Why.PROCESS_ENDED)
-        told = explain(log, at)
+        told = epochs_told.explain(at)
     assert told.report.bump.cause.subject == url
     assert {str(each.resource): each.reason for each in told.handovers} == dict.fromkeys(
         lost, Reason(ReasonKind.DEPARTURE, "process-ended")

@@ -9,7 +9,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
 from fairlead.events.records import ScheduledRebalance
 from fairlead.projections.explain.epochs import EpochReport
-from fairlead.projections.explain.reader import story_of
+from fairlead.projections.explain.reader import read_reports
 
 pytestmark = pytest.mark.cluster
 
@@ -20,7 +20,7 @@ def reports(node: Node) -> list[EpochReport]:
     """Return what the group's log tells of its epochs."""
     node.forget_log()
     with LogReader.open(node.data_dir / "groups" / GROUP / "control", GROUP) as log:
-        return list(story_of(log))
+        return list(read_reports(log))
 
 
 def test_what_runs_moves_to_a_newcomer_one_by_one_also_over_a_death_of_the_group(

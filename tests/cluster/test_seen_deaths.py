@@ -14,7 +14,8 @@ from fairlead.actors.messages.orders import EndMember
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
 from fairlead.events.records import MemberMetadata
-from fairlead.projections.explain.explanation import Explanation, explain
+from fairlead.projections.explain.cache import EpochCache
+from fairlead.projections.explain.explanation import Explanation
 from fairlead.projections.explain.reasons import Reason, ReasonKind
 
 pytestmark = pytest.mark.cluster
@@ -33,7 +34,7 @@ def last_end(node: Node) -> Explanation:
     epochs = range(node.group().group_epoch, 0, -1)
     node.forget_log()
     with LogReader.open(node.data_dir / "groups" / GROUP / "control", GROUP) as log:
-        told = (explain(log, epoch) for epoch in epochs)
+        told = map(EpochCache(log).explain, epochs)
         return next(each for each in told if each.report.bump.cause.why is Why.PROCESS_ENDED)
 
 
@@ -117,7 +118,8 @@ def _departures(node: Node, since_epoch: int) -> list[Why]:
     node.forget_log()
     with LogReader.open(node.data_dir / "groups" / GROUP / "control", GROUP) as log:
         causes = [
-            explain(log, epoch).report.bump.cause.why for epoch in range(since_epoch + 1, last + 1)
+            EpochCache(log).explain(epoch).report.bump.cause.why
+            for epoch in range(since_epoch + 1, last + 1)
         ]
     gone = {Why.PROCESS_ENDED, Why.SESSION_EXPIRED, Why.MEMBER_LEFT}
     return [why for why in causes if why in gone]

@@ -10,8 +10,7 @@ from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.events import shards
 from fairlead.events.model import GroupState
 from fairlead.projections.documents import Document
-from fairlead.projections.explain.explanation import explanation_of
-from fairlead.projections.explain.reader import story
+from fairlead.projections.explain.reader import read_epochs
 
 CHANGES = 5
 MOST_BYTES = 10_000
@@ -63,7 +62,7 @@ def told(folder: Path) -> list[Document]:
     site.settle()
     entries = site.control.read(0).entries
     site.close()
-    return [explanation_of(each, entries).to_json() for each in story(entries)]
+    return [each.explain().to_json() for each in list(read_epochs(entries))]
 
 
 def test_a_log_in_shards_is_explained_as_one_without(

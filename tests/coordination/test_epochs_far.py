@@ -15,7 +15,7 @@ from fairlead.events.epochs import LARGEST_EPOCH, MANY_EPOCHS, epoch_warning
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Cause, GroupState, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.explain.explanation import explain
+from fairlead.projections.explain.cache import EpochCache
 from fairlead.projections.views import group_summary, group_view
 
 FAR = {"2^30": 1 << 30, "2^31": 1 << 31, "2^53": 1 << 53, "2^62": 1 << 62}
@@ -111,7 +111,7 @@ def test_from_half_of_an_int32_on_each_view_of_a_group_warns(
     told_of = (group_view(office.group), group_summary(office.group))
     office.close()
     with LogReader.open(tmp_path / "control", "connect") as log:
-        explained = explain(log, epoch).to_json()
+        explained = EpochCache(log).explain(epoch).to_json()
     for each in (*told_of, explained):
         assert each.get("warning", "") == epoch_warning(epoch)
         assert json.loads(json.dumps(each))["group_epoch"] == epoch

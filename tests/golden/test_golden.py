@@ -19,7 +19,7 @@ from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.explain.reader import story
+from fairlead.projections.explain.reader import read_epochs
 
 GOLDEN = [
     pytest.param(path, id=f"{path.parent.name}-{path.stem}")
@@ -96,7 +96,7 @@ def test_a_golden_log_tells_its_story(path: Path) -> None:
     epochs = [
         record.group_epoch for record in map(decode, entries) if isinstance(record, GroupMetadata)
     ]
-    assert [report.group_epoch for report in story(entries)] == epochs
+    assert [each.report.group_epoch for each in read_epochs(entries)] == epochs
 
 
 def test_the_golden_logs_hold_every_kind_of_record() -> None:

@@ -11,8 +11,8 @@ from fairlead.events.log.frame import Entry
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import Record
 from fairlead.projections.explain.epochs import EpochReport
-from fairlead.projections.explain.explanation import Explanation, explanation_of
-from fairlead.projections.explain.reader import story
+from fairlead.projections.explain.explanation import Explanation
+from fairlead.projections.explain.reader import read_epochs
 
 
 class Scribe(Decider):
@@ -38,10 +38,12 @@ class Scribe(Decider):
         return self
 
     def told(self) -> dict[int, EpochReport]:
-        return {report.group_epoch: report for report in story(self.entries)}
+        reports = (each.report for each in read_epochs(self.entries))
+        return {report.group_epoch: report for report in reports}
 
     def explained(self, group_epoch: int) -> Explanation:
-        return explanation_of(self.told()[group_epoch], self.entries)
+        readings = list(read_epochs(self.entries))
+        return next(each for each in readings if each.report.group_epoch == group_epoch).explain()
 
     def says(self, resource: Resource, state: RunState, reason: str = "") -> None:
         """Let whoever holds a resource say what it does, at this moment of the wall clock."""

@@ -13,9 +13,7 @@ from fairlead.events.log.reader import LogReader, Slice
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.documents import Document
 from fairlead.projections.explain import cache
-from fairlead.projections.explain.cache import EpochCache
-from fairlead.projections.explain.explanation import NotToldError, explain
-from fairlead.projections.explain.reader import history_of
+from fairlead.projections.explain.cache import EpochCache, NotToldError
 
 GROUP_METADATA = TYPES[GroupMetadata][0]
 LIVES = [life for folder in generations() for life in sorted(folder.glob("*.control"))]
@@ -29,6 +27,7 @@ class Growing(LogReader):
         self.log_id = "connect"
         self.entries = entries
         self.trimmed_to = 0
+        self.entries_read = 0
 
     def low(self) -> int:
         return self.trimmed_to
@@ -42,6 +41,7 @@ class Growing(LogReader):
         if start < self.trimmed_to:
             raise TrimmedError("trimmed", self.trimmed_to)
         for at in range(start, len(self.entries), BATCH):
+            self.entries_read += len(self.entries[at : at + BATCH])
             yield self.entries[at : at + BATCH]
 
 
@@ -49,21 +49,21 @@ def epochs_of(entries: list[Entry]) -> int:
     return sum(each.type == GROUP_METADATA for each in entries)
 
 
-def explained(source: EpochCache | LogReader, epoch: int | None) -> Document | str:
+def explained(epochs: EpochCache, epoch: int | None) -> Document | str:
     try:
-        told = source.explain(epoch) if isinstance(source, EpochCache) else explain(source, epoch)
+        return epochs.explain(epoch).to_json()
     except NotToldError as untold:
         return str(untold)
-    return told.to_json()
 
 
 def check(kept: EpochCache, log: LogReader, epochs: int) -> None:
     """Check that the cache says what its log says: of every epoch, and of those it has not."""
-    whole = history_of(log)
+    fresh = EpochCache(log)
+    whole = fresh.history()
     assert kept.history(cache.LINES_MAX) == whole
     assert kept.history(2).epochs == whole.epochs[-2:]
     for epoch in (None, *range(epochs + 2)):
-        assert explained(kept, epoch) == explained(log, epoch)
+        assert explained(kept, epoch) == explained(fresh, epoch)
 
 
 @pytest.mark.parametrize("named_max", [1, cache.NAMED_MAX])
@@ -90,3 +90,15 @@ def test_of_a_log_that_is_trimmed_is_kept_what_it_still_tells(life: Path) -> Non
     check(kept, log, epochs_of(entries))
     log.entries, log.trimmed_to = entries, len(entries) * 2 // 3
     check(kept, log, epochs_of(entries))
+
+
+@pytest.mark.parametrize("life", LIVES[:1], ids=lambda life: f"{life.parent.name}-{life.stem}")
+def test_a_log_is_read_once_whatever_is_asked(life: Path) -> None:
+    log = Growing(read_lines(life))
+    kept = EpochCache(log)
+    told = kept.history()
+    for line in told.epochs:
+        epoch = line["group_epoch"]
+        assert isinstance(epoch, int)
+        assert kept.explain(epoch).report.group_epoch == epoch
+    assert log.entries_read == len(log.entries)

@@ -25,12 +25,12 @@ from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, RunState, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.documents import Document
+from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.epochs import History
-from fairlead.projections.explain.explanation import Explanation, NotToldError, explain
+from fairlead.projections.explain.explanation import Explanation
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.phases import Phase
-from fairlead.projections.explain.reader import history_of
 from fairlead.projections.explain.reasons import DELETED, NEW, RETURN, Reason, ReasonKind
 from fairlead.projections.moves import BATCHES_RUN
 
@@ -427,10 +427,10 @@ def written(scribe: Scribe, path: Path, low: int = 0) -> LogReader:
 def test_any_epoch_is_explained_from_the_files_and_the_latest_by_default(tmp_path: Path) -> None:
     scribe = shared()
     with written(scribe, tmp_path) as log:
-        assert explain(log, 1) == scribe.explained(1)
-        assert explain(log) == scribe.explained(2)
+        assert EpochCache(log).explain(1) == scribe.explained(1)
+        assert EpochCache(log).explain() == scribe.explained(2)
         with pytest.raises(NotToldError, match=r"no epoch 3 .* tells of the epochs 1 to 2$"):
-            explain(log, 3)
+            EpochCache(log).explain(3)
 
 
 def test_the_history_is_a_line_for_each_epoch(tmp_path: Path) -> None:
@@ -454,19 +454,19 @@ def test_the_history_is_a_line_for_each_epoch(tmp_path: Path) -> None:
     first: Document = {**line(1, 1_000, "w1", 700), "moved": 0, "placed": 4, "kept": 0}
     second: Document = {**line(2, 5_000, "w2", 800), "moved": 2, "placed": 0, "kept": 2}
     with written(shared(), tmp_path) as log:
-        assert history_of(log) == History("connect", 1, 2, False, (first, second))
-        assert history_of(log, 1) == History("connect", 1, 2, False, (second,))
+        assert EpochCache(log).history() == History("connect", 1, 2, False, (first, second))
+        assert EpochCache(log).history(1) == History("connect", 1, 2, False, (second,))
 
 
 def test_a_trimmed_log_says_from_where_on_it_tells(tmp_path: Path) -> None:
     scribe = shared()
     first, second = (each.offset for each in scribe.entries if each.type == GROUP_METADATA)
     with written(scribe, tmp_path / "one", first + 1) as log:
-        found = history_of(log)
+        found = EpochCache(log).history()
         assert (found.first_epoch, found.last_epoch, found.is_trimmed) == (2, 2, True)
-        assert explain(log, 2) == scribe.explained(2)
+        assert EpochCache(log).explain(2) == scribe.explained(2)
         with pytest.raises(NotToldError, match="epochs 2 to 2; what was before is trimmed"):
-            explain(log, 1)
+            EpochCache(log).explain(1)
     untold = pytest.raises(NotToldError, match="of no epoch; what was before is trimmed")
     with written(scribe, tmp_path / "none", second + 1) as log, untold:
-        explain(log)
+        EpochCache(log).explain()

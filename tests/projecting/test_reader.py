@@ -20,7 +20,7 @@ from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain.diff import Seat, TargetChange, Transfer
 from fairlead.projections.explain.epochs import Attempt, EpochReport
-from fairlead.projections.explain.reader import story, story_of
+from fairlead.projections.explain.reader import read_epochs, read_reports
 
 GROUP_METADATA = TYPES[GroupMetadata][0]
 A, B, C, D = map(resource, "ABCD")
@@ -164,7 +164,9 @@ def test_an_epoch_that_nothing_answered_says_so() -> None:
     scribe = Scribe()
     scribe.join("W1")
     scribe.carry_out(ExpireSession("W1", acknowledged=False))
-    assert [(each.group_epoch, each.target_change) for each in story(scribe.entries)] == [
+    assert [
+        (each.report.group_epoch, each.report.target_change) for each in read_epochs(scribe.entries)
+    ] == [
         (1, None),
         (2, None),
     ]
@@ -183,4 +185,4 @@ def test_a_story_is_read_from_the_files_as_far_as_they_still_tell_it(tmp_path: P
                 log.append(log.end, [NewEntry(*entry[1:4], entry.value)], entry.timestamp_ms)
             log.trim(low)
         with LogReader.open(path) as reader:
-            assert list(story_of(reader)) == [scribe.told()[epoch] for epoch in epochs]
+            assert list(read_reports(reader)) == [scribe.told()[epoch] for epoch in epochs]

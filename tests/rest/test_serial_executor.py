@@ -12,8 +12,8 @@ from rest.conftest import House
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState
-from fairlead.projections.explain.explanation import NotToldError, explain
-from fairlead.projections.explain.reader import EpochReader, history_of
+from fairlead.projections.explain.cache import EpochCache, NotToldError
+from fairlead.projections.explain.reader import EpochReader
 from fairlead.projections.moves import Downtimes
 from fairlead.projections.rebalances import Rebalances
 from fairlead.runtime.rest.backend.serial_executor import SerialExecutor
@@ -106,7 +106,7 @@ def test_who_asks_again_and_again_is_told_what_the_files_say(house: House) -> No
 
     def explained(epoch: int | str) -> object:
         try:
-            return explain(log, None if epoch == "latest" else int(epoch)).to_json()
+            return epochs.explain(None if epoch == "latest" else int(epoch)).to_json()
         except NotToldError as untold:
             return {"error_code": 404, "message": str(untold)}
 
@@ -122,7 +122,8 @@ def test_who_asks_again_and_again_is_told_what_the_files_say(house: House) -> No
     last = [each.json() for each in told()]
     house.service.logs.close()
     with LogReader.open(house.data_dir / "groups" / "connect" / "control") as log:
-        histories = [history_of(log, limit).to_json() for limit in (None, 1)]
+        epochs = EpochCache(log)
+        histories = [epochs.history(limit).to_json() for limit in (50, 1)]
         assert last == [*histories, *map(explained, EPOCHS)]
 
 

@@ -14,8 +14,7 @@ import typer
 from ....events.log.errors import NoLogError
 from ....events.log.reader import LogReader
 from ....projections.documents import Document
-from ....projections.explain import explanation
-from ....projections.explain.reader import history_of
+from ....projections.explain.cache import EpochCache, NotToldError
 from ..command.client import Client, client_of, note_of
 from ..command.exit_codes import Failed, Unreachable
 from ..command.options import ReadThere, takes
@@ -43,7 +42,7 @@ def history(
     def ask(client: Client, group_id: str) -> object:
         return client.get("groups", group_id, "history", limit=str(limit))
 
-    found = _read(place, group, ask, lambda log: history_of(log, limit).to_json())
+    found = _read(place, group, ask, lambda log: EpochCache(log).history(limit).to_json())
     show(place.output, found, epochs.history(found))
 
 
@@ -71,8 +70,8 @@ def explain(
 
 def _explained(log: LogReader, epoch: int | None) -> Document:
     try:
-        return explanation.explain(log, epoch).to_json()
-    except explanation.NotToldError as untold:
+        return EpochCache(log).explain(epoch).to_json()
+    except NotToldError as untold:
         raise Failed(str(untold)) from None
 
 

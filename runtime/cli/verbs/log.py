@@ -11,7 +11,7 @@ from ....events.group import Group
 from ....events.log.errors import LogError, NoLogError
 from ....events.log.probe import probe
 from ....events.log.reader import LogReader
-from ....projections.explain.reader import story_of
+from ....projections.explain.reader import read_reports
 from ....projections.views import group_view
 from ..command.exit_codes import Failed
 from ..command.options import Here, Output, ReadHere, takes
@@ -75,7 +75,7 @@ def tell_story(
     with GroupFolder(place).open(LogName.CONTROL) as reader:
         reports = [
             report
-            for report in story_of(reader)
+            for report in read_reports(reader)
             if (start is None or report.group_epoch >= start)
             and (until is None or report.group_epoch <= until)
         ]

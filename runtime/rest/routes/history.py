@@ -9,8 +9,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from ....projections.explain.cache import LINES_MAX
-from ....projections.explain.explanation import NotToldError
+from ....projections.explain.cache import LINES_MAX, NotToldError
 from ..backend.commands import known
 from ..backend.service import Served
 from ..http.errors import not_found

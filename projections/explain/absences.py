@@ -5,10 +5,10 @@ back, or its place is given up. Neither raises an epoch, so the waits are told w
 target they fall under.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...events.group import AWAY_EPOCH
-from ...events.log.frame import Entry
 from ...events.model import NOTHING, Resources
 from ...events.records import (
     CurrentAssignment,
@@ -18,7 +18,7 @@ from ...events.records import (
     Tombstone,
 )
 from ..documents import Document
-from .diff import Seat, TargetChange
+from .diff import Seat
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,52 +49,41 @@ class Absence:
 
 
 class Absences:
-    """A fold of the whole log that follows who was away while one target held."""
+    """A fold of the whole log that follows who is away under each target."""
 
-    def __init__(self, change: TargetChange) -> None:
-        self._epoch = change.assignment_epoch
-        self._is_over = False
+    def __init__(self) -> None:
+        self._epoch = 0
+        """The assignment epoch of the latest target."""
         self._shares: dict[str, Resources] = {}
-        """What the target gives each member, by the member id that it has now."""
+        """What the latest target gives each member, by the member id that it has now."""
         self._urls: dict[str, str] = {}
+        """The url of every member that there ever was, by member id."""
         self._away_since_ms: dict[str, int] = {}
+        """Since when each member is away, by member id."""
         self._found: list[Absence] = []
+        """Under the latest target, as they began."""
 
-    @property
-    def found(self) -> tuple[Absence, ...]:
-        """The waits so far, as they began."""
-        return tuple(self._found)
-
-    def fold(self, record: Record, entry: Entry) -> None:
-        """Take the next record of the log."""
-        if self._is_over:
-            return
+    def take(self, record: Record, now_ms: int) -> None:
+        """Take the next record of the log but for targets, which `aim` takes."""
         if isinstance(record, MemberMetadata):
-            self._sit(record, entry.timestamp_ms)
+            self._sit(record, now_ms)
         elif isinstance(record, CurrentAssignment):
-            self._step(record, entry.timestamp_ms)
+            self._step(record, now_ms)
         elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
             self._away_since_ms.pop(str(record.key[0]), None)
-            self._end(str(record.key[0]), entry.timestamp_ms)
-        elif isinstance(record, TargetAssignment) and not record.error:
-            self._aim(record, entry.timestamp_ms)
+            self._end(str(record.key[0]), now_ms)
 
-    def _aim(self, record: TargetAssignment, now_ms: int) -> None:
-        if record.assignment_epoch == self._epoch:
-            self._shares = dict(record.members)
-            for member_id, since_ms in sorted(self._away_since_ms.items()):
-                self._begin(member_id, since_ms)
-        elif record.assignment_epoch > self._epoch:
-            self._is_over = True
-            self._go_on(record, now_ms)
-
-    def _go_on(self, target: TargetAssignment, now_ms: int) -> None:
-        """End the waits that fall under a later target from now on."""
+    def aim(self, target: TargetAssignment, now_ms: int) -> Sequence[Absence]:
+        """Take a target; return those who are away under it, to which later records add."""
         for number, each in enumerate(self._found):
             if each.until_ms is None:
                 has_share = bool(target.members.get(each.seat.member_id))
                 epoch = target.assignment_epoch if has_share else None
                 self._found[number] = replace(each, until_ms=now_ms, superseded_by=epoch)
+        self._epoch, self._shares, self._found = target.assignment_epoch, dict(target.members), []
+        for member_id, since_ms in sorted(self._away_since_ms.items()):
+            self._begin(member_id, since_ms)
+        return self._found
 
     def _sit(self, record: MemberMetadata, now_ms: int) -> None:
         """Learn who sits where; who took over a seat that was kept is back."""
