@@ -68,6 +68,7 @@ PURE = (
     "events/evolve.py",
     "events/keys.py",
     "events/placement/*.py",
+    "actors/backoff.py",
     "actors/messages/*.py",
     "actors/group/**/*.py",
     "actors/assignors/**/*.py",

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ...events.model import Resources
+from ..backoff import Backoff
 from ..messages.heartbeat import HeartbeatReply
 from .instructions import Instruction, Send, Timing
 from .requests import Requests
@@ -21,7 +22,8 @@ class Voice:
         self.timing = timing
         self._again_ms: int | None = None
         self._hushed_until_ms = 0
-        self._backoff_ms = BACKOFF_MS
+        self._refusals = 0
+        """How many requests in a row were refused."""
         self._taken_since_ms: int | None = None
 
     def say(
@@ -53,7 +55,7 @@ class Voice:
         And none is longer than the rebalance timeout: work may be taken away after that, from
         a member that was never reached by the answer that asks for it.
         """
-        self._backoff_ms, self._taken_since_ms = BACKOFF_MS, None
+        self._refusals, self._taken_since_ms = 0, None
         timing = self.timing
         interval_ms = reply.heartbeat_interval_ms or timing.heartbeat_interval_ms
         session_ms = reply.session_timeout_ms or timing.session_timeout_ms
@@ -65,9 +67,9 @@ class Voice:
 
     def refused(self, now_ms: int) -> None:
         """Let a refusal rest, each in a row longer than the one before."""
-        longest_ms = self.timing.heartbeat_interval_ms
-        self._again_ms = now_ms + min(self._backoff_ms, longest_ms)
-        self._backoff_ms = min(2 * self._backoff_ms, longest_ms)
+        self._refusals += 1
+        backoff = Backoff(BACKOFF_MS, self.timing.heartbeat_interval_ms)
+        self._again_ms = now_ms + backoff.pause(self._refusals)
 
     def taken(self, now_ms: int) -> str:
         """Return what to do about a seat that is another process's, nothing while it may end.

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from ...actors.assignors.built_in import balanced
+from ...actors.backoff import Backoff
 from ...actors.group.state.settings import GroupSettings
 from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...actors.worker.instructions import Timing
@@ -14,6 +15,8 @@ from ...events.placement.abilities import ORDINARY, Abilities
 from ..connectors.reach import NO_LIMITS, Reach
 
 Address = Any
+
+RESTART_BACKOFF_MS: Final = Backoff(1_000, 30_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,8 @@ class NodeSpec:
     settings: GroupSettings
     timing: Timing
     engine: EngineSpec
-    backoff_ms: int = 1_000
-    backoff_max_ms: int = 30_000
+    backoff_ms: Backoff[int] = RESTART_BACKOFF_MS
+    """How long a process that ended rests before it is started again."""
     server_assignor: str | None = None
     """Which assignor the group itself runs for these workers; None: they compute."""
     instance: str = ""

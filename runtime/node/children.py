@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
+from ...actors.backoff import Backoff
 from ...actors.door.actor import Address
 from ...actors.messages.orders import EndMember
 from ..cluster.spec import ProcessView, WorkerTraits
@@ -57,7 +58,7 @@ class ChildProcess:
         if self.state == "starting":
             self.state = "running"
 
-    def back_off(self, now: float, backoff_ms: int, most_ms: int) -> bool:
+    def back_off(self, now: float, backoff_ms: Backoff[int]) -> bool:
         """Let it rest before it starts again, the longer the more often; tell if not at all.
 
         After its first end only a worker rests that had just been started.
@@ -66,8 +67,8 @@ class ChildProcess:
         if was_healthy:
             self.failures = 0
         is_light = self.failures == 0 and (was_healthy or self.kind != "worker")
-        delay_ms = 0 if is_light else min(backoff_ms << min(self.failures, 16), most_ms)
         self.failures += 1
+        delay_ms = 0 if is_light else backoff_ms.pause(self.failures)
         self.restarts += 1
         self.state, self.start_at = "backing-off", now + delay_ms / 1000
         return is_light

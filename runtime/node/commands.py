@@ -9,6 +9,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Final
 
+from ...actors.backoff import Backoff
 from ...actors.door.actor import Address, System, UnreachableError, connect
 from ...actors.door.ports import PortTakenError, check_free
 from ...events.log.owner import Owner, is_alive, kill
@@ -59,9 +60,8 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             dict(config.spark_conf),
             config.task_shutdown_graceful_timeout_ms,
         ),
-        backoff_ms=config.worker_restart_backoff_ms,
+        backoff_ms=Backoff(config.worker_restart_backoff_ms, config.worker_restart_backoff_max_ms),
         answer_timeout_ms=config.process_answer_timeout_ms,
-        backoff_max_ms=config.worker_restart_backoff_max_ms,
         server_assignor=config.group_remote_assignor or None,
         instance=config.group_instance_id,
         traits=WorkerTraits(config.client_rack or None, config.abilities()),

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from ...actors.backoff import Attempts
 from ...events.log.owner import process_of
 from ..cluster.spec import NodeSpec
 from ..config.keys import Config
@@ -29,11 +30,10 @@ class RestProcess:
         """Take the command line that Python is to run, and where its processes are told of."""
         tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid())]
         self._command = [*tied, sys.executable, *command]
-        self._backoff_ms, self._backoff_max_ms = node.backoff_ms, node.backoff_max_ms
+        self._attempts = Attempts(node.backoff_ms)
         self._files = files
         self._process: subprocess.Popen[bytes] | None = None
         self._told = -1
-        self._failures = 0
         self._started_at = 0.0
         self._start_at: float | None = None
 
@@ -78,9 +78,8 @@ class RestProcess:
                 self.start()
         elif self.code is not None:
             if now - self._started_at > HEALTHY_SECONDS:
-                self._failures = 0
-            rest_ms = min(self._backoff_ms << min(self._failures, 16), self._backoff_max_ms)
-            self._failures += 1
+                self._attempts.reset()
+            rest_ms = self._attempts.next_pause()
             self._start_at = now + rest_ms / 1000
             LOGGER.error(
                 "the REST process ended (%s): it starts again in %g s", self.code, rest_ms / 1000

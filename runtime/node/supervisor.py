@@ -22,6 +22,7 @@ from ...events.log.owner import kill, process_of
 from ...events.placement.abilities import ORDINARY
 from ..assignors.actor import AssignorActor
 from ..cluster.spec import (
+    RESTART_BACKOFF_MS,
     AddWorker,
     AllLeft,
     AssignorAt,
@@ -248,10 +249,8 @@ class Supervisor(Actor):
 
     def _back_off(self, child: ChildProcess) -> None:
         """Let an actor rest before it is started again: the first time hardly, then longer."""
-        backoff_ms, most_ms = (
-            (self._node.backoff_ms, self._node.backoff_max_ms) if self._node else (1_000, 30_000)
-        )
-        if child.back_off(time.monotonic(), backoff_ms, most_ms) and not self._is_ending:
+        backoff_ms = self._node.backoff_ms if self._node else RESTART_BACKOFF_MS
+        if child.back_off(time.monotonic(), backoff_ms) and not self._is_ending:
             self._start(child)
 
     # -- a group that does not answer

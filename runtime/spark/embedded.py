@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
+from ...actors.backoff import Attempts, Backoff
 from .attach import attach, cancel_tagged, detach, tagged, warm_up
 from .engine import STEPS, Cancelled, EngineDown, EngineState, TaskError
 from .failures import failure_text, lost_touch
@@ -26,7 +27,8 @@ START_SECONDS = 180.0
 _LOST_SECONDS = 3.0
 """How long a JVM that breaks off may take to be gone."""
 
-_CANCEL_AGAIN_SECONDS = (0.02, 1.0)
+_CANCEL_BACKOFF = Backoff(0.02, 1.0)
+"""For cancelling again what has not ended, in seconds."""
 
 
 @dataclass(eq=False, slots=True)
@@ -240,12 +242,11 @@ def _verdict(run: _Run, error: Exception, hide: Callable[[str], str]) -> Excepti
 
 def _cancel(runs: list[_Run]) -> None:
     """Cancel runs until they end: one between two Spark jobs is not hit the first time."""
-    pause, longest = _CANCEL_AGAIN_SECONDS
+    attempts = Attempts(_CANCEL_BACKOFF)
     while left := [run for run in runs if not (run.finished.is_set() or run.jvm.ended.is_set())]:
         for run in left:
             cancel_tagged(run.session, run.spark_tag)
-        left[0].finished.wait(pause)
-        pause = min(2 * pause, longest)
+        left[0].finished.wait(attempts.next_pause())
 
 
 NICENESS = 5

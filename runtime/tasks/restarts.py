@@ -1,14 +1,15 @@
 """When a thread ends that was asked to, and when it starts again after a failure."""
 
-import random
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
+from random import Random
 from threading import Event
 
+from ...actors.backoff import Backoff
 from ...events.model import RunState
 from ..connectors import common_keys as keys
 from ..connectors.builtin.plugins import PluginUnknown
@@ -56,6 +57,7 @@ class Halt:
 Tell = Callable[[RunState, str, str], None]
 """Called with a state, a reason in one line, and a trace."""
 
+_JITTER = 0.5
 _LOOK_AGAIN_S = 5.0
 """How long a sink that cannot be used as it is rests before it is looked at again."""
 
@@ -99,8 +101,9 @@ class RestartPolicy:
 class Restarts:
     """The failures of one resource within the window; what is older is forgiven."""
 
-    def __init__(self, policy: RestartPolicy) -> None:
+    def __init__(self, policy: RestartPolicy, rng: Random | None = None) -> None:
         self.policy = policy
+        self._rng = rng or Random()  # noqa: S311  # jitter keeps no secret
         self._failures: deque[tuple[float, str]] = deque()
 
     def failed(self, reason: str) -> float | None:
@@ -112,8 +115,8 @@ class Restarts:
         count = len(self._failures)
         if count > self.policy.budget:
             return None
-        delay = min(self.policy.longest_s, self.policy.initial_s * 2.0 ** (count - 1))
-        return delay * random.uniform(0.5, 1)  # noqa: S311  # jitter keeps no secret
+        backoff = Backoff(self.policy.initial_s, self.policy.longest_s, jitter=_JITTER)
+        return backoff.pause_with_jitter(count, self._rng)
 
     @property
     def count(self) -> int:

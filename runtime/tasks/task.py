@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from ...actors.backoff import Attempts, Backoff
 from ...events.model import Commit, CommitId, Document, Resource, RunState, Token, identity
 from ...projections.launches import Launch
 from ..connectors.batch import Batch, Staged
@@ -39,12 +40,14 @@ from .reports import BatchDone, Ending, Report, StatusChanged, Warned
 from .restarts import Halt, RestartPolicy, Restarts, persist
 
 _FIRST_IDLE_S = 0.05
-_FIRST_RETRY_S = 0.1
-_LONGEST_RETRY_S = 2.0
+_COMMIT_BACKOFF = Backoff(0.1, 2.0)
+"""For a commit without an answer."""
+_FENCED_BACKOFF = Backoff(0.5, 30.0)
+_FULL_BACKOFF = Backoff(2.0, 15.0)
+"""For a sink that has no room."""
+_LEDGER_PAUSE_S = 2.0
 _WARM_POLL_S = 0.2
-_LONGEST_PAUSE_S = 30.0
 _SINK_POLL_S = 1.0
-_LONGEST_FULL_S = 15.0
 _SWEEP_S = 60.0
 """How often a task removes what a former owner, or its JVM, has staged since it was cut off."""
 
@@ -115,7 +118,7 @@ class Task:
         except Fenced as fenced:
             # Should the log still grant this very token, it is tried again, but not at once.
             self._memory.fences += 1
-            pause = min(_LONGEST_PAUSE_S, 0.25 * 2.0**self._memory.fences)
+            pause = _FENCED_BACKOFF.pause(self._memory.fences)
             self._memory.not_before = time.monotonic() + pause
             self._tell(RunState.UNASSIGNED, f"fenced: {fenced}")
             return Ending.FENCED
@@ -140,7 +143,7 @@ class Task:
                     self._sweep(pipeline)
         except LedgerUnavailable as unanswered:
             self._tell(self._waiting, f"waiting for the offsets: {unanswered}")
-            self.halt.wait(_LONGEST_RETRY_S)
+            self.halt.wait(_LEDGER_PAUSE_S)
         except EngineDown as down:
             self._tell(RunState.RESTARTING, f"the engine is down: {down}")
             self.halt.wait(_WARM_POLL_S)
@@ -148,7 +151,7 @@ class Task:
             self._tell(self._waiting, f"waiting for the sink: {away}")
             self._away += 1
             is_full = isinstance(away, SinkFull)
-            self.halt.wait(min(_LONGEST_FULL_S, 2.0**self._away) if is_full else _SINK_POLL_S)
+            self.halt.wait(_FULL_BACKOFF.pause(self._away) if is_full else _SINK_POLL_S)
         finally:
             pipeline.source.close()
 
@@ -197,7 +200,7 @@ class Task:
     def _loop(self, pipeline: Pipeline) -> None:
         offsets = dict(self._ledger.offsets(self._launch.resource.connector))
         size = BatchSize(pipeline.pace.ceiling)
-        idle = _FIRST_IDLE_S
+        idle = Attempts(Backoff(_FIRST_IDLE_S, pipeline.pace.poll_interval_s))
         first = True
         # Data may come much later: who looks for it, and finds none, is not down.
         began_ms = time.time_ns() // 1_000_000
@@ -210,10 +213,9 @@ class Task:
             if self.halt.draining:
                 return
             if not plan.ranges:
-                self.halt.wait(idle)
-                idle = min(2 * idle, pipeline.pace.poll_interval_s)
+                self.halt.wait(idle.next_pause())
                 continue
-            idle = _FIRST_IDLE_S
+            idle.reset()
             commit = self._batch(pipeline, plan, clock)
             _advance(offsets, commit)
             size.learn(clock.total, backlog=plan.backlog)
@@ -273,7 +275,7 @@ class Task:
         Then the staged files stay: the next owner learns from the log what they are.
         """
         commit = self._memory.unsettled
-        delay = _FIRST_RETRY_S
+        attempts = Attempts(_COMMIT_BACKOFF)
         while commit:
             if self.halt.cancelled:
                 raise Cancelled("the outcome of the last commit is unknown")
@@ -281,8 +283,7 @@ class Task:
                 self._ledger.commit(commit)
             except LedgerUnavailable as unanswered:
                 self._tell(RunState.RUNNING, f"the last commit has no answer yet: {unanswered}")
-                self.halt.wait_cancelled(delay)
-                delay = min(2 * delay, _LONGEST_RETRY_S)
+                self.halt.wait_cancelled(attempts.next_pause())
                 continue
             except Fenced:
                 self._memory.unsettled = None

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
+from ...actors.backoff import Backoff
 from ...actors.door.actor import Address
 from ...actors.messages.assignors import (
     Assign,
@@ -38,6 +39,7 @@ ENDS_BORNE = 2
 """After how many ends of its process over a share the assignor is told it once more."""
 LONGEST_REFRESH_MS = 300_000
 """How often those may that say something else each time: each change is an epoch."""
+REFRESH_BACKOFF_MS = Backoff(REFRESH_MS, LONGEST_REFRESH_MS)
 
 
 class AssignorClient:
@@ -60,7 +62,8 @@ class AssignorClient:
         self._silent_since_ms: int | None = None
         self._waits_since_ms: int | None = None
         self._ask_at_ms = 0
-        self._refresh_ms = REFRESH_MS
+        self._changes = 0
+        """How many answers in a row said something else than the one before."""
         self._said: dict[str, ClientAssignor] = {}
         """The last word of each assignor on the worker as it is now."""
         self._share: Resources | None = None
@@ -92,7 +95,7 @@ class AssignorClient:
         if self._worker != worker:
             self._worker = worker
             self._number += 1
-            self._ask_at_ms, self._refresh_ms, self._said = 0, REFRESH_MS, {}
+            self._ask_at_ms, self._changes, self._said = 0, 0, {}
 
     def tick(self, now_ms: int) -> Introduce | None:
         """Return what is to be asked by now, if anything.
@@ -120,7 +123,7 @@ class AssignorClient:
             self._ask_at_ms = now_ms + max(REPEAT_MS, rest_ms)
             return None
         self._take(reply.assignors)
-        self._ask_at_ms = now_ms + max(self._refresh_ms, rest_ms)
+        self._ask_at_ms = now_ms + max(REFRESH_BACKOFF_MS.pause(1 + self._changes), rest_ms)
         return tuple(self._said[name] for name in self._names if name in self._said)
 
     def _rest_ms(self, now_ms: int) -> int:
@@ -131,7 +134,7 @@ class AssignorClient:
     def _take(self, assignors: tuple[ClientAssignor, ...]) -> None:
         """Note what was said; who says something else each time is asked ever less often."""
         is_new = any(self._said.get(each.name, each) != each for each in assignors)
-        self._refresh_ms = min(2 * self._refresh_ms, LONGEST_REFRESH_MS) if is_new else REFRESH_MS
+        self._changes = self._changes + 1 if is_new else 0
         self._said |= {each.name: each for each in assignors}
 
     def silent_ms(self, now_ms: int) -> int:

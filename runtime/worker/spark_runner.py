@@ -5,7 +5,9 @@ The engine is looked after: it is started again when it went down, and known whe
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
+from ...actors.backoff import Attempts, Backoff
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import NodeSpec
 from ..config.redaction import Redaction
@@ -23,9 +25,8 @@ from .janitor import Chore, Janitor
 from .unsealing import UnsealingRunner
 
 LOGGER = logging.getLogger(__name__)
-BACKOFF_MS = 5_000
-"""How long an engine that went down again rests before it is started once more; it doubles."""
-BACKOFF_MAX_MS = 120_000
+ENGINE_BACKOFF_MS: Final = Backoff(5_000, 120_000)
+"""How long an engine that went down again rests before it is started once more."""
 
 
 class EngineCare:
@@ -37,17 +38,16 @@ class EngineCare:
         """Once warm counts as warm: what runs here waits for a new engine rather than moves."""
         self._known_pid: int | None = None
         self._open_at_ms = 0
-        self._backoff_ms = BACKOFF_MS
+        self._attempts = Attempts(ENGINE_BACKOFF_MS)
 
     def look(self, now_ms: int) -> None:
         """Start the engine again if it went down and has rested."""
         if self.engine.state is EngineState.WARM:
             self.is_warm = True
-            self._backoff_ms = BACKOFF_MS
+            self._attempts.reset()
         elif self.engine.state is EngineState.DOWN and now_ms >= self._open_at_ms:
             LOGGER.warning("the engine is down (%s): starting it again", self.engine.detail)
-            self._open_at_ms = now_ms + self._backoff_ms
-            self._backoff_ms = min(2 * self._backoff_ms, BACKOFF_MAX_MS)
+            self._open_at_ms = now_ms + self._attempts.next_pause()
             self.engine.open()
 
     def new_pid(self) -> int | None:

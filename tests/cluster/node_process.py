@@ -12,6 +12,7 @@ from typing import Any
 
 from actor_system import watch_files
 
+from fairlead.actors.backoff import Backoff
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.run_folder import RunFolder
@@ -38,8 +39,7 @@ def spec(order: dict[str, Any]) -> NodeSpec:
             order["heartbeat_ms"], order["session_ms"], order["rebalance_ms"], order["margin_ms"]
         ),
         engine=EngineSpec("noop"),
-        backoff_ms=order["backoff_ms"],
-        backoff_max_ms=order["backoff_max_ms"],
+        backoff_ms=Backoff(order["backoff_ms"], order["backoff_max_ms"]),
         answer_timeout_ms=order["answer_ms"],
         server_assignor=order["assignor"],
         instance=order["instance"],

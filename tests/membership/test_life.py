@@ -148,8 +148,9 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
     assert libraries == ""
     assert modules.split() == [
         "fairlead.actors",
-        "fairlead.actors.messages.errors",
+        "fairlead.actors.backoff",
         "fairlead.actors.messages",
+        "fairlead.actors.messages.errors",
         "fairlead.actors.messages.heartbeat",
         "fairlead.actors.worker",
         "fairlead.actors.worker.callbacks",

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from random import Random
 
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -22,27 +23,29 @@ class Clock:
         return self.now
 
 
-def highest(_low: float, high: float) -> float:
-    return high
+class Highest(Random):
+    """Chance that takes nothing off any pause."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return max(a, b)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr("time.monotonic", clock)
-    monkeypatch.setattr("random.uniform", highest)
     return clock
 
 
 @pytest.mark.usefixtures("clock")
 def test_waits_double_up_to_the_longest_until_the_budget_is_used_up() -> None:
-    restarts = Restarts(RestartPolicy(initial_s=0.5, longest_s=3, budget=5))
+    restarts = Restarts(RestartPolicy(initial_s=0.5, longest_s=3, budget=5), Highest())
     delays = [restarts.failed("x") for _ in range(6)]
     assert delays == [0.5, 1, 2, 3, 3, None]
 
 
 def test_a_failure_is_forgiven_after_the_window(clock: Clock) -> None:
-    restarts = Restarts(RestartPolicy(initial_s=0.5, budget=1, window_s=600))
+    restarts = Restarts(RestartPolicy(initial_s=0.5, budget=1, window_s=600), Highest())
     assert (restarts.failed("x"), restarts.failed("x")) == (0.5, None)
     clock.now = 601
     assert (restarts.failed("x"), restarts.count) == (0.5, 1)

@@ -11,6 +11,7 @@ from ....events.group import Group
 from ....events.model import NOTHING, Grants, Resource, Resources
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
 from ...assignors.demands import demand_of, permitted_part
+from ...backoff import Backoff
 from ...messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS, Assignment, Snapshot
 from ..state.settings import GroupSettings
 from ..state.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
@@ -198,9 +199,7 @@ def failed(
     the time until the next attempt. What of the error no log can hold is spelled out.
     """
     failures = group.target.failures + 1
-    delay_ms = min(
-        settings.retry_backoff_ms << min(failures - 1, 10), settings.retry_backoff_max_ms
-    )
+    backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
     configured = group.configured
     unplaceable = group.target.unplaceable
     return replace(
@@ -214,6 +213,6 @@ def failed(
         unplaceable={each: why for each, why in unplaceable.items() if each in configured},
         error=error.encode(errors="backslashreplace").decode(),
         failures=failures,
-        retry_at_ms=now_ms + delay_ms,
+        retry_at_ms=now_ms + backoff.pause(failures),
         time_ms=now_ms,
     )
