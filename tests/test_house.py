@@ -33,7 +33,6 @@ KNOWN_ONLY_TO = {
         "events/entries/convert.py",
         "events/log/frame.py",
         "events/entries/wire.py",
-        "actors/door/host_messages.py",
         "runtime/assignors/codec.py",
     ),
     "lmdb": ("events/log/*.py",),

@@ -1,1 +1,1 @@
-"""The door to Thespian: actors, their transport and channel, and what a host tells them."""
+"""The door to Thespian: actors, their transport and its channel."""

@@ -23,12 +23,11 @@ from ...events.log.frame import NewEntry
 from ...events.log.tables import LogKind
 from ...events.log.writer import GroupLog
 from ..door.actor import Actor, Address, Failure
-from ..door.host_messages import HostHeartbeats, HostReplies, MalformedHostMessageError
 from ..messages.commands import DescribeTraffic, GroupCommand, Reply
 from ..messages.errors import Error
-from ..messages.heartbeat import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
+from ..messages.heartbeat import NO_COORDINATOR_EPOCH, HeartbeatReply
 from ..messages.work import CommitOffsets
-from .coordinator import Answer, Asked, Coordinator, Now
+from .coordinator import Coordinator, Now
 from .members.request_filter import SALTS, first_epoch
 from .state.settings import GroupSettings
 from .work.ledger import OffsetLedger
@@ -82,7 +81,7 @@ class Tick:
     """Time has passed."""
 
 
-Asking = CommitOffsets | GroupCommand | tuple[Heartbeat, ...]
+Asking = CommitOffsets | GroupCommand
 
 
 class GroupActor(Actor):
@@ -109,8 +108,6 @@ class GroupActor(Actor):
             self.send(sender, Failure("the group is not open yet: ask again"))
         elif isinstance(message, DescribeTraffic):
             self.send(sender, self._coordinator.traffic())
-        elif isinstance(message, HostHeartbeats):
-            self._unpack(message, sender)
         elif isinstance(message, CommitOffsets | GroupCommand):
             self._enqueue(message, sender)
         else:
@@ -163,14 +160,6 @@ class GroupActor(Actor):
         number = self._coordinator.coordinator_epoch
         self.send(sender, GroupOpened(order.group_id, self._control.end, os.getpid(), number))
 
-    def _unpack(self, message: HostHeartbeats, sender: Address) -> None:
-        try:
-            heartbeats = message.unpack()
-        except MalformedHostMessageError as error:
-            self.send(sender, Failure(str(error)))
-        else:
-            self._enqueue(heartbeats, sender)
-
     def _enqueue(self, asking: Asking, sender: Address) -> None:
         if not self._queue:
             self.wake_after(0, Flush())
@@ -178,9 +167,6 @@ class GroupActor(Actor):
 
     def _take(self, coordinator: Coordinator, message: Asking, sender: Address, now: Now) -> None:
         match message:
-            case tuple():
-                for heartbeat in message:
-                    coordinator.beat(Asked(heartbeat, sender, by_host=True), now)
             case CommitOffsets():
                 coordinator.commit(message, sender, now)
             case _:
@@ -213,18 +199,11 @@ class GroupActor(Actor):
             self._offsets_low = self._offsets.trim(keep_from)
 
     def _speak(self, coordinator: Coordinator) -> None:
-        """Release the answers; those to one host go in one message."""
+        """Release the answers."""
         outbox, coordinator.outbox = coordinator.outbox, []
-        hosts: dict[str, list[Answer]] = {}
         for answer in outbox:
-            if answer.by_host:
-                hosts.setdefault(str(answer.to), []).append(answer)
-            else:
-                self.send(answer.to, answer.reply)
+            self.send(answer.to, answer.reply)
             log_fence(answer.reply)
-        for answers in hosts.values():
-            replies = (each.reply for each in answers if isinstance(each.reply, HeartbeatReply))
-            self.send(answers[0].to, HostReplies.of(replies))
 
 
 def log_fence(reply: Reply) -> None:

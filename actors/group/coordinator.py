@@ -82,11 +82,10 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request and who waits for its answer; a host's requests are answered together."""
+    """A request and who waits for its answer."""
 
     request: Heartbeat
     sender: Address
-    by_host: bool = False
     arrived_ms: int = 0
     """When it came, steady clock; known of what is held."""
 
@@ -97,7 +96,6 @@ class Answer:
 
     to: Address
     reply: Reply
-    by_host: bool = False
 
 
 class Coordinator:
@@ -184,7 +182,7 @@ class Coordinator:
         if is_silenced(self.group, request):
             return
         if self._filter.is_stale(request):
-            self.outbox.append(Answer(asked.sender, stale(self._soft, request), asked.by_host))
+            self.outbox.append(Answer(asked.sender, stale(self._soft, request)))
         elif self._filter.admits(request):
             self._soft = self._soft.numbered(self._filter.coordinator_epoch)
             with suppress(OutOfRoomError):  # unanswered, the member asks again
@@ -197,7 +195,7 @@ class Coordinator:
         reply = decision.reply
         seat = self.group.members.get(member_id)
         if seat is not None and seat.metadata.incarnation != request.incarnation:
-            self.outbox.append(Answer(asked.sender, reply, asked.by_host))
+            self.outbox.append(Answer(asked.sender, reply))
             return  # another process, refused: who sits there has a request of its own waiting
         superseded = self._held.pop(member_id, None)
         if seat is not None:
@@ -206,13 +204,13 @@ class Coordinator:
         may_wait = may_wait or request.member_epoch == JOIN_EPOCH
         may_wait = may_wait and member_id not in self._untold
         if may_wait and not decision.news and reply is decision.reply:
-            self._held[member_id] = Asked(request, asked.sender, asked.by_host, now.steady_ms)
+            self._held[member_id] = Asked(request, asked.sender, now.steady_ms)
             if superseded is None:  # else the member may ask anew for ever, and be told nothing
                 interval_ms = self._soft.settings.heartbeat_interval_ms
                 self._holds.set(member_id, now.steady_ms + interval_ms)
         else:
             self._untold.discard(member_id)
-            self.outbox.append(Answer(asked.sender, reply, asked.by_host))
+            self.outbox.append(Answer(asked.sender, reply))
 
     def commit(self, command: CommitOffsets, sender: Address, now: Now) -> None:
         """Decide which batches count; none does while room is low, and each is asked again."""
@@ -242,7 +240,7 @@ class Coordinator:
             if asked := self._held.pop(member_id, None):
                 with suppress(OutOfRoomError):  # unanswered, the member asks again
                     reply = self._decide_heartbeat(asked.request, asked.arrived_ms, now).reply
-                    self.outbox.append(Answer(asked.sender, reply, asked.by_host))
+                    self.outbox.append(Answer(asked.sender, reply))
 
     def _pass_written_time(self, now: Now) -> None:
         while self._to_free:
@@ -303,7 +301,7 @@ class Coordinator:
             return
         if decision.news:
             self._held.pop(member_id, None)
-            self.outbox.append(Answer(asked.sender, decision.reply, asked.by_host))
+            self.outbox.append(Answer(asked.sender, decision.reply))
         self._call_for_computation()
 
     # -- one decision

@@ -72,7 +72,7 @@ class Office:
             now = Now(WALL_MS + self.now_ms, self.now_ms)
             for command, sender in commands:
                 if isinstance(command, Heartbeat):
-                    self.coordinator.beat(Asked(command, sender, by_host=True), now)
+                    self.coordinator.beat(Asked(command, sender), now)
                 else:
                     self.coordinator.take(command, sender, now)
             self.coordinator.pass_time(now)

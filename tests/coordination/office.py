@@ -112,11 +112,10 @@ class Office:
         fields.setdefault("coordinator_epoch", self.coordinator.coordinator_epoch)
         return Heartbeat("connect", member, epoch, f"i-{member}", self.sequences[member], **fields)
 
-    def asks(self, *requests: Heartbeat, by_host: bool = False) -> list[Answer]:
-        """Have heartbeats decided together, each for its member or all for their host."""
+    def asks(self, *requests: Heartbeat) -> list[Answer]:
+        """Have heartbeats decided together, each asked by its member."""
         for each in requests:
-            sender = "host" if by_host else each.member_id
-            self.coordinator.beat(Asked(each, sender, by_host), self.now)
+            self.coordinator.beat(Asked(each, each.member_id), self.now)
         return self.flush()
 
     def beat(self, member: str, **fields: Any) -> list[Answer]:

@@ -141,18 +141,6 @@ def test_a_member_that_is_removed_hears_of_it_at_once(office: Office) -> None:
     assert set(office.group.members) == {"a"}
 
 
-def test_the_members_of_a_host_are_answered_one_by_one_but_together(office: Office) -> None:
-    said = office.asks(office.joining("a"), office.joining("b"), by_host=True)
-    assert [(each.to, each.by_host) for each in said] == [("host", True)] * 2
-    assert sequences(said) == [("a", 1), ("b", 1)]
-    said = office.asks(office.joining("a"), office.joining("b"), by_host=True)
-    assert sequences(said) == [("a", 2)], "it is to compute, and b has no news"
-    assert office.asks(office.joining("a"), by_host=True) == []
-    said = office.compute("a")
-    assert [(each.to, each.by_host) for each in said] == [("host", True)] * 2
-    assert sorted(sequences(said)) == [("a", 3), ("b", 2)]
-
-
 def test_news_of_one_turn_reach_those_who_asked_in_the_same_turn(office: Office) -> None:
     """Requests that arrive together are decided together, and nobody waits for the next."""
     pair(office)
