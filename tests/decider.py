@@ -1,5 +1,7 @@
 """A group's coordinator without its shell: rules, log and fold, with a witness behind them."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from invariants import Witness, fold
@@ -9,7 +11,7 @@ from fairlead.actors.group.computing.compute import schedule_target
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.orders.configuration import open_soft_state
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.group.state.soft_state import Decision, SoftState
+from fairlead.actors.group.state.soft_state import Decision, Facts, SoftState
 from fairlead.actors.messages.commands import Command, CommandReply
 from fairlead.actors.messages.computing import (
     Assignment,
@@ -21,6 +23,7 @@ from fairlead.actors.messages.computing import (
 )
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, Member
 from fairlead.events.model import ClientAssignor, Resource, Resources, TaskConfig
@@ -75,6 +78,19 @@ class Decider:
             for part in (*parts[:-1], whole):
                 evolve(self.group, part, self.group.end)
         self.witness.see(self.group, records, wrote)
+
+    def expire(self, member_id: str, *, acknowledged: bool) -> Decision:
+        """End a session, of a member that has or has never answered for an assignment."""
+        with self.knowing(Facts(has_acknowledged=lambda _: acknowledged)):
+            return self.carry_out(ExpireSession(member_id))
+
+    @contextmanager
+    def knowing(self, facts: Facts) -> Generator[None]:
+        """Decide by other facts meanwhile."""
+        before = self.soft.facts
+        self.soft = replace(self.soft, facts=facts)
+        yield
+        self.soft = replace(self.soft, facts=before)
 
     def restart(self) -> None:
         """Lose everything but the log, and rebuild the group from its bytes."""

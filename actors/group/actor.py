@@ -1,8 +1,11 @@
-"""The group as an actor: it decides, it writes, and only then it speaks.
+"""The process of a group: it decides, it writes, and only then it speaks.
 
-What arrives is queued and decided together, with one append for all. A write that fails,
-or any error on the way, has an unknown outcome: the process exits, the supervisor starts
-it anew, and it rebuilds from the log. There is no rollback and no recovery in the process.
+It knows the group as a `CoordinatorShard`: what arrives is queued and decided together, with one
+append for all (see `shard`). A write that fails, or any error on the way, has an unknown outcome:
+the process exits, the supervisor starts it anew, and it rebuilds from the log. There is no
+rollback and no recovery in the process.
+
+It sleeps until something arrives or is due.
 """
 
 import gc
@@ -11,29 +14,32 @@ import os
 import secrets
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...events.entries.logs import CONTROL, OFFSETS, restore
 from ...events.epochs import epoch_warning
-from ...events.group import Group
 from ...events.log.claim import require_log
 from ...events.log.errors import LogError
 from ...events.log.frame import NewEntry
+from ...events.log.space import Room
 from ...events.log.tables import LogKind
 from ...events.log.writer import GroupLog
 from ..door.actor import Actor, Address, Failure
-from ..messages.commands import DescribeTraffic, GroupCommand, Reply
+from ..messages.commands import DescribeTraffic, GroupCommand, GroupRequest, Reply
 from ..messages.errors import Error
 from ..messages.heartbeat import NO_COORDINATOR_EPOCH, HeartbeatReply
 from ..messages.work import CommitOffsets
-from .coordinator import Coordinator, Now
+from .coordinator import Coordinator
 from .members.request_filter import SALTS, first_epoch
+from .shard import CoordinatorShard, Now, drain
 from .state.settings import GroupSettings
 from .work.ledger import OffsetLedger
 
 LOGGER = logging.getLogger(__name__)
-TICK_SECONDS = 0.1
+TICK_MS = 100
+"""How far apart two looks at the timers are at least: what comes due meanwhile is done together."""
 EXIT_FAILED = 70
 EXIT_LOG = 74
 OFFSETS_KEPT = 50_000
@@ -78,24 +84,63 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time has passed."""
+    """Time has passed: it was to be woken by then, steady clock."""
+
+    at_ms: int
 
 
-Asking = CommitOffsets | GroupCommand
+class GroupLogs:
+    """The two logs of one group, which its process alone writes."""
+
+    def __init__(self, order: OpenGroup) -> None:
+        """Open them, or begin them where the group is new."""
+        self.control = _open_log(order, CONTROL)
+        self.offsets = _open_log(order, OFFSETS)
+        self._offsets_low = 0
+        """The first entry of the offset log that is readable by itself, as of the last trim."""
+
+    @property
+    def room(self) -> Room:
+        """How much may be written."""
+        return self.control.room
+
+    def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Make commits durable, and trim what nobody reads one by one any more."""
+        if entries:
+            self._append(self.offsets, entries, now)
+            keep_from = self.offsets.end - OFFSETS_KEPT
+            if keep_from - self._offsets_low >= OFFSETS_KEPT // 10:
+                self._offsets_low = self.offsets.trim(keep_from)
+
+    def append(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Make durable what was decided of the group."""
+        if entries:
+            self._append(self.control, entries, now)
+
+    def _append(self, log: GroupLog, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append what was decided; where room is low, that is only what may not wait for more."""
+        log.append(log.end, entries, now.wall_ms, into_reserve=True)
+
+    def close(self) -> None:
+        """Let go of them."""
+        self.control.close()
+        self.offsets.close()
 
 
 class GroupActor(Actor):
     """One group, whose whole state is the fold of its log."""
 
-    _control: GroupLog
-    _offsets: GroupLog
-    _ledger: OffsetLedger
+    _logs: GroupLogs
 
     def __init__(self) -> None:
         super().__init__()
-        self._coordinator: Coordinator | None = None
-        self._queue: list[tuple[Asking, Address]] = []
-        self._offsets_low = 0
+        self._shard: CoordinatorShard | None = None
+        self._queue: list[tuple[GroupRequest, Address]] = []
+        """What has arrived since the last decision, and who waits for its answer."""
+        self._tick_at_ms: int | None = None
+        """When it is to be woken next for its timers, steady clock; None: it is not, yet."""
+        self._ticked_ms = 0
+        """When it looked at its timers last, steady clock."""
         self._has_warned = False
 
     def receive(self, message: object, sender: Address) -> None:
@@ -104,37 +149,39 @@ class GroupActor(Actor):
             self._open(message, sender)
         elif isinstance(message, Ping):
             self.send(sender, Pong())
-        elif self._coordinator is None:
+        elif self._shard is None:
             self.send(sender, Failure("the group is not open yet: ask again"))
         elif isinstance(message, DescribeTraffic):
-            self.send(sender, self._coordinator.traffic())
+            self.send(sender, self._shard.traffic())
         elif isinstance(message, CommitOffsets | GroupCommand):
-            self._enqueue(message, sender)
+            if not self._queue:
+                self.wake_after(0, Flush())
+            self._queue.append((message, sender))
         else:
             self.send(sender, Failure(f"a group does not understand {type(message).__name__}"))
 
     def woken(self, payload: object) -> None:
-        """Decide the queue, or let time pass; both end with what is due being written."""
-        if self._coordinator is None:
+        """Decide the queue, let time pass if that is due, and write before anything is said."""
+        if self._shard is None:
             return
-        now = _now()
-        self._coordinator.see_room(self._control.room, now)
+        shard, now = self._shard, _now()
+        shard.see_room(self._logs.room, now)
         queue, self._queue = self._queue, []
-        for message, sender in queue:
-            self._take(self._coordinator, message, sender, now)
-        if isinstance(payload, Tick):
-            self.wake_after(TICK_SECONDS, Tick())
-            self._coordinator.pass_time(now)
-            self._warn_of_epochs(self._coordinator.group)
-        self._coordinator.settle(now)
-        self._write(self._coordinator, now)
-        self._speak(self._coordinator)
+        for request, sender in queue:
+            shard.take(request, sender, now)
+        if isinstance(payload, Tick) and payload.at_ms == self._tick_at_ms:
+            self._tick_at_ms, self._ticked_ms = None, now.steady_ms
+            shard.pass_time(now)
+            self._warn_of_epochs(shard)
+        for answer in drain(shard, self._logs, now):
+            self.send(answer.to, answer.reply)
+            log_fence(answer.reply)
+        self._wake_in_time(shard, now)
 
     def stopping(self) -> None:
         """Close the logs."""
-        if self._coordinator is not None:
-            self._control.close()
-            self._offsets.close()
+        if self._shard is not None:
+            self._logs.close()
 
     def failed(self, error: Exception, message: object, sender: Address | None) -> None:
         """Exit: what became of the group's memory is unknown, its log is not."""
@@ -144,66 +191,31 @@ class GroupActor(Actor):
         self.die(EXIT_LOG if isinstance(error, LogError) else EXIT_FAILED)
 
     def _open(self, order: OpenGroup, sender: Address) -> None:
-        if self._coordinator is None:
-            self._control = _open_log(order, CONTROL)
-            self._offsets = _open_log(order, OFFSETS)
-            self._ledger = OffsetLedger(self._offsets)
-            group = restore(order.group_id, *self._control.load())
-            steady_ms = _now().steady_ms
-            number = first_epoch(self._control.epoch, secrets.randbelow(SALTS))
-            self._coordinator = Coordinator(
-                group, order.settings, self._ledger, steady_ms, _new_id, number
-            )
-            self.wake_after(TICK_SECONDS, Tick())
+        if self._shard is None:
+            now, self._logs = _now(), GroupLogs(order)
+            control, ledger = self._logs.control, OffsetLedger(self._logs.offsets)
+            group = restore(order.group_id, *control.load())
+            number = first_epoch(control.epoch, secrets.randbelow(SALTS))
+            self._shard = Coordinator(group, order.settings, ledger, now.steady_ms, _new_id, number)
+            self._wake_in_time(self._shard, now)
             gc.collect()
             gc.freeze()  # the group lives as long as the process: no collection has to walk it
-        number = self._coordinator.coordinator_epoch
-        self.send(sender, GroupOpened(order.group_id, self._control.end, os.getpid(), number))
+        number = self._shard.coordinator_epoch
+        end = self._logs.control.end
+        self.send(sender, GroupOpened(order.group_id, end, os.getpid(), number))
 
-    def _enqueue(self, asking: Asking, sender: Address) -> None:
-        if not self._queue:
-            self.wake_after(0, Flush())
-        self._queue.append((asking, sender))
+    def _wake_in_time(self, shard: CoordinatorShard, now: Now) -> None:
+        """See that time passes when it has to, unless it does so before that anyway."""
+        at_ms = max(shard.next_tick_ms(now), self._ticked_ms + TICK_MS)
+        if self._tick_at_ms is None or at_ms < self._tick_at_ms:
+            self._tick_at_ms = at_ms
+            self.wake_after(max(0, at_ms - now.steady_ms) / 1_000, Tick(at_ms))
 
-    def _take(self, coordinator: Coordinator, message: Asking, sender: Address, now: Now) -> None:
-        match message:
-            case CommitOffsets():
-                coordinator.commit(message, sender, now)
-            case _:
-                coordinator.take(message, sender, now)
-
-    def _write(self, coordinator: Coordinator, now: Now) -> None:
-        """Make durable what was decided: first the commits, then what could end their token."""
-        if coordinator.offset_entries:
-            self._append(self._offsets, coordinator.offset_entries, now)
-            coordinator.offset_entries.clear()
-            self._ledger.clear()
-            self._trim()
-        if coordinator.entries:
-            self._append(self._control, coordinator.entries, now)
-            coordinator.entries.clear()
-
-    def _append(self, log: GroupLog, entries: list[NewEntry], now: Now) -> None:
-        """Append what was decided; where room is low, that is only what may not wait for more."""
-        log.append(log.end, entries, now.wall_ms, into_reserve=True)
-
-    def _warn_of_epochs(self, group: Group) -> None:
+    def _warn_of_epochs(self, shard: CoordinatorShard) -> None:
         """Say once in each process that the group has counted far."""
-        if not self._has_warned and (warning := epoch_warning(group.group_epoch)):
+        if not self._has_warned and (warning := epoch_warning(shard.group_epoch)):
             self._has_warned = True
-            LOGGER.warning("group %s is at %s", group.group_id, warning)
-
-    def _trim(self) -> None:
-        keep_from = self._offsets.end - OFFSETS_KEPT
-        if keep_from - self._offsets_low >= OFFSETS_KEPT // 10:
-            self._offsets_low = self._offsets.trim(keep_from)
-
-    def _speak(self, coordinator: Coordinator) -> None:
-        """Release the answers."""
-        outbox, coordinator.outbox = coordinator.outbox, []
-        for answer in outbox:
-            self.send(answer.to, answer.reply)
-            log_fence(answer.reply)
+            LOGGER.warning("group %s is at %s", shard.group_id, warning)
 
 
 def log_fence(reply: Reply) -> None:

@@ -31,7 +31,6 @@ from ..messages.timers import (
     RetryAssignor,
     TimeOutAssignor,
 )
-from .members.request_filter import RequestFilter
 from .members.seats import patience_ms
 from .state.in_force import shares_deadline
 from .state.settings import GroupSettings
@@ -63,6 +62,10 @@ class TimerQueue(Generic[K]):
     def cancel(self, key: K) -> None:
         """Have the key never come due."""
         self._at.pop(key, None)
+
+    def next_ms(self) -> int | None:
+        """Return a time before which nothing is due; None if nothing ever is."""
+        return self._heap[0][0] if self._heap else None
 
     def due(self, now_ms: int) -> Iterator[K]:
         """Yield the keys that are due, each once, and forget them."""
@@ -133,16 +136,17 @@ class MemberTimers:
             timeout_ms = member.metadata.rebalance_timeout_ms
             self._revocations.set(asked, steady_ms + max(timeout_ms, patience_ms(member, settings)))
 
-    def due(
-        self, requests: RequestFilter, now_ms: int
-    ) -> Iterator[ExpireSession | ExpireRebalance]:
-        """Yield whose time is up, each once; `requests` knows who ever answered for its work."""
+    def due(self, now_ms: int) -> Iterator[ExpireSession | ExpireRebalance]:
+        """Yield whose time is up, each once."""
         for member_id, joined_epoch in self._sessions.due(now_ms):
             silent_ms = now_ms - self._heard_ms.get(member_id, now_ms)
-            acknowledged = requests.has_acknowledged(member_id)
-            yield ExpireSession(member_id, acknowledged, joined_epoch, silent_ms)
+            yield ExpireSession(member_id, joined_epoch, silent_ms)
         for member_id, offset in self._revocations.due(now_ms):
-            yield ExpireRebalance(member_id, offset, requests.has_acknowledged(member_id))
+            yield ExpireRebalance(member_id, offset)
+
+    def next_ms(self) -> int | None:
+        """Return when the next of them may be due."""
+        return earliest(self._sessions.next_ms(), self._revocations.next_ms())
 
 
 AGAIN_MS = 1_000
@@ -182,6 +186,10 @@ class ParkingTimers:
             yield each
             if isinstance(each, ContinueMoves | RetryAssignor) and each in self._timed:
                 self._queue.set(each, steady_ms + AGAIN_MS)
+
+    def next_ms(self) -> int | None:
+        """Return when the next of them may have come."""
+        return self._queue.next_ms()
 
     def _time(
         self, timed: set[Promise], promised: dict[Promise, int], wall_ms: int, steady_ms: int
@@ -256,3 +264,12 @@ class ComputationTimer:
     def due(self, steady_ms: int) -> Iterator[TimeOutAssignor | EndRest]:
         """Yield what the group is to say to itself now."""
         return self._queue.due(steady_ms)
+
+    def next_ms(self) -> int | None:
+        """Return when a computation may take no longer, or the next may begin."""
+        return self._queue.next_ms()
+
+
+def earliest(*times_ms: int | None) -> int | None:
+    """Return the first of the times that there are."""
+    return min((each for each in times_ms if each is not None), default=None)

@@ -7,7 +7,14 @@ from .errors import Error
 from .heartbeat import Heartbeat, HeartbeatReply
 from .orders import ConfigureGroup, DeleteGroup, EndMember, OperatorCommand, ReleaseSeats
 from .timers import TimerCommand
-from .work import CommitReply, DeleteConnector, PutConnector, PutTaskConfigs, ReportStatus
+from .work import (
+    CommitOffsets,
+    CommitReply,
+    DeleteConnector,
+    PutConnector,
+    PutTaskConfigs,
+    ReportStatus,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,9 @@ GroupCommand = (
 )
 """What may be asked of a group."""
 
+
+GroupRequest = GroupCommand | CommitOffsets
+"""What may be asked of a group's process: of its control log, or of its offset log."""
 
 Command = GroupCommand | TimerCommand
 """What leads to a decision."""

@@ -94,15 +94,13 @@ class RemoveMember:
 class EndMember:
     """A member's process was seen to end, with the engine that was tied to it.
 
-    Whoever started the process says so; it ended at `ended_ms`, wall clock. Only the
-    coordinator knows whether the member ever acknowledged an assignment.
+    Whoever started the process says so; it ended at `ended_ms`, wall clock.
     """
 
     group_id: str
     member_id: str
     incarnation: str
     ended_ms: int = 0
-    acknowledged: bool = True
 
 
 @dataclass(frozen=True, slots=True)

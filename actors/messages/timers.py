@@ -7,13 +7,12 @@ from dataclasses import dataclass
 class ExpireSession:
     """A member was not heard of for a session timeout; the group says so to itself.
 
-    `acknowledged` tells whether the member ever answered for an assignment. Only the seat
-    that was taken at `joined_epoch` ends by it; None: whichever has that member id now.
+    Only the seat that was taken at `joined_epoch` ends by it; None: whichever has that member
+    id now.
     `silent_ms` is the time since its last word; 0: this process of the group has heard none.
     """
 
     member_id: str
-    acknowledged: bool = True
     joined_epoch: int | None = None
     silent_ms: int = 0
 
@@ -24,7 +23,6 @@ class ExpireRebalance:
 
     member_id: str
     offset: int
-    acknowledged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class EndRest:
 
 @dataclass(frozen=True, slots=True)
 class FinishDeletion:
-    """Nothing of a deleted connector runs or waits to be published any more."""
+    """A connector is being deleted: bury it once nothing of it runs, or waits to be published."""
 
     connector: str
 

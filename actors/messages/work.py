@@ -11,8 +11,7 @@ from .errors import Error
 class PutConnector:
     """Create a connector, or change its config; secret values come sealed.
 
-    With `create_only` an existing connector is left as it is (ALREADY_EXISTS). `offsets` is how
-    many an earlier connector of this name has left; the coordinator counts them.
+    With `create_only` an existing connector is left as it is (ALREADY_EXISTS).
     """
 
     group_id: str
@@ -20,7 +19,6 @@ class PutConnector:
     config: Mapping[str, str]
     create_only: bool = False
     principal: str | None = None
-    offsets: int = 0
 
 
 @dataclass(frozen=True, slots=True)

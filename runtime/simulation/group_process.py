@@ -4,18 +4,20 @@ What the group's actor does on real processes is done here in virtual time. What
 costs is the same: everything but the log.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Final
 
-from ...actors.group.coordinator import Answer, Coordinator
+from ...actors.group.coordinator import Coordinator
 from ...actors.group.members.request_filter import first_epoch
+from ...actors.group.shard import Now, drain
 from ...actors.group.state.settings import GroupSettings
 from ...actors.group.work.ledger import OffsetLedger
-from ...actors.messages.commands import GroupCommand, Reply
+from ...actors.messages.commands import GroupRequest, Reply
 from ...actors.messages.computing import Install
-from ...actors.messages.work import CommitOffsets
 from ...events.group import Group
+from ...events.log.frame import NewEntry
 from .clock import SimulatedClock, Story
 from .durable_state import DurableState
 
@@ -23,7 +25,6 @@ TICK_MS: Final = 100
 """As often as the group's actor looks at its timers."""
 
 Hear = Callable[[Reply], None]
-Write = Callable[[], None]
 
 
 class Border(Enum):
@@ -48,6 +49,7 @@ class GroupProcess:
         self.generation = 0
         self.is_down = self.is_frozen = False
         self.decisions = 0
+        """How many answers it gave."""
         self.restarts = 0
         self._clock = clock
         self._story = story
@@ -56,7 +58,7 @@ class GroupProcess:
         self._named = 0
         self._doom: Border | None = None
         self._downtime_ms = 0
-        self._queue: list[tuple[GroupCommand | CommitOffsets, Hear]] = []
+        self._queue: list[tuple[GroupRequest, Hear]] = []
         self._is_due = False
         self._reopened: list[Callable[[], None]] = []
         self._open()
@@ -72,7 +74,7 @@ class GroupProcess:
         """The number of the process, as its supervisor hears of it."""
         return self._coordinator.coordinator_epoch
 
-    def take(self, only: int | None, hear: Hear, message: GroupCommand | CommitOffsets) -> None:
+    def take(self, only: int | None, hear: Hear, message: GroupRequest) -> None:
         """Queue a message; `only` is the process that alone may get it, None: whoever is there.
 
         What was sent to an earlier process may reach a later one, as one that has its port.
@@ -129,7 +131,6 @@ class GroupProcess:
             self._new_id,
             first_epoch(1 + self.generation),
         )
-        self._ledger = ledger
 
     def _new_id(self) -> str:
         self._named += 1
@@ -149,57 +150,56 @@ class GroupProcess:
         self._clock.after(TICK_MS, self._tick)
         if not self.is_down and not self.is_frozen:
             self._coordinator.pass_time(self._clock.now())
-            self.decisions += len(self._coordinator.outbox)
-            self._write()
+            self._drain()
 
     def _flush(self) -> None:
         self._is_due = False
         if self.is_down or self.is_frozen:
             return
         queue, self._queue = self._queue, []
-        now, coordinator = self._clock.now(), self._coordinator
-        self.decisions += len(queue)
         for message, hear in queue:
-            if isinstance(message, CommitOffsets):
-                coordinator.commit(message, hear, now)
-            else:
-                if isinstance(message, Install):
-                    self._durable_state.heard(message)
-                coordinator.take(message, hear, now)
-        self._write()
+            if isinstance(message, Install):
+                self._durable_state.heard(message)
+            self._coordinator.take(message, hear, self._clock.now())
+        self._drain()
 
-    def _write(self) -> None:
-        """Write what was decided, the commits first, and only then speak."""
-        coordinator = self._coordinator
-        answers = len(coordinator.outbox)
-        coordinator.settle(self._clock.now())
-        self.decisions += len(coordinator.outbox) - answers
-        if coordinator.offset_entries or coordinator.entries:
-            if self._dies_at(Border.BEFORE):
-                return
-            self._durable_state.write_offsets(coordinator.offset_entries)
-            coordinator.offset_entries.clear()
-            self._ledger.clear()
-            if self._dies_at(Border.BETWEEN_LOGS):
-                return
-            self._durable_state.write(coordinator.entries, coordinator.group)
-            coordinator.entries.clear()
-            if self._dies_at(Border.BEFORE_SPEAKING):
-                return
-            self._speak()
-            self._dies_at(Border.AFTER_SPEAKING)
-        else:
-            self._speak()
+    def _drain(self) -> None:
+        """Write what was decided, and only then speak; it may die on the way."""
+        logs = _Logs(self._durable_state, self._coordinator.group, self._dies_at)
+        with suppress(_DeathError):
+            for answer in drain(self._coordinator, logs, self._clock.now()):
+                self.decisions += 1
+                answer.to(answer.reply)
+            if logs.is_written:
+                self._dies_at(Border.AFTER_SPEAKING)
 
-    def _speak(self) -> None:
-        outbox: list[Answer]
-        outbox, self._coordinator.outbox = self._coordinator.outbox, []
-        for answer in outbox:
-            answer.to(answer.reply)
+    def _dies_at(self, border: Border) -> None:
+        """Die at this border if that is to be; raises `_DeathError`."""
+        if self._doom is border:
+            self._story.tell("the group's process is to die {}", border.value)
+            self.die(self._downtime_ms)
+            raise _DeathError
 
-    def _dies_at(self, border: Border) -> bool:
-        if self._doom is not border:
-            return False
-        self._story.tell("the group's process is to die {}", border.value)
-        self.die(self._downtime_ms)
-        return True
+
+class _DeathError(Exception):
+    """The process is gone: nothing of what it was doing goes on."""
+
+
+class _Logs:
+    """The two logs of a process that may die at each border."""
+
+    def __init__(
+        self, durable_state: DurableState, group: Group, dies_at: Callable[[Border], None]
+    ) -> None:
+        self.is_written = False
+        self._durable_state, self._group, self._dies_at = durable_state, group, dies_at
+
+    def append_offsets(self, entries: Sequence[NewEntry], _: Now) -> None:
+        self._dies_at(Border.BEFORE)
+        self._durable_state.write_offsets(entries)
+        self._dies_at(Border.BETWEEN_LOGS)
+
+    def append(self, entries: Sequence[NewEntry], _: Now) -> None:
+        self._durable_state.write(entries, self._group)
+        self.is_written = True
+        self._dies_at(Border.BEFORE_SPEAKING)

@@ -9,7 +9,8 @@ from typing import Final
 from benchmarks.figures import tell
 from benchmarks.groups import member_id, settled
 
-from fairlead.actors.group.coordinator import Asked, Coordinator, Now
+from fairlead.actors.group.coordinator import Coordinator
+from fairlead.actors.group.shard import Now
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
@@ -38,10 +39,8 @@ def leaving(order: Sequence[int]) -> float:
     begun = time.process_time()
     for number in order:
         request = Heartbeat("bench", member_id(number), LEAVE_EPOCH, "i", 1)
-        coordinator.beat(Asked(request, "host"), Now(0, 0))
-        coordinator.settle(Now(0, 0))
-        coordinator.entries.clear()
-        coordinator.outbox.clear()
+        coordinator.take(request, "host", Now(0, 0))
+        coordinator.advance(coordinator.ready(Now(0, 0)))
     taken_s = time.process_time() - begun
     assert not group.members
     return taken_s

@@ -7,7 +7,7 @@ coordinator's own work is counted: deciding, changing the group, writing down.
 import tempfile
 import time
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,13 +15,14 @@ from benchmarks.figures import tell
 from benchmarks.groups import TASKS, member_id, share
 
 from fairlead.actors.assignors.built_in import balanced
-from fairlead.actors.group.coordinator import Asked, Coordinator, Now
+from fairlead.actors.group.coordinator import Coordinator
+from fairlead.actors.group.shard import Now, drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.assignors import Assigned
 from fairlead.actors.messages.commands import GroupCommand, Reply
 from fairlead.actors.messages.computing import InstallReply, PrepareReply
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.actors.worker.instructions import (
     Compute,
     Identity,
@@ -33,6 +34,7 @@ from fairlead.actors.worker.instructions import (
 from fairlead.actors.worker.membership import Membership
 from fairlead.events.entries.codec import encode
 from fairlead.events.entries.logs import restore
+from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import NOTHING, ClientAssignor, GroupState
 from fairlead.events.placement.abilities import WARM
@@ -71,17 +73,18 @@ class Office:
         with self._counted():
             now = Now(WALL_MS + self.now_ms, self.now_ms)
             for command, sender in commands:
-                if isinstance(command, Heartbeat):
-                    self.coordinator.beat(Asked(command, sender), now)
-                else:
-                    self.coordinator.take(command, sender, now)
+                self.coordinator.take(command, sender, now)
             self.coordinator.pass_time(now)
-            self.coordinator.settle(now)
-            if self.coordinator.entries:
-                self._control.append(self._control.end, self.coordinator.entries, now.wall_ms)
-                self.coordinator.entries.clear()
-            outbox, self.coordinator.outbox = self.coordinator.outbox, []
-        return [(answer.to, answer.reply) for answer in outbox]
+            answers = drain(self.coordinator, self, now)
+        return [(answer.to, answer.reply) for answer in answers]
+
+    def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the offset log: there is nothing."""
+
+    def append(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the control log."""
+        if entries:
+            self._control.append(self._control.end, entries, now.wall_ms)
 
     @contextmanager
     def _counted(self) -> Generator[None]:

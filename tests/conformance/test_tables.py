@@ -12,7 +12,7 @@ from conformance.played import PLAYS, play
 from coordination.office import SETTINGS, Office
 from decider import COOPERATIVE, Decider, resource
 
-from fairlead.actors.group.coordinator import Asked, Coordinator
+from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.errors import SUCCESS
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
@@ -117,9 +117,9 @@ def test_request_validation(request_validation: Case, office: Office) -> None:
     set_up(office, told["given"].get("group", ""))
     end = office.group.end
     request = replace(request_of(told["given"]), incarnation="")
-    office.coordinator.beat(Asked(request, "x"), office.now)
+    office.coordinator.take(request, "x", office.now)
     office.coordinator.pass_time(replace(office.now, steady_ms=SETTINGS.heartbeat_interval_ms))
-    (answer,) = office.coordinator.outbox
+    (answer,) = office.coordinator.ready(office.now).answers
     assert isinstance(answer.reply, HeartbeatReply)
     expected, _, remark = told["expect"].partition(",")
     found = "OK" if answer.reply.error in SUCCESS else answer.reply.error.name

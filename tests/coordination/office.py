@@ -1,6 +1,6 @@
 """A coordinator with a clock of its own and real logs, and what it says to whom."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,11 +8,12 @@ from typing import Any
 from decider import COOPERATIVE, resources
 
 from fairlead.actors.assignors.built_in.balanced import assign
-from fairlead.actors.group.coordinator import Answer, Asked, Coordinator, Now
+from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.members.request_filter import first_epoch
+from fairlead.actors.group.shard import Answer, Now, drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.work.ledger import OffsetLedger
-from fairlead.actors.messages.commands import GroupCommand
+from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.computing import (
     Assignment,
     Install,
@@ -26,6 +27,7 @@ from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
 from fairlead.events.entries.logs import restore
 from fairlead.events.group import Group, token_of
+from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import ClientAssignor
 
@@ -85,13 +87,18 @@ class Office:
         return Now(WALL_MS + self.wall_jump_ms + self.now_ms, self.now_ms)
 
     def flush(self) -> list[Answer]:
-        """Settle, write, and return what is said."""
-        self.coordinator.settle(self.now)
-        if self.coordinator.entries:
-            self.control.append(self.control.end, self.coordinator.entries, self.now.wall_ms)
-            self.coordinator.entries.clear()
-        said, self.coordinator.outbox = self.coordinator.outbox, []
-        return said
+        """Write what was decided, and return what is said."""
+        return list(drain(self.coordinator, self, self.now))
+
+    def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the offset log."""
+        if entries:
+            self.offsets.append(self.offsets.end, entries, now.wall_ms)
+
+    def append(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the control log."""
+        if entries:
+            self.control.append(self.control.end, entries, now.wall_ms)
 
     def passes(self, milliseconds: int) -> list[Answer]:
         """Let time pass and the coordinator notice it."""
@@ -99,7 +106,7 @@ class Office:
         self.coordinator.pass_time(self.now)
         return self.flush()
 
-    def send(self, command: GroupCommand) -> list[Answer]:
+    def send(self, command: GroupRequest) -> list[Answer]:
         """Have a command carried out for "someone"; returns all that is said."""
         self.coordinator.take(command, "someone", self.now)
         return self.flush()
@@ -115,7 +122,7 @@ class Office:
     def asks(self, *requests: Heartbeat) -> list[Answer]:
         """Have heartbeats decided together, each asked by its member."""
         for each in requests:
-            self.coordinator.beat(Asked(each, each.member_id), self.now)
+            self.coordinator.take(each, each.member_id, self.now)
         return self.flush()
 
     def beat(self, member: str, **fields: Any) -> list[Answer]:

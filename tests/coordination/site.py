@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coordination.office import WALL_MS, Office
 
-from fairlead.actors.group.coordinator import Answer
+from fairlead.actors.group.shard import Answer
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.work import DeleteConnector, PutConnector, ReportStatus, StatusUpdate
 from fairlead.events.entries.codec import encode

@@ -60,10 +60,9 @@ def test_no_batch_counts_and_each_is_asked_again_with_the_same_reason(
     token = token_of(office.group, "W1", Resource("A"))
     assert token is not None
     commit = Commit(CommitId("A", 0, token, 0), (), Manifest("/out", "s", 0, 0, 0), 0)
-    office.coordinator.commit(CommitOffsets("connect", "W1", (commit,), (), 7), "W1", office.now)
-    (answer,) = office.flush()
+    (answer,) = office.send(CommitOffsets("connect", "W1", (commit,), (), 7))
     assert answer.reply == CommitReply((), 7, Error.COORDINATOR_NOT_AVAILABLE, room.why)
-    assert office.coordinator.offset_entries == []
+    assert office.offsets.end == 0
     assert LOW.why == OUT.why, "a reason that changed would be written again and again"
 
 

@@ -8,8 +8,8 @@ import pytest
 from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 from decider import resource
 
-from fairlead.actors.group.coordinator import Answer
 from fairlead.actors.group.orders.remove import GOODBYE_MS
+from fairlead.actors.group.shard import Answer
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import HeartbeatReply
@@ -123,13 +123,6 @@ def test_a_session_of_the_groups_own_is_good_at_once_and_after_a_restart(office:
     assert office.group.members == {}
 
 
-def write_offsets(office: Office) -> None:
-    """Append what was decided of offsets, as the group's actor does, and drop what is said."""
-    entries, office.coordinator.offset_entries = office.coordinator.offset_entries, []
-    office.offsets.append(office.offsets.end, entries, office.now.wall_ms)
-    office.flush()
-
-
 def commit(office: Office) -> Commit:
     """Have `a` commit a batch of task A-0, which is not published yet."""
     token = token_of(office.group, "a", resource("A-0"))
@@ -137,8 +130,7 @@ def commit(office: Office) -> Commit:
     commit_id = CommitId("A", 0, token, 0)
     step = Advance({"file": "x"}, None, {"end": 1})
     batch = Commit(commit_id, (step,), Manifest("/sink", "_fairlead/0", 1, 10, 1), 1)
-    office.coordinator.commit(CommitOffsets("connect", "a", (batch,)), "a", office.now)
-    write_offsets(office)
+    office.send(CommitOffsets("connect", "a", (batch,)))
     return batch
 
 
@@ -188,8 +180,7 @@ def test_no_batch_of_a_deleted_group_counts_in_the_next(office: Office) -> None:
     office.compute("a")
     office.asks(office.full("a", "A"))
     old = commit(office)
-    office.coordinator.commit(CommitOffsets("connect", "a", (), (old.commit_id,)), "a", office.now)
-    write_offsets(office)
+    office.send(CommitOffsets("connect", "a", (), (old.commit_id,)))
     office.asks(office.request("a", -1))
     assert errors(office.send(DeleteGroup("connect"))) == [Error.NONE]
     office.put("A")
@@ -206,8 +197,7 @@ def test_no_batch_of_a_deleted_group_counts_in_the_next(office: Office) -> None:
     step = Advance({"file": "x"}, {"end": 1}, {"end": 2})
     late = replace(old, commit_id=old.commit_id._replace(batch=1), advances=(step,))
     new = replace(late, commit_id=CommitId("A", 0, token, 0))
-    office.coordinator.commit(CommitOffsets("connect", "a", (late, new)), "a", office.now)
-    (answer,) = office.flush()
+    (answer,) = office.send(CommitOffsets("connect", "a", (late, new)))
     assert isinstance(answer.reply, CommitReply)
     assert [each.error for each in answer.reply.verdicts] == [Error.FENCED, Error.NONE]
 

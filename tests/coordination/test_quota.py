@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from coordination.office import HEARTBEAT_MS, SESSION_MS, SETTINGS, Office
 
-from fairlead.actors.group.coordinator import Answer
 from fairlead.actors.group.members.quota import BURST
+from fairlead.actors.group.shard import Answer
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import MemberState

@@ -7,7 +7,7 @@ import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
 from decider import COOPERATIVE, resource
 
-from fairlead.actors.group.coordinator import Asked, Coordinator
+from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.commands import CommandReply, GroupCommand
 from fairlead.actors.messages.computing import Install, InstallReply, Prepare
@@ -226,10 +226,7 @@ def batch(office: Office, partition: Document, end: Document, number: int = 0) -
 
 def commits(office: Office, *batches: Commit, number: int = 0) -> CommitReply:
     """Have batches committed together."""
-    office.coordinator.commit(
-        CommitOffsets("connect", "m", batches, number=number), "m", office.now
-    )
-    (said,) = office.flush()
+    (said,) = office.send(CommitOffsets("connect", "m", batches, number=number))
     assert isinstance(said.reply, CommitReply)
     return said.reply
 
@@ -253,7 +250,7 @@ def test_a_commit_that_no_log_can_hold_is_fenced_and_changes_nothing(
     assert [(each.commit_id, each.error) for each in reply.verdicts] == [
         (bad.commit_id, Error.FENCED)
     ]
-    assert (reply.number, office.coordinator.offset_entries) == (7, [])
+    assert (reply.number, office.offsets.end) == (7, 0)
     good = commits(office, batch(office, {"file": "x"}, {"n": 1}), number=8)
     assert ([each.error for each in good.verdicts], good.number) == ([Error.NONE], 8)
 
@@ -264,14 +261,14 @@ def test_a_deletion_waits_for_a_commit_that_is_accepted_in_the_same_flush(office
     office.send(DeleteConnector("connect", "A"))
     office.compute("m")
     office.asks(office.full("m", "A A-0"))
-    office.coordinator.commit(CommitOffsets("connect", "m", (last,)), "m", office.now)
-    office.coordinator.beat(Asked(office.full("m", ""), "m"), office.now)
+    office.coordinator.take(CommitOffsets("connect", "m", (last,)), "m", office.now)
+    office.coordinator.take(office.full("m", ""), "m", office.now)
     office.coordinator.pass_time(office.now)
-    assert office.coordinator.offset_entries, "the commit counts"
     assert set(office.group.connectors) == {"A"}, "its config is needed to publish"
+    assert office.offsets.end == 0
+    office.flush()
+    assert office.offsets.end > 0, "the commit counts"
     published = CommitOffsets("connect", "m", (), (last.commit_id,))
-    office.offsets.append(office.offsets.end, office.coordinator.offset_entries, 0)
-    office.coordinator.offset_entries.clear()
-    office.coordinator.commit(published, "m", office.now)
+    office.coordinator.take(published, "m", office.now)
     office.coordinator.pass_time(office.now)
     assert "A" in office.group.connectors, "the tombstone is not durable yet"

@@ -6,7 +6,7 @@ import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, SETTINGS, Office
 from decider import COOPERATIVE
 
-from fairlead.actors.group.coordinator import Answer, Asked
+from fairlead.actors.group.shard import Answer
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
@@ -203,7 +203,7 @@ def test_the_beat_that_a_temporary_leave_overtakes_is_never_answered(office: Off
     beat = office.request("a")
     office.asks(beat)
     assert office.coordinator.traffic().held == 1
-    office.coordinator.beat(Asked(office.request("a", -2, instance_id="i"), "a"), office.now)
+    office.coordinator.take(office.request("a", -2, instance_id="i"), "a", office.now)
     replies = [each.reply for each in office.flush()]
     assert [
         (each.member_epoch, each.sequence) for each in replies if isinstance(each, HeartbeatReply)

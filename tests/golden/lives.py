@@ -100,12 +100,7 @@ class Stage(Office):
         manifest = Manifest("/out", f"s-{number}", 10, 100, 1)
         commit = Commit(CommitId(*task, token, number), (advance,), manifest, 10)
         last = (CommitId(*task, token, number - 1),) if number else ()
-        self.coordinator.commit(
-            CommitOffsets("connect", holder, (commit,), last), "someone", self.now
-        )
-        self.offsets.append(self.offsets.end, self.coordinator.offset_entries, self.now.wall_ms)
-        self.coordinator.offset_entries.clear()
-        self.coordinator._ledger.clear()  # pyright: ignore[reportPrivateUsage]
+        self.send(CommitOffsets("connect", holder, (commit,), last))
         update = StatusUpdate(task, token, RunState.RUNNING, self.now.wall_ms, "batches run")
         self.send(ReportStatus("connect", holder, (update,)))
 

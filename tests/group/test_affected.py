@@ -6,8 +6,8 @@ from random import Random
 import pytest
 from decider import COMPUTE, JOIN, Decider, resources
 
-from fairlead.actors.group.affected import affected
 from fairlead.actors.group.decide import decide
+from fairlead.actors.group.long_poll import affected
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.computing import Assignment, Install

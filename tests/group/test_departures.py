@@ -69,7 +69,7 @@ def test_the_answer_to_a_goodbye_says_minus_1(decider: Decider) -> None:
 
 
 def test_a_member_that_never_acknowledged_parks_nothing(decider: Decider) -> None:
-    records = decider.carry_out(ExpireSession("W2", acknowledged=False)).records
+    records = decider.expire("W2", acknowledged=False).records
     assert [type(record) for record in records] == [Tombstone, Tombstone, GroupMetadata]
 
 

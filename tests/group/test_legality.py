@@ -187,7 +187,7 @@ def test_the_coordinator_writes_nothing_of_what_no_legal_history_allows(tmp_path
     office.group.members["W1"] = replace(office.group.members["W1"], current=beyond)
     with pytest.raises(IllegalRecordError, match="W1 goes back from 9 to 0; what led there:"):
         office.asks(office.request("W1", owned=()))
-    assert (office.coordinator.entries, office.control.end) == ([], end)
+    assert (office.flush(), office.control.end) == ([], end)
     office.close()
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import GroupState
 
 INSTANCES = ("i", "j", None)
@@ -42,7 +41,7 @@ class Walk:
             self._compute()
         elif member_id in decider.group.members:
             if verb == "expire":
-                decider.carry_out(ExpireSession(member_id, acknowledged=flag))
+                decider.expire(member_id, acknowledged=flag)
             else:
                 decider.heartbeat(self._said(verb, instance, member_id, incarnation, flag))
         decider.witness.compacted(decider.group)

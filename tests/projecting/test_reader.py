@@ -163,7 +163,7 @@ def test_what_can_not_be_placed_and_what_is_configured_no_more_are_told() -> Non
 def test_an_epoch_that_nothing_answered_says_so() -> None:
     scribe = Scribe()
     scribe.join("W1")
-    scribe.carry_out(ExpireSession("W1", acknowledged=False))
+    scribe.expire("W1", acknowledged=False)
     assert [
         (each.report.group_epoch, each.report.target_change) for each in read_epochs(scribe.entries)
     ] == [

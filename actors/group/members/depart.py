@@ -85,7 +85,7 @@ def end_member(group: Group, soft: SoftState, command: EndMember, now_ms: int) -
     if member is None or member.metadata.incarnation != command.incarnation or member.is_away:
         return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
     departure = sent_away(group, member) or Departure(
-        member, Why.PROCESS_ENDED, command.acknowledged
+        member, Why.PROCESS_ENDED, soft.facts.has_acknowledged(member.member_id)
     )
     departure = replace(departure, since_ms=command.ended_ms)
     decision = depart(group, soft, departure, now_ms)
@@ -103,7 +103,10 @@ def expire_session(group: Group, soft: SoftState, command: ExpireSession, now_ms
         return Decision(soft)
     since_ms = now_ms - command.silent_ms if command.silent_ms else 0
     departure = sent_away(group, member) or Departure(
-        member, Why.SESSION_EXPIRED, command.acknowledged, since_ms=since_ms
+        member,
+        Why.SESSION_EXPIRED,
+        soft.facts.has_acknowledged(member.member_id),
+        since_ms=since_ms,
     )
     return depart(group, soft, departure, now_ms)
 
@@ -120,7 +123,7 @@ def expire_rebalance(
     ):
         return Decision(soft)
     departure = sent_away(group, member) or Departure(
-        member, Why.REBALANCE_EXPIRED, command.acknowledged
+        member, Why.REBALANCE_EXPIRED, soft.facts.has_acknowledged(member.member_id)
     )
     return depart(group, soft, departure, now_ms)
 

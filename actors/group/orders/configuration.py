@@ -19,7 +19,7 @@ from ...messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
 from ...worker.instructions import REQUEST_GRACE_MS
 from ..state.settings import GroupSettings
-from ..state.soft_state import Decision, SoftState
+from ..state.soft_state import NO_FACTS, Decision, Facts, SoftState
 from ..state.validate import LARGEST_NUMBER, LONGEST_SESSION_MS
 
 LONGEST_SHOWN = 60
@@ -106,11 +106,14 @@ SETTINGS: Mapping[str, Setting] = {
 
 
 def open_soft_state(
-    node: GroupSettings, group: Group, coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    node: GroupSettings,
+    group: Group,
+    coordinator_epoch: int = NO_COORDINATOR_EPOCH,
+    facts: Facts = NO_FACTS,
 ) -> SoftState:
     """Return the empty soft state beside a group that was rebuilt from its log."""
     settings = effective(node, group.configs)
-    return SoftState(settings, node=node, coordinator_epoch=coordinator_epoch)
+    return SoftState(settings, node=node, coordinator_epoch=coordinator_epoch, facts=facts)
 
 
 def effective(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:

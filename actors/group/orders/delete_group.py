@@ -12,7 +12,7 @@ deletion says how far the epochs came, and whoever joins next is at the one afte
 then the group is DEAD, and only a join is answered by anything but GROUP_ID_NOT_FOUND.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ....events.group import NO_SCHEDULE, NO_TARGET, Group
@@ -39,9 +39,15 @@ from ..state.soft_state import Decision, SoftState
 
 
 def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: int) -> Decision:
-    """Bury an empty group; NON_EMPTY_GROUP while it has members."""
+    """Bury an empty group; NON_EMPTY_GROUP while it has members, or batches to publish."""
     if group.members:
         message = f"members in the group: {len(group.members)}; delete it once they have left"
+        return Decision(soft, reply=CommandReply(Error.NON_EMPTY_GROUP, message))
+    if name := _unpublished(group, soft):
+        message = (
+            f"batches of {name} count, but are not published yet: start a worker, which"
+            " publishes them, and delete the group then"
+        )
         return Decision(soft, reply=CommandReply(Error.NON_EMPTY_GROUP, message))
     graves = [*_graves(group)]
     if not group.exists and not graves:
@@ -54,18 +60,9 @@ def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: in
     return Decision(soft, records, reply)
 
 
-def unfinished(group: Group, has_unpublished: Callable[[str], bool]) -> str:
-    """Return what an empty group still has to bring to an end, or nothing.
-
-    A batch that counts but is not published would be lost with its connector.
-    """
-    for name in () if group.members else sorted(group.connectors):
-        if has_unpublished(name):
-            return (
-                f"batches of {name} count, but are not published yet: start a worker, which"
-                " publishes them, and delete the group then"
-            )
-    return ""
+def _unpublished(group: Group, soft: SoftState) -> str:
+    """Return which connector's batches would be lost with it: they count, and are not published."""
+    return next(filter(soft.facts.has_unpublished, sorted(group.connectors)), "")
 
 
 def _graves(group: Group) -> Iterator[Tombstone]:

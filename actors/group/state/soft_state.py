@@ -4,6 +4,7 @@ Soft state may be lost at any moment without harm to the group. After a restart 
 in flight is forgotten and asked for again.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ....events.group import Group
@@ -34,6 +35,24 @@ class Computation:
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """What the rules may ask that the control log does not tell; to ask changes nothing.
+
+    The defaults are those of a group without an offset log, whose process has heard nobody yet.
+    """
+
+    count_offsets: Callable[[str], int] = lambda _: 0
+    """How many source partitions of a connector have an offset."""
+    has_unpublished: Callable[[str], bool] = lambda _: False
+    """Whether any batch of a connector counts and is not published yet."""
+    has_acknowledged: Callable[[str], bool] = lambda _: True
+    """Whether a member, by its id, ever answered for an assignment; else it cannot lose any."""
+
+
+NO_FACTS = Facts()
+
+
+@dataclass(frozen=True, slots=True)
 class SoftState:
     """The coordinator's soft state beside one group."""
 
@@ -51,6 +70,8 @@ class SoftState:
     """The number that answers carry; see `members/request_filter.py`."""
     rests: bool = False
     """Whether the last one began less than the assignment interval ago."""
+    facts: Facts = NO_FACTS
+    """What else the rules may ask; the same for as long as the process lives."""
 
     def numbered(self, coordinator_epoch: int) -> "SoftState":
         """Return the soft state whose answers carry this number."""

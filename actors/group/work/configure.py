@@ -45,7 +45,7 @@ def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: 
     if old is not None and old.config == command.config:
         return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
     version = _version(old, command.config)
-    offsets = old.offsets_before if old else command.offsets
+    offsets = old.offsets_before if old else soft.facts.count_offsets(name)
     config = ConnectorConfig(name, dict(command.config), version, now_ms, offsets_before=offsets)
     records: list[Record] = [config]
     if old is None:
@@ -104,10 +104,15 @@ def delete_connector(
 
 
 def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: int) -> Decision:
-    """Bury a deleted connector once nobody holds any of it; its offsets stay."""
+    """Bury a deleted connector once nobody holds any of it, and all that counts is published.
+
+    Its offsets stay.
+    """
     name = command.connector
     old = group.connectors.get(name)
-    if old is None or not old.deleting or _is_wanted(group, name):
+    if old is None or not old.deleting:
+        return Decision(soft)
+    if soft.facts.has_unpublished(name) or _is_wanted(group, name):
         return Decision(soft)
     statuses = sorted(each for each in group.statuses if each.connector == name)
     records: list[Record] = [Tombstone(TaskStatus, tuple(each)) for each in statuses]

@@ -1,0 +1,126 @@
+"""What a group is to the process that hosts it, whatever its type: requests in, records out.
+
+A process hosts groups as Kafka's coordinator runtime hosts its shards: it knows nothing of their
+rules. A shard decides and never writes; it hands out what it has decided as a `Ready`, as raft
+does. Nothing of an answer may be said before the records that it rests on are durable, so there
+is one order for all who host a shard, and `drain` is that order:
+
+1. `ready`: what was decided since the last time, with the answers that this makes due;
+2. the entries of the offset log are appended: the commits that count. They come first, since
+   the records of the control log may end the tokens that they were accepted under;
+3. the entries of the control log are appended;
+4. `advance`: the shard learns that all of it is durable;
+5. the answers are said.
+
+A write that fails has an unknown outcome. Then neither 4 nor 5 happens: the process ends, and the
+next one rebuilds the group from its logs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ...events.log.frame import NewEntry
+from ...events.log.space import Room
+from ..messages.commands import GroupRequest, Reply, Traffic
+
+Address = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """One moment on two clocks, in milliseconds: the wall's for records, the other for timers."""
+
+    wall_ms: int
+    steady_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What may be said to whom once the records are durable."""
+
+    to: Address
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What is to be written, log by log and in this order, and what may be said after that."""
+
+    offset_entries: Sequence[NewEntry] = ()
+    entries: Sequence[NewEntry] = ()
+    answers: Sequence[Answer] = ()
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether anything is to be written."""
+        return bool(self.offset_entries or self.entries)
+
+
+class CoordinatorShard(Protocol):
+    """One group, of whatever type; a process calls one method at a time."""
+
+    @property
+    def coordinator_epoch(self) -> int:
+        """The number by which clients tell this process of the group from earlier ones."""
+        ...
+
+    @property
+    def group_id(self) -> str:
+        """The name of the group."""
+        ...
+
+    @property
+    def group_epoch(self) -> int:
+        """How often the group has been rebalanced."""
+        ...
+
+    def traffic(self) -> Traffic:
+        """Return what went through since the start."""
+        ...
+
+    def see_room(self, room: Room, now: Now) -> None:
+        """Learn how much may be written."""
+        ...
+
+    def take(self, request: GroupRequest, sender: Address, now: Now) -> None:
+        """Decide a request; its answer comes with a `Ready`, at once or later."""
+        ...
+
+    def pass_time(self, now: Now) -> None:
+        """Do what is due by now."""
+        ...
+
+    def next_tick_ms(self, now: Now) -> int:
+        """Return when time must pass next, steady clock, unless something is taken before."""
+        ...
+
+    def ready(self, now: Now) -> Ready:
+        """Hand out what was decided since the last call."""
+        ...
+
+    def advance(self, ready: Ready) -> None:
+        """Learn that what was handed out is durable."""
+        ...
+
+
+class LogPair(Protocol):
+    """The two logs of a group, as far as its process appends to them."""
+
+    def append_offsets(self, entries: Sequence[NewEntry], now: Now, /) -> None:
+        """Append to the offset log; there may be nothing to append."""
+        ...
+
+    def append(self, entries: Sequence[NewEntry], now: Now, /) -> None:
+        """Append to the control log; there may be nothing to append."""
+        ...
+
+
+def drain(shard: CoordinatorShard, logs: LogPair, now: Now) -> Sequence[Answer]:
+    """Write what the shard has decided, and return what may be said now that it is durable."""
+    ready = shard.ready(now)
+    if ready.has_entries:
+        logs.append_offsets(ready.offset_entries, now)
+        logs.append(ready.entries, now)
+    shard.advance(ready)
+    return ready.answers
