@@ -34,6 +34,7 @@ KNOWN_ONLY_TO = {
         "events/log/frame.py",
         "events/entries/wire.py",
         "runtime/assignors/codec.py",
+        "runtime/planning/report.py",
     ),
     "lmdb": ("events/log/*.py",),
     "thespian": ("actors/door/actor.py", "actors/door/transport.py"),

@@ -1,8 +1,8 @@
-"""How a plan is made: the changes are rehearsed, and the end is held against the beginning."""
+"""How a plan is made: changes are made in a dry run, and its end is compared with its beginning."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from ...actors.messages.errors import Error
@@ -10,15 +10,29 @@ from ...events.group import Group
 from ...events.model import GroupState, Resource
 from ...events.placement.config import work_in
 from ...events.records import MemberMetadata
-from ...projections.explain.diff import Homes, Seat
+from ...projections.explain.diff import Homes
 from ...projections.explain.reasons import RETURN, Reason
 from ...projections.moves import Measured
 from .changes import Change, ConnectorPut, ConnectorScaled, make_change
 from .dry_run import DryRun, DryRunAssignor, PlanError, Step
 from .occupancy import Occupancy, occupancy_of
-from .report import ExpectedDowntime, Plan, PlannedMove, PlannedRound, PlannedSplit, WorkerPlan
+from .report import (
+    ExpectedDowntime,
+    Plan,
+    PlannedCause,
+    PlannedMove,
+    PlannedRefusal,
+    PlannedRound,
+    PlannedSeat,
+    PlannedSplit,
+    PlannedStart,
+    PlannedStop,
+    PlannedWait,
+    PlannedWorker,
+)
 
 _UNKNOWN: Final = frozenset({Error.UNKNOWN_MEMBER_ID, Error.UNKNOWN_CONNECTOR})
+"""Errors that an earlier change of the same plan may be the cause of."""
 
 
 def make_plan(
@@ -35,38 +49,41 @@ def make_plan(
     """
     dry_run = DryRun(group, assignors, now_ms)
     for _ in dry_run.rest():
-        pass  # what is under way already is not of these changes' making
+        pass  # moves that are under way already are not due to these changes
     before = occupancy_of(dry_run)
-    journey = _Journey(before.homes, Homes(dry_run.group))
+    rounds = _Rounds(before.homes, Homes(dry_run.group))
     for number, change in enumerate(changes):
         try:
             for step in make_change(dry_run, change):
-                journey.go(dry_run, step)
+                rounds.add(dry_run, step)
         except PlanError as refused:
             if number and refused.error in _UNKNOWN:
                 text = f"{refused}, once the other changes of this plan are made"
                 raise PlanError(refused.error, text) from None
             raise
-    compared = _Comparison(before, occupancy_of(dry_run), journey, measured)
-    return compared.plan(group, changes)
+    return _Comparison(before, occupancy_of(dry_run), rounds, measured).plan(group, changes)
 
 
 @dataclass(slots=True)
-class _Journey:
-    """What changes hands from target to target, and who had everything last."""
+class _Rounds:
+    """What changes hands from target to target."""
 
     first: Mapping[Resource, MemberMetadata]
-    """Who has everything at the beginning."""
+    """The member that has each resource at the beginning."""
     homes: Homes
+    """The member that has each resource by the latest target."""
     rounds: list[PlannedRound] = field(default_factory=list[PlannedRound])
     reasons: dict[Resource, Reason] = field(default_factory=dict[Resource, Reason])
-    """Why each leaves whom it is with at the beginning, however it goes on from there."""
+    """Why each resource leaves the member that has it first, wherever it goes from there."""
 
-    def go(self, dry_run: DryRun, step: Step) -> None:
-        """Hold the target that the rehearsed group has now against the one before."""
+    def add(self, dry_run: DryRun, step: Step) -> None:
+        """Compare the target that the group of the dry run has now with the one before."""
         group = dry_run.group
         change = self.homes.compare(group, step.target, dry_run.now_ms, step.bumps)
-        causes = tuple(bump.cause for bump in step.bumps)
+        causes = [
+            PlannedCause(why.value, dry_run.joiners.get(subject, subject))
+            for why, subject in (bump.cause for bump in step.bumps)
+        ]
         moved = len(change.moved) + len(change.returned)
         counts = (len(each) for each in (change.placed, change.retired, change.displaced))
         self.rounds.append(PlannedRound(causes, moved, *counts))
@@ -81,32 +98,40 @@ class _Journey:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """The end held against the beginning."""
+    """The end of a dry run compared with its beginning."""
 
     before: Occupancy
     after: Occupancy
-    journey: _Journey
+    rounds: _Rounds
     measured: Measured
 
     def plan(self, group: Group, changes: Iterable[Change]) -> Plan:
         """Return the plan for a group as it is now."""
         had, has = self.before.homes.keys(), self.after.homes.keys()
         moved = sorted(each for each in had & has if not self._stays(each))
+        rounds, workers = self.rounds.rounds, [*self._workers()]
         return Plan(
-            group.group_id,
-            group.state,
-            group.group_epoch,
-            _is_settled(group),
-            self.after.assignor,
-            [self._renamed(each) for each in self.journey.rounds],
-            [self._move(each) for each in moved],
-            [(each, self._taker(each)) for each in sorted(has - had)],
-            [(each, self._giver(each)) for each in sorted(had - has)],
-            self.after.parked,
-            self.after.unplaceable,
-            [*self._workers()],
-            [*self._splits(group, changes)],
-            sorted(self.after.cold),
+            group_id=group.group_id,
+            state=group.state,
+            group_epoch=group.group_epoch,
+            settled=_is_settled(group),
+            assignor=self.after.assignor,
+            rounds=rounds,
+            moves=[*map(self._move, moved)],
+            starts=[PlannedStart(str(each), self._taker(each)) for each in sorted(has - had)],
+            stops=[PlannedStop(str(each), self._giver(each)) for each in sorted(had - has)],
+            parked=[
+                PlannedWait(str(each), due_ms) for each, due_ms in sorted(self.after.parked.items())
+            ],
+            unplaceable=[
+                PlannedRefusal(str(each), reason)
+                for each, reason in sorted(self.after.unplaceable.items())
+            ],
+            workers=workers,
+            splits=[*self._splits(group, changes)],
+            cold=sorted(self.after.cold),
+            stays=sum(each.stays for each in workers),
+            handovers=sum(each.moved for each in rounds),
         )
 
     def _stays(self, resource: Resource) -> bool:
@@ -114,36 +139,32 @@ class _Comparison:
 
     def _move(self, resource: Resource) -> PlannedMove:
         own = self.measured.by_connector.get(resource.connector)
-        known = own or self.measured.overall
+        past = own or self.measured.overall
+        of = "group" if own is None else "connector"
+        reason = self.rounds.reasons.get(resource, RETURN)
         return PlannedMove(
-            resource,
+            str(resource),
             self._giver(resource),
             self._taker(resource),
-            self.journey.reasons.get(resource, RETURN),
-            ExpectedDowntime(known, is_its_own=own is not None) if known else None,
+            reason.kind.value,
+            reason.detail,
+            ExpectedDowntime(past.median_ms, past.p99_ms, past.measured, of) if past else None,
         )
 
-    def _giver(self, resource: Resource) -> Seat:
+    def _giver(self, resource: Resource) -> PlannedSeat:
         return self.before.seats[self.before.homes[resource].member_id]
 
-    def _taker(self, resource: Resource) -> Seat:
+    def _taker(self, resource: Resource) -> PlannedSeat:
         return self.after.seats[self.after.homes[resource].member_id]
 
-    def _renamed(self, each: PlannedRound) -> PlannedRound:
-        """Return a round whose causes name added workers as the plan does."""
-        added = self.after.added
-        subjects = (
-            cause._replace(subject=added.get(cause.subject, cause.subject)) for cause in each.causes
-        )
-        return replace(each, causes=tuple(subjects))
-
-    def _workers(self) -> Iterator[WorkerPlan]:
+    def _workers(self) -> Iterator[PlannedWorker]:
         both = self.before.homes.keys() & self.after.homes.keys()
         kept = Counter(self.before.homes[each].member_id for each in both if self._stays(each))
         seats = {**self.after.seats, **self.before.seats}
         for member_id in sorted(seats, key=lambda each: seats[each]):
             before, after = (each.loads.get(member_id) for each in (self.before, self.after))
-            yield WorkerPlan(seats[member_id], before, after, kept[member_id])
+            seat = seats[member_id]
+            yield PlannedWorker(seat.worker, member_id, before, after, kept[member_id])
 
     def _splits(self, group: Group, changes: Iterable[Change]) -> Iterator[PlannedSplit]:
         asked = [each for each in changes if isinstance(each, ConnectorPut | ConnectorScaled)]
@@ -156,7 +177,7 @@ class _Comparison:
             yield PlannedSplit(connector, before, after, before != after, restarts)
 
     def _changes_work(self, group: Group, change: ConnectorPut | ConnectorScaled) -> bool:
-        """Tell whether a connector that is there, and its tasks, will see another config."""
+        """Tell whether an existing connector, and its tasks, will see another config."""
         if isinstance(change, ConnectorScaled):
             return self.before.tasks.get(change.connector, 0) != change.tasks
         was = group.connectors.get(change.connector)

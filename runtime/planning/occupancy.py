@@ -1,4 +1,4 @@
-"""A rehearsed group at rest: who has what, how much that is, and what nobody has."""
+"""Which worker has what in a group at rest, how much that is, and what no worker has."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,33 +8,34 @@ from ...events.group import Group
 from ...events.model import Grants, Resource, Resources
 from ...events.placement.abilities import is_warm, said_for
 from ...events.records import MemberMetadata
-from ...projections.explain.diff import Seat, homes_in
+from ...projections.explain.diff import homes_in
 from .dry_run import DryRun
-from .report import Load
+from .report import PlannedLoad, PlannedSeat
 
 NOWHERE = "no worker is left to run it"
 
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Taken down at once, since the rehearsed group goes on changing."""
+    """What a plan says of a group at one moment: a copy, since the group of a dry run changes."""
 
     assignor: str
     homes: Mapping[Resource, MemberMetadata]
-    seats: Mapping[str, Seat]
-    loads: Mapping[str, Load]
+    """The member that has each resource; others are parked or unplaceable."""
+    seats: Mapping[str, PlannedSeat]
+    """How a plan names each member, by member id."""
+    loads: Mapping[str, PlannedLoad]
+    """How much each member has, by member id."""
     tasks: Mapping[str, int]
-    """Into how many each connector is split."""
+    """How many tasks each connector has."""
     parked: Grants
     unplaceable: Mapping[Resource, str]
-    added: Mapping[str, str]
-    """How the workers that were added are called, by their urls."""
-    cold: frozenset[Seat]
-    """Members that say that they can take nothing yet."""
+    cold: frozenset[PlannedSeat]
+    """Members that cannot take work yet, by their own word."""
 
 
 def occupancy_of(dry_run: DryRun) -> Occupancy:
-    """Take down how the group stands; costs the whole group."""
+    """Return the occupancy of a dry run's group; it takes as long as the group is large."""
     group, added = dry_run.group, dry_run.joiners
     weights = snapshot_of(group, group.target.assignor, dry_run.now_ms).weights
     members = {each: member.metadata for each, member in group.members.items()}
@@ -47,7 +48,6 @@ def occupancy_of(dry_run: DryRun) -> Occupancy:
         {name: len(split.tasks) for name, split in group.task_configs.items()},
         group.schedule.parked,
         dict(_left_out(group, homes)),
-        dict(added),
         frozenset(_seat(each, added) for each in members.values() if _is_cold(group, each)),
     )
 
@@ -56,14 +56,14 @@ def _is_cold(group: Group, member: MemberMetadata) -> bool:
     return not is_warm(said_for(group.target.assignor, member.assignors).metadata)
 
 
-def _seat(metadata: MemberMetadata, added: Mapping[str, str]) -> Seat:
+def _seat(metadata: MemberMetadata, added: Mapping[str, str]) -> PlannedSeat:
     worker = metadata.url or metadata.member_id
-    return Seat(added.get(worker, worker), metadata.member_id)
+    return PlannedSeat(added.get(worker, worker), metadata.member_id)
 
 
-def _load(share: Resources, weights: Mapping[Resource, int]) -> Load:
+def _load(share: Resources, weights: Mapping[Resource, int]) -> PlannedLoad:
     tasks = sum(resource.is_task for resource in share)
-    return Load(len(share) - tasks, tasks, sum(weights.get(each, 1) for each in share))
+    return PlannedLoad(len(share) - tasks, tasks, sum(weights.get(each, 1) for each in share))
 
 
 def _left_out(

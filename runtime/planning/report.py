@@ -1,57 +1,97 @@
-"""A plan: what changes would lead to, and what would stay. Values, and their plain data."""
+"""A plan: what changes would lead to, and what would stay; REST answers it, the CLI reads it.
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+The fields are those of the JSON document. Resources are named as in logs and stories (`flights-0`),
+times are in milliseconds, a deadline is wall clock.
+"""
 
-from ...events.model import Cause, Grants, GroupState, Resource
-from ...projections.documents import Document, Json
-from ...projections.explain.diff import Seat
-from ...projections.explain.reasons import Reason
-from ...projections.moves import Downtime
+from collections.abc import Sequence
 
+import msgspec
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class PlannedRound:
-    """One new target on the way: what it answers, and how much changes hands for it."""
-
-    causes: tuple[Cause, ...]
-    moved: int
-    placed: int
-    retired: int
-    displaced: int
-    """What runs, and finds no place any more."""
+from ...events.model import GroupState
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedDowntime:
-    """The downtime of a move, as past ones took; of the connector's own where it has any."""
+class PlannedSeat(Struct, frozen=True, order=True):
+    """A member that a plan names: its worker's url, and its member id.
 
-    downtime: Downtime
-    is_its_own: bool
+    A worker that is added is `new-1`, `new-2` and so on.
+    """
 
-    def to_json(self) -> Document:
-        """Return it in plain data."""
-        return {
-            "median_ms": self.downtime.median_ms,
-            "p99_ms": self.downtime.p99_ms,
-            "measured": self.downtime.measured,
-            "of": "connector" if self.is_its_own else "group",
-        }
+    worker: str
+    member_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedMove:
-    """A resource that runs and would run elsewhere; `expected` None: no move was measured."""
+class PlannedCause(Struct, frozen=True):
+    """What a target answers: the cause of an epoch, and its subject."""
 
-    resource: Resource
-    giver: Seat
-    taker: Seat
-    reason: Reason
-    expected: ExpectedDowntime | None
+    cause: str
+    subject: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class PlannedRound(Struct, frozen=True):
+    """One new target on the way: what it answers, and how many resources change hands for it."""
+
+    causes: Sequence[PlannedCause]
+    moved: int = 0
+    placed: int = 0
+    retired: int = 0
+    displaced: int = 0
+    """Resources that run, and would find no place any more."""
+
+
+class ExpectedDowntime(Struct, frozen=True):
+    """The downtime of a move, as past ones took."""
+
+    median_ms: int
+    p99_ms: int
+    measured: int
+    """How many past moves were measured."""
+    of: str
+    """`connector` if they were the connector's own, `group` if it has had none."""
+
+
+class PlannedMove(Struct, frozen=True):
+    """A resource that runs and would run elsewhere."""
+
+    id: str
+    giver: PlannedSeat
+    taker: PlannedSeat
+    reason: str
+    detail: str = ""
+    expected_downtime: ExpectedDowntime | None = None
+    """None: no move was measured."""
+
+
+class PlannedStart(Struct, frozen=True):
+    """A resource that runs nowhere now, and would run."""
+
+    id: str
+    taker: PlannedSeat
+
+
+class PlannedStop(Struct, frozen=True):
+    """A resource that runs now, and would not any more."""
+
+    id: str
+    giver: PlannedSeat
+
+
+class PlannedWait(Struct, frozen=True):
+    """A resource that waits, parked, for the worker that lost it."""
+
+    id: str
+    deadline_ms: int
+
+
+class PlannedRefusal(Struct, frozen=True):
+    """A resource that no worker would run, and why."""
+
+    id: str
+    reason: str
+
+
+class PlannedLoad(Struct, frozen=True):
     """What a worker has, counted, and what all of it weighs."""
 
     connectors: int = 0
@@ -59,147 +99,66 @@ class Load:
     weight: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerPlan:
+class PlannedWorker(Struct, frozen=True):
     """One worker before and after; None where it is not there yet, or no longer."""
 
-    seat: Seat
-    before: Load | None
-    after: Load | None
+    worker: str
+    member_id: str
+    before: PlannedLoad | None
+    after: PlannedLoad | None
     stays: int
     """How many resources it keeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedSplit:
-    """How many tasks a connector has, and would have.
-
-    Where `is_most` the connector itself decides, and may make fewer of them.
-    """
+class PlannedSplit(Struct, frozen=True):
+    """How many tasks a connector has, and would have."""
 
     connector: str
     before: int
     after: int
     is_most: bool
+    """Whether the connector itself decides, and may make fewer tasks."""
     restarts: int = 0
     """How many of its resources stay where they are, and start anew: their config is another."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """What would come of changes, once the group has come to rest.
 
-    It begins where the group comes to rest by itself: `settled` is False where that is still
-    ahead of it. A resource that changes hands more than once on the way is one move.
+    It begins where the group comes to rest by itself. A resource that changes hands more than once
+    on the way is one move.
     """
 
     group_id: str
     state: GroupState
     group_epoch: int
     settled: bool
+    """Whether the group was at rest when the plan was made."""
     assignor: str
-    rounds: Sequence[PlannedRound]
-    moves: Sequence[PlannedMove]
-    starts: Sequence[tuple[Resource, Seat]]
-    """What would run that runs nowhere now."""
-    stops: Sequence[tuple[Resource, Seat]]
-    """What would not run any more."""
-    parked: Grants
-    unplaceable: Mapping[Resource, str]
-    workers: Sequence[WorkerPlan]
-    splits: Sequence[PlannedSplit]
+    rounds: Sequence[PlannedRound] = ()
+    moves: Sequence[PlannedMove] = ()
+    starts: Sequence[PlannedStart] = ()
+    stops: Sequence[PlannedStop] = ()
+    parked: Sequence[PlannedWait] = ()
+    unplaceable: Sequence[PlannedRefusal] = ()
+    workers: Sequence[PlannedWorker] = ()
+    splits: Sequence[PlannedSplit] = ()
     """Of the connectors that the changes are about."""
-    cold: Sequence[Seat]
+    cold: Sequence[PlannedSeat] = ()
     """Workers that can take nothing yet: the plan knows nothing of when they can."""
-
-    @property
-    def stays(self) -> int:
-        """How many resources stay where they are."""
-        return sum(each.stays for each in self.workers)
-
-    @property
-    def handovers(self) -> int:
-        """How often anything changes hands on the way."""
-        return sum(each.moved for each in self.rounds)
-
-    def to_json(self) -> Document:
-        """Return the plan in plain data."""
-        return {
-            "group_id": self.group_id,
-            "state": self.state.value,
-            "group_epoch": self.group_epoch,
-            "settled": self.settled,
-            "assignor": self.assignor,
-            "rounds": [_round(each) for each in self.rounds],
-            "moves": [_move(each) for each in self.moves],
-            "starts": [
-                {"id": str(resource), "taker": _seat(seat)} for resource, seat in self.starts
-            ],
-            "stops": [{"id": str(resource), "giver": _seat(seat)} for resource, seat in self.stops],
-            "parked": [
-                {"id": str(each), "deadline_ms": due} for each, due in sorted(self.parked.items())
-            ],
-            "unplaceable": [
-                {"id": str(each), "reason": reason}
-                for each, reason in sorted(self.unplaceable.items())
-            ],
-            "workers": [_worker(each) for each in self.workers],
-            "splits": [_split(each) for each in self.splits],
-            "cold": [_seat(each) for each in self.cold],
-            "stays": self.stays,
-            "handovers": self.handovers,
-        }
+    stays: int
+    """How many resources stay where they are."""
+    handovers: int
+    """How often anything changes hands on the way."""
+    warnings: Sequence[str] = ()
+    """Of configs that would be taken as they are: keys that nobody reads."""
 
 
-def _round(each: PlannedRound) -> Document:
-    return {
-        "causes": _causes(each.causes),
-        "moved": each.moved,
-        "placed": each.placed,
-        "retired": each.retired,
-        "displaced": each.displaced,
-    }
+def write_plan(plan: Plan, warnings: Sequence[str]) -> bytes:
+    """Return a plan with warnings as a JSON document."""
+    return msgspec.json.encode(msgspec.structs.replace(plan, warnings=warnings))
 
 
-def _causes(causes: Iterable[Cause]) -> list[Json]:
-    return [{"cause": each.why.value, "subject": each.subject} for each in causes]
-
-
-def _move(each: PlannedMove) -> Document:
-    return {
-        "id": str(each.resource),
-        "giver": _seat(each.giver),
-        "taker": _seat(each.taker),
-        "reason": each.reason.kind.value,
-        "detail": each.reason.detail,
-        "expected_downtime": each.expected.to_json() if each.expected else None,
-    }
-
-
-def _worker(each: WorkerPlan) -> Document:
-    return {
-        **_seat(each.seat),
-        "before": _load(each.before),
-        "after": _load(each.after),
-        "stays": each.stays,
-    }
-
-
-def _load(load: Load | None) -> Document | None:
-    if load is None:
-        return None
-    return {"connectors": load.connectors, "tasks": load.tasks, "weight": load.weight}
-
-
-def _split(each: PlannedSplit) -> Document:
-    return {
-        "connector": each.connector,
-        "before": each.before,
-        "after": each.after,
-        "is_most": each.is_most,
-        "restarts": each.restarts,
-    }
-
-
-def _seat(seat: Seat) -> Document:
-    return dict(seat._asdict())
+def read_plan(document: object) -> Plan:
+    """Return the plan of a parsed JSON document; raises `ValueError`."""
+    return msgspec.convert(document, Plan)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
@@ -26,14 +26,17 @@ from ..cluster.spec import AssignorSpec
 from .dry_run import DryRunAssignor, PlanError
 
 MEMBER = "plan"
-"""For whom all are asked: one set of assignors speaks and computes for all members of a plan."""
+"""The member id in all questions: one set of assignors speaks and computes for all members."""
 
 
 class PlanSandbox:
-    """All assignors of others that a node's workers may compute with, for one plan."""
+    """The process in which third-party assignors are asked for one plan."""
 
     def __init__(self, spec: AssignorSpec, log_file: Path, late_at: float) -> None:
-        """They answer until `late_at`, on the monotonic clock; `log_file` gets what they print."""
+        """Take their names from `spec`; `log_file` gets what they print.
+
+        They answer until `late_at`, on the monotonic clock.
+        """
         names = tuple(name for name in spec.names if name not in BUILT_IN)
         self._spec = replace(spec, names=names)
         self._log_file = log_file
@@ -41,6 +44,7 @@ class PlanSandbox:
         self._sandbox: Sandbox | None = None
         self._alarm: threading.Timer | None = None
         self._why = ""
+        """Why the process was ended from here, if it was."""
 
     def __enter__(self) -> Self:
         return self
@@ -52,12 +56,12 @@ class PlanSandbox:
         if self._sandbox is not None:
             self._sandbox.end()
 
-    def cast(self) -> Mapping[str, "SandboxedAssignor"]:
-        """Return each of them, by name."""
+    def assignors(self) -> Mapping[str, "SandboxedAssignor"]:
+        """Return each third-party assignor, by name."""
         return {name: SandboxedAssignor(self, name) for name in self._spec.names}
 
     def ask(self, name: str, question: Question) -> Answer:
-        """Return what is answered; raises `PlanError`."""
+        """Return the answer of an assignor; raises `PlanError`."""
         try:
             sandbox = self._sandbox or self._start(name)
             return sandbox.ask(question)
@@ -65,7 +69,7 @@ class PlanSandbox:
             raise _refusal(name, self._why or str(error)) from None
 
     def _start(self, name: str) -> Sandbox:
-        """Start the process, and see that the assignors can be used at all."""
+        """Start the process, and check that the assignors can be used at all."""
         self._sandbox = Sandbox(self._spec, self._log_file)
         self._alarm = threading.Timer(max(0.0, self._late_at - time.monotonic()), self._too_late)
         self._alarm.daemon = True
@@ -77,21 +81,22 @@ class PlanSandbox:
     def _too_late(self) -> None:
         if self._sandbox is None:
             return
-        deed = deed_of(self._sandbox.pid)
-        self._why = f"it did not answer in time{f' ({deed})' if deed else ''}, and was ended"
+        activity = deed_of(self._sandbox.pid)
+        while_so = f" ({activity})" if activity else ""
+        self._why = f"it did not answer in time{while_so}, and was ended"
         self._sandbox.stop()
 
 
 class SandboxedAssignor:
-    """One assignor of others, asked as one of fairlead's own would be."""
+    """One third-party assignor, which is asked as a built-in one is."""
 
-    def __init__(self, others: PlanSandbox, name: str) -> None:
-        self._others = others
+    def __init__(self, sandbox: PlanSandbox, name: str) -> None:
+        self._sandbox = sandbox
         self._name = name
 
     def metadata(self, worker: Worker) -> Metadata:
         """Return what it says for a worker that joins; raises `PlanError`."""
-        reply = self._others.ask(self._name, Introduce(MEMBER, worker, 0))
+        reply = self._sandbox.ask(self._name, Introduce(MEMBER, worker, 0))
         if not isinstance(reply, Introduced):
             raise _refusal(self._name, "it says nothing of a new worker")
         for each in reply.assignors:
@@ -101,7 +106,7 @@ class SandboxedAssignor:
 
     def assign(self, group: Snapshot) -> Assignment:
         """Return what it makes of a group; raises `PlanError`."""
-        reply = self._others.ask(self._name, Assign(group, MEMBER))
+        reply = self._sandbox.ask(self._name, Assign(group, MEMBER))
         if not isinstance(reply, Assigned) or reply.assignment is None:
             raise _refusal(self._name, reply.error if isinstance(reply, Assigned) else "no answer")
         return reply.assignment
@@ -116,17 +121,43 @@ NO_CONF: Mapping[str, str] = MappingProxyType({})
 
 
 def built_in_assignors(conf: Mapping[str, str] = NO_CONF) -> Mapping[str, DryRunAssignor]:
-    """Return fairlead's own, by name, as these settings have them."""
+    """Return the built-in assignors with these settings, by name."""
     return {name: make(conf) for name, make in BUILT_IN.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _TimedAssignor:
+    """An assignor that is asked nothing more once the plan takes too long."""
+
+    assignor: DryRunAssignor
+    late_at: float
+    """On the monotonic clock."""
+    seconds: float
+    """How long the plan may take."""
+
+    def metadata(self, worker: Worker) -> Metadata:
+        self._check_time()
+        return self.assignor.metadata(worker)
+
+    def assign(self, group: Snapshot) -> Assignment:
+        self._check_time()
+        return self.assignor.assign(group)
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self.late_at:
+            late = f"the plan takes longer than {self.seconds} s: plan for fewer changes at once"
+            raise PlanError(Error.INVALID_ASSIGNMENT, late)
 
 
 @contextmanager
 def all_assignors(
-    spec: AssignorSpec, log_file: Path, late_at: float
+    spec: AssignorSpec, log_file: Path, seconds: float
 ) -> Generator[Mapping[str, DryRunAssignor]]:
-    """Give those of others too that a node's workers may use, for the length of one plan.
+    """Yield built-in and third-party assignors that workers of a node may use, for one plan.
 
-    They are ended when it is `late_at`, monotonic; what they print goes to `log_file`.
+    They answer for so many seconds; what third-party ones print goes to `log_file`.
     """
-    with PlanSandbox(spec, log_file, late_at) as others:
-        yield {**built_in_assignors(spec.conf), **others.cast()}
+    late_at = time.monotonic() + seconds
+    with PlanSandbox(spec, log_file, late_at) as sandbox:
+        assignors = {**built_in_assignors(spec.conf), **sandbox.assignors()}
+        yield {name: _TimedAssignor(each, late_at, seconds) for name, each in assignors.items()}

@@ -171,14 +171,22 @@ def test_programs_are_given_the_whole_plan(run: Run, cluster: Cluster) -> None:
         assert (ended.code, read(ended.out)) == (0, PLAN)
 
 
-def test_an_answer_that_is_misshapen_is_shown_as_far_as_it_goes(run: Run, cluster: Cluster) -> None:
-    misshapen: list[Any] = [
-        [],
-        {"moves": [3, {"id": 4, "giver": None}], "stays": "x", "workers": {}},
-    ]
-    for found in misshapen:
-        cluster.answer("POST", PATH, found)
-        assert run("plan", "--drain", "w1", "--url", cluster.url).code == 0
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ([], "Expected `object`, got `array`"),
+        ({**UNCHANGED, "moves": [3]}, "Expected `object`, got `int` - at `$.moves[0]`"),
+    ],
+)
+def test_an_answer_that_is_no_plan_is_told(
+    found: object, why: str, run: Run, cluster: Cluster
+) -> None:
+    cluster.answer("POST", PATH, found)
+    assert run("plan", "--drain", "w1", "--url", cluster.url) == (
+        1,
+        "",
+        f"fairlead: the cluster answers with something that is no plan: {why}\n",
+    )
 
 
 def test_all_changes_are_sent_at_once(run: Run, cluster: Cluster) -> None:

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from decider import JOIN, Decider, resource
+from msgspec import structs
 
 from fairlead.actors.assignors.built_in import balanced, incremental
 from fairlead.actors.assignors.built_in.catalogue import BuiltIn, Computes
@@ -12,10 +14,8 @@ from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, Place
 from fairlead.actors.messages.timers import ExpireSession
-from fairlead.events.model import Cause, ClientAssignor, GroupState, Why
+from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.placement.abilities import COLD, Abilities
-from fairlead.projections.explain.diff import Seat
-from fairlead.projections.explain.reasons import Reason, ReasonKind
 from fairlead.projections.moves import Downtime, Measured
 from fairlead.runtime.planning.changes import (
     Change,
@@ -30,19 +30,24 @@ from fairlead.runtime.planning.compare import make_plan
 from fairlead.runtime.planning.dry_run import PlanError
 from fairlead.runtime.planning.report import (
     ExpectedDowntime,
-    Load,
     Plan,
+    PlannedCause,
+    PlannedLoad,
     PlannedMove,
+    PlannedRefusal,
     PlannedRound,
+    PlannedSeat,
     PlannedSplit,
-    WorkerPlan,
+    PlannedStart,
+    PlannedStop,
+    PlannedWorker,
 )
 
 OWN: Mapping[str, Computes] = {"balanced": balanced.assign}
 UNMEASURED = Measured({}, None)
-BALANCE, DRAIN = Reason(ReasonKind.BALANCE), Reason(ReasonKind.CONSTRAINT, "drain")
-W1, W2 = Seat("http://w1", "W1"), Seat("http://w2", "W2")
-NEW_1, NEW_2 = Seat("new-1", "new-1"), Seat("new-2", "new-2")
+BALANCE, DRAIN = ("balance", ""), ("constraint", "drain")
+W1, W2 = PlannedSeat("http://w1", "W1"), PlannedSeat("http://w2", "W2")
+NEW_1, NEW_2 = PlannedSeat("new-1", "new-1"), PlannedSeat("new-2", "new-2")
 FOUR = "A A-0 A-1 A-2 A-3"
 """W1 has A, A-0 and A-1, W2 has A-2 and A-3."""
 
@@ -69,11 +74,25 @@ def planned(
 
 def a_round(why: Why, subject: str, **counts: int) -> PlannedRound:
     none = dict.fromkeys(("moved", "placed", "retired", "displaced"), 0)
-    return PlannedRound((Cause(why, subject),), **none | counts)
+    return PlannedRound([PlannedCause(why.value, subject)], **none | counts)
 
 
-def a_move(name: str, giver: Seat, taker: Seat, reason: Reason) -> PlannedMove:
-    return PlannedMove(resource(name), giver, taker, reason, None)
+def causes(plan: Plan) -> list[str]:
+    """The first cause of each round."""
+    firsts = (each.causes[0] for each in plan.rounds)
+    return [f"{each.cause} {each.subject}" for each in firsts]
+
+
+def a_worker(
+    seat: PlannedSeat, before: PlannedLoad | None, after: PlannedLoad | None, stays: int
+) -> PlannedWorker:
+    return PlannedWorker(seat.worker, seat.member_id, before, after, stays)
+
+
+def a_move(
+    name: str, giver: PlannedSeat, taker: PlannedSeat, reason: tuple[str, str]
+) -> PlannedMove:
+    return PlannedMove(name, giver, taker, *reason)
 
 
 NOTHING_CHANGES = Plan(
@@ -86,105 +105,107 @@ NOTHING_CHANGES = Plan(
     moves=[],
     starts=[],
     stops=[],
-    parked={},
-    unplaceable={},
+    parked=[],
+    unplaceable=[],
     workers=[
-        WorkerPlan(W1, Load(1, 2, 3), Load(1, 2, 3), 3),
-        WorkerPlan(W2, Load(0, 2, 2), Load(0, 2, 2), 2),
+        a_worker(W1, PlannedLoad(1, 2, 3), PlannedLoad(1, 2, 3), 3),
+        a_worker(W2, PlannedLoad(0, 2, 2), PlannedLoad(0, 2, 2), 2),
     ],
     splits=[],
     cold=[],
+    stays=5,
+    handovers=0,
 )
 """The plan for a group that shares `FOUR`, where nothing is to be done."""
 
 
+def changed(**fields: Any) -> Plan:
+    """That plan with other fields, and what is counted of them."""
+    plan = structs.replace(NOTHING_CHANGES, **fields)
+    stays = sum(each.stays for each in plan.workers)
+    return structs.replace(plan, stays=stays, handovers=sum(each.moved for each in plan.rounds))
+
+
 def test_a_worker_that_comes_takes_its_share_and_no_more() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), WorkersJoined(1)) == replace(
-        NOTHING_CHANGES,
+    assert planned(at_rest(FOUR, "W1", "W2"), WorkersJoined(1)) == changed(
         rounds=[a_round(Why.MEMBER_JOINED, "new-1", moved=1)],
         moves=[a_move("A-3", W2, NEW_1, BALANCE)],
         workers=[
-            WorkerPlan(W1, Load(1, 2, 3), Load(1, 2, 3), 3),
-            WorkerPlan(W2, Load(0, 2, 2), Load(0, 1, 1), 1),
-            WorkerPlan(NEW_1, None, Load(0, 1, 1), 0),
+            a_worker(W1, PlannedLoad(1, 2, 3), PlannedLoad(1, 2, 3), 3),
+            a_worker(W2, PlannedLoad(0, 2, 2), PlannedLoad(0, 1, 1), 1),
+            a_worker(NEW_1, None, PlannedLoad(0, 1, 1), 0),
         ],
     )
 
 
 def test_a_worker_that_is_drained_stays_with_nothing() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), WorkerDrained("w1")) == replace(
-        NOTHING_CHANGES,
+    assert planned(at_rest(FOUR, "W1", "W2"), WorkerDrained("w1")) == changed(
         rounds=[a_round(Why.WORKER_DRAINED, "http://w1", moved=3)],
         moves=[a_move(each, W1, W2, DRAIN) for each in ("A", "A-0", "A-1")],
         workers=[
-            WorkerPlan(W1, Load(1, 2, 3), Load(0, 0, 0), 0),
-            WorkerPlan(W2, Load(0, 2, 2), Load(1, 4, 5), 2),
+            a_worker(W1, PlannedLoad(1, 2, 3), PlannedLoad(0, 0, 0), 0),
+            a_worker(W2, PlannedLoad(0, 2, 2), PlannedLoad(1, 4, 5), 2),
         ],
     )
 
 
 def test_a_worker_that_leaves_leaves_nothing_to_wait_for_it() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), WorkerRemoved("w2")) == replace(
-        NOTHING_CHANGES,
+    assert planned(at_rest(FOUR, "W1", "W2"), WorkerRemoved("w2")) == changed(
         rounds=[
             a_round(Why.WORKER_DRAINED, "http://w2", moved=2),
             a_round(Why.MEMBER_REMOVED, "http://w2"),
         ],
         moves=[a_move(each, W2, W1, DRAIN) for each in ("A-2", "A-3")],
         workers=[
-            WorkerPlan(W1, Load(1, 2, 3), Load(1, 4, 5), 3),
-            WorkerPlan(W2, Load(0, 2, 2), None, 0),
+            a_worker(W1, PlannedLoad(1, 2, 3), PlannedLoad(1, 4, 5), 3),
+            a_worker(W2, PlannedLoad(0, 2, 2), None, 0),
         ],
     )
 
 
 def test_where_the_last_worker_leaves_all_stops() -> None:
     decider = at_rest("A A-0", "W1")
-    assert planned(decider, WorkerRemoved("W1")) == replace(
-        NOTHING_CHANGES,
+    assert planned(decider, WorkerRemoved("W1")) == changed(
         group_epoch=1,
         rounds=[a_round(Why.WORKER_DRAINED, "http://w1", displaced=2)],
-        stops=[(resource("A"), W1), (resource("A-0"), W1)],
-        unplaceable=dict.fromkeys(map(resource, ("A", "A-0")), "no worker is left to run it"),
-        workers=[WorkerPlan(W1, Load(1, 1, 2), None, 0)],
+        stops=[PlannedStop("A", W1), PlannedStop("A-0", W1)],
+        unplaceable=[PlannedRefusal(each, "no worker is left to run it") for each in ("A", "A-0")],
+        workers=[a_worker(W1, PlannedLoad(1, 1, 2), None, 0)],
     )
 
 
 def test_a_connector_that_is_scaled_starts_or_stops_only_the_difference() -> None:
     decider = at_rest(FOUR, "W1", "W2")
-    assert planned(decider, ConnectorScaled("A", 5)) == replace(
-        NOTHING_CHANGES,
+    assert planned(decider, ConnectorScaled("A", 5)) == changed(
         rounds=[a_round(Why.TASKS_CHANGED, "A", placed=1)],
-        starts=[(resource("A-4"), W1)],
+        starts=[PlannedStart("A-4", W1)],
         workers=[
-            WorkerPlan(W1, Load(1, 2, 3), Load(1, 3, 4), 3),
-            WorkerPlan(W2, Load(0, 2, 2), Load(0, 2, 2), 2),
+            a_worker(W1, PlannedLoad(1, 2, 3), PlannedLoad(1, 3, 4), 3),
+            a_worker(W2, PlannedLoad(0, 2, 2), PlannedLoad(0, 2, 2), 2),
         ],
         splits=[PlannedSplit("A", 4, 5, is_most=True, restarts=5)],
     )
-    assert planned(decider, ConnectorScaled("A", 3)) == replace(
-        NOTHING_CHANGES,
+    assert planned(decider, ConnectorScaled("A", 3)) == changed(
         rounds=[a_round(Why.TASKS_CHANGED, "A", retired=1)],
-        stops=[(resource("A-3"), W2)],
+        stops=[PlannedStop("A-3", W2)],
         workers=[
-            WorkerPlan(W1, Load(1, 2, 3), Load(1, 2, 3), 3),
-            WorkerPlan(W2, Load(0, 2, 2), Load(0, 1, 1), 1),
+            a_worker(W1, PlannedLoad(1, 2, 3), PlannedLoad(1, 2, 3), 3),
+            a_worker(W2, PlannedLoad(0, 2, 2), PlannedLoad(0, 1, 1), 1),
         ],
         splits=[PlannedSplit("A", 4, 3, is_most=True, restarts=4)],
     )
 
 
 def test_a_new_connector_comes_in_two_epochs_as_it_really_does() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), ConnectorPut("B", {"name": "B"}, 2)) == replace(
-        NOTHING_CHANGES,
+    assert planned(at_rest(FOUR, "W1", "W2"), ConnectorPut("B", {"name": "B"}, 2)) == changed(
         rounds=[
             a_round(Why.CONNECTOR_ADDED, "B", placed=1),
             a_round(Why.TASKS_CHANGED, "B", placed=2),
         ],
-        starts=[(resource("B"), W2), (resource("B-0"), W1), (resource("B-1"), W2)],
+        starts=[PlannedStart("B", W2), PlannedStart("B-0", W1), PlannedStart("B-1", W2)],
         workers=[
-            WorkerPlan(W1, Load(1, 2, 3), Load(1, 3, 4), 3),
-            WorkerPlan(W2, Load(0, 2, 2), Load(1, 3, 4), 2),
+            a_worker(W1, PlannedLoad(1, 2, 3), PlannedLoad(1, 3, 4), 3),
+            a_worker(W2, PlannedLoad(0, 2, 2), PlannedLoad(1, 3, 4), 2),
         ],
         splits=[PlannedSplit("B", 0, 2, is_most=True)],
     )
@@ -199,20 +220,19 @@ def test_a_connector_whose_config_changes_starts_anew_where_it_is_if_it_will_not
     put = ConnectorPut("A", {**config, key: "1"}, 4)
     splits = [PlannedSplit("A", 4, 4, is_most=False, restarts=restarts)]
     plan = planned(decider, put)
-    assert replace(plan, rounds=[]) == replace(NOTHING_CHANGES, splits=splits)
+    assert structs.replace(plan, rounds=[]) == changed(splits=splits)
 
 
 def test_a_deleted_connector_stops_everywhere() -> None:
-    assert planned(at_rest(FOUR, "W1", "W2"), ConnectorDeleted("A")) == replace(
-        NOTHING_CHANGES,
+    assert planned(at_rest(FOUR, "W1", "W2"), ConnectorDeleted("A")) == changed(
         rounds=[a_round(Why.CONNECTOR_DELETED, "A", retired=5)],
         stops=[
-            *((resource(each), W1) for each in ("A", "A-0", "A-1")),
-            *((resource(each), W2) for each in ("A-2", "A-3")),
+            *(PlannedStop(each, W1) for each in ("A", "A-0", "A-1")),
+            *(PlannedStop(each, W2) for each in ("A-2", "A-3")),
         ],
         workers=[
-            WorkerPlan(W1, Load(1, 2, 3), Load(0, 0, 0), 0),
-            WorkerPlan(W2, Load(0, 2, 2), Load(0, 0, 0), 0),
+            a_worker(W1, PlannedLoad(1, 2, 3), PlannedLoad(0, 0, 0), 0),
+            a_worker(W2, PlannedLoad(0, 2, 2), PlannedLoad(0, 0, 0), 0),
         ],
     )
 
@@ -225,7 +245,7 @@ def test_what_changes_hands_twice_on_the_way_is_one_move() -> None:
     ]
     twice = planned(at_rest("A A-0 A-1 A-2 A-3", "W1"), WorkersJoined(1), WorkerRemoved("new-1"))
     assert (twice.moves, twice.stays, twice.handovers) == ([], 5, 4)
-    assert [str(each.causes[0]) for each in twice.rounds] == [
+    assert causes(twice) == [
         "member-joined new-1",
         "worker-drained new-1",
         "member-removed new-1",
@@ -248,12 +268,12 @@ def test_a_move_has_the_reason_for_which_its_giver_is_left_whatever_comes_after(
 def test_workers_that_are_added_come_one_after_the_other() -> None:
     plan = planned(at_rest("A A-0 A-1 A-2 A-3 A-4 A-5", "W1"), WorkersJoined(2))
     assert [each.causes for each in plan.rounds] == [
-        (Cause(Why.MEMBER_JOINED, name),) for name in ("new-1", "new-2")
+        [PlannedCause("member-joined", name)] for name in ("new-1", "new-2")
     ]
-    assert [(each.seat, each.after) for each in plan.workers] == [
-        (W1, Load(1, 2, 3)),
-        (NEW_1, Load(0, 2, 2)),
-        (NEW_2, Load(0, 2, 2)),
+    assert [(each.member_id, each.after) for each in plan.workers] == [
+        ("W1", PlannedLoad(1, 2, 3)),
+        ("new-1", PlannedLoad(0, 2, 2)),
+        ("new-2", PlannedLoad(0, 2, 2)),
     ]
 
 
@@ -261,7 +281,7 @@ def test_a_first_worker_gets_everything() -> None:
     decider = at_rest("A A-0")
     plan = planned(decider, WorkersJoined(1))
     assert (plan.state, plan.assignor) == (GroupState.EMPTY, "balanced")
-    assert plan.starts == [(resource("A"), NEW_1), (resource("A-0"), NEW_1)]
+    assert plan.starts == [PlannedStart("A", NEW_1), PlannedStart("A-0", NEW_1)]
 
 
 def test_an_added_worker_is_what_is_said_of_it_and_names_the_assignors_of_the_last() -> None:
@@ -295,7 +315,7 @@ def test_an_added_worker_is_warm() -> None:
     decider.join("W1", replace(JOIN, assignors=(cold,)))
     decider.settle()
     (added,) = planned(decider, WorkersJoined(1)).workers[1:]
-    assert added.after == Load(1, 2, 3)
+    assert added.after == PlannedLoad(1, 2, 3)
 
 
 def test_the_name_of_a_lost_worker_is_not_given_to_an_added_one() -> None:
@@ -307,7 +327,7 @@ def test_the_name_of_a_lost_worker_is_not_given_to_an_added_one() -> None:
     decider.carry_out(ExpireSession("W2"))
     decider.settle()
     plan = planned(decider, WorkersJoined(1))
-    assert sorted(map(str, plan.parked)) == ["A-2", "A-3"]
+    assert [each.id for each in plan.parked] == ["A-2", "A-3"]
 
 
 def test_a_group_that_rebalances_is_planned_from_where_it_comes_to_rest() -> None:
@@ -315,7 +335,7 @@ def test_a_group_that_rebalances_is_planned_from_where_it_comes_to_rest() -> Non
     decider.join("W2")
     plan = planned(decider, WorkerDrained("W2"))
     assert (plan.state, plan.settled) == (GroupState.ASSIGNING, False)
-    assert [each.causes for each in plan.rounds] == [(Cause(Why.WORKER_DRAINED, "http://w2"),)]
+    assert [each.causes for each in plan.rounds] == [[PlannedCause("worker-drained", "http://w2")]]
     assert [each.giver for each in plan.moves] == [W2, W2]
 
 
@@ -332,9 +352,9 @@ def test_what_nobody_can_take_is_unplaceable_with_its_reason() -> None:
     decider.settle()
     plan = planned(decider, WorkerDrained("W1"))
     assert plan.rounds == [a_round(Why.WORKER_DRAINED, "http://w1", displaced=2)]
-    assert plan.unplaceable.keys() == {resource("A"), resource("A-0")}
-    assert all("pinned to http://w1" in reason for reason in plan.unplaceable.values())
-    assert plan.stops == [(resource("A"), W1), (resource("A-0"), W1)]
+    assert [each.id for each in plan.unplaceable] == ["A", "A-0"]
+    assert all("pinned to http://w1" in each.reason for each in plan.unplaceable)
+    assert plan.stops == [PlannedStop("A", W1), PlannedStop("A-0", W1)]
 
 
 def test_a_worker_that_is_not_warm_is_named_for_the_plan_gives_it_nothing() -> None:
@@ -342,7 +362,7 @@ def test_a_worker_that_is_not_warm_is_named_for_the_plan_gives_it_nothing() -> N
     decider.join("W2", replace(JOIN, assignors=(ClientAssignor("balanced", metadata=COLD),)))
     plan = planned(decider, ConnectorScaled("A", 5))
     assert plan.cold == [W2]
-    assert plan.starts == [(resource("A-4"), W1)]
+    assert plan.starts == [PlannedStart("A-4", W1)]
 
 
 def test_a_connector_that_nobody_runs_is_not_split() -> None:
@@ -357,7 +377,7 @@ def test_weights_count_in_the_load() -> None:
     decider.carry_out(Place("connect", resource("A-0"), weight=5))
     decider.settle()
     plan = planned(decider, WorkerDrained("W1"))
-    assert plan.workers == [WorkerPlan(W1, Load(1, 1, 6), Load(0, 0, 0), 0)]
+    assert plan.workers == [a_worker(W1, PlannedLoad(1, 1, 6), PlannedLoad(0, 0, 0), 0)]
 
 
 def test_moves_in_rounds_are_followed_until_all_are_made() -> None:
@@ -371,22 +391,20 @@ def test_moves_in_rounds_are_followed_until_all_are_made() -> None:
         return incremental.assign(snapshot, moves=2, interval_ms=1_000)
 
     plan = planned(decider, WorkersJoined(1), assignors={"incremental": two_at_a_time})
-    assert [(str(each.causes[0]), each.moved) for each in plan.rounds] == [
-        ("member-joined new-1", 2),
-        ("moves-due incremental", 2),
-    ]
-    assert [each.after for each in plan.workers] == [Load(1, 4, 5), Load(0, 4, 4)]
+    assert causes(plan) == ["member-joined new-1", "moves-due incremental"]
+    assert [each.moved for each in plan.rounds] == [2, 2]
+    assert [each.after for each in plan.workers] == [PlannedLoad(1, 4, 5), PlannedLoad(0, 4, 4)]
 
 
 def test_a_move_is_expected_to_take_as_long_as_those_of_its_connector_or_of_all() -> None:
     own, overall = Downtime(100, 900, 7), Downtime(300, 2_000, 12)
     decider = at_rest(FOUR, "W1", "W2")
     for measured, expected in (
-        (Measured({"A": own}, overall), ExpectedDowntime(own, is_its_own=True)),
-        (Measured({"B": own}, overall), ExpectedDowntime(overall, is_its_own=False)),
+        (Measured({"A": own}, overall), ExpectedDowntime(100, 900, 7, "connector")),
+        (Measured({"B": own}, overall), ExpectedDowntime(300, 2_000, 12, "group")),
     ):
         (move,) = planned(decider, WorkersJoined(1), measured=measured).moves
-        assert move.expected == expected
+        assert move.expected_downtime == expected
 
 
 def test_the_group_that_is_planned_for_stays_as_it_is() -> None:
@@ -507,7 +525,7 @@ def test_rounds_that_move_nothing_wait_for_who_is_away_and_end_the_plan() -> Non
         return replace(balanced.assign(snapshot), again_at_ms=snapshot.now_ms + 1_000)
 
     plan = planned(decider, WorkerDrained("W1"), assignors={"balanced": waits})
-    assert [str(each.causes[0]) for each in plan.rounds] == [
+    assert causes(plan) == [
         "worker-drained http://w1",
         "moves-due balanced",
     ]
@@ -525,4 +543,4 @@ def test_the_groups_own_settings_hold_for_a_plan() -> None:
 def test_an_added_worker_takes_no_id_that_is_there() -> None:
     decider = at_rest("A A-0 A-1", "new-1")
     plan = planned(decider, WorkersJoined(1))
-    assert [each.seat.member_id for each in plan.workers] == ["new-1", "new-2"]
+    assert [each.member_id for each in plan.workers] == ["new-1", "new-2"]

@@ -67,7 +67,7 @@ def a_snapshot() -> Snapshot:
 
 def why(others: PlanSandbox, snapshot: Snapshot) -> str:
     with others, pytest.raises(PlanError) as caught:
-        others.cast()["mine"].assign(snapshot)
+        others.assignors()["mine"].assign(snapshot)
     assert caught.value.error is Error.INVALID_ASSIGNMENT
     return str(caught.value)
 
@@ -78,8 +78,8 @@ def test_it_computes_as_it_would_for_real_from_settings_that_no_command_line_tel
     snapshot = a_snapshot()
     checked = ASSIGNOR.replace("self.conf = conf", "assert conf == {'token': 'hunter2'}")
     with opened(site, checked) as others:
-        assert list(others.cast()) == ["mine"], "fairlead's own need no process"
-        assert others.cast()["mine"].assign(snapshot) == deferred.assign(snapshot)
+        assert list(others.assignors()) == ["mine"], "fairlead's own need no process"
+        assert others.assignors()["mine"].assign(snapshot) == deferred.assign(snapshot)
         (process,) = filter(_is_of_a_plan, psutil.Process().children())
         assert "hunter2" not in " ".join(process.cmdline())
 
@@ -96,11 +96,10 @@ def test_a_plan_tells_what_an_assignor_of_others_would_do_and_say_for_a_newcomer
     source = ASSIGNOR.replace("return plain_metadata(worker)", says)
     install(site, source.replace("return deferred.assign(group)", takes.strip()), POINT)
     joins = WorkersJoined(1, "a", Abilities())
-    late_at = time.monotonic() + PATIENCE_S
-    with all_assignors(SPEC, site / "assignor.log", late_at) as assignors:
+    with all_assignors(SPEC, site / "assignor.log", PATIENCE_S) as assignors:
         plan = make_plan(a_group().group, [joins], assignors, Measured({}, None), 1_000)
     assert plan.assignor == "mine"
-    assert {str(each.resource): each.taker.worker for each in plan.moves} == dict.fromkeys(
+    assert {each.id: each.taker.worker for each in plan.moves} == dict.fromkeys(
         ("A", "A-0", "A-1", "A-2", "A-3"), "new-1"
     )
 
@@ -140,7 +139,7 @@ def _sleeps(process: psutil.Process) -> bool:
 
 def test_a_plan_that_asks_no_one_starts_no_process(site: Path) -> None:
     with opened(site, ASSIGNOR) as others:
-        others.cast()
+        others.assignors()
         assert not any(map(_is_of_a_plan, psutil.Process().children()))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from decider import JOIN, Decider
+from decider import JOIN, Decider, resource
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -130,10 +130,10 @@ def possible(cluster: Cluster) -> st.SearchStrategy[Change]:
 def told(plan: Plan, before: Mapping[Resource, str]) -> dict[Resource, str]:
     """Where a plan leaves everything, by the workers' urls; what comes new by its name there."""
     homes = dict(before)
-    homes.update({each.resource: each.taker.worker for each in plan.moves})
-    homes.update({resource: seat.worker for resource, seat in plan.starts})
-    for resource, _ in plan.stops:
-        del homes[resource]
+    homes.update({resource(move.id): move.taker.worker for move in plan.moves})
+    homes.update({resource(start.id): start.taker.worker for start in plan.starts})
+    for stop in plan.stops:
+        del homes[resource(stop.id)]
     return homes
 
 
@@ -158,5 +158,6 @@ def test_what_a_plan_says_is_what_then_happens(data: st.DataObject, length: int)
         names = {url: f"new-{number}" for number, url in enumerate(came, 1)}
         happened = {each: names.get(url, url) for each, url in cluster.homes().items()}
         assert told(plan, before) == happened, change
-        assert plan.unplaceable.keys() == decider.group.configured - happened.keys()
+        left_out = {resource(each.id) for each in plan.unplaceable}
+        assert left_out == decider.group.configured - happened.keys()
         assert plan.stays == sum(happened.get(each) == url for each, url in before.items())

@@ -8,11 +8,12 @@ from typing import Annotated, Final
 
 import typer
 
+from ...planning.report import read_plan
 from ..command.client import client_of
-from ..command.exit_codes import Misused
+from ..command.exit_codes import Failed, Misused
 from ..command.options import ReadThere, takes
 from ..command.printing import show
-from ..tables import plan as tables
+from ..tables.plan import plan_tables
 from .connectors import read_connectors
 
 SCALE: Final = re.compile(r"(?P<connector>.+)=(?P<tasks>[0-9]{1,10})", re.DOTALL)
@@ -96,7 +97,11 @@ def plan(asked: Proposed) -> None:
         raise Misused(NOTHING)
     group_id = asked.group or asked.configured().group_id
     found = client_of(asked).post("groups", group_id, "plan", body=body)
-    show(asked.output, found, tables.plan(found))
+    try:
+        planned = read_plan(found)
+    except ValueError as error:
+        raise Failed(f"the cluster answers with something that is no plan: {error}") from None
+    show(asked.output, found, plan_tables(planned))
 
 
 def _connectors(files: list[Path]) -> list[dict[str, object]]:
