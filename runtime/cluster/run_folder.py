@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -116,8 +117,16 @@ class RunFolder:
         self.path = data_dir / "run"
         self._lock = -1
 
+    @property
+    def metrics(self) -> Path:
+        """The folder in which the node's workers keep what they measure."""
+        return self.path / "metrics"
+
     def claim(self) -> None:
-        """Make the folder, and take the node for this process; raises `NodeRunsError`."""
+        """Make the folder, and take the node for this process; raises `NodeRunsError`.
+
+        What workers of its former life measured is removed.
+        """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ONLY)
@@ -129,6 +138,7 @@ class RunFolder:
                 f"a node runs on {self.path.parent} already: stop it with `fairlead down`, "
                 "or choose another data.dir"
             ) from None
+        shutil.rmtree(self.metrics, ignore_errors=True)
 
     def release(self) -> None:
         """Let go of the node, and remove what tells of it."""

@@ -21,9 +21,9 @@ from setproctitle import setproctitle
 
 from ...actors.door.log_file import LogFile
 from ...events.placement.abilities import Abilities
-from ...projections.metrics import Exposition, RequestMetrics
+from ...projections.metrics.exposition import Exposition, RequestMetrics
 from ..cluster.identity import HEADER, KEY, cluster_id, identity_of
-from ..cluster.run_folder import KeyRefusedError, read_key
+from ..cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ..cluster.spec import WorkerTraits, assignor_log
 from ..config.secrets import Vault
 from ..connectors.builtin.plugins import find_plugins
@@ -124,7 +124,7 @@ def _service(data_dir: Path, group_id: str, gateway: Gateway, key: bytes) -> Ser
         plugins=find_plugins(),
         vault=Vault(key),
         requests=requests,
-        exposition=Exposition(release, requests),
+        exposition=Exposition(release, requests, RunFolder(data_dir).metrics),
         assignors=read_assignors(data_dir),
         assignor_log=assignor_log(data_dir),
         run_folder=data_dir / "run",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from ...events.model import CommitId, Resource, RunState, Token
+from ...events.model import Commit, Resource, RunState, Token
 
 
 class Ending(Enum):
@@ -76,25 +76,15 @@ class TaskConfigsChanged:
 
 @dataclass(frozen=True, slots=True)
 class BatchDone:
-    """A batch that counts: its size, and how long each phase took, in seconds.
+    """A batch that counts, and how long it took."""
 
-    `first` marks the first batch since its task was started, `began_ms` is the wall clock at
-    which the task first looked for one. `run_s` is reading, transforming and staging.
-    """
-
-    commit_id: CommitId
+    commit: Commit
     began_ms: int
-    first: bool
-    rows_in: int
-    rows_out: int
-    bytes_in: int
-    bytes_out: int
-    files_out: int
-    plan_s: float
-    run_s: float
-    commit_s: float
-    publish_s: float
-    backlog: bool
+    """When the task first looked for a batch since its start, by the wall clock."""
+    is_first: bool
+    """Whether it is the first since the task's start."""
+    seconds: Mapping[str, float]
+    """How long each phase took: plan, run (reading, transforming and staging), commit, publish."""
 
 
 Report = Started | Stopped | Hung | StatusChanged | Warned | TaskConfigsChanged | BatchDone

@@ -219,7 +219,7 @@ class Task:
             commit = self._batch(pipeline, plan, clock)
             _advance(offsets, commit)
             size.learn(clock.total, backlog=plan.backlog)
-            self._report(_done(commit, plan, clock, began_ms, first=first))
+            self._report(BatchDone(commit, began_ms, first, clock.phases))
             if first:  # its status now tells that it runs batches, and no longer any remark
                 self._told = (RunState.RUNNING, "")
             first = False
@@ -313,23 +313,3 @@ def _advance(offsets: dict[str, Document], commit: Commit) -> None:
             offsets.pop(identity(advance.partition), None)
         else:
             offsets[identity(advance.partition)] = advance.end
-
-
-def _done(
-    commit: Commit, plan: BatchPlan[Any], clock: _Clock, began_ms: int, *, first: bool
-) -> BatchDone:
-    return BatchDone(
-        commit_id=commit.commit_id,
-        began_ms=began_ms,
-        first=first,
-        rows_in=commit.rows_in,
-        rows_out=commit.manifest.rows,
-        bytes_in=plan.bytes,
-        bytes_out=commit.manifest.bytes,
-        files_out=commit.manifest.files,
-        plan_s=clock.phases["plan"],
-        run_s=clock.phases["run"],
-        commit_s=clock.phases["commit"],
-        publish_s=clock.phases["publish"],
-        backlog=plan.backlog,
-    )

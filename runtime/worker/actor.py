@@ -65,6 +65,7 @@ from .status_reporter import StatusReporter
 from .watchdog import ParentWatch, Watchdog
 
 if TYPE_CHECKING:
+    from ...projections.metrics.workers import WorkerMetrics
     from .spark_runner import EngineCare
 
 LOGGER = logging.getLogger(__name__)
@@ -94,6 +95,8 @@ class WorkerActor(Actor):
     _talk: AssignorTalk
     _reporter: StatusReporter
     _watchdog: Watchdog
+    _metrics: "WorkerMetrics"
+    """Only where an engine runs batches."""
     _starts: Starts
     _parent_watch: ParentWatch
     _group: Address
@@ -286,6 +289,7 @@ class WorkerActor(Actor):
         if node.engine.kind == "noop":
             return NoopRunner(self._report)
         # Heavy, and only here.
+        from ...projections.metrics.workers import WorkerMetrics  # noqa: PLC0415
         from .spark_runner import (  # noqa: PLC0415
             EngineCare,
             make_engine,
@@ -293,6 +297,7 @@ class WorkerActor(Actor):
             make_runner,
         )
 
+        self._metrics = WorkerMetrics(RunFolder(node.data_dir).metrics, self._order.name)
         redaction = Redaction()
         engine = make_engine(node, self._order.name, redaction)
         engine.open()
@@ -380,8 +385,9 @@ class WorkerActor(Actor):
             case TaskConfigsChanged():
                 self._reporter.split(report)
             case BatchDone():
-                if report.first:
-                    connector, task, token, _ = report.commit_id
+                self._metrics.observe_batch(report.seconds)
+                if report.is_first:
+                    connector, task, token, _ = report.commit.commit_id
                     self._reporter.began(Resource(connector, task), token, report.began_ms)
             case Hung():
                 LOGGER.error("%s does not end: the worker ends itself", report.resource)

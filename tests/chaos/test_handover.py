@@ -9,12 +9,15 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from chaos.crew import Crew, crew, frozen
 from chaos.feed import Feed
 from chaos.lookout import Lookout
+from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.events.model import Resource, RunState, Token
+from fairlead.projections.metrics.workers import PHASES
 from fairlead.projections.moves import BATCHES_RUN
 from fairlead.runtime.connectors.files.staging import STAGING
 from fairlead.runtime.demo.verdict import judge
@@ -88,6 +91,7 @@ def test_a_worker_that_joins_and_leaves_takes_over_and_gives_back_in_good_order(
         node.leave("guest")
         node.eventually(lambda: len(node.look_at_moves()) == 4, "so do theirs who take over")
         line.finish(node)
+        node.eventually(lambda: _batches_are_measured(node), "a scrape tells of every batch")
     moves = [each.downtime_ms for each in node.moves]
     downtimes = [each for each in moves if each is not None]
     print(f"{len(line.feed.rows)} rows; downtime of {len(moves)} moves, ms: {downtimes}")
@@ -240,3 +244,13 @@ def _path_without_java(folder: Path) -> Path:
         assert found is not None
         (folder / name).symlink_to(found)
     return folder
+
+
+def _batches_are_measured(node: Crew) -> bool:
+    """Tell whether each phase was measured as often as there were batches, by either worker."""
+    page = httpx.get(f"{node.rest}/metrics", timeout=10).text
+    samples = [each for family in parse(page) for each in family.samples]
+    batches = [each.value for each in samples if each.name == "fairlead_connector_batches_total"]
+    name = "fairlead_task_batch_seconds_count"
+    measured = {each.labels["phase"]: each.value for each in samples if each.name == name}
+    return measured == dict.fromkeys(PHASES, sum(batches))

@@ -147,7 +147,7 @@ def test_spark_writes_nothing_beneath_an_absent_mount_and_waits_for_room_on_a_fu
         assert mount.beneath == []
         mount.attach()
         ballast.unlink()
-        assert reports.wait_batches(1)[0].rows_out == 2000
+        assert reports.wait_batches(1)[0].commit.manifest.rows == 2000
     finally:
         assert runner.close(60) == frozenset()
         mount.detach()

@@ -95,8 +95,8 @@ def test_csv_with_an_inferred_schema_becomes_partitioned_parquet(
     schemas = {papq.read_schema(file).field("delay").type for file in out.rglob("*.parquet")}
     assert schemas == {pa.int64()}
     assert (staging_is_empty(out), book.to_publish) == (True, [])
-    assert sum(each.rows_in for each in reports.batches) == 4
-    assert sum(each.rows_out for each in reports.batches) == 4
+    assert sum(each.commit.rows_in for each in reports.batches) == 4
+    assert sum(each.commit.manifest.rows for each in reports.batches) == 4
 
 
 def test_json_through_a_query_becomes_csv(
@@ -121,7 +121,7 @@ def test_json_through_a_query_becomes_csv(
         {"carrier": "AA", "word": "input", "delay": 1},
         {"carrier": "UA", "word": "input", "delay": 5},
     ]
-    assert [(each.rows_in, each.rows_out) for each in reports.batches] == [(3, 2)]
+    assert [(each.rows_in, each.manifest.rows) for each in reports.commits] == [(3, 2)]
 
 
 def test_parquet_becomes_json(folders: dict[str, str], run: Run, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_parquet_becomes_json(folders: dict[str, str], run: Run, tmp_path: Path)
         {"id": 2, "tags": []},
         {"id": 2},
     ]
-    assert [(each.rows_in, each.rows_out) for each in reports.batches] == [(4, 4)]
+    assert [(each.rows_in, each.manifest.rows) for each in reports.commits] == [(4, 4)]
 
 
 def test_any_file_name_is_read_as_it_is(
@@ -184,7 +184,7 @@ def test_a_batch_without_rows_moves_the_offsets_and_writes_nothing(
         }
     )
     assert (rows(tmp_path / "out"), staging_is_empty(tmp_path / "out")) == ([], True)
-    assert [(each.rows_out, each.files_out) for each in reports.batches] == [(0, 0)]
+    assert [(each.manifest.rows, each.manifest.files) for each in reports.commits] == [(0, 0)]
     assert len(book.offsets("c")) == 1
 
 

@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.work import ReportStatus, StatusUpdate
 from fairlead.events.model import Lag, Resource, RunState, Token, Why
-from fairlead.projections.metrics import Exposition, GroupFigures, LogFigures, RequestMetrics
+from fairlead.projections.metrics.exposition import Exposition, RequestMetrics
+from fairlead.projections.metrics.groups import GroupFigures, LogFigures
 from fairlead.projections.progress import Progress
 
 Labels = tuple[tuple[str, str], ...]

@@ -10,7 +10,7 @@ from rest.client import Client
 from rest.plugins import Broken, Locked
 from rest.scribe import Desk, scribe
 
-from fairlead.projections.metrics import Exposition, RequestMetrics
+from fairlead.projections.metrics.exposition import Exposition, RequestMetrics
 from fairlead.runtime.config.secrets import Vault
 from fairlead.runtime.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline

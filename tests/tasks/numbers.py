@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from fairlead.events.model import (
     Advance,
+    Commit,
     CommitId,
     Document,
     Manifest,
@@ -232,6 +233,10 @@ class Reports:
     @property
     def batches(self) -> list[BatchDone]:
         return [each for each in self.told if isinstance(each, BatchDone)]
+
+    @property
+    def commits(self) -> list[Commit]:
+        return [each.commit for each in self.batches]
 
     @property
     def statuses(self) -> list[StatusChanged]:

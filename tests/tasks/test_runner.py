@@ -132,7 +132,7 @@ def test_a_hung_task_is_told_and_blocks_nobody(
     assert reports.wait(lambda each: isinstance(each, Hung)) == Hung(TASK, OLD)
     other = numbers_launch(root, OLD, task=1)
     runner.start(other)
-    reports.wait(lambda each: isinstance(each, BatchDone) and each.commit_id.task == 1)
+    reports.wait(lambda each: isinstance(each, BatchDone) and each.commit.commit_id.task == 1)
     assert runner.running() == frozenset({TASK, other.resource})
     gate.opened.set()
     assert runner.close(10) == frozenset()

@@ -21,6 +21,7 @@ from tasks.numbers import (
 )
 
 from fairlead.events.model import Document, Resource, RunState, Token
+from fairlead.projections.metrics.workers import PHASES
 from fairlead.runtime.connectors.spi import BatchPlan, Limit, NotReady
 from fairlead.runtime.spark.engine import EngineState
 from fairlead.runtime.tasks.reports import Ending, StatusChanged, Stopped
@@ -274,18 +275,11 @@ def test_a_batch_is_measured_in_all_its_phases(
     root: Path, engine: LocalEngine, book: Book, reports: Reports
 ) -> None:
     run_to_end(task(root, OLD, engine, book, reports), reports, 3)
-    told = [
-        (each.commit_id.batch, each.first, each.rows_in, each.rows_out, each.bytes_in, each.backlog)
-        for each in reports.batches
-    ]
-    assert told == [
-        (0, True, 3, 3, 24, True),
-        (1, False, 3, 3, 24, True),
-        (2, False, 3, 3, 24, False),
-    ]
-    assert all(
-        min(each.plan_s, each.run_s, each.commit_s, each.publish_s) > 0 for each in reports.batches
-    )
+    assert [each.is_first for each in reports.batches] == [True, False, False]
+    told = [(each.commit_id.batch, each.rows_in, each.manifest.rows) for each in reports.commits]
+    assert told == [(0, 3, 3), (1, 3, 3), (2, 3, 3)]
+    assert all(tuple(each.seconds) == PHASES for each in reports.batches)
+    assert all(min(each.seconds.values()) > 0 for each in reports.batches)
 
 
 def test_a_task_that_finds_no_work_at_first_is_told_to_have_begun_when_it_looked(
@@ -301,7 +295,7 @@ def test_a_task_that_finds_no_work_at_first_is_told_to_have_begun_when_it_looked
     hooks.at["plan"] = look
     run_to_end(task(root, OLD, engine, book, reports), reports, 1)
     first = reports.batches[0]
-    assert first.first
+    assert first.is_first
     assert first.began_ms <= looked_ms[0] < looked_ms[1]
 
 

@@ -21,7 +21,7 @@ from ....events.log.space import Room, room_at
 from ....events.model import Commit
 from ....projections.explain.cache import EpochCache
 from ....projections.follow import Follower
-from ....projections.metrics import GroupFigures, LogFigures
+from ....projections.metrics.groups import GroupFigures, LogFigures
 from ....projections.moves import Downtimes, Measured
 from ....projections.progress import Progress, connector_progress, task_progress, unpublished
 from ....projections.rebalances import Rebalances

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from ....events.entries.codec import CodecError
 from ....events.epochs import epoch_warning
 from ....events.log.errors import LogError
-from ....projections.metrics import Beats
+from ....projections.metrics.groups import Beats
 from ...cluster.slow import SlowProcess, read_slow
 from ..backend.service import Served, Service
 from ..http.errors import Unanswered

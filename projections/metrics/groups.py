@@ -1,37 +1,23 @@
-"""The groups as Prometheus sees them: the one file that knows its client.
+"""The groups as Prometheus sees them.
 
 What the logs tell is taken from the projections when it is asked for. Nothing counts along
-on the way, so no number can drift from the log, and a counter survives every restart. Only
-what no log tells, the requests that this process answers, is counted here.
+on the way, so no number can drift from the log, and a counter survives every restart.
 """
 
-from collections import Counter as Counts
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Histogram,
-    ProcessCollector,
-    disable_created_metrics,
-)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from ..events.group import Group
-from ..events.model import GroupState, MemberState, Resource, Resources, Why
-from .progress import Progress
-from .views import assigned, awaited, connector_names, parked, run_states, unplaceable
-
-disable_created_metrics()  # type: ignore[no-untyped-call]  # as many series again, for nobody
+from ...events.group import Group
+from ...events.model import GroupState, MemberState, Resource, Resources, Why
+from ..progress import Progress
+from ..views import assigned, awaited, connector_names, parked, run_states, unplaceable
 
 _MS = 1000
-_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,59 +46,7 @@ class Beats:
     held: int
 
 
-class RequestMetrics:
-    """Counts the requests that this process answers."""
-
-    def __init__(self) -> None:
-        self.total = Counter(
-            "fairlead_rest_requests",
-            "Requests answered by this REST process.",
-            ["method", "route", "code"],
-            registry=None,
-        )
-        self.duration = Histogram(
-            "fairlead_rest_request_duration_seconds",
-            "Time from a request's head to the end of its answer.",
-            ["method", "route"],
-            registry=None,
-            buckets=_BUCKETS,
-        )
-
-    def observe(self, method: str, route: str, code: int, seconds: float) -> None:
-        """Count a request; `route` is a template, so that no client can make up series."""
-        method = method if method in _METHODS else "other"
-        self.total.labels(method, route, str(code)).inc()
-        self.duration.labels(method, route).observe(seconds)
-
-
-class Exposition:
-    """Writes all metrics of a scrape."""
-
-    def __init__(self, version: str, requests: RequestMetrics) -> None:
-        self._version = version
-        self._requests = requests
-        self._process = ProcessCollector(registry=None)
-
-    def write(
-        self,
-        accept: str,
-        groups: Iterable[GroupFigures],
-        beats: Mapping[str, Beats] = MappingProxyType({}),
-    ) -> tuple[bytes, str]:
-        """Return the metrics and their content type, in a format that the scraper accepts.
-
-        `beats` are by group; they are not in any log, and left out where nobody told them.
-        """
-        encode, content_type = choose_encoder(accept)
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Scrape(self._version, tuple(groups), beats))
-        registry.register(self._requests.total)
-        registry.register(self._requests.duration)
-        registry.register(self._process)
-        return encode(registry), content_type
-
-
-class _Scrape(Collector):
+class GroupCollector(Collector):
     """The groups at the moment of one scrape."""
 
     def __init__(
@@ -123,6 +57,7 @@ class _Scrape(Collector):
         self._beats = beats
 
     def collect(self) -> Iterator[Metric]:
+        """Yield all families; the client calls it."""
         build = _gauge("build_info", "The version of fairlead, as a label.", "version")
         build.add_metric([self._version], 1)
         yield build
@@ -264,7 +199,7 @@ def _runs(groups: _Groups) -> Iterator[Metric]:
         "connector",
     )
     for each in groups:
-        left_out = Counts(resource.connector for resource in unplaceable(each.group))
+        left_out = Counter(resource.connector for resource in unplaceable(each.group))
         for name in connector_names(each.group):
             nowhere.add_metric([each.group.group_id, name], left_out[name])
             for state, count in run_states(each.group, name).items():

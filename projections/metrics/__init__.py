@@ -1,0 +1,1 @@
+"""What Prometheus scrapes: the groups by their logs, requests, and what workers measure."""

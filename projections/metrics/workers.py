@@ -1,0 +1,95 @@
+"""What workers measure themselves, and no log tells: how long the phases of their batches take.
+
+Each worker counts in a memory-mapped file of its own, and a scrape sums all of them up: no record
+is written for it, and no message sent. This is the multiprocess mode of prometheus_client, with
+the worker's name instead of its pid: a worker that is started again goes on with its file, so
+that a kill -9 loses no count, and files do not pile up. The node begins with an empty folder,
+which Prometheus takes for a restart of the counters.
+"""
+
+import logging
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from prometheus_client import CollectorRegistry, Histogram, values
+from prometheus_client.multiprocess import MultiProcessCollector
+
+LOGGER = logging.getLogger(__name__)
+PHASES: Final = ("plan", "run", "commit", "publish")
+"""Of a batch, in order; reading, transforming and staging are one: `run`."""
+
+_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_FOLDER_KEY: Final = "PROMETHEUS_MULTIPROC_DIR"
+_FILE_BYTES: Final = 1 << 16
+"""What all figures of a worker fit into: the file never grows."""
+
+
+class WorkerMetrics:
+    """The figures of one worker; only the process that runs the worker may have them."""
+
+    def __init__(self, folder: Path, worker: str) -> None:
+        """Count in a folder; where that has no room nothing is counted."""
+        self._phases: dict[str, Histogram] = {}
+        """By name."""
+        try:
+            _allocate(folder / f"histogram_{quote(worker, safe='')}.db")
+        except OSError as error:
+            LOGGER.warning("nothing is measured here: %s", error)
+            return
+        with _values_in(folder, worker):
+            seconds = Histogram(
+                "fairlead_task_batch_seconds",
+                "Time that the phases of batches took at the workers of this node.",
+                ["phase"],
+                registry=None,
+                buckets=_BUCKETS,
+            )
+            self._phases = {phase: seconds.labels(phase) for phase in PHASES}
+
+    def observe_batch(self, seconds: Mapping[str, float]) -> None:
+        """Count a batch by how long each of its phases took."""
+        for phase, histogram in self._phases.items():
+            if phase in seconds:
+                histogram.observe(seconds[phase])
+
+
+def collect_workers(registry: CollectorRegistry, folder: Path) -> None:
+    """Register the sum of what workers count in a folder, if there is one."""
+    if folder.is_dir():
+        MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
+
+
+def _allocate(path: Path) -> None:
+    """Make a worker's file if there is none; raises `OSError` where it has no room.
+
+    A mapped file with holes would end the process when the disk is full.
+    """
+    if path.exists():
+        return
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    made = path.with_suffix(".new")
+    with made.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, _FILE_BYTES)
+    made.rename(path)
+
+
+@contextmanager
+def _values_in(folder: Path, worker: str) -> Generator[None]:
+    """Let metrics that are made meanwhile be kept in a folder.
+
+    Neither the choice nor the variable outlives it: what else runs in this process, or is started
+    by it, is not to count there.
+    """
+    before, name = values.ValueClass, quote(worker, safe="")
+    os.environ[_FOLDER_KEY] = str(folder)
+    kept_by: Any = values.MultiProcessValue  # pyright: ignore[reportUnknownMemberType]
+    values.ValueClass = kept_by(lambda: name)
+    try:
+        yield
+    finally:
+        values.ValueClass = before
+        del os.environ[_FOLDER_KEY]

@@ -1,0 +1,93 @@
+"""What workers measure reaches a scrape, whatever becomes of them."""
+# pyright: basic
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as parse
+
+from fairlead.projections.metrics.exposition import Exposition, RequestMetrics
+from fairlead.projections.metrics.workers import PHASES, WorkerMetrics
+
+WORKER = """
+import sys, time
+from pathlib import Path
+from fairlead.projections.metrics.workers import PHASES, WorkerMetrics
+
+metrics = WorkerMetrics(Path(sys.argv[1]), sys.argv[2])
+for _ in range(3):
+    metrics.observe_batch(dict.fromkeys(PHASES, 0.25))
+print("measured", flush=True)
+time.sleep(60)
+"""
+
+
+def killed_worker(folder: Path, name: str) -> None:
+    """Let a worker measure three batches, and kill it."""
+    command = [sys.executable, "-c", WORKER, str(folder), name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "measured\n"
+        process.send_signal(signal.SIGKILL)
+
+
+def scraped(folder: Path) -> dict[tuple[str, str], float]:
+    """Return what a scrape tells of batches: counts, sums and the largest bucket, by phase."""
+    page, _ = Exposition("1.2.3", RequestMetrics(), folder).write("", ())
+    return {
+        (sample.name.removeprefix("fairlead_task_batch_seconds_"), sample.labels["phase"]): (
+            sample.value
+        )
+        for family in parse(page.decode())
+        if family.name == "fairlead_task_batch_seconds"
+        for sample in family.samples
+        if sample.labels.get("le", "+Inf") == "+Inf"
+    }
+
+
+def measured(batches: int, seconds: float) -> dict[tuple[str, str], float]:
+    return {
+        key: value
+        for phase in PHASES
+        for key, value in {
+            ("bucket", phase): batches,
+            ("count", phase): batches,
+            ("sum", phase): seconds,
+        }.items()
+    }
+
+
+def test_workers_that_were_killed_are_counted_and_go_on_where_they_ended(tmp_path: Path) -> None:
+    killed_worker(tmp_path, "w1")
+    assert scraped(tmp_path) == measured(3, 0.75)
+    killed_worker(tmp_path, "w1")
+    killed_worker(tmp_path, "a/worker_of_mine")
+    assert scraped(tmp_path) == measured(9, 2.25)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_where_no_worker_has_measured_anything_a_page_is_there_all_the_same(tmp_path: Path) -> None:
+    assert scraped(tmp_path / "missing") == {}
+
+
+def test_what_a_worker_starts_measures_nothing_by_its_files(tmp_path: Path) -> None:
+    WorkerMetrics(tmp_path, "w1")
+    requests = RequestMetrics()
+    requests.observe("GET", "/connectors", 200, 0.1)
+    assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ
+    assert scraped(tmp_path) == measured(0, 0.0)
+
+
+def test_a_worker_on_a_full_disk_measures_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", fail)
+    WorkerMetrics(tmp_path, "w1").observe_batch(dict.fromkeys(PHASES, 1.0))
+    assert scraped(tmp_path) == {}
