@@ -128,7 +128,8 @@ class ClientAssignor:
     metadata: bytes = b""
 
 
-class Succession(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Succession:
     """How a static member came back to its seat (PROTOCOL §8).
 
     `returns` counts how often somebody did; targets up to `assignment_epoch` know the seat

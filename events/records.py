@@ -8,6 +8,7 @@ offset log, all others to its control log.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .keys import Key, spell_partition
 from .model import (
     CONNECTOR,
     NOTHING,
@@ -134,8 +135,8 @@ class ConnectorConfig:
 
     connector: str
     config: Mapping[str, str]
-    version: int
-    time_ms: int
+    version: int = 1
+    time_ms: int = 0
     deleting: bool = False
     offsets_before: int = 0
 
@@ -227,6 +228,11 @@ class Offset:
     partition: Document
     offset: Document
 
+    @property
+    def partition_key(self) -> str:
+        """The partition as keys spell it."""
+        return spell_partition(self.partition)
+
 
 @dataclass(frozen=True, slots=True)
 class Committed:
@@ -234,6 +240,11 @@ class Committed:
 
     commit: Commit
     time_ms: int
+
+    @property
+    def commit_id(self) -> CommitId:
+        """Which batch it is."""
+        return self.commit.commit_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +309,7 @@ class Tombstone:
     """The fact of that kind and key no longer holds; keys are spelled as in `key_of`."""
 
     kind: type
-    key: tuple[str | int, ...]
+    key: Key
 
 
 ControlRecord = (

@@ -15,10 +15,11 @@ only for the member's own part gives the same answer as with all of the group.
 
 from collections.abc import Iterator
 
-from ..events.entries.codec import KINDS, TYPES, decode
+from ..events.catalogue import BY_NUMBER, entry_key
+from ..events.entries.codec import decode
 from ..events.evolve import evolve
 from ..events.group import NOT_STARTED, Group, Member
-from ..events.keys import Key, pack_key, unpack_key
+from ..events.keys import Key
 from ..events.log.reader import ReadableLog
 from ..events.log.tables import unpack_view_key, view_key
 from ..events.model import NOTHING, Grants, Resource, Resources
@@ -104,8 +105,9 @@ class MemberFollower:
                 record = decode(entry)
                 if record is not None:
                     evolve(self.group, record, entry.offset)
-                if KINDS[entry.type] in {ConnectorConfig, TaskConfigs}:
-                    changed.add(str(unpack_key(KINDS[entry.type], entry.key)[0]))
+                row = BY_NUMBER[entry.type]
+                if row.record in {ConnectorConfig, TaskConfigs}:
+                    changed.add(str(row.key.parse(entry.key)[0]))
             self.group.end = news.end
             if self._own.isdisjoint(touched) or not self._follow():
                 return changed
@@ -118,7 +120,7 @@ class MemberFollower:
             del self._known[key]
         fresh = wanted - self._known.keys()
         self._known.update(dict.fromkeys(fresh, -1))
-        if any(KINDS[unpack_view_key(key)[0]] is CurrentShard for key in fresh):
+        if any(BY_NUMBER[unpack_view_key(key)[0]].record is CurrentShard for key in fresh):
             self._known[_spell(CurrentAssignment, (self.member_id,))] = -1  # it joins its shards
         return bool(fresh)
 
@@ -141,13 +143,14 @@ class MemberFollower:
         """Forget what a key said: the log shows it no more, or it is no concern any more."""
         if self._known[key] >= 0:
             number, packed = unpack_view_key(key)
-            kind = KINDS[number]
-            evolve(self.group, Tombstone(kind, unpack_key(kind, packed)), self.group.end - 1)
+            row = BY_NUMBER[number]
+            tombstone = Tombstone(row.record, row.key.parse(packed))
+            evolve(self.group, tombstone, self.group.end - 1)
             self._known[key] = -1
 
 
 def _spell(kind: type, key: Key) -> bytes:
-    return view_key(TYPES[kind][0], pack_key(key))
+    return view_key(*entry_key(kind, key))
 
 
 def _grants(member: Member) -> Grants:

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from ..events.entries.codec import TYPES, decode
+from ..events.catalogue import TYPE_OF
+from ..events.entries.codec import decode
 from ..events.log.errors import TrimmedError
 from ..events.log.reader import LogReader
 from ..events.model import Cause, Resource, RunState, Token
@@ -29,7 +30,7 @@ LATEST: Final = 1_000
 RECENT: Final = 50_000
 """How many of a log's last entries the figures are made of: less than a second's reading."""
 
-_STATUS: Final = TYPES[TaskStatus][0]
+_STATUS: Final = TYPE_OF[TaskStatus].number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..events.entries.codec import TYPES, decode
-from ..events.keys import pack_key
+from ..events.catalogue import entry_key
+from ..events.entries.codec import decode
 from ..events.log.reader import ReadableLog
 from ..events.model import Commit, Lag
 from ..events.records import Committed, Record, TaskProgress
@@ -88,7 +88,7 @@ def _of_task(record: TaskProgress, unpublished: int) -> Progress:
 
 
 def _scan(log: ReadableLog, kind: type, connector: str) -> list[Record | None]:
-    return [decode(entry) for entry in log.scan(TYPES[kind][0], pack_key((connector,)))]
+    return [decode(entry) for entry in log.scan(*entry_key(kind, (connector,)))]
 
 
 def _sum(one: Lag | None, other: Lag | None) -> Lag | None:

@@ -2,13 +2,14 @@
 
 from collections import Counter
 
-from ..events.entries.codec import TYPES, decode
+from ..events.catalogue import TYPE_OF
+from ..events.entries.codec import decode
 from ..events.log.errors import TrimmedError
 from ..events.log.reader import LogReader
 from ..events.model import Why
 from ..events.records import GroupMetadata
 
-_BUMP = TYPES[GroupMetadata][0]
+_BUMP = TYPE_OF[GroupMetadata].number
 
 
 class Rebalances:

@@ -2,28 +2,27 @@
 # pyright: basic
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
+from inspect import signature
 from typing import Any, get_args
 
 import msgpack  # the independent oracle
+import msgspec
 import pytest
 from golden_records import EARLIER, WRITTEN, A, Golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.events import records
+from fairlead.events.catalogue import BY_NUMBER, CATALOGUE, TYPE_OF, RecordType, key_of
 from fairlead.events.entries import codec
 from fairlead.events.entries.codec import (
-    KINDS,
-    SHARDED_VERSION,
-    TYPES,
-    UPCASTS,
-    VERSION,
     MalformedRecordError,
     NewerRecordError,
     decode,
     encode,
 )
+from fairlead.events.entries.wire import SHAPES
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import (
     Advance,
@@ -110,7 +109,7 @@ def any_of(kind: type) -> st.SearchStrategy[Any]:
     return st.builds(kind, **{**numbers, **texts, **known})
 
 
-RECORDS = st.one_of(*map(any_of, TYPES))
+RECORDS = st.one_of(*map(any_of, TYPE_OF))
 
 
 @given(RECORDS)
@@ -122,19 +121,49 @@ def test_a_record_survives_its_bytes(record: Record) -> None:
 @given(RECORDS)
 @settings(deadline=None)
 def test_a_tombstone_names_the_key_of_what_it_buries(record: Record) -> None:
-    tombstone = Tombstone(type(record), codec.key_of(record))
+    tombstone = Tombstone(type(record), key_of(record))
     assert encode(tombstone).key == encode(record).key
     assert decode(entry_of(tombstone)) == tombstone
 
 
-def test_every_kind_of_record_has_a_type_and_no_two_have_the_same() -> None:
+def test_every_kind_of_record_has_a_row_and_no_two_have_the_same_number() -> None:
     kinds = {kind for union in get_args(Record) for kind in (get_args(union) or (union,))}
-    assert kinds - {Tombstone} == set(TYPES)
-    assert len(KINDS) == len(TYPES)
+    assert kinds - {Tombstone} == set(TYPE_OF)
+    assert len(BY_NUMBER) == len(TYPE_OF) == len(CATALOGUE)
+
+
+def test_a_record_changes_a_group_unless_its_head_does_or_it_is_of_the_offset_log() -> None:
+    silent = {*get_args(records.Shard), *get_args(records.OffsetRecord)}
+    assert {row.record for row in CATALOGUE if row.fold is None} == silent
+    never_buried = {*silent, records.GroupDeletion}
+    assert {row.record for row in CATALOGUE if row.bury is None} == never_buried
+
+
+@pytest.mark.parametrize("row", CATALOGUE, ids=lambda row: row.record.__name__)
+def test_a_burial_takes_the_parts_of_the_key(row: RecordType) -> None:
+    if row.bury is not None:
+        parts = list(signature(row.bury).parameters.values())[1:]
+        told = [str for _ in row.key.texts] + [int for _ in row.key.numbers]
+        assert [each.annotation for each in parts] == told
+
+
+def test_only_what_differs_on_disk_has_a_shape() -> None:
+    assert SHAPES.keys() < TYPE_OF.keys()
+    for golden in WRITTEN:
+        if type(golden.record) in SHAPES:
+            assert msgpack.packb(golden.value) != as_it_is(golden.record)
+
+
+def as_it_is(record: Record) -> bytes | None:
+    """Return the bytes of a record without a shape; None if it has none."""
+    try:
+        return msgspec.msgpack.encode(record)
+    except TypeError:
+        return None
 
 
 def test_the_types_on_disk_never_change() -> None:
-    assert {kind.__name__: number for kind, (number, _) in TYPES.items()} == {
+    assert {row.record.__name__: row.number for row in CATALOGUE} == {
         "GroupMetadata": 3,
         "ConnectorsTasksMetadata": 4,
         "MemberMetadata": 5,
@@ -180,9 +209,12 @@ def test_bytes_of_an_earlier_form_still_load(golden: Golden) -> None:
 
 
 def test_every_kind_has_its_golden_bytes_with_every_field_of_it() -> None:
-    assert sorted(TYPES[type(golden.record)][0] for golden in WRITTEN) == sorted(KINDS)
+    assert sorted(TYPE_OF[type(golden.record)].number for golden in WRITTEN) == sorted(BY_NUMBER)
     for golden in WRITTEN:
-        assert golden.value.keys() == set(TYPES[type(golden.record)][1].__struct_fields__)
+        kind = type(golden.record)
+        shape: Any = SHAPES.get(kind)
+        told = shape.__struct_fields__ if shape else [each.name for each in fields(kind)]
+        assert golden.value.keys() == set(told)
 
 
 # What an older version left out, and what a later one wrote.
@@ -197,7 +229,7 @@ OLDEST: dict[type, object] = {
 
 @pytest.mark.parametrize("kind", OLDEST, ids=lambda kind: kind.__name__)
 def test_fields_that_came_later_have_defaults(kind: type) -> None:
-    entry = Entry(0, TYPES[kind][0], 1, b"", 0, msgpack.packb(OLDEST[kind]))
+    entry = Entry(0, TYPE_OF[kind].number, 1, b"", 0, msgpack.packb(OLDEST[kind]))
     assert type(decode(entry)) is kind
 
 
@@ -229,7 +261,7 @@ def test_an_unknown_type_is_left_to_the_reader_to_count() -> None:
 
 
 def test_a_newer_version_of_a_known_type_is_refused_with_what_to_do() -> None:
-    entry = entry_of(records.ConnectorConfig("A", {}, 1, 0), version=VERSION + 1)
+    entry = entry_of(records.ConnectorConfig("A", {}, 1, 0), version=2)
     with pytest.raises(NewerRecordError, match=r"offset 7 .* the log is intact"):
         decode(entry)
     with pytest.raises(NewerRecordError):
@@ -240,9 +272,9 @@ def test_older_versions_are_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch)
     def rename(was: str, now: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
         return lambda value: {(now if key == was else key): each for key, each in value.items()}
 
-    monkeypatch.setattr(codec, "VERSION", 3)
-    monkeypatch.setitem(UPCASTS, (16, 1), rename("title", "name"))
-    monkeypatch.setitem(UPCASTS, (16, 2), rename("name", "connector"))
+    upcasts = rename("title", "name"), rename("name", "connector")
+    form = codec.form_of(replace(BY_NUMBER[16], upcasts=upcasts))
+    monkeypatch.setitem(codec.FORMS, 16, form)
     for version, name in ((1, "title"), (2, "name"), (3, "connector")):
         old = msgpack.packb({name: "A", "config": {"x": "1"}, "version": 4})
         found = decode(Entry(0, 16, version, b"A\0", 0, old))
@@ -271,22 +303,22 @@ HOSTILE = {
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 def test_bytes_that_are_no_record_are_malformed(value: bytes) -> None:
-    for number in KINDS:
+    for number in BY_NUMBER:
         with pytest.raises(MalformedRecordError, match="offset 7 "):
             decode(Entry(7, number, 1, b"", 0, value))
 
 
-@given(number=st.sampled_from(sorted(KINDS)), value=st.binary(max_size=60))
+@given(number=st.sampled_from(sorted(BY_NUMBER)), value=st.binary(max_size=60))
 @settings(max_examples=200, deadline=None)
 def test_any_bytes_are_a_record_or_malformed(number: int, value: bytes) -> None:
     try:
         found = decode(Entry(7, number, 1, b"", 0, value))
     except MalformedRecordError:
         return
-    assert type(found) is KINDS[number]
+    assert type(found) is BY_NUMBER[number].record
 
 
-@given(number=st.sampled_from(sorted(KINDS)), key=st.binary(max_size=20))
+@given(number=st.sampled_from(sorted(BY_NUMBER)), key=st.binary(max_size=20))
 @settings(max_examples=200, deadline=None)
 def test_any_key_is_a_tombstone_or_malformed(number: int, key: bytes) -> None:
     try:
@@ -297,10 +329,10 @@ def test_any_key_is_a_tombstone_or_malformed(number: int, key: bytes) -> None:
     assert encode(found).key == key, "and no two keys are one"
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", TYPE_OF, ids=lambda kind: kind.__name__)
 def test_a_tombstone_whose_key_has_the_wrong_number_of_parts_is_malformed(kind: type) -> None:
     for key in (b"", b"1\0", b"A\x001\0", b"A\x001\x002\x003\x004\x005\0"):
-        entry = Entry(7, TYPES[kind][0], 1, key, 0, None)
+        entry = Entry(7, TYPE_OF[kind].number, 1, key, 0, None)
         sample = next(golden.record for golden in WRITTEN if type(golden.record) is kind)
         if key.count(b"\0") == encode(sample).key.count(b"\0"):
             assert isinstance(decode(entry), Tombstone)
@@ -324,10 +356,10 @@ def test_grants_without_their_epochs_are_malformed() -> None:
 
 def test_a_head_whose_resources_lie_in_shards_is_refused_by_who_knows_of_none() -> None:
     head = records.ConnectorsTasksMetadata(frozenset(), shards=2)
-    assert entry_of(head).version == SHARDED_VERSION > VERSION
+    assert entry_of(head).version == 2
     assert decode(entry_of(head)) == head
     with pytest.raises(NewerRecordError):
-        decode(entry_of(head, version=SHARDED_VERSION + 1))
+        decode(entry_of(head, version=3))
 
 
 def test_a_target_may_be_one_record_however_large_it_is() -> None:

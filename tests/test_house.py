@@ -29,10 +29,8 @@ REST = ("runtime/rest/*",)
 
 KNOWN_ONLY_TO = {
     "msgspec": (
-        "events/entries/codec.py",
-        "events/entries/convert.py",
+        "events/entries/*.py",
         "events/log/frame.py",
-        "events/entries/wire.py",
         "runtime/assignors/codec.py",
         "runtime/planning/report.py",
     ),
@@ -65,8 +63,11 @@ PURE = (
     "events/model.py",
     "events/records.py",
     "events/group.py",
-    "events/evolve.py",
     "events/keys.py",
+    "events/folds.py",
+    "events/seats.py",
+    "events/catalogue.py",
+    "events/evolve.py",
     "events/placement/*.py",
     "actors/backoff.py",
     "actors/messages/*.py",

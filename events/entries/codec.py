@@ -1,27 +1,24 @@
 """Records as log entries, and back.
 
-An entry names its record by a type number and a version, never by a class. An unknown
-type is skipped and counted by the reader; a later version of a known type refuses to load,
-since half-understood facts are worse than none; an older version is lifted step by step by
-`UPCASTS` before it is read.
+An entry names its record by a type number and a version, never by a class. An unknown type is
+skipped and counted by the reader; a later version of a known type refuses to load, since
+half-understood facts are worse than none; an older version is lifted step by step by the
+`upcasts` of the catalogue before it is read.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, NamedTuple, cast, get_args
 
-import msgspec
+from msgspec import MsgspecError, convert, msgpack
+from msgspec.msgpack import Decoder, Encoder
 
 from .. import records
+from ..catalogue import CATALOGUE, RecordType, entry_key, key_of
 from ..epochs import ANOTHER_GROUP, LARGEST_EPOCH
-from ..keys import Key, commit_key, offset_key, operator_key, pack_key, unpack_key
+from ..keys import pack_key
 from ..log.frame import Entry, NewEntry
 from ..records import Record, Tombstone
-from . import convert, wire
-
-VERSION = 1
-SHARDED_VERSION = 2
-"""Of a head whose resources lie in shards: who knows of no shards must not read it as empty."""
-Upcast = Callable[[dict[str, Any]], dict[str, Any]]
+from .wire import SHAPES, Shape
 
 
 class CodecError(Exception):
@@ -33,41 +30,44 @@ class NewerRecordError(CodecError):
 
 
 class UnwritableRecordError(CodecError):
-    """A record holds what no log can, as half a character or a number beyond 64 bit."""
+    """A record is not encodable: it holds a lone surrogate, say, or a number beyond 64 bit."""
 
 
 class MalformedRecordError(CodecError):
     """The bytes are sealed, yet they are no record of their type: the writer was at fault."""
 
 
-TYPES: dict[type, tuple[int, type[msgspec.Struct]]] = {
-    records.GroupMetadata: (3, wire.GroupMetadataWire),
-    records.ConnectorsTasksMetadata: (4, wire.ConnectorsTasksMetadataWire),
-    records.MemberMetadata: (5, wire.MemberMetadataWire),
-    records.TargetAssignment: (6, wire.TargetAssignmentWire),
-    records.CurrentAssignment: (7, wire.CurrentAssignmentWire),
-    records.GroupConfiguration: (8, wire.GroupConfigurationWire),
-    records.ConnectorConfig: (16, wire.ConnectorConfigWire),
-    records.TaskConfigs: (17, wire.TaskConfigsWire),
-    records.Offset: (19, wire.OffsetWire),
-    records.TaskStatus: (20, wire.TaskStatusWire),
-    records.ScheduledRebalance: (21, wire.ScheduledRebalanceWire),
-    records.Operator: (22, wire.OperatorWire),
-    records.Loss: (23, wire.LossWire),
-    records.Committed: (24, wire.CommittedWire),
-    records.TaskProgress: (25, wire.TaskProgressWire),
-    records.GroupDeletion: (26, wire.GroupDeletionWire),
-    records.ConfiguredShard: (27, wire.ConfiguredShardWire),
-    records.TargetShard: (28, wire.TargetShardWire),
-    records.CurrentShard: (29, wire.CurrentShardWire),
-}
-KINDS = {number: kind for kind, (number, _) in TYPES.items()}
-DECODE = {number: msgspec.msgpack.Decoder(shape).decode for number, shape in TYPES.values()}
-SHAPES = dict(TYPES.values())
-UPCASTS: dict[tuple[int, int], Upcast] = {}
-"""By (type, version): a plain map of that version -> one of the next. None is needed yet."""
+class Form(NamedTuple):
+    """How the records of a type are written and read."""
 
-_encode = msgspec.msgpack.Encoder().encode
+    row: RecordType
+    version: int
+    """The version that is written."""
+
+    newest: int
+    """The newest version that is read: of a head whose resources lie in shards it is one more,
+    as a reader that knows of no shards must not take it for a head of nothing."""
+
+    shape: type[Shape] | None
+    """The form of the records on disk; None: they lie there as they are."""
+
+    read: Callable[[bytes], Any]
+    """Returns what the bytes of the version that is written hold: a shape, or a record."""
+
+
+def form_of(row: RecordType) -> Form:
+    """Return how the records of a row are written and read."""
+    kind, version = row.record, 1 + len(row.upcasts)
+    newest = version + 1 if kind in get_args(records.Head) else version
+    shape = SHAPES.get(kind)
+    return Form(row, version, newest, shape, Decoder(shape or kind).decode)
+
+
+FORMS: Final = {row.number: form_of(row) for row in CATALOGUE}
+"""By key type."""
+
+_FORM_OF: Final = {form.row.record: form for form in FORMS.values()}
+_write = Encoder().encode
 
 
 def encode(record: Record) -> NewEntry:
@@ -79,7 +79,7 @@ def encode(record: Record) -> NewEntry:
         )
     try:
         return _encoded(record)
-    except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError, MsgspecError) as error:
         raise UnwritableRecordError(
             f"{type(record).__name__} cannot be written down ({error}): nothing was changed"
         ) from error
@@ -87,10 +87,13 @@ def encode(record: Record) -> NewEntry:
 
 def _encoded(record: Record) -> NewEntry:
     if isinstance(record, Tombstone):
-        return NewEntry(TYPES[record.kind][0], VERSION, pack_key(record.key), None)
-    lowered = convert.lower(record)
-    version = SHARDED_VERSION if isinstance(record, records.Head) and record.shards else VERSION
-    return NewEntry(TYPES[type(record)][0], version, pack_key(key_of(record)), _encode(lowered))
+        number, key = entry_key(record.kind, record.key)
+        return NewEntry(number, _FORM_OF[record.kind].version, key, None)
+    form = _FORM_OF[type(record)]
+    is_sharded = isinstance(record, records.Head) and record.shards > 0
+    value = _write(form.shape.of(record) if form.shape else record)
+    version = form.newest if is_sharded else form.version
+    return NewEntry(form.row.number, version, pack_key(key_of(record)), value)
 
 
 def decode(entry: Entry) -> Record | None:
@@ -98,61 +101,36 @@ def decode(entry: Entry) -> Record | None:
 
     Raises `NewerRecordError` and `MalformedRecordError`.
     """
-    kind = KINDS.get(entry.type)
-    if kind is None:
+    form = FORMS.get(entry.type)
+    if form is None:
         return None
-    newest = _newest_version(kind)
-    if entry.version > newest:
+    kind = form.row.record
+    if entry.version > form.newest:
         raise NewerRecordError(
             f"offset {entry.offset} holds a {kind.__name__} of version {entry.version}, "
-            f"this fairlead reads up to {newest}; the log is intact and was not changed: "
+            f"this fairlead reads up to {form.newest}; the log is intact and was not changed: "
             "run the version that wrote it"
         )
     try:
         if entry.value is None:
-            return Tombstone(kind, unpack_key(kind, entry.key))
-        return convert.lift(_read(entry))
-    except (ValueError, TypeError, LookupError, RecursionError, msgspec.MsgspecError) as error:
+            return Tombstone(kind, form.row.key.parse(entry.key))
+        is_old = entry.version < form.version
+        value: Any = _lifted(form, entry) if is_old else form.read(entry.value)
+        found: Record = value.to_record() if form.shape else value
+    except (ValueError, TypeError, LookupError, RecursionError, MsgspecError) as error:
         raise MalformedRecordError(
             f"offset {entry.offset} holds no readable {kind.__name__} ({error}); "
             "all before it is intact: restore a backup, or export and repair"
         ) from error
+    return found
 
 
-def _newest_version(kind: type) -> int:
-    return SHARDED_VERSION if issubclass(kind, records.Head) else VERSION
-
-
-def _read(entry: Entry) -> msgspec.Struct:
-    value = entry.value or b""
-    if entry.version >= VERSION:
-        return DECODE[entry.type](value)
-    plain = msgspec.msgpack.decode(value, type=dict[str, Any])
-    for version in range(entry.version, VERSION):
-        plain = UPCASTS[entry.type, version](plain)
-    return msgspec.convert(plain, SHAPES[entry.type])
-
-
-KEYS: dict[type, Callable[[Any], Key]] = {
-    records.MemberMetadata: lambda record: (record.member_id,),
-    records.CurrentAssignment: lambda record: (record.member_id,),
-    records.Loss: lambda record: (record.member_id,),
-    records.Operator: lambda record: operator_key(record.scope, record.name, record.task),
-    records.ConnectorConfig: lambda record: (record.connector,),
-    records.TaskConfigs: lambda record: (record.connector,),
-    records.TaskStatus: lambda record: tuple(record.resource),
-    records.Offset: lambda record: offset_key(record.connector, record.partition),
-    records.Committed: lambda record: commit_key(record.commit.commit_id),
-    records.TaskProgress: lambda record: (record.last.connector, record.last.task),
-    records.ConfiguredShard: lambda record: (record.number,),
-    records.TargetShard: lambda record: (record.number,),
-    records.CurrentShard: lambda record: (record.member_id, record.number),
-}
-
-
-def key_of(record: Record) -> Key:
-    """Return what tells the record from others of its kind, for compaction."""
-    if isinstance(record, Tombstone):
-        return record.key
-    spell = KEYS.get(type(record))
-    return spell(record) if spell else ()
+def _lifted(form: Form, entry: Entry) -> object:
+    """Return what an entry of an earlier version holds, in the form of the version of today."""
+    if entry.version < 1:
+        raise ValueError("versions count from 1")
+    plain: dict[str, Any] = msgpack.decode(entry.value or b"", type=dict[str, Any])
+    for upcast in form.row.upcasts[entry.version - 1 :]:
+        plain = upcast(plain)
+    kind: Any = form.shape or form.row.record
+    return cast("object", convert(plain, kind))

@@ -15,14 +15,15 @@ from collections.abc import Iterable
 from typing import Final, get_args
 
 from .. import records
+from ..catalogue import BY_NUMBER, TYPE_OF
 from ..evolve import evolve, settle
 from ..group import Group
 from ..log.frame import Entry
 from ..log.tables import LogKind
-from .codec import TYPES, decode
+from .codec import decode
 
-_ALL = frozenset(number for number, _ in TYPES.values())
-_OFFSETS = frozenset(TYPES[each][0] for each in get_args(records.OffsetRecord))
+_ALL = frozenset(BY_NUMBER)
+_OFFSETS = frozenset(TYPE_OF[each].number for each in get_args(records.OffsetRecord))
 
 CONTROL: Final = LogKind("control", "offsets", _OFFSETS)
 OFFSETS: Final = LogKind("offsets", "control", _ALL - _OFFSETS)

@@ -1,37 +1,41 @@
-"""The values of the log's records as they lie on disk: msgpack maps with the seeds' fields.
+"""The shapes of those records that lie on disk in another form than they have in memory.
 
-Every field that is newer than its record's first version has a default, so that old logs
-load for ever; nothing is ever renamed or given another meaning. States and causes are
-plain numbers and strings here, so that what a later version wrote still loads.
+All records lie on disk as msgpack maps by the names of their fields, and most of them are written
+and read as they are. A shape stands here only where the two differ: resources are lists, not
+sets; states and causes are plain numbers and strings, so that what a later version wrote still
+loads. Each shape has a pair of methods, `of` and `to_record`.
+
+As in the records themselves, a field that is newer than the first version has a default, so that
+old logs load for ever; nothing is ever renamed or given another meaning.
 """
-# pyright: strict
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol, Self
 
 import msgspec
 
+from .. import records
+from ..model import Cause, MemberState, Resource, RunState, Token, Why
+from .resource_lists import ReasonWire, ResourceList, list_reasons, map_reasons
+from .wire_offsets import CommittedWire, TaskProgressWire
+from .wire_shards import ConfiguredShardWire, CurrentShardWire, TargetShardWire
 
-class TaskList(msgspec.Struct, gc=False):
-    """Tasks of one connector."""
-
-    connector: str
-    tasks: list[int]
-
-
-class ResourceList(msgspec.Struct, gc=False):
-    """Connectors and tasks: the one nullable struct of the wire."""
-
-    connectors: list[str] = []
-    tasks: list[TaskList] = []
+MEMBER_STATES: Final = {state.value: state for state in MemberState}
+CAUSES: Final = {why.value: why for why in Why}
+RUN_STATES: Final = {state.value: state for state in RunState}
 
 
-class AssignorWire(msgspec.Struct):
-    """An assignor that a member can run."""
+class Shape(Protocol):
+    """The form of a record on disk."""
 
-    name: str
-    minimum_version: int = 0
-    maximum_version: int = 0
-    version: int = 0
-    reason: int = 0
-    metadata: bytes = b""
+    @classmethod
+    def of(cls, record: Any, /) -> Self:
+        """Return the form of a record."""
+        ...
+
+    def to_record(self) -> records.Record:
+        """Return the record; raises ValueError where the parts of the form disagree."""
+        ...
 
 
 class CauseWire(msgspec.Struct):
@@ -39,6 +43,18 @@ class CauseWire(msgspec.Struct):
 
     why: str
     subject: str = ""
+
+    @classmethod
+    def of(cls, cause: Cause) -> Self:
+        """Return the form of a cause."""
+        return cls(cause.why.value, cause.subject)
+
+    def to_cause(self) -> Cause:
+        """Return the cause; one that a later version wrote keeps its name in the subject."""
+        why = CAUSES.get(self.why)
+        if why is None:
+            return Cause(Why.UNKNOWN, f"{self.why} {self.subject}")
+        return Cause(why, self.subject)
 
 
 class GroupMetadataWire(msgspec.Struct):
@@ -50,6 +66,17 @@ class GroupMetadataWire(msgspec.Struct):
     actor: str | None = None
     since_ms: int = 0
 
+    @classmethod
+    def of(cls, record: records.GroupMetadata) -> Self:
+        cause = CauseWire.of(record.cause)
+        return cls(record.group_epoch, cause, record.time_ms, record.actor, record.since_ms)
+
+    def to_record(self) -> records.GroupMetadata:
+        cause = self.cause.to_cause()
+        return records.GroupMetadata(
+            self.group_epoch, cause, self.time_ms, self.actor, self.since_ms
+        )
+
 
 class ConnectorsTasksMetadataWire(msgspec.Struct):
     """Key type 4."""
@@ -57,32 +84,13 @@ class ConnectorsTasksMetadataWire(msgspec.Struct):
     configured: ResourceList
     shards: int = 0
 
+    @classmethod
+    def of(cls, record: records.ConnectorsTasksMetadata) -> Self:
+        return cls(ResourceList.of(record.configured), record.shards)
 
-class SuccessionWire(msgspec.Struct):
-    """How a static member came back."""
-
-    returns: int
-    target_id: str
-    assignment_epoch: int
-
-
-class MemberMetadataWire(msgspec.Struct):
-    """Key type 5."""
-
-    member_id: str
-    incarnation: str = ""
-    joined_epoch: int = 0
-    rebalance_timeout_ms: int = -1
-    assignors: list[AssignorWire] = []
-    server_assignor: str | None = None
-    instance_id: str | None = None
-    rack: str | None = None
-    url: str = ""
-    client_id: str = ""
-    client_host: str = ""
-    session_timeout_ms: int = 0
-    succession: SuccessionWire | None = None
-    node: str = ""
+    def to_record(self) -> records.ConnectorsTasksMetadata:
+        configured = frozenset(self.configured.resources())
+        return records.ConnectorsTasksMetadata(configured, self.shards)
 
 
 class ShareWire(msgspec.Struct):
@@ -90,14 +98,6 @@ class ShareWire(msgspec.Struct):
 
     member_id: str
     resources: ResourceList
-
-
-class ReasonWire(msgspec.Struct):
-    """Why a resource has no place."""
-
-    connector: str
-    task: int
-    reason: str
 
 
 class TargetAssignmentWire(msgspec.Struct):
@@ -116,9 +116,27 @@ class TargetAssignmentWire(msgspec.Struct):
     retry_at_ms: int = 0
     shards: int = 0
 
+    @classmethod
+    def of(cls, record: records.TargetAssignment) -> Self:
+        fields = _fields(record)
+        fields["members"] = [
+            ShareWire(member_id, ResourceList.of(share))
+            for member_id, share in sorted(record.members.items())
+        ]
+        fields["unplaceable"] = list_reasons(record.unplaceable)
+        return cls(**fields)
+
+    def to_record(self) -> records.TargetAssignment:
+        fields = msgspec.structs.asdict(self)
+        fields["members"] = {
+            each.member_id: frozenset(each.resources.resources()) for each in self.members
+        }
+        fields["unplaceable"] = map_reasons(self.unplaceable)
+        return records.TargetAssignment(**fields)
+
 
 class CurrentAssignmentWire(msgspec.Struct, gc=False):
-    """Key type 7; the epochs lie in the order of the flattened resources."""
+    """Key type 7; the grant epochs lie in the order of the resource lists."""
 
     member_id: str
     member_epoch: int
@@ -131,37 +149,34 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False):
     assignor_error: int = 0
     shards: int = 0
 
+    @classmethod
+    def of(cls, record: records.CurrentAssignment) -> Self:
+        assigned, assigned_epochs = ResourceList.of_grants(record.assigned)
+        pending, pending_epochs = ResourceList.of_grants(record.pending)
+        return cls(
+            record.member_id,
+            record.member_epoch,
+            record.previous_epoch,
+            int(record.state),
+            assigned,
+            pending,
+            assigned_epochs,
+            pending_epochs,
+            record.assignor_error,
+            record.shards,
+        )
 
-class GroupConfigurationWire(msgspec.Struct):
-    """Key type 8."""
-
-    configs: dict[str, str]
-
-
-class ConnectorConfigWire(msgspec.Struct):
-    """Key type 16."""
-
-    connector: str
-    config: dict[str, str]
-    version: int = 1
-    time_ms: int = 0
-    deleting: bool = False
-    offsets_before: int = 0
-
-
-class TaskConfigWire(msgspec.Struct):
-    """One task's config."""
-
-    config: dict[str, str]
-    generation: int
-
-
-class TaskConfigsWire(msgspec.Struct):
-    """Key type 17."""
-
-    connector: str
-    generation: int
-    tasks: list[TaskConfigWire]
+    def to_record(self) -> records.CurrentAssignment:
+        return records.CurrentAssignment(
+            self.member_id,
+            self.member_epoch,
+            self.previous_epoch,
+            MEMBER_STATES.get(self.state, MemberState.UNKNOWN),
+            self.assigned.grants(self.assigned_epochs),
+            self.pending.grants(self.pending_epochs),
+            self.assignor_error,
+            self.shards,
+        )
 
 
 class TaskStatusWire(msgspec.Struct):
@@ -175,6 +190,21 @@ class TaskStatusWire(msgspec.Struct):
     generation: int
     time_ms: int = 0
     reason: str = ""
+
+    @classmethod
+    def of(cls, record: records.TaskStatus) -> Self:
+        state, at = record.state.value, record.time_ms
+        return cls(*record.resource, state, record.worker, *record.token, at, record.reason)
+
+    def to_record(self) -> records.TaskStatus:
+        return records.TaskStatus(
+            Resource(self.connector, self.task),
+            RUN_STATES.get(self.state, RunState.UNASSIGNED),
+            self.worker,
+            Token(self.grant_epoch, self.generation),
+            self.time_ms,
+            self.reason,
+        )
 
 
 class DeadlineWire(msgspec.Struct):
@@ -191,22 +221,26 @@ class ScheduledRebalanceWire(msgspec.Struct):
     fired: ResourceList
     again_at_ms: int = 0
 
+    @classmethod
+    def of(cls, record: records.ScheduledRebalance) -> Self:
+        by_deadline: dict[int, list[Resource]] = {}
+        for resource, deadline_ms in record.parked.items():
+            by_deadline.setdefault(deadline_ms, []).append(resource)
+        parked = [
+            DeadlineWire(deadline_ms, ResourceList.of(resources))
+            for deadline_ms, resources in sorted(by_deadline.items())
+        ]
+        return cls(parked, ResourceList.of(record.fired), record.again_at_ms)
 
-class OperatorWire(msgspec.Struct):
-    """Key type 22."""
-
-    scope: str
-    name: str
-    task: int = -1
-    cordoned: bool = False
-    draining: bool = False
-    expected_back_ms: int = 0
-    weight: int = 1
-    pins: list[str] = []
-    time_ms: int = 0
-    actor: str | None = None
-    removing: str = ""
-    gently: bool = False
+    def to_record(self) -> records.ScheduledRebalance:
+        parked = {
+            resource: each.deadline_ms
+            for each in self.parked
+            for resource in each.resources.resources()
+        }
+        return records.ScheduledRebalance(
+            parked, frozenset(self.fired.resources()), self.again_at_ms
+        )
 
 
 class LossWire(msgspec.Struct):
@@ -220,121 +254,37 @@ class LossWire(msgspec.Struct):
     deadline_ms: int
     instance_id: str | None = None
 
+    @classmethod
+    def of(cls, record: records.Loss) -> Self:
+        fields = _fields(record)
+        fields["resources"] = ResourceList.of(record.resources)
+        fields["cause"] = CauseWire.of(record.cause)
+        return cls(**fields)
 
-class GroupDeletionWire(msgspec.Struct):
-    """Key type 26."""
-
-    group_epoch: int
-    time_ms: int
-    actor: str | None = None
-
-
-TasksByConnector = dict[str, list[int]]
-"""By connector: numbers of tasks, -1 for the connector itself."""
-GrantsByConnector = dict[str, list[int]]
-"""By connector: number of a task and grant epoch in turn, the number -1 for the connector."""
-
-
-class ConfiguredShardWire(msgspec.Struct):
-    """Key type 27."""
-
-    number: int
-    configured: TasksByConnector
+    def to_record(self) -> records.Loss:
+        fields = msgspec.structs.asdict(self)
+        fields["resources"] = frozenset(self.resources.resources())
+        fields["cause"] = self.cause.to_cause()
+        return records.Loss(**fields)
 
 
-class TargetShardWire(msgspec.Struct):
-    """Key type 28."""
-
-    number: int
-    members: dict[str, TasksByConnector]
-    unplaceable: list[ReasonWire] = []
+def _fields(record: Any) -> dict[str, Any]:
+    """Return a slotted dataclass's own fields, not those of the values in it."""
+    return {name: getattr(record, name) for name in record.__slots__}
 
 
-class CurrentShardWire(msgspec.Struct):
-    """Key type 29."""
-
-    member_id: str
-    number: int
-    assigned: GrantsByConnector
-    pending: GrantsByConnector = {}
-
-
-ScalarWire = str | int | float | bool | None
-DocumentWire = dict[str, ScalarWire]
-
-
-class OffsetWire(msgspec.Struct):
-    """Key type 19."""
-
-    connector: str
-    partition: DocumentWire
-    offset: DocumentWire
-
-
-class CommitIdWire(msgspec.Struct):
-    """Which batch of which task under which token."""
-
-    connector: str
-    task: int
-    grant_epoch: int
-    generation: int
-    batch: int
-
-
-class AdvanceWire(msgspec.Struct):
-    """A step of one source partition."""
-
-    partition: DocumentWire
-    start: DocumentWire | None
-    end: DocumentWire | None
-
-
-class PartWire(msgspec.Struct, array_like=True):
-    """One file of a batch."""
-
-    path: str
-    bytes: int
-    rows: int = -1
-
-
-class ManifestWire(msgspec.Struct):
-    """What a batch staged."""
-
-    root: str
-    staging: str
-    rows: int
-    bytes: int
-    files: int
-    parts: list[PartWire] = []
-    claim: str = ""
-
-
-class LagWire(msgspec.Struct):
-    """What a task has still to read."""
-
-    ranges: int
-    bytes: int
-
-
-class CommittedWire(msgspec.Struct):
-    """Key type 24."""
-
-    commit_id: CommitIdWire
-    advances: list[AdvanceWire]
-    manifest: ManifestWire
-    rows_in: int
-    time_ms: int = 0
-    lag: LagWire | None = None
-
-
-class TaskProgressWire(msgspec.Struct):
-    """Key type 25."""
-
-    last: CommitIdWire
-    batches: int
-    rows_in: int
-    rows_out: int
-    bytes_out: int
-    time_ms: int = 0
-    lag: LagWire | None = None
-    filled: CommitIdWire | None = None
+SHAPES: Final[Mapping[type, type[Shape]]] = {
+    records.GroupMetadata: GroupMetadataWire,
+    records.ConnectorsTasksMetadata: ConnectorsTasksMetadataWire,
+    records.TargetAssignment: TargetAssignmentWire,
+    records.CurrentAssignment: CurrentAssignmentWire,
+    records.TaskStatus: TaskStatusWire,
+    records.ScheduledRebalance: ScheduledRebalanceWire,
+    records.Loss: LossWire,
+    records.Committed: CommittedWire,
+    records.TaskProgress: TaskProgressWire,
+    records.ConfiguredShard: ConfiguredShardWire,
+    records.TargetShard: TargetShardWire,
+    records.CurrentShard: CurrentShardWire,
+}
+"""By class of record; the records of all other classes are written as they are."""

@@ -8,7 +8,7 @@ secrets.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from ...events.entries.codec import key_of
+from ...events.catalogue import key_of
 from ...events.keys import Key
 from ...events.model import Resource, Scope, Why
 from ...events.placement.abilities import Abilities, abilities, said_for

@@ -16,19 +16,16 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ...events.entries.codec import TYPES, decode
+from ...events.catalogue import entry_key
+from ...events.entries.codec import decode
 from ...events.entries.logs import fold
 from ...events.group import Group
-from ...events.keys import pack_key
 from ...events.log.reader import LogReader
 from ...events.model import RunState
 from ...events.placement.abilities import is_warm
 from ...events.records import Committed, TaskProgress
 from ...projections.moves import BATCHES_RUN, Move, Moves
 from .stage import CONNECTOR, GROUP
-
-PROGRESS = TYPES[TaskProgress][0]
-COMMITTED = TYPES[Committed][0]
 
 PLAIN_SECONDS = 5.0
 """How often progress is told where there is no terminal to draw on."""
@@ -109,11 +106,11 @@ class Watcher:
             for resource, status in group.statuses.items()
             if status.state is RunState.FAILED
         }
-        for entry in self._offsets.scan(PROGRESS, pack_key((CONNECTOR,))):
+        for entry in self._offsets.scan(*entry_key(TaskProgress, (CONNECTOR,))):
             record = decode(entry)
             if isinstance(record, TaskProgress):
                 seen.rows += record.rows_out
-        seen.unpublished = len(self._offsets.scan(COMMITTED, pack_key((CONNECTOR,))))
+        seen.unpublished = len(self._offsets.scan(*entry_key(Committed, (CONNECTOR,))))
         return seen
 
 

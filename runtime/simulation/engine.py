@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from ...actors.messages.errors import Error
 from ...actors.messages.work import CommitOffsets, CommitReply
-from ...events.entries.codec import TYPES, decode
-from ...events.keys import Key, offset_key, pack_key
+from ...events.catalogue import entry_key
+from ...events.entries.codec import decode
+from ...events.keys import Key, offset_key
 from ...events.model import (
     NOTHING,
     Advance,
@@ -74,7 +75,7 @@ def begun(offsets: MemoryLog, resource: Resource, token: Token) -> SimulatedTask
 
 
 def _logged(offsets: MemoryLog, kind: type, key: Key) -> Record | None:
-    entry = offsets.get(TYPES[kind][0], pack_key(key))
+    entry = offsets.get(*entry_key(kind, key))
     return None if entry is None else decode(entry)
 
 

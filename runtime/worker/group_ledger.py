@@ -15,9 +15,9 @@ from threading import Lock
 from ...actors.messages.errors import Error
 from ...actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from ...events import records
-from ...events.entries.codec import TYPES, decode
+from ...events.catalogue import entry_key
+from ...events.entries.codec import decode
 from ...events.entries.logs import OFFSETS
-from ...events.keys import pack_key
 from ...events.log.errors import LogError
 from ...events.log.reader import LogReader
 from ...events.model import Commit, CommitId, Document, Resource, Resources, identity
@@ -180,7 +180,7 @@ class GroupLedger:
             with self._reading:
                 if self._reader is None:
                     self._reader = LogReader.open(self._path, self._group_id, OFFSETS)
-                entries = self._reader.scan(TYPES[kind][0], pack_key(key))
+                entries = self._reader.scan(*entry_key(kind, key))
         except LogError as error:
             raise LedgerUnavailable(f"the offset log cannot be read now: {error}") from error
         entries.sort()

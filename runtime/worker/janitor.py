@@ -15,7 +15,8 @@ from itertools import islice
 from threading import Thread
 from typing import Protocol
 
-from ...events.entries.codec import TYPES, decode
+from ...events.catalogue import TYPE_OF
+from ...events.entries.codec import decode
 from ...events.group import AWAY_EPOCH, Group
 from ...events.keys import pack_key
 from ...events.log.reader import LogReader
@@ -135,12 +136,12 @@ class Rota:
 
     def _is_near(self) -> bool:
         """Tell whether the member is one of the first two of those present."""
-        ids = (entry.key for entry in self._log.scan(TYPES[MemberMetadata][0]))
+        ids = (entry.key for entry in self._log.scan(TYPE_OF[MemberMetadata].number))
         first = islice(filter(self._is_present, ids), 2)
         return pack_key((self._member_id,)) in first
 
     def _is_present(self, key: bytes) -> bool:
-        entry = self._log.get(TYPES[CurrentAssignment][0], key)
+        entry = self._log.get(TYPE_OF[CurrentAssignment].number, key)
         step = None if entry is None else decode(entry)
         return not (isinstance(step, CurrentAssignment) and step.member_epoch == AWAY_EPOCH)
 

@@ -16,10 +16,10 @@ import httpx
 import psutil
 from actor_system import PR_SET_CHILD_SUBREAPER, runs, title_of
 
-from fairlead.events.entries.codec import TYPES, decode
+from fairlead.events.catalogue import entry_key
+from fairlead.events.entries.codec import decode
 from fairlead.events.entries.logs import fold
 from fairlead.events.group import Group
-from fairlead.events.keys import pack_key
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, Resource, RunState
 from fairlead.events.records import Committed, Offset, Record, TaskStatus
@@ -241,7 +241,7 @@ class Crew:
 
     def files_read(self, connector: str) -> set[str]:
         """The files of its source that a connector has committed, by name."""
-        entries = self._log("offsets").scan(TYPES[Offset][0], pack_key((connector,)))
+        entries = self._log("offsets").scan(*entry_key(Offset, (connector,)))
         found = [record for record in map(decode, entries) if isinstance(record, Offset)]
         return {str(record.partition["path"]) for record in found}
 
@@ -253,7 +253,7 @@ class Crew:
 
     def unpublished(self, connector: str) -> int:
         """How many batches of a connector are committed and not known to be published."""
-        return len(self._log("offsets").scan(TYPES[Committed][0], pack_key((connector,))))
+        return len(self._log("offsets").scan(*entry_key(Committed, (connector,))))
 
     def _log(self, name: str) -> LogReader:
         if name not in self._logs:

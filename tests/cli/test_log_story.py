@@ -7,7 +7,7 @@ from pathlib import Path
 from cli import written
 from cli.conftest import Run
 
-from fairlead.events.entries.codec import TYPES
+from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.model import Cause, Resource, Scope, Why
 from fairlead.events.records import GroupMetadata, Operator, Tombstone
 from fairlead.projections.explain.diff import Seat, TargetChange
@@ -86,4 +86,4 @@ def test_the_end_of_an_order_names_whom_it_was_for_as_the_order_did() -> None:
 
 
 def test_every_kind_of_record_has_its_words() -> None:
-    assert set(TELL) == {*TYPES, Tombstone}
+    assert set(TELL) == {*TYPE_OF, Tombstone}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.events.entries.codec import TYPES
+from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.model import Cause, Resource, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance, Tombstone
 from fairlead.projections.explain.diff import TargetChange
@@ -52,7 +52,7 @@ def test_a_moment_is_told_in_utc() -> None:
 
 
 def test_there_are_words_for_every_kind_of_record() -> None:
-    assert TELL.keys() == {*TYPES, Tombstone}
+    assert TELL.keys() == {*TYPE_OF, Tombstone}
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,19 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from fairlead.events.entries.codec import decode, key_of
+from fairlead.events.catalogue import key_of
+from fairlead.events.entries.codec import decode
 from fairlead.events.entries.logs import fold
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
+from fairlead.events.model import Succession
+from fairlead.events.records import ConnectorConfig
 
 FOLDER = Path(__file__).parent
 AS_TOLD = {"target_of": "shares", "owner": "holders", "target_owner": "heirs"}
 """What the states call a field of the group that goes by another name now: they never change."""
+ALWAYS_TOLD = {(ConnectorConfig, "version"), (ConnectorConfig, "time_ms")}
+"""Fields that had no default when the states were told."""
 
 
 def generations() -> list[Path]:
@@ -94,12 +99,14 @@ def plain_group(group: Group) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return a value as plain data."""
+    if isinstance(value, Succession):  # it was a tuple when the first states were told
+        return [value.returns, value.target_id, value.assignment_epoch]
     if is_dataclass(value):
         told = {each.name: getattr(value, each.name) for each in fields(value)}
         return {
             each.name: plain(told[each.name])
             for each in fields(value)
-            if told[each.name] != _default(each)
+            if (type(value), each.name) in ALWAYS_TOLD or told[each.name] != _default(each)
         }
     if isinstance(value, Mapping):
         return {_name(key): plain(each) for key, each in value.items()}

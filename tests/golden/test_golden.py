@@ -11,7 +11,8 @@ from golden.lives import LIVES, lead
 from invariants import consistent
 
 from fairlead.actors.group.legality import Legality
-from fairlead.events.entries.codec import TYPES, decode
+from fairlead.events.catalogue import BY_NUMBER
+from fairlead.events.entries.codec import decode
 from fairlead.events.entries.logs import restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
@@ -103,7 +104,7 @@ def test_the_golden_logs_hold_every_kind_of_record() -> None:
     (newest,) = generations()[-1:]
     logs = [*newest.glob("*.control"), *newest.glob("*.offsets")]
     kinds = {entry.type for log in logs for entry in read_lines(log)}
-    assert kinds == {number for number, _ in TYPES.values()}
+    assert kinds == set(BY_NUMBER)
 
 
 def test_every_life_of_today_is_in_the_newest_generation() -> None:

@@ -8,7 +8,7 @@ from decider import Decider, resource, resources
 from fairlead.actors.group.work.commit import CommitDecision, commit_offsets
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
-from fairlead.events.entries.codec import key_of
+from fairlead.events.catalogue import key_of
 from fairlead.events.group import token_of
 from fairlead.events.keys import Key, commit_key, offset_key
 from fairlead.events.model import Advance, Commit, CommitId, Document, Lag, Manifest, Token

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from golden.fixtures import generations, read_lines
 
-from fairlead.events.entries.codec import TYPES
+from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.log.errors import TrimmedError
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import LogReader, Slice
@@ -15,7 +15,7 @@ from fairlead.projections.documents import Document
 from fairlead.projections.explain import cache
 from fairlead.projections.explain.cache import EpochCache, NotToldError
 
-GROUP_METADATA = TYPES[GroupMetadata][0]
+GROUP_METADATA = TYPE_OF[GroupMetadata].number
 LIVES = [life for folder in generations() for life in sorted(folder.glob("*.control"))]
 BATCH = 10
 

@@ -18,7 +18,7 @@ from fairlead.actors.messages.timers import (
     ReleaseParked,
     RetryAssignor,
 )
-from fairlead.events.entries.codec import TYPES
+from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
@@ -34,7 +34,7 @@ from fairlead.projections.explain.phases import Phase
 from fairlead.projections.explain.reasons import DELETED, NEW, RETURN, Reason, ReasonKind
 from fairlead.projections.moves import BATCHES_RUN
 
-GROUP_METADATA = TYPES[GroupMetadata][0]
+GROUP_METADATA = TYPE_OF[GroupMetadata].number
 A, B, C, D = map(resource, "ABCD")
 W1, W2 = Seat("http://w1", "W1"), Seat("http://w2", "W2")
 BALANCE = Reason(ReasonKind.BALANCE)

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from log.samples import TIME_MS
 
-from fairlead.events.entries.codec import TYPES, decode, encode
+from fairlead.events.catalogue import TYPE_OF
+from fairlead.events.entries.codec import decode, encode
 from fairlead.events.entries.logs import restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
@@ -44,7 +45,7 @@ from fairlead.projections.launches import Launch, launches
 from fairlead.projections.member_follower import MemberFollower
 
 GROUP = "connect"
-SHARDS = {TYPES[kind][0] for kind in (ConfiguredShard, TargetShard, CurrentShard)}
+SHARDS = {TYPE_OF[kind].number for kind in (ConfiguredShard, TargetShard, CurrentShard)}
 LIVES = [
     pytest.param(path, id=f"{path.parent.name}-{path.stem}")
     for folder in generations()

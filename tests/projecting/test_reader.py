@@ -12,7 +12,7 @@ from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked, RetryAssignor
 from fairlead.actors.messages.work import PutConnector
-from fairlead.events.entries.codec import TYPES
+from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
@@ -22,7 +22,7 @@ from fairlead.projections.explain.diff import Seat, TargetChange, Transfer
 from fairlead.projections.explain.epochs import Attempt, EpochReport
 from fairlead.projections.explain.reader import read_epochs, read_reports
 
-GROUP_METADATA = TYPES[GroupMetadata][0]
+GROUP_METADATA = TYPE_OF[GroupMetadata].number
 A, B, C, D = map(resource, "ABCD")
 W1, W2, W3 = (Seat(f"http://w{number}", f"W{number}") for number in (1, 2, 3))
 

@@ -20,7 +20,7 @@ from fairlead.actors.group.timers import MemberTimers
 from fairlead.actors.group.work import commit
 from fairlead.actors.messages.heartbeat import JOIN_EPOCH
 from fairlead.actors.messages.timers import ContinueMoves, ExpireRebalance, ExpireSession
-from fairlead.events import evolve
+from fairlead.events import folds
 from fairlead.events.group import token_of
 from fairlead.events.model import MemberState, Resource
 from fairlead.runtime.simulation.world import World
@@ -148,7 +148,7 @@ def expire_any_revocation(patch: Patch) -> None:
 
 
 def keep_the_share_of_the_departed(patch: Patch) -> None:
-    always(patch, evolve, "_drop_share", None)
+    always(patch, folds, "drop_share", None)
 
 
 def install_for_a_newer_seat(patch: Patch) -> None:
@@ -217,7 +217,7 @@ def count_no_returns(patch: Patch) -> None:
     original = seats._succession
 
     def succession(group: Any, away: Any) -> Any:
-        return original(group, away)._replace(returns=0)
+        return replace(original(group, away), returns=0)
 
     patch.setattr(seats, "_succession", succession)
 

@@ -138,7 +138,7 @@ def _succession(group: Group, away: Member) -> Succession:
     if last is None:
         return Succession(1, away.member_id, group.assignment_epoch)
     if last.assignment_epoch == group.assignment_epoch:
-        return last._replace(returns=last.returns + 1)
+        return replace(last, returns=last.returns + 1)
     return Succession(last.returns + 1, away.member_id, group.assignment_epoch)
 
 

@@ -15,8 +15,9 @@ then the group is DEAD, and only a join is answered by anything but GROUP_ID_NOT
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from ....events.catalogue import key_of
 from ....events.group import NO_SCHEDULE, NO_TARGET, Group
-from ....events.keys import Key, operator_key
+from ....events.keys import Key
 from ....events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -79,7 +80,7 @@ def _graves(group: Group) -> Iterator[Tombstone]:
         (TaskConfigs, ((name,) for name in group.task_configs)),
         (ConnectorConfig, ((name,) for name in group.connectors)),
         (ConnectorsTasksMetadata, ((),) if group.configured else ()),
-        (Operator, (operator_key(each.scope, each.name, each.task) for each in orders)),
+        (Operator, map(key_of, orders)),
         (GroupConfiguration, ((),) if group.configs else ()),
         (GroupMetadata, ((),) if group.bump is not None else ()),
     )

@@ -8,8 +8,8 @@ A worker that has neither an instance id nor a url returns under no known name.
 
 from dataclasses import replace
 
+from ....events.catalogue import key_of
 from ....events.group import Group, Member
-from ....events.keys import operator_key
 from ....events.model import Scope
 from ....events.placement.orders import worker_name
 from ....events.records import Loss, MemberMetadata, Operator, Record, Tombstone
@@ -31,7 +31,7 @@ def written(old: Operator | None, new: Operator) -> list[Record]:
     if asked == replace(old or blank, time_ms=0, actor=None):
         return []
     if asked == blank:
-        return [Tombstone(Operator, operator_key(new.scope, new.name, new.task))]
+        return [Tombstone(Operator, key_of(new))]
     return [new]
 
 

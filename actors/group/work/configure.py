@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from ....events.catalogue import key_of
 from ....events.group import Group, token_of
-from ....events.keys import operator_key
-from ....events.model import Resource, Scope, TaskConfig, Why
+from ....events.model import Resource, TaskConfig, Why
 from ....events.placement.config import placement_in, work_in
 from ....events.records import (
     ConnectorConfig,
@@ -119,7 +119,7 @@ def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: i
     if name in group.task_configs:
         records.append(Tombstone(TaskConfigs, (name,)))
     ordered = sorted(each for each in group.resource_orders if each.connector == name)
-    records += (Tombstone(Operator, operator_key(Scope.RESOURCE, *each)) for each in ordered)
+    records += (Tombstone(Operator, key_of(group.resource_orders[each])) for each in ordered)
     records.append(Tombstone(ConnectorConfig, (name,)))
     return Decision(soft, tuple(records))
 

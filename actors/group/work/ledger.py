@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ....events import records
-from ....events.entries.codec import TYPES, decode, key_of
+from ....events.catalogue import entry_key, key_of
+from ....events.entries.codec import decode
 from ....events.keys import Key, commit_key, offset_key, pack_key
 from ....events.log.frame import Entry
 from ....events.model import CommitId, Document
-
-COMMITTED = TYPES[records.Committed][0]
 
 
 class Latest(Protocol):
@@ -50,8 +49,8 @@ class OffsetLedger:
 
     def count(self, connector: str) -> int:
         """Return how many source partitions of a connector have an offset."""
-        kind = TYPES[records.Offset][0]
-        keys = {entry.key for entry in self._log.scan(kind, pack_key((connector,)))}
+        logged = self._log.scan(*entry_key(records.Offset, (connector,)))
+        keys = {entry.key for entry in logged}
         for (each, key), record in self._laid.items():
             if each is records.Offset and key[0] == connector:
                 (keys.discard if record is None else keys.add)(pack_key(key))
@@ -72,10 +71,10 @@ class OffsetLedger:
             kind is records.Committed and key[0] == connector and record is not None
             for (kind, key), record in self._laid.items()
         )
-        return laid or bool(self._log.scan(COMMITTED, pack_key((connector,))))
+        return laid or bool(self._log.scan(*entry_key(records.Committed, (connector,))))
 
     def _find(self, kind: type, key: Key) -> records.Record | None:
         if (kind, key) in self._laid:
             return self._laid[kind, key]
-        entry: Entry | None = self._log.get(TYPES[kind][0], pack_key(key))
+        entry: Entry | None = self._log.get(*entry_key(kind, key))
         return None if entry is None else decode(entry)

@@ -6,7 +6,8 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import NamedTuple, cast
 
-from ....events.entries.codec import KINDS, CodecError, decode
+from ....events.catalogue import BY_NUMBER
+from ....events.entries.codec import CodecError, decode
 from ....events.log.frame import Entry
 from ....events.model import Resource, Token
 from ....events.records import Record, Tombstone
@@ -23,8 +24,8 @@ class LogLine(NamedTuple):
     @property
     def kind(self) -> str:
         """The name of the record's kind."""
-        known = KINDS.get(self.entry.type)
-        return known.__name__ if known else f"type {self.entry.type}"
+        row = BY_NUMBER.get(self.entry.type)
+        return row.record.__name__ if row else f"type {self.entry.type}"
 
 
 def read_line(entry: Entry) -> LogLine:

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ....events.entries.codec import TYPES, CodecError, decode
+from ....events.catalogue import TYPE_OF
+from ....events.entries.codec import CodecError, decode
 from ....events.log.errors import LogError
 from ....events.log.frame import Entry
 from ....events.log.reader import LogReader
@@ -18,7 +19,7 @@ from ..log.entries import LogLine, read_line, to_document
 from ..log.narrator import Narrator
 
 FOLLOW_SECONDS: Final = 0.2
-KIND_WIDTH: Final = max(len(kind.__name__) for kind in TYPES)
+KIND_WIDTH: Final = max(len(kind.__name__) for kind in TYPE_OF)
 OFFSET_WIDTH: Final = 6
 
 Printer = Callable[[Entry], None]
@@ -69,7 +70,7 @@ def _line(narrator: Narrator, line: LogLine) -> str:
 
 def _members(reader: LogReader) -> Iterator[Record | None]:
     """Yield those that sit in the group now: the log may be shown from after they joined."""
-    for entry in reader.scan(TYPES[MemberMetadata][0]):
+    for entry in reader.scan(TYPE_OF[MemberMetadata].number):
         try:
             yield decode(entry)
         except (CodecError, LogError):  # it is told in its own line, if that is shown

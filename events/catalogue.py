@@ -1,0 +1,124 @@
+"""The catalogue of records: one row for each type, and what is built from the rows.
+
+A row says by which number the log knows the type, which fields are its key, and how the record
+and its tombstone change a group. To add a record, see LOG.md §9.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from . import folds, seats
+from .keys import Key, KeyFields, pack_key
+from .records import (
+    Committed,
+    ConfiguredShard,
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    CurrentAssignment,
+    CurrentShard,
+    GroupConfiguration,
+    GroupDeletion,
+    GroupMetadata,
+    Loss,
+    MemberMetadata,
+    Offset,
+    Operator,
+    Record,
+    ScheduledRebalance,
+    TargetAssignment,
+    TargetShard,
+    TaskConfigs,
+    TaskProgress,
+    TaskStatus,
+    Tombstone,
+)
+
+Upcast = Callable[[dict[str, Any]], dict[str, Any]]
+"""Makes a plain map of one version from one of the version before."""
+
+PER_GROUP: Final = KeyFields()
+PER_MEMBER: Final = KeyFields(("member_id",))
+PER_CONNECTOR: Final = KeyFields(("connector",))
+PER_PARTITION: Final = KeyFields(("connector", "partition_key"))
+PER_RESOURCE: Final = KeyFields(("resource.connector",), ("resource.task",))
+PER_TASK: Final = KeyFields(("last.connector",), ("last.task",))
+PER_BATCH: Final = KeyFields(
+    ("commit_id.connector",),
+    (
+        "commit_id.task",
+        "commit_id.token.grant_epoch",
+        "commit_id.token.generation",
+        "commit_id.batch",
+    ),
+)
+PER_SUBJECT: Final = KeyFields(("scope.value", "name"), ("task",))
+PER_SHARD: Final = KeyFields((), ("number",))
+PER_MEMBER_AND_SHARD: Final = KeyFields(("member_id",), ("number",))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType:
+    """What there is to know of a type of record, beside its fields."""
+
+    number: int
+    """Its key type: it never changes, and is never given to another type."""
+
+    record: type
+    key: KeyFields
+    """What tells records of the type apart."""
+
+    fold: Callable[..., None] | None = None
+    """Changes a group by a record. None: such a record never changes one by itself. Shards are
+    read with their head, and the records of the offset log are no matter of the group."""
+
+    bury: Callable[..., None] | None = None
+    """Changes a group by a tombstone, and is given the parts of its key. None: as for `fold`, or
+    there is never a tombstone of this type."""
+
+    upcasts: tuple[Upcast, ...] = ()
+    """From the first version to the newest, step by step; empty: there is but one version."""
+
+
+CATALOGUE: Final = (
+    RecordType(3, GroupMetadata, PER_GROUP, folds.raise_epoch, folds.drop_epoch),
+    RecordType(4, ConnectorsTasksMetadata, PER_GROUP, folds.set_configured, folds.drop_configured),
+    RecordType(5, MemberMetadata, PER_MEMBER, seats.seat_member, seats.unseat_member),
+    RecordType(6, TargetAssignment, PER_GROUP, folds.set_target, folds.drop_target),
+    RecordType(7, CurrentAssignment, PER_MEMBER, seats.take_step, seats.release_member),
+    RecordType(8, GroupConfiguration, PER_GROUP, folds.set_configs, folds.drop_configs),
+    RecordType(16, ConnectorConfig, PER_CONNECTOR, folds.put_connector, folds.drop_connector),
+    RecordType(17, TaskConfigs, PER_CONNECTOR, folds.put_task_configs, folds.drop_task_configs),
+    RecordType(19, Offset, PER_PARTITION),
+    RecordType(20, TaskStatus, PER_RESOURCE, folds.put_status, folds.drop_status),
+    RecordType(21, ScheduledRebalance, PER_GROUP, folds.set_schedule, folds.drop_schedule),
+    RecordType(22, Operator, PER_SUBJECT, folds.put_order, folds.drop_order),
+    RecordType(23, Loss, PER_MEMBER, folds.put_loss, folds.drop_loss),
+    RecordType(24, Committed, PER_BATCH),
+    RecordType(25, TaskProgress, PER_TASK),
+    RecordType(26, GroupDeletion, PER_GROUP, folds.delete_group),
+    RecordType(27, ConfiguredShard, PER_SHARD),
+    RecordType(28, TargetShard, PER_SHARD),
+    RecordType(29, CurrentShard, PER_MEMBER_AND_SHARD),
+)
+
+TYPE_OF: Final[Mapping[type, RecordType]] = {row.record: row for row in CATALOGUE}
+"""The rows by class of record."""
+
+BY_NUMBER: Final[Mapping[int, RecordType]] = {row.number: row for row in CATALOGUE}
+"""The rows by key type."""
+
+_KEY_OF: Final = {row.record: row.key.reader() for row in CATALOGUE}
+
+
+def key_of(record: Record) -> Key:
+    """Return what tells the record from others of its type, for compaction."""
+    return record.key if type(record) is Tombstone else _KEY_OF[type(record)](record)
+
+
+def entry_key(kind: type, key: Key = ()) -> tuple[int, bytes]:
+    """Return type number and key as a log's entries have them.
+
+    With the first parts of a key only, it is the prefix of all keys that begin with them.
+    """
+    return TYPE_OF[kind].number, pack_key(key)

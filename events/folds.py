@@ -1,0 +1,172 @@
+"""How a group changes by records, and by their tombstones; `seats.py` has those of members.
+
+The catalogue says what belongs to which record. A fold is given the record, a burial the parts
+of the tombstone's key. Replay accepts every sequence that compaction can leave behind:
+tombstones of what was never seen, a target with shares of the departed.
+"""
+
+from bisect import bisect_left, insort
+
+from .group import NO_SCHEDULE, NO_TARGET, Group
+from .model import NOTHING, Resource, Scope, Succession
+from .records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    GroupConfiguration,
+    GroupDeletion,
+    GroupMetadata,
+    Loss,
+    Operator,
+    ScheduledRebalance,
+    TargetAssignment,
+    TaskConfigs,
+    TaskStatus,
+)
+
+
+def raise_epoch(group: Group, record: GroupMetadata) -> None:
+    """Take a new group epoch, and why it rose."""
+    group.group_epoch, group.bump = record.group_epoch, record
+
+
+def drop_epoch(group: Group) -> None:
+    """Forget why the epoch rose; what a deleted group had counted to stays."""
+    group.group_epoch = group.deletion.group_epoch if group.deletion else 0
+    group.bump = None
+
+
+def delete_group(group: Group, record: GroupDeletion) -> None:
+    """End a life of the group; the tombstones that follow bury what is in it."""
+    group.deletion = record
+    group.group_epoch = max(group.group_epoch, record.group_epoch)
+
+
+def set_configs(group: Group, record: GroupConfiguration) -> None:
+    """Take the settings in which the group differs from its node's."""
+    group.configs = record.configs
+
+
+def drop_configs(group: Group) -> None:
+    """Differ from the node in no setting."""
+    group.configs = {}
+
+
+def set_target(group: Group, record: TargetAssignment) -> None:
+    """Aim at a target: who is to have what."""
+    group.target = record
+    group.target_of = dict(record.members)
+    group.target_owner = {
+        resource: member_id for member_id, share in record.members.items() for resource in share
+    }
+
+
+def drop_target(group: Group) -> None:
+    """Aim at nothing."""
+    set_target(group, NO_TARGET)
+
+
+def drop_share(group: Group, member_id: str) -> None:
+    """Forget what the target gives a member."""
+    for resource in group.target_of.pop(member_id, NOTHING):
+        if group.target_owner.get(resource) == member_id:
+            del group.target_owner[resource]
+
+
+def inherit_share(group: Group, member_id: str, succession: Succession) -> None:
+    """Give a static member that came back what the target means for its seat.
+
+    The target is one record for the whole group, and is not written anew for one seat. So
+    the share is read from it under the name that the seat had, in whatever order compaction
+    leaves the records; a target that came later knows the seat by its new name.
+    """
+    target_id = succession.target_id
+    if group.assignment_epoch > succession.assignment_epoch:
+        return
+    if target_id != member_id:  # it may have left and come back into another's seat
+        drop_share(group, member_id)
+    if target_id in group.target.members:
+        drop_share(group, target_id)
+        share = group.target_of[member_id] = group.target.members[target_id]
+        group.target_owner.update(dict.fromkeys(share, member_id))
+
+
+def set_schedule(group: Group, record: ScheduledRebalance) -> None:
+    """Park what a target leaves for later, and say when the first of it comes due."""
+    group.schedule = record
+    waiting = [due for resource, due in record.parked.items() if resource not in record.fired]
+    group.next_deadline_ms = min(waiting, default=None)
+
+
+def drop_schedule(group: Group) -> None:
+    """Park nothing any more."""
+    set_schedule(group, NO_SCHEDULE)
+
+
+def put_loss(group: Group, record: Loss) -> None:
+    """Keep what a lost member held, by the deadline until which it may wait."""
+    drop_loss(group, record.member_id)
+    group.losses[record.member_id] = record
+    insort(group.loss_deadlines, (record.deadline_ms, record.member_id))
+
+
+def drop_loss(group: Group, member_id: str) -> None:
+    """Forget the loss of a member: its wait is over."""
+    loss = group.losses.pop(member_id, None)
+    if loss is not None:
+        del group.loss_deadlines[bisect_left(group.loss_deadlines, (loss.deadline_ms, member_id))]
+
+
+def set_configured(group: Group, record: ConnectorsTasksMetadata) -> None:
+    """Take the connectors and tasks that the group is to run."""
+    group.configured = record.configured
+
+
+def drop_configured(group: Group) -> None:
+    """Have nothing to run."""
+    group.configured = NOTHING
+
+
+def put_connector(group: Group, record: ConnectorConfig) -> None:
+    """Take what a connector is to do."""
+    group.connectors[record.connector] = record
+
+
+def drop_connector(group: Group, connector: str) -> None:
+    """Forget a connector's config."""
+    group.connectors.pop(connector, None)
+
+
+def put_task_configs(group: Group, record: TaskConfigs) -> None:
+    """Take how a connector split its work."""
+    group.task_configs[record.connector] = record
+
+
+def drop_task_configs(group: Group, connector: str) -> None:
+    """Forget how a connector split its work."""
+    group.task_configs.pop(connector, None)
+
+
+def put_status(group: Group, record: TaskStatus) -> None:
+    """Take what a connector or a task does."""
+    group.statuses[record.resource] = record
+
+
+def drop_status(group: Group, connector: str, task: int) -> None:
+    """Forget what a connector or a task does."""
+    group.statuses.pop(Resource(connector, task), None)
+
+
+def put_order(group: Group, record: Operator) -> None:
+    """Keep what operators want of a worker, or of a resource."""
+    if record.scope is Scope.WORKER:
+        group.worker_orders[record.name] = record
+    else:
+        group.resource_orders[Resource(record.name, record.task)] = record
+
+
+def drop_order(group: Group, scope: str, name: str, task: int) -> None:
+    """Forget what operators wanted."""
+    if scope == Scope.WORKER.value:
+        group.worker_orders.pop(name, None)
+    else:
+        group.resource_orders.pop(Resource(name, task), None)
