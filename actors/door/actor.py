@@ -36,6 +36,7 @@ from thespian.actors import (
     WakeupMessage,
 )
 
+from ...events.log.process import ProcessId, is_alive, kill, process_of
 from .ports import holder_of
 from .transport import ExternalSystem, Manager, Named, WhoIs, arm, name_system
 
@@ -441,27 +442,21 @@ class System:
             yield self._line
 
 
-def _family(admin: Any) -> list[psutil.Process]:
+def _family(admin: Any) -> list[ProcessId]:
     if admin is None or not admin.is_alive():
         return []
     with suppress(psutil.Error):
-        return psutil.Process(admin.pid).children(recursive=True)
+        below = psutil.Process(admin.pid).children(recursive=True)
+        return [process_of(each.pid) for each in below]
     return []
 
 
-def _see_off(family: list[psutil.Process]) -> None:
+def _see_off(family: list[ProcessId]) -> None:
     deadline = time.monotonic() + STRAY_SECONDS
-    while any(_runs(each) for each in family) and time.monotonic() < deadline:
+    while any(map(is_alive, family)) and time.monotonic() < deadline:
         time.sleep(0.005)
-    for each in filter(_runs, family):
-        with suppress(psutil.Error):
-            each.kill()
-
-
-def _runs(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
+    for each in family:
+        kill(each)
 
 
 def start_system(door: Door, *, log_file: Path, name: str) -> System:

@@ -9,68 +9,24 @@ transaction, hold even where it is lost.
 import fcntl
 import json
 import os
-import signal
 import time
-from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 from weakref import WeakSet
 
 from .errors import OwnedError
+from .process import ProcessId, is_alive, kill, start_of
 
 LOCK_NAME: Final = "owner.lock"
 RECORD_BYTES: Final = 256  # written in one piece and always whole, so never torn for a reader
 TAKEOVER_PATIENCE_S: Final = 10.0
 
 
-class Owner(NamedTuple):
-    """A process: its pid, and its start as boot id and clock ticks, empty where unknown."""
-
-    pid: int
-    started: str
-
-
-def start_of(pid: int) -> str:
-    """Return when a live process began, in a form that no other process ever has, else ''."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-    # The name, field 2, may hold blanks and brackets; behind it state is the first field.
-    state, *fields = stat.rpartition(")")[2].split()
-    return "" if state in "ZX" else f"{boot}/{fields[18]}"
-
-
-def process_of(pid: int) -> Owner:
-    """Return the process that goes by a pid at this moment."""
-    return Owner(pid, start_of(pid))
-
-
-def is_alive(owner: Owner) -> bool:
-    """Tell whether exactly this process still lives."""
-    return owner.started != "" and start_of(owner.pid) == owner.started
-
-
-def kill(owner: Owner) -> None:
-    """Kill exactly this process, if it lives.
-
-    The descriptor keeps its pid from meaning another one.
-    """
-    with suppress(ProcessLookupError):
-        process = os.pidfd_open(owner.pid)
-        try:
-            if is_alive(owner):
-                signal.pidfd_send_signal(process, signal.SIGKILL)
-        finally:
-            os.close(process)
-
-
-def recorded_owner(path: Path) -> Owner | None:
+def recorded_owner(path: Path) -> ProcessId | None:
     """Return the process that last claimed the log at `path`, alive or not."""
     try:
         record = json.loads((path / LOCK_NAME).read_bytes())
-        return Owner(int(record["pid"]), str(record["started"]))
+        return ProcessId(int(record["pid"]), str(record["started"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

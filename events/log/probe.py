@@ -16,7 +16,8 @@ from . import errors as log_errors
 from .check import Report
 from .errors import CorruptLogError, LogError
 from .files import problems
-from .owner import is_alive, recorded_owner
+from .owner import recorded_owner
+from .process import is_alive
 from .reader import LogReader
 from .tables import LogKind
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from ...actors.door.actor import KEY_BYTES, Door
-from ...events.log.owner import Owner, is_alive, process_of
+from ...events.log.process import ProcessId, is_alive, process_of
 from .identity import KEY, NODE_ID, folder_number, identity_of
 
 OTHERS: Final = 0o077  # whatever a group or everybody may do
@@ -101,9 +101,9 @@ class NodeFile:
     folder: int
 
     @property
-    def process(self) -> Owner:
+    def process(self) -> ProcessId:
         """The node's first process."""
-        return Owner(self.pid, self.started)
+        return ProcessId(self.pid, self.started)
 
     def is_alive(self) -> bool:
         """Tell whether that very process still runs."""

@@ -12,7 +12,7 @@ from typing import Final
 from ...actors.backoff import Backoff
 from ...actors.door.actor import Address, System, UnreachableError, connect
 from ...actors.door.ports import PortTakenError, check_free
-from ...events.log.owner import Owner, is_alive, kill
+from ...events.log.process import ProcessId, is_alive, kill
 from ..cluster.run_folder import (
     KeyRefusedError,
     NodeRunsError,
@@ -154,7 +154,7 @@ def down(config: Config) -> int:
     return OK
 
 
-def _end_node(process: Owner) -> bool:
+def _end_node(process: ProcessId) -> bool:
     """Have a node's first process end, stopped or not; return False if it had to be killed."""
     for number in (signal.SIGTERM, signal.SIGCONT):
         with suppress(ProcessLookupError):

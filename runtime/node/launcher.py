@@ -26,7 +26,7 @@ from ...actors.door.actor import (
     start_system,
 )
 from ...actors.door.ports import PortTakenError, check_free
-from ...events.log.owner import Owner, is_alive, kill, process_of
+from ...events.log.process import ProcessId, is_alive, kill, process_of
 from ..cluster.run_folder import RunFolder
 from ..cluster.slow import SlowProcess, write_slow
 from ..cluster.spec import AllLeft, Begin, Begun, DescribeNode, NodeSpec, NodeView, ShutDown
@@ -81,7 +81,7 @@ class Launcher:
         self._watch = ProcessWatch(node.answer_timeout_ms / 1000)
         """How the supervisor answers."""
         self._supervisor: Address | None = None
-        self._supervisor_process: Owner | None = None
+        self._supervisor_process: ProcessId | None = None
         self._beginning: Question | None = None
         """The order to run the node, while the supervisor has not answered it."""
         self._view: NodeView | None = None

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ...events.log.owner import Owner, is_alive, kill
+from ...events.log.process import ProcessId, is_alive, kill
 from ..cluster.identity import folder_number
 
 LOGGER = logging.getLogger(__name__)
@@ -29,20 +29,20 @@ class NodeProcess:
 
     kind: str
     name: str
-    process: Owner
+    process: ProcessId
     member_id: str = ""
     incarnation: str = ""
-    engine: Owner | None = None
+    engine: ProcessId | None = None
 
     @property
-    def owners(self) -> tuple[Owner, ...]:
+    def parts(self) -> tuple[ProcessId, ...]:
         """The process itself, and its engine's."""
         return (self.process,) if self.engine is None else (self.process, self.engine)
 
     @property
     def is_alive(self) -> bool:
         """Whether any of it still runs."""
-        return any(map(is_alive, self.owners))
+        return any(map(is_alive, self.parts))
 
     def __str__(self) -> str:
         """Return `worker w1 (pid 4711)`."""
@@ -71,7 +71,7 @@ class ProcessFiles:
         except OSError as error:
             LOGGER.warning("%s cannot be written (%s)", path, error.strerror)
 
-    def remove(self, processes: Iterable[Owner]) -> None:
+    def remove(self, processes: Iterable[ProcessId]) -> None:
         """Forget processes that have ended."""
         for each in processes:
             with suppress(OSError):
@@ -91,15 +91,15 @@ class ProcessFiles:
         """
         found = self.read()
         left = [each for each in found if each.is_alive]
-        for owner in [owner for each in left for owner in each.owners]:
-            kill(owner)
+        for part in [part for each in left for part in each.parts]:
+            kill(part)
         deadline = time.monotonic() + END_SECONDS
         while any(each.is_alive for each in left) and time.monotonic() < deadline:
             time.sleep(0.01)
         self.remove(each.process for each in found if not each.member_id)
         return left
 
-    def _path(self, process: Owner) -> Path:
+    def _path(self, process: ProcessId) -> Path:
         return self._folder / f"{process.pid}.json"
 
 
@@ -109,7 +109,7 @@ def _read(path: Path, folder: int) -> NodeProcess | None:
         if told.pop("folder") != folder:
             return None  # it tells of a process of the node whose folder was copied
         engine = told.pop("engine")
-        process = Owner(*told.pop("process"))
-        return NodeProcess(process=process, engine=Owner(*engine) if engine else None, **told)
+        process = ProcessId(*told.pop("process"))
+        return NodeProcess(process=process, engine=ProcessId(*engine) if engine else None, **told)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...actors.backoff import Attempts
-from ...events.log.owner import process_of
+from ...events.log.process import process_of
 from ..cluster.spec import NodeSpec
 from ..config.keys import Config
 from ..spark import tether

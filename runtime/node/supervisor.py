@@ -18,7 +18,7 @@ from ...actors.messages.assignors import Forget
 from ...actors.messages.commands import CommandReply
 from ...actors.messages.errors import Error
 from ...actors.messages.orders import ReleaseSeats
-from ...events.log.owner import kill, process_of
+from ...events.log.process import kill, process_of
 from ...events.placement.abilities import ORDINARY
 from ..assignors.actor import AssignorActor
 from ..cluster.spec import (
@@ -345,8 +345,8 @@ class Supervisor(Actor):
         for each in files.read():
             if each.kind not in {*KINDS, SUPERVISOR}:
                 continue  # the node's first process answers for it
-            for owner in each.owners:
-                kill(owner)
+            for part in each.parts:
+                kill(part)
             self._deaths.add(each, 0)
             if not each.member_id:
                 files.remove([each.process])
@@ -407,8 +407,8 @@ class Supervisor(Actor):
         child = self._child_processes.get(("worker", order.name))
         self._remove(order.name)
         if child is not None and child.process is not None and order.force:
-            for owner in child.process.owners:
-                kill(owner)
+            for part in child.process.parts:
+                kill(part)
         error = "" if child else f"there is no worker {order.name} on this node"
         self.send(sender, WorkerAdded(order.name, error))
 

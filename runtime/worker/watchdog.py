@@ -10,7 +10,7 @@ import os
 import time
 from threading import Condition, Thread
 
-from ...events.log.owner import is_alive, process_of
+from ...events.log.process import is_alive, process_of
 
 LOGGER = logging.getLogger(__name__)
 EXIT_HUNG = 76

@@ -11,7 +11,8 @@ from log.conftest import Fork, Puppet
 from log.samples import TIME_MS, member, read_back
 
 from fairlead.events.log.errors import LogError, OwnedError, OwnerFencedError
-from fairlead.events.log.owner import Owner, is_alive, recorded_owner, start_of
+from fairlead.events.log.owner import recorded_owner
+from fairlead.events.log.process import ProcessId, is_alive, start_of
 from fairlead.events.log.writer import GroupLog
 
 
@@ -126,10 +127,10 @@ def test_an_owner_stopped_in_a_transaction_makes_the_next_wait_and_is_then_fence
 
 def test_a_take_over_spares_a_process_that_has_only_the_pid_of_the_owner() -> None:
     me = start_of(os.getpid())
-    assert is_alive(Owner(os.getpid(), me))
-    assert not is_alive(Owner(os.getpid(), me + "0"))
-    assert not is_alive(Owner(os.getpid(), ""))
-    assert not is_alive(Owner(1 << 22, me))
+    assert is_alive(ProcessId(os.getpid(), me))
+    assert not is_alive(ProcessId(os.getpid(), me + "0"))
+    assert not is_alive(ProcessId(os.getpid(), ""))
+    assert not is_alive(ProcessId(1 << 22, me))
 
 
 @pytest.mark.parametrize("record", [b"", b"\0" * 256, b"[]", b"{}", b'{"pid": "x"}', b"\xff"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.door.actor import Door
-from fairlead.events.log.owner import Owner, process_of
+from fairlead.events.log.process import ProcessId, process_of
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import OK, UNREACHABLE, down
@@ -62,7 +62,7 @@ def test_down_ends_what_is_left_of_a_node_whose_first_process_is_gone(
     with sleeping() as orphan, sleeping() as engine, sleeping() as bystander:
         member = NodeProcess("worker", "w1", process_of(orphan.pid), "m1", "i1")
         files.write(replace(member, engine=process_of(engine.pid)))
-        files.write(NodeProcess("group", "g", Owner(bystander.pid, "another with its pid")))
+        files.write(NodeProcess("group", "g", ProcessId(bystander.pid, "another with its pid")))
         assert down(config) == OK
         assert (orphan.wait(), engine.wait(), bystander.poll()) == (-9, -9, None)
     assert f"ended what it left: worker w1 (pid {orphan.pid})" in capsys.readouterr().err

@@ -203,7 +203,7 @@ def _refuse_others(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> None:
     known = (tenure.published.token, tenure.published.batch) if tenure.published else None
     if known and marks.is_behind(mark, known):
         raise _older(place, tenure.task, mark, known)
-    is_copy = mark.log != tenure.log and marks.is_alive(mark.process)
+    is_copy = mark.log != tenure.log and marks.runs_here(mark.process)
     if is_copy or marks.intruder(mark, tenure.token):
         raise _intruded(place, tenure.task, tenure.token, mark)
 

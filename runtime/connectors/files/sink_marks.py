@@ -20,8 +20,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, Self, cast
 
-import psutil
-
+from ....events.log.process import ProcessId, is_alive, process_of
 from ....events.model import CommitId, Resource, Token
 from ..spi import SinkBroken
 from .staging import escaped, make_folder, sync
@@ -81,20 +80,18 @@ class TaskMark:
 @cache
 def this_process() -> str:
     """Return what no other process is known by: a token is of one process alone."""
-    return _named(psutil.Process())
+    return _spell_process(process_of(os.getpid()))
 
 
-def is_alive(process: str) -> bool:
+def runs_here(process: str) -> bool:
     """Tell whether a process runs on this machine, as `this_process` names it."""
-    pid = process.partition(" ")[0]
-    try:
-        return _named(psutil.Process(int(pid))) == process
-    except (ValueError, psutil.Error):
-        return False
+    pid, _, rest = process.partition(" ")
+    named = ProcessId(int(pid) if pid.isdecimal() else 0, rest.rpartition(" ")[2])
+    return _spell_process(named) == process and is_alive(named)
 
 
-def _named(process: psutil.Process) -> str:
-    return f"{process.pid} on {platform.node()} since {process.create_time():.2f}"
+def _spell_process(process: ProcessId) -> str:
+    return f"{process.pid} on {platform.node()} since {process.started}"
 
 
 def intruder(mark: TaskMark, token: Token) -> bool:
