@@ -40,6 +40,8 @@ from .work.ledger import OffsetLedger
 LOGGER = logging.getLogger(__name__)
 TICK_MS = 100
 """How far apart two looks at the timers are at least: what comes due meanwhile is done together."""
+LATE_MS = 500
+"""By how much a tick is late where the process could not hear what its members had to say."""
 EXIT_FAILED = 70
 EXIT_LOG = 74
 OFFSETS_KEPT = 50_000
@@ -165,11 +167,14 @@ class GroupActor(Actor):
         if self._shard is None:
             return
         shard, now = self._shard, _now()
+        is_time = isinstance(payload, Tick) and payload.at_ms == self._tick_at_ms
+        if isinstance(payload, Tick) and is_time:
+            self._excuse_lateness(shard, now.steady_ms - payload.at_ms)
         shard.see_room(self._logs.room, now)
         queue, self._queue = self._queue, []
         for request, sender in queue:
             shard.take(request, sender, now)
-        if isinstance(payload, Tick) and payload.at_ms == self._tick_at_ms:
+        if is_time:
             self._tick_at_ms, self._ticked_ms = None, now.steady_ms
             shard.pass_time(now)
             self._warn_of_epochs(shard)
@@ -203,6 +208,12 @@ class GroupActor(Actor):
         number = self._shard.coordinator_epoch
         end = self._logs.control.end
         self.send(sender, GroupOpened(order.group_id, end, os.getpid(), number))
+
+    def _excuse_lateness(self, shard: CoordinatorShard, late_ms: int) -> None:
+        """See that nobody's time runs out because this process, or the machine, was too slow."""
+        if late_ms >= LATE_MS:
+            LOGGER.warning("held up for %d ms: all members have as long more", late_ms)
+            shard.excuse(late_ms)
 
     def _wake_in_time(self, shard: CoordinatorShard, now: Now) -> None:
         """See that time passes when it has to, unless it does so before that anyway."""

@@ -40,7 +40,7 @@ from ..messages.work import (
     DeleteConnector,
     PutConnector,
 )
-from .computing.compute import is_news
+from .computing.compute import is_due, is_news
 from .computing.install import KEPT
 from .decide import decide, due_by_wall_clock
 from .legality import Legality
@@ -142,11 +142,11 @@ class Coordinator:
     def ready(self, now: Now) -> Ready:
         """Hand out what was decided, with the held requests that have news by it."""
         self._call_for_computation()
-        for asked in self._long_poll.stirred():
+        is_overtaken = is_due(self.group)
+        for asked in self._long_poll.stirred(now.steady_ms, is_overtaken=is_overtaken):
             with suppress(OutOfRoomError):  # it stays held
                 decision = self._decide_heartbeat(asked.request, asked.arrived_ms, now)
-                if decision.news:
-                    self._long_poll.drop(asked.request.member_id)
+                if self._long_poll.releases(asked, has_news=decision.news):
                     self._answer(asked.sender, decision.reply)
                 self._call_for_computation()
         ready = Ready(self._offset_entries, self._entries, self._answers)
@@ -229,6 +229,11 @@ class Coordinator:
 
     # -- time
 
+    def excuse(self, late_ms: int) -> None:
+        """Give every member the time for which this process itself could hear nobody."""
+        self._member_timers.excuse(late_ms)
+        self._long_poll.excuse(late_ms)
+
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
         if not self._is_out_of_room:
@@ -288,8 +293,7 @@ class Coordinator:
             raise OutOfRoomError
         if decision.soft.settings is not self._soft.settings:
             self._long_poll.tell_interval_anew(self.group.members)
-        self._soft = decision.soft
-        self._computation_timer.see(decision.soft, now.steady_ms)
+        self._soft = self._computation_timer.see(decision.soft, now.steady_ms)
         if not entries:
             return decision
         begin = self.group.end

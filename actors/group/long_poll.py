@@ -16,6 +16,10 @@ latest after a heartbeat interval. Of each member at most one request is held, b
   to anything new for (`affected`); who is chosen to compute is stirred as well. Before anything is
   written their held requests are decided again. Each of them may write, and stir others: that goes
   on until nobody is stirred. What has no news then stays held.
+* *Catching up*: a member to whom a new target says nothing but its epoch is stirred in its turn, a
+  few at a time (`catch_up`).
+* *Configured anew*: a member that runs something of a connector whose config changes has no news by
+  the rules. It is answered all the same: only an answer makes it look at the log.
 * *The end of a hold*: when the time is over the request is decided once more and answered, news or
   not. The session that the answer speaks of runs from when the request came: its sender may have
   been gone since.
@@ -23,19 +27,23 @@ latest after a heartbeat interval. Of each member at most one request is held, b
   granted a seat that it may not take by then; and a request of a member that is removed by force.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from ...events.group import Group
+from ...events.model import Resource
 from ...events.records import (
+    ConnectorConfig,
     CurrentAssignment,
     MemberMetadata,
     Record,
     TargetAssignment,
+    TaskConfigs,
     Tombstone,
 )
 from ..messages.heartbeat import JOIN_EPOCH, Heartbeat
-from .timers import TimerQueue
+from .catch_up import CatchUps, keeps_all
+from .timers import TimerQueue, earliest
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,9 @@ class LongPoll:
         """When each is answered at the latest, by member id; those answered before stay in it."""
         self._stirred: set[str] = set()
         """The member ids whose held requests may have news by now."""
+        self._catch_ups = CatchUps()
+        self._reconfigured: set[str] = set()
+        """The member ids that run something by a config that is not the latest any more."""
         self._untold = set(members)
         """The member ids that do not know yet by which interval they are held."""
 
@@ -67,7 +78,12 @@ class LongPoll:
 
     def next_ms(self) -> int | None:
         """Return when a held request may be due next, steady clock."""
-        return self._timers.next_ms() if self._held else None
+        return earliest(self._timers.next_ms(), self._catch_ups.next_ms()) if self._held else None
+
+    def excuse(self, late_ms: int) -> None:
+        """Have what is held come later by so long: nobody could be heard meanwhile."""
+        for member_id, asked in self._held.items():
+            self._held[member_id] = replace(asked, arrived_ms=asked.arrived_ms + late_ms)
 
     def hold(self, asked: HeldRequest, interval_ms: int, *, has_news: bool) -> bool:
         """Hold a request for an interval if it may wait, and tell so; else it is answered now.
@@ -76,6 +92,7 @@ class LongPoll:
         """
         request, member_id = asked.request, asked.request.member_id
         superseded = self._held.pop(member_id, None)
+        self._catch_ups.forget(member_id)
         may_wait = superseded is not None or not request.is_full
         may_wait = may_wait or request.member_epoch == JOIN_EPOCH
         if has_news or not may_wait or member_id in self._untold:
@@ -90,26 +107,47 @@ class LongPoll:
         """Answer each of these members at once the next time: the interval is another now."""
         self._untold = set(members)
 
-    def see(self, group: Group, records: Iterable[Record]) -> None:
+    def see(self, group: Group, records: Sequence[Record]) -> None:
         """Stir whom these records may have news for; `group` is the one before them."""
         if self._held:
-            self._stirred.update(affected(group, records))
+            unmoved = keeps_all(group, records)
+            self._catch_ups.add(unmoved)
+            self._stirred.update(each for each in affected(group, records) if each not in unmoved)
+            self._reconfigured.update(self._held.keys() & {*reconfigured(group, records)})
+            self._stirred |= self._reconfigured
 
     def stir(self, member_id: str) -> None:
         """Have the held request of one member decided again."""
         if member_id in self._held:
             self._stirred.add(member_id)
 
-    def stirred(self) -> Iterator[HeldRequest]:
+    def stirred(self, now_ms: int, *, is_overtaken: bool) -> Iterator[HeldRequest]:
         """Yield what may have news, until nothing may any more; it stays held.
 
-        In the order of the member ids: the same log has to lead to the same records.
+        In the order of the member ids: the same log has to lead to the same records. Those that
+        catch up come last; `is_overtaken` tells whether another target is due already.
         """
-        while self._stirred:
-            stirred, self._stirred = sorted(self._stirred), set()
-            for member_id in stirred:
+        while turns := self._next_turns(now_ms, is_overtaken=is_overtaken):
+            for member_id in turns:
                 if asked := self._held.get(member_id):
                     yield asked
+
+    def _next_turns(self, now_ms: int, *, is_overtaken: bool) -> Sequence[str]:
+        if not self._stirred:
+            return [*self._catch_ups.turns(self._held, now_ms, is_overtaken=is_overtaken)]
+        stirred, self._stirred = sorted(self._stirred), set()
+        return stirred
+
+    def releases(self, asked: HeldRequest, *, has_news: bool) -> bool:
+        """Tell whether a request that was decided again is to be answered; else it stays held."""
+        member_id = asked.request.member_id
+        is_answered = has_news or member_id in self._reconfigured
+        self._reconfigured.discard(member_id)
+        if is_answered:
+            self._held.pop(member_id, None)
+        else:
+            self._catch_ups.forget(member_id)
+        return is_answered
 
     def due(self, now_ms: int) -> Iterator[HeldRequest]:
         """Yield what must be answered by now, and hold it no longer."""
@@ -126,6 +164,7 @@ class LongPoll:
         held = self._held.get(member_id)
         if held is not None and held.request.member_epoch == JOIN_EPOCH:
             del self._held[member_id]
+        self._catch_ups.forget(member_id)
         self._untold.discard(member_id)
 
 
@@ -162,3 +201,15 @@ def _awaiting(group: Group, member_id: str, kept: Collection[object]) -> Iterabl
         for resource in grants:
             if resource not in kept and (owner := group.target_owner.get(resource)):
                 yield owner
+
+
+def reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
+    """Yield the ids of members that hold anything of the connectors that the records configure."""
+    for record in records:
+        if isinstance(record, ConnectorConfig | TaskConfigs):
+            name = record.connector
+            split = group.task_configs.get(name)
+            numbers = range(len(split.tasks) if split else 0)
+            for resource in (Resource(name), *(Resource(name, number) for number in numbers)):
+                if (owner := group.owner.get(resource)) is not None:
+                    yield owner

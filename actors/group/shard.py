@@ -87,6 +87,10 @@ class CoordinatorShard(Protocol):
         """Decide a request; its answer comes with a `Ready`, at once or later."""
         ...
 
+    def excuse(self, late_ms: int) -> None:
+        """Let nobody's time run out for so long as the process itself was held up."""
+        ...
+
     def pass_time(self, now: Now) -> None:
         """Do what is due by now."""
         ...

@@ -15,6 +15,7 @@ due finds nothing to do then.
 
 import heapq
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from ...events.group import NO_SCHEDULE, NO_TARGET, Group, Member
@@ -101,9 +102,18 @@ class MemberTimers:
         self._revocations: TimerQueue[tuple[str, int]] = TimerQueue()
         self._heard_ms: dict[str, int] = {}
         """When each member was last heard of, by member id: not those of the log as it was."""
+        self._excused_ms = 0
+        """For how long in all nobody could be heard. The queues go by a clock that stood still."""
         for member in group.members.values():
             self._wait(member, settings, steady_ms)
             self.time_revocation(member, steady_ms)
+
+    def excuse(self, late_ms: int) -> None:
+        """Give every member as much time more: this process was late itself.
+
+        That is safe: a member ends what it runs by its own clock, whatever it is given here.
+        """
+        self._excused_ms += late_ms
 
     def keep_alive(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
         """Wait for the member's next word, counted from when its last one came."""
@@ -116,13 +126,13 @@ class MemberTimers:
 
     def _wait(self, member: Member, settings: GroupSettings, since_ms: int) -> None:
         seat = member.member_id, member.metadata.joined_epoch
-        self._sessions.set(seat, since_ms + patience_ms(member, settings))
+        self._sessions.set(seat, since_ms + patience_ms(member, settings) - self._excused_ms)
 
     def time_revocation(self, member: Member, steady_ms: int) -> None:
         """Time a revocation from the record that asks for it, if that is the member's last."""
         if member.current.state is MemberState.UNREVOKED:
             asked = member.member_id, member.offset
-            self._revocations.set(asked, steady_ms + member.metadata.rebalance_timeout_ms)
+            self._time(asked, steady_ms + member.metadata.rebalance_timeout_ms)
 
     def time_revocation_anew(self, member: Member, settings: GroupSettings, steady_ms: int) -> None:
         """Count a revocation from a repeated join that did not acknowledge it.
@@ -134,19 +144,23 @@ class MemberTimers:
         if member.current.state is MemberState.UNREVOKED:
             asked = member.member_id, member.offset
             timeout_ms = member.metadata.rebalance_timeout_ms
-            self._revocations.set(asked, steady_ms + max(timeout_ms, patience_ms(member, settings)))
+            self._time(asked, steady_ms + max(timeout_ms, patience_ms(member, settings)))
+
+    def _time(self, asked: tuple[str, int], until_ms: int) -> None:
+        self._revocations.set(asked, until_ms - self._excused_ms)
 
     def due(self, now_ms: int) -> Iterator[ExpireSession | ExpireRebalance]:
         """Yield whose time is up, each once."""
-        for member_id, joined_epoch in self._sessions.due(now_ms):
+        for member_id, joined_epoch in self._sessions.due(now_ms - self._excused_ms):
             silent_ms = now_ms - self._heard_ms.get(member_id, now_ms)
             yield ExpireSession(member_id, joined_epoch, silent_ms)
-        for member_id, offset in self._revocations.due(now_ms):
+        for member_id, offset in self._revocations.due(now_ms - self._excused_ms):
             yield ExpireRebalance(member_id, offset)
 
     def next_ms(self) -> int | None:
         """Return when the next of them may be due."""
-        return earliest(self._sessions.next_ms(), self._revocations.next_ms())
+        next_ms = earliest(self._sessions.next_ms(), self._revocations.next_ms())
+        return None if next_ms is None else next_ms + self._excused_ms
 
 
 AGAIN_MS = 1_000
@@ -236,30 +250,53 @@ def _expectations(group: Group) -> dict[Promise, int]:
     }
 
 
+SLOW_MS = 50
+"""From when on a computation is one that the group has to recover from."""
+LONGEST_RECOVERY_MS = 1_000
+
+
 class ComputationTimer:
     """Times how long a computation may take, and when the next may begin.
 
-    It sees each soft state that a decision left.
+    It sees each soft state that a decision left. While changes come faster than targets can be
+    computed, a group is not to do nothing else: where a computation took long, the next begins
+    no sooner than twice that time after it, and answers all that has changed until then.
     """
 
     def __init__(self) -> None:
         self._begun = 0
+        """The number of the last computation that it has seen."""
         self._begun_ms = 0
+        self._is_under_way = False
+        self._took_ms = 0
+        """How long a member took for the last computation that is over."""
         self._rest_ms: int | None = None
         self._queue: TimerQueue[TimeOutAssignor | EndRest] = TimerQueue()
 
-    def see(self, soft: SoftState, steady_ms: int) -> None:
-        """Time the computation that has begun since the last soft state, and the rest after it."""
-        if soft.begun != self._begun:
+    def see(self, soft: SoftState, steady_ms: int) -> SoftState:
+        """Time what has begun since the last soft state, and the rest after it; return the latter.
+
+        It rests after a computation that took long, also where no interval is set.
+        """
+        has_begun = soft.begun != self._begun
+        if self._is_under_way and (has_begun or soft.computation is None):
+            self._is_under_way, self._took_ms = False, steady_ms - self._begun_ms
+        if has_begun:
             self._queue.cancel(TimeOutAssignor(self._begun))
             self._begun, self._begun_ms, self._rest_ms = soft.begun, steady_ms, None
             if soft.computation is not None:
+                self._is_under_way = True
                 timer = TimeOutAssignor(soft.computation.number)
                 self._queue.set(timer, steady_ms + soft.computation.timeout_ms)
-        rest_ms = soft.settings.assignment_interval_ms
+                soft = replace(soft, rests=soft.rests or self._took_ms >= SLOW_MS)
+        rest_ms = max(soft.settings.assignment_interval_ms, self._recovery_ms())
         if soft.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
             self._rest_ms = rest_ms
             self._queue.set(EndRest(), self._begun_ms + rest_ms)
+        return soft
+
+    def _recovery_ms(self) -> int:
+        return min(2 * self._took_ms, LONGEST_RECOVERY_MS) if self._took_ms >= SLOW_MS else 0
 
     def due(self, steady_ms: int) -> Iterator[TimeOutAssignor | EndRest]:
         """Yield what the group is to say to itself now."""

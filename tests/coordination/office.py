@@ -154,10 +154,17 @@ class Office:
     def compute(self, member: str) -> list[Answer]:
         """Have a member compute the target; returns what is said when it is installed."""
         epoch = self.group.members[member].current.member_epoch
+        return self.end(member, epoch, self.begin(member, epoch))
+
+    def begin(self, member: str, epoch: int) -> Snapshot:
+        """Have a member begin to compute; returns what it computes from."""
         (prepared,) = self.send(Prepare("connect", member, epoch))
         assert isinstance(prepared.reply, PrepareReply)
         assert prepared.reply.snapshot is not None, prepared
-        snapshot = prepared.reply.snapshot
+        return prepared.reply.snapshot
+
+    def end(self, member: str, epoch: int, snapshot: Snapshot) -> list[Answer]:
+        """Have a member hand in its target; returns what is said besides."""
         install = Install("connect", member, epoch, snapshot.group_epoch, self.assign(snapshot))
         done, *said = self.send(install)
         assert done.reply == InstallReply(Error.NONE)

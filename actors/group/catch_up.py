@@ -1,0 +1,82 @@
+"""How fast a group learns of an epoch that changes nothing but the epoch (PROTOCOL §3).
+
+With each target every member takes a step, and most of these steps say only that the member is
+at the new epoch now. To take them all at once costs a group of hundreds of members a storm of
+messages for each target, in which those are not heard who have something to give up or to start;
+in the end sessions expire. So there are two kinds of news:
+
+* who is to give up or gets anything, and who is to compute, is answered at once;
+* who keeps what it has catches up in its turn: a few at a time, each time the next one once one of
+  these has been heard of again. So a group catches up as fast as it can, and no faster. While the
+  next target is on its way the turns wait: it would overtake them, and one step serves for both.
+
+No member waits longer than for its heartbeat interval: when it is answered, or speaks by itself,
+it takes its step with that.
+"""
+
+from collections.abc import Collection, Container, Iterable, Iterator
+from typing import Final
+
+from ...events.group import Group
+from ...events.model import NOTHING, MemberState
+from ...events.records import Record, TargetAssignment
+
+AT_ONCE: Final = 12
+"""How many members catch up at the same time."""
+HELD_UP_MS: Final = 1_000
+"""How long a member that is not heard of again keeps the next one from its turn."""
+
+
+class CatchUps:
+    """Who is to be told of an epoch, and who was and has not been heard of since."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, None] = {}
+        """In the order of their turns."""
+        self._told: dict[str, int] = {}
+        """Until when each is waited for, steady clock, in milliseconds."""
+
+    def add(self, member_ids: Iterable[str]) -> None:
+        """Have members catch up in their turn, if they do not wait for it already."""
+        self._waiting.update(dict.fromkeys(sorted(member_ids)))
+
+    def next_ms(self) -> int | None:
+        """Return when a member that is not heard of gives another its turn, steady clock."""
+        return min(self._told.values(), default=None) if self._waiting else None
+
+    def forget(self, member_id: str) -> None:
+        """Forget a member that is gone, or was heard of: it has taken its step, or needs none."""
+        self._waiting.pop(member_id, None)
+        self._told.pop(member_id, None)
+
+    def turns(self, held: Container[str], now_ms: int, *, is_overtaken: bool) -> Iterator[str]:
+        """Yield whose turn it is; those of whom no request is held will speak by themselves.
+
+        `is_overtaken` tells whether another target is due already.
+        """
+        if is_overtaken and len(self._waiting) > AT_ONCE:
+            return
+        for member_id in [each for each, until_ms in self._told.items() if now_ms >= until_ms]:
+            del self._told[member_id]
+        while self._waiting and len(self._told) < AT_ONCE:
+            member_id = next(iter(self._waiting))
+            del self._waiting[member_id]
+            if member_id in held:
+                self._told[member_id] = now_ms + HELD_UP_MS
+                yield member_id
+
+
+def keeps_all(group: Group, records: Iterable[Record]) -> Collection[str]:
+    """Return the ids of members whom a new target leaves exactly what they have.
+
+    `group` is the group before the records. Without a new target there are none.
+    """
+    target = next((each for each in records if isinstance(each, TargetAssignment)), None)
+    if target is None:
+        return ()
+    return {
+        member_id
+        for member_id, member in group.members.items()
+        if member.current.state is MemberState.STABLE
+        and frozenset(member.current.assigned) == target.members.get(member_id, NOTHING)
+    }
