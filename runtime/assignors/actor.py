@@ -1,8 +1,8 @@
 """The assignor process of a node: it answers its workers' questions off the heartbeat path.
 
-It opens in two steps, so that the supervisor knows its process before any code of others runs;
-one that does not answer is killed, and replaced. Assignors of others run in a `Sandbox` of this
-process; where all are fairlead's own they run right here.
+It opens in two steps, so that the supervisor knows its process before any third-party code runs; a
+process that does not answer is killed, and replaced. Third-party assignors run in a `Sandbox`;
+where all are built in, they run in this process.
 """
 
 import logging
@@ -16,20 +16,20 @@ from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.door.actor import Actor, Address
 from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
 from ..cluster.spec import AssignorsOpen, AssignorSpec, AssignorUp, OpenAssignors
-from .codec import Answer
+from .codec import Answer, Question
 from .finding import AssignorRefusedError
 from .guard import adopt_orphans, end_descendants
 from .host import AssignorHost
 from .isolation import isolate, limit, show_in_title
 from .sandbox import Sandbox, SandboxEndedError
-from .sandboxed import Question
-from .user_errors import USERS_ERRORS, describe, log_story
+from .user_errors import USERS_ERRORS, describe, log_trace
 
 LOGGER = logging.getLogger(__name__)
 FULL = "assignors kept all memory that they may take (assignor.memory.max): another process begins"
 LOOK_SECONDS = 0.5
-"""How often this process looks whether its sandbox is still there."""
+"""How often this process checks that its sandbox still runs."""
 EXIT_SANDBOX = 1
+"""The exit code where the sandbox has ended by itself."""
 
 
 class AssignorActor(Actor):
@@ -39,7 +39,7 @@ class AssignorActor(Actor):
     _supervisor: Address
     _host: AssignorHost | None = None
     _sandbox: Sandbox | None = None
-    """Set instead of the host where assignors of others are asked."""
+    """Set instead of the host where there are third-party assignors."""
 
     def receive(self, message: object, sender: Address) -> None:
         """Take the order to open, or a worker's question."""
@@ -114,10 +114,10 @@ class AssignorActor(Actor):
             limit(self._order.memory_bytes)
             self._host = AssignorHost(self._order.names, self._order.conf, show_in_title)
         except AssignorRefusedError as error:
-            log_story(LOGGER, "an assignor is refused", error)
+            log_trace(LOGGER, "an assignor is refused", error)
             return str(error)
         except USERS_ERRORS as error:
-            log_story(LOGGER, "the assignors cannot be loaded", error)
+            log_trace(LOGGER, "the assignors cannot be loaded", error)
             return f"the assignors cannot be loaded: {describe(error)}"
         return ""
 

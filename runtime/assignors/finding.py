@@ -1,4 +1,4 @@
-"""Which assignors there are: those built in, and those that installed distributions name.
+"""Which assignors there are: built-in ones, and those of entry points of installed distributions.
 
 An assignor of one's own is an entry point of the group `fairlead.assignors`. Its code is
 imported where it is to run, in the assignor process, and only if a setting asks for it.
@@ -24,21 +24,24 @@ VERSIONS = ("minimum_version", "maximum_version")
 
 
 class AssignorRefusedError(Exception):
-    """An assignor that was asked for cannot be used: which, whose, why, and what to do."""
+    """An assignor that a setting names cannot be used: which, from where, why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """An assignor that can be asked for, whether or not it will load: where it comes from."""
+class KnownAssignor:
+    """An assignor that a setting can name, whether or not it will load."""
 
     name: str
     origin: str = "built in"
 
 
-def known_assignors() -> Sequence[Known]:
-    """Return all that can be asked for; nothing of them is imported."""
+def known_assignors() -> Sequence[KnownAssignor]:
+    """Return all that a setting can name; none of them is imported."""
     points = sorted(_points(), key=lambda each: each.name)
-    return [*map(Known, BUILT_IN), *(Known(each.name, origin(each)) for each in points)]
+    return [
+        *map(KnownAssignor, BUILT_IN),
+        *(KnownAssignor(each.name, origin_of(each)) for each in points),
+    ]
 
 
 def find_assignor(name: str) -> AssignorFactory:
@@ -47,7 +50,7 @@ def find_assignor(name: str) -> AssignorFactory:
     if name in BUILT_IN:
         if points:
             raise AssignorRefusedError(
-                f"assignor {name!r} is built in, and {origin(points[0])} goes by that name too:"
+                f"assignor {name!r} is built in, and {origin_of(points[0])} goes by that name too:"
                 " rename that entry point, or uninstall it"
             )
         return BUILT_IN[name]
@@ -58,13 +61,13 @@ def find_assignor(name: str) -> AssignorFactory:
             f" install a distribution with an entry point {name} in the group {GROUP}"
         )
     if len(points) > 1:
-        both = " and ".join(map(origin, points))
+        both = " and ".join(map(origin_of, points))
         raise AssignorRefusedError(f"{both} go by one name: uninstall all but one of them")
     return _load(points[0])
 
 
 def _points() -> Sequence[EntryPoint]:
-    """Return the entry points of all distributions, or of those that can be read at all."""
+    """Return the entry points of all distributions that can be read."""
     try:
         return tuple(entry_points(group=GROUP))
     except USERS_ERRORS:
@@ -72,7 +75,7 @@ def _points() -> Sequence[EntryPoint]:
 
 
 def _sound_points() -> Iterator[EntryPoint]:
-    """Yield those of distributions that can be read; where two have a name the first counts."""
+    """Yield entry points, one distribution after the other; of two of one name the first counts."""
     seen: set[str] = set()
     for dist in distributions():
         name = "a distribution without a name"
@@ -88,7 +91,7 @@ def _sound_points() -> Iterator[EntryPoint]:
 
 
 def make_assignor(name: str, make: AssignorFactory, conf: Mapping[str, str]) -> ConnectAssignor:
-    """Return an assignor, found to be one; raises `AssignorRefusedError`."""
+    """Return an assignor that has been checked to be one; raises `AssignorRefusedError`."""
     try:
         made = make(conf)
         flaw = _flaw_in(made, name)
@@ -101,8 +104,8 @@ def make_assignor(name: str, make: AssignorFactory, conf: Mapping[str, str]) -> 
     return made
 
 
-def origin(point: EntryPoint) -> str:
-    """Return whose entry point this is: `entry point x = shop.rules:Nearest of shop 1.2`."""
+def origin_of(point: EntryPoint) -> str:
+    """Describe an entry point: `entry point x = shop.rules:Nearest of shop 1.2`."""
     dist = point.dist
     whose = f"{dist.name} {dist.version}" if dist is not None else "an unknown distribution"
     return f"entry point {point.name} = {point.value} of {whose}"
@@ -113,13 +116,13 @@ def _load(point: EntryPoint) -> AssignorFactory:
         loaded: object = point.load()
     except USERS_ERRORS as error:
         raise AssignorRefusedError(
-            f"assignor {point.name!r} cannot be imported: {describe(error)} ({origin(point)}):"
+            f"assignor {point.name!r} cannot be imported: {describe(error)} ({origin_of(point)}):"
             " mend or reinstall it, or take it out of group.local.assignors"
         ) from error
     if not callable(loaded):
         raise AssignorRefusedError(
-            f"assignor {point.name!r} is a {type(loaded).__name__} ({origin(point)}): let it name"
-            " a class, or a function, that makes an assignor from its configuration"
+            f"assignor {point.name!r} is a {type(loaded).__name__} ({origin_of(point)}): let it"
+            " name a class, or a function, that makes an assignor from its configuration"
         )
     return cast("AssignorFactory", loaded)
 

@@ -1,9 +1,9 @@
-"""Stand between fairlead and a process that runs code of others: limit it, and end all of it.
+"""Guard a process that runs third-party code: limit its memory, and end all that it has started.
 
 Run as a script: `python -I -S guard.py PARENT LOG BYTES PROGRAM ARGUMENT...`. It starts the
-program, keeps its log small, and ends with whoever started this. What the program has started
-ends with it, wherever it went: a process that leaves its group or its session, or whose parent
-is gone, comes to this one (`PR_SET_CHILD_SUBREAPER`).
+program, keeps its log small, and ends when the process ends that started this. What the program has
+started ends with it, wherever it went: a process that leaves its group or its session, or whose
+parent is gone, becomes a child of this one (`PR_SET_CHILD_SUBREAPER`).
 
 The limit is on what all of these keep resident: memory of their own, memory that they share, of
 which each page counts once, and files that lie in memory.
@@ -47,7 +47,7 @@ def guard(parent: int, log: Path, most_bytes: int, program: list[str]) -> int:
     adopt_orphans()
     _set(_PR_SET_PDEATHSIG, signal.SIGUSR1)
     child = _start(program)
-    os.closerange(3, MOST_FILES)  # who waits for the end of what was inherited is not to wait
+    os.closerange(3, MOST_FILES)  # no pipe that was inherited stays open because of this one
     try:
         return _watch(parent, child, log, most_bytes + SLACK_BYTES)
     finally:
@@ -63,10 +63,11 @@ def _watch(parent: int, child: int, log: Path, most_bytes: int) -> int:
         if keep_more(descendants(os.getpid()), most_bytes):
             return TOO_MUCH
         keep_small(log)
-        told = signal.sigtimedwait(_SIGNALS, PACE_SECONDS)
-        if told is not None and told.si_signo == signal.SIGTERM:
+        received = signal.sigtimedwait(_SIGNALS, PACE_SECONDS)
+        number = received.si_signo if received is not None else 0
+        if number == signal.SIGTERM:
             break
-        if told is not None and told.si_signo == signal.SIGABRT:
+        if number == signal.SIGABRT:
             os.kill(child, signal.SIGABRT)
     return 0
 
@@ -85,7 +86,7 @@ def _start(program: list[str]) -> int:
 
 
 def _reap(child: int) -> int | None:
-    """Bury whoever has ended; return the exit code of the child if it is among them."""
+    """Reap all processes that have ended; return the exit code of the child if it is among them."""
     status: int | None = None
     with suppress(ChildProcessError):
         while True:
@@ -98,7 +99,7 @@ def _reap(child: int) -> int | None:
 
 
 def adopt_orphans() -> None:
-    """Have all that descends from this process come to it when its parent ends."""
+    """Have descendants of this process become its children when their parent ends."""
     _set(_PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -106,7 +107,7 @@ def end_descendants() -> None:
     """Kill all that descends from this process, and what that starts meanwhile."""
     deadline = time.monotonic() + END_SECONDS
     while (found := descendants(os.getpid())) and time.monotonic() < deadline:
-        for number in (signal.SIGSTOP, signal.SIGKILL):  # who is stopped starts nothing more
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # a stopped process starts no other
             for each in found:
                 with suppress(OSError):
                     os.kill(each, number)
@@ -115,7 +116,7 @@ def end_descendants() -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return all processes below one, also those that have ended and are not buried yet."""
+    """Return all descendants of a process, also those that have ended and were not reaped yet."""
     found, waiting = list[int](), [pid]
     while waiting:
         children = _children(waiting.pop())
@@ -193,7 +194,7 @@ def _files_in_memory(pids: Iterable[int]) -> int:
 def keep_small(log: Path, largest: int = LARGEST) -> None:
     """Put the end of a log that is too large aside, and empty it where it is.
 
-    It cannot be moved: those who write to it, always at its end, have it open.
+    It cannot be moved: the processes that write to it, always at its end, have it open.
     """
     with suppress(OSError):
         size = log.stat().st_size

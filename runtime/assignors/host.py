@@ -1,4 +1,4 @@
-"""The assignors of a node's workers: one set of objects for each, asked with care.
+"""The host of a process's assignors: it keeps one set of objects for each worker, and calls them.
 
 Whatever they raise or return, the answer is one that a worker can take.
 """
@@ -25,11 +25,13 @@ from ...events.model import ClientAssignor
 from .finding import AssignorRefusedError, find_assignor, make_assignor
 from .isolation import has_room
 from .results import introduced, plain_assignment
-from .user_errors import USERS_ERRORS, describe, log_story, one_line
+from .user_errors import USERS_ERRORS, describe, log_trace, one_line
 
 LOGGER = logging.getLogger(__name__)
 
-Crew = Mapping[str, ConnectAssignor]
+Assignors = Mapping[str, ConnectAssignor]
+"""The assignors of one member, by name."""
+
 Show = Callable[[str], AbstractContextManager[None]]
 """Shows what is being done, for as long as it takes."""
 
@@ -40,30 +42,34 @@ def show_nowhere(_: str) -> AbstractContextManager[None]:
 
 
 class AssignorHost:
-    """All assignors of one process; raises `AssignorRefusedError` if one cannot be used."""
+    """Holds all assignors of one process; raises `AssignorRefusedError` if one cannot be used."""
 
     def __init__(
         self, names: Sequence[str], conf: Mapping[str, str], show: Show = show_nowhere
     ) -> None:
-        """Find them by name, in the order of preference; `conf` is theirs."""
+        """Find assignors by name, in the order of preference; `conf` is given to each."""
         self._conf = dict(conf)
         self._show = show
         self._factories: dict[str, AssignorFactory] = {}
+        """What makes each assignor, by name, in the order of preference."""
         for name in names:
             with show(f"loading {name}"):
                 self._factories[name] = find_assignor(name)
-        self._crews: dict[str, Crew] = {}
+        self._assignors: dict[str, Assignors] = {}
+        """By member id."""
         self._members: dict[str, str] = {}
+        """The member id of each worker, by the worker's name."""
         self._logged: dict[str, str] = {}
+        """The last error that was logged, by what it came of."""
         self._has_starved = False
-        """Whether one of them has wanted more memory than there is, since `is_full` was asked."""
-        # what cannot be made at all is to be told before anybody needs it
-        self._spare: Crew | None = self._make()
+        """Whether one of them ran out of memory since `is_full` was called."""
+        self._spare: Assignors | None = self._make()
+        """The assignors of the next member: made at once, to find what cannot be made."""
 
     def answer(
         self, question: Introduce | Assign | Given | Forget
     ) -> Introduced | Assigned | Noted | None:
-        """Return the answer to a question; None where nobody waits for one."""
+        """Return the answer to a question; None where none is expected."""
         match question:
             case Introduce(member_id, worker, number):
                 return self.introduce(member_id, worker, number)
@@ -77,17 +83,17 @@ class AssignorHost:
                 return None
 
     def introduce(self, member_id: str, worker: Worker, number: int) -> Introduced:
-        """Return what a member is to say of its assignors, and what is wrong with others."""
+        """Return what a member is to report of its assignors, and errors of those that failed."""
         if self._members.get(worker.name, member_id) != member_id:
             self.forget(worker.name)
         self._members[worker.name] = member_id
         found: list[ClientAssignor] = []
         errors: list[str] = []
         try:
-            crew = self._crew(member_id)
+            assignors = self._assignors_of(member_id)
         except AssignorRefusedError as error:
             return Introduced(number, (), (str(error),))
-        for name, assignor in crew.items():
+        for name, assignor in assignors.items():
             try:
                 with self._show(f"calling {name}.metadata"):
                     found.append(introduced(assignor, name, assignor.metadata(worker)))
@@ -108,7 +114,7 @@ class AssignorHost:
             known = ", ".join(self._factories)
             return None, f"there is no assignor {name!r} here: only {known}"
         try:
-            assignor = self._crew(member_id)[name]
+            assignor = self._assignors_of(member_id)[name]
             with self._show(f"calling {name}.assign"):
                 made = plain_assignment(assignor.assign(snapshot))
             flaw = flaw_in(made, snapshot)
@@ -120,44 +126,46 @@ class AssignorHost:
         return made, ""
 
     def given(self, name: str, assignment: MemberAssignment) -> None:
-        """Tell an assignor what its worker was given."""
-        crew = self._crews.get(assignment.member_id, {})
-        if name not in crew:
+        """Tell an assignor what its worker was given by the group."""
+        assignors = self._assignors.get(assignment.member_id, {})
+        if name not in assignors:
             return
         try:
             with self._show(f"calling {name}.on_assignment"):
-                crew[name].on_assignment(assignment)
+                assignors[name].on_assignment(assignment)
         except USERS_ERRORS as error:
             self._log(f"assignor {name} failed on an assignment", error)
 
     def is_full(self, memory_bytes: int) -> bool:
-        """Tell whether this process keeps nearly all of its memory: it would fail at everything."""
+        """Tell whether this process uses nearly all of its memory: it would fail at everything."""
         has_starved, self._has_starved = self._has_starved, False
         return has_starved and not has_room(memory_bytes)
 
     def forget(self, worker: str) -> None:
-        """Let go of the assignors of a worker, and of all that no known worker has."""
+        """Drop the assignors of a worker, and of all members that are no known worker."""
         self._members.pop(worker, None)
         known = set(self._members.values())
-        self._crews = {each: crew for each, crew in self._crews.items() if each in known}
+        self._assignors = {
+            each: assignors for each, assignors in self._assignors.items() if each in known
+        }
 
     def _log(self, what: str, error: BaseException) -> None:
-        """Log what went wrong, unless it is just what went wrong the last time."""
+        """Log an error, unless it is the same as the last time."""
         self._has_starved |= issubclass(type(error), MemoryError)
-        said = describe(error)
-        if self._logged.get(what) != said:
-            self._logged[what] = said
-            log_story(LOGGER, what, error)
+        description = describe(error)
+        if self._logged.get(what) != description:
+            self._logged[what] = description
+            log_trace(LOGGER, what, error)
 
-    def _crew(self, member_id: str) -> Crew:
-        if member_id not in self._crews:
-            self._crews[member_id] = self._spare or self._make()
+    def _assignors_of(self, member_id: str) -> Assignors:
+        if member_id not in self._assignors:
+            self._assignors[member_id] = self._spare or self._make()
             self._spare = None
-        return self._crews[member_id]
+        return self._assignors[member_id]
 
-    def _make(self) -> Crew:
-        crew: dict[str, ConnectAssignor] = {}
+    def _make(self) -> Assignors:
+        assignors: dict[str, ConnectAssignor] = {}
         for name, make in self._factories.items():
             with self._show(f"making {name}"):
-                crew[name] = make_assignor(name, make, self._conf)
-        return crew
+                assignors[name] = make_assignor(name, make, self._conf)
+        return assignors

@@ -31,14 +31,14 @@ NICENESS = 5
 """By how much nicer than a worker: heartbeats go first."""
 
 LEAST_ROOM = 8
-"""One part in so many of its memory must be left for a process to be of use, once it had none."""
+"""A process that ran out of memory is of use as long as one part in so many is free."""
 
 OWNER_ONLY = 0o600
 FATAL = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
 
 
 def isolate(log_file: Path, known_as: int) -> None:
-    """Set this process apart; its part of the log begins with the id that it is known by."""
+    """Isolate this process; its part of the log begins with `known_as`, a process id."""
     os.setpgid(0, 0)
     _write_to(log_file, known_as)
     _log_to_stderr()
@@ -49,10 +49,10 @@ def isolate(log_file: Path, known_as: int) -> None:
 
 @contextmanager
 def show_in_title(what: str) -> Generator[None]:
-    """Tell in the title of this process what it does.
+    """Show in the title of this process what it does.
 
-    Code of others may fork there. Its child would come back as well, as a second assignor
-    process that answers to the same address: it goes no further.
+    Third-party code may fork inside. Its child would return from there as well, as a second
+    assignor process that answers to the same address: it ends here.
     """
     usual, me = getproctitle(), os.getpid()
     setproctitle(f"{usual}{DOING}{what}")
@@ -65,7 +65,7 @@ def show_in_title(what: str) -> Generator[None]:
 
 
 def _write_to(log_file: Path, known_as: int) -> None:
-    """Have all that this process and its children print go to a file, or else nowhere."""
+    """Redirect what this process and its children print to a file, or else to nowhere."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     try:
         found = os.open(log_file, flags, OWNER_ONLY)
@@ -81,7 +81,7 @@ def _write_to(log_file: Path, known_as: int) -> None:
 
 
 def _log_to_stderr() -> None:
-    """Have what assignors log go where they print, of which there is never too much."""
+    """Have assignors log to stderr: the guard keeps that file small."""
     to_stderr = logging.StreamHandler(sys.stderr)
     to_stderr.setFormatter(
         logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
@@ -101,7 +101,7 @@ def limit(memory_bytes: int) -> None:
 
 
 def has_room(memory_bytes: int) -> bool:
-    """Tell whether a process of this limit has memory left; what is tried is not written to."""
+    """Tell whether this process can allocate `LEAST_ROOM` of its limit; it writes to none of it."""
     gc.collect()
     try:
         mmap.mmap(-1, memory_bytes // LEAST_ROOM, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()

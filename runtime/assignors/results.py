@@ -1,4 +1,4 @@
-"""What assignors return, checked and copied into plain values.
+"""Results of assignors, checked and copied into plain values.
 
 A worker is sent these copies: it could not load an object of a class that only the
 assignor's own package knows, and nothing of that package is to run in a worker.
@@ -19,7 +19,7 @@ FIELDS = len(Resource._fields)
 
 
 class WrongResultError(Exception):
-    """An assignor returned what is no result: says what it was, and what was expected."""
+    """An assignor returned something else than a result: what it was, and what was expected."""
 
 
 def plain_assignment(made: object) -> Assignment:

@@ -1,10 +1,10 @@
-"""A process of its own for assignors of others, as the process that asks them sees it.
+"""A sandbox for third-party assignors: the handle of their process, in the process that asks them.
 
-It begins with a clean interpreter: nothing of this process's memory, such as the cluster's key,
-no open file but one pipe, and only those variables of the environment that say where things are
-and how they are spelled. Beside it stands a `guard`, which limits it and ends all that it started.
-What it answers is read as plain data. What it may still do as the user that it runs as, to files
-and over the network, nothing here confines.
+That process begins with a clean interpreter: nothing of this one's memory, such as the cluster's
+key, no open file but one pipe, and of the environment only variables that say where things are and
+how text is encoded. Beside it runs a `guard`, which limits it and ends all that it has started. Its
+answers are read as plain data. Nothing here confines what it may do to files and over the network
+as the user that it runs as.
 """
 
 import os
@@ -21,12 +21,20 @@ from typing import Final
 from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced
 from ..cluster.spec import AssignorSpec
 from . import guard, sandboxed
-from .codec import Answer, read_assigned, read_introduced, read_noted
+from .codec import (
+    FULL,
+    NOTED,
+    Answer,
+    Question,
+    SandboxOrder,
+    read_assigned,
+    read_introduced,
+    read_noted,
+)
 from .results import WrongResultError
-from .sandboxed import FULL, NOTED, Order, Question
 
 ANSWER_BYTES: Final = 64 << 20
-"""How long an answer may be."""
+"""The longest answer that is read."""
 END_SECONDS: Final = 12.0  # a little longer than the guard takes at most
 ENVIRONMENT: Final = frozenset(
     (
@@ -35,18 +43,18 @@ ENVIRONMENT: Final = frozenset(
         *("PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
     )
 )
-"""What code of others may know of the environment, beside `LC_*`."""
+"""The variables of the environment that third-party code is given, beside `LC_*`."""
 
 
 class SandboxEndedError(Exception):
-    """The process of the assignors has ended, or is of no more use: says why."""
+    """The process of the assignors has ended, or can be used no more; the message says why."""
 
 
 class Sandbox:
-    """The process in which assignors of others run."""
+    """The process in which third-party assignors run."""
 
     def __init__(self, spec: AssignorSpec, log_file: Path) -> None:
-        """Start it, to load the assignors of `spec`; `log_file` gets what they print."""
+        """Start the process for the assignors of `spec`; `log_file` gets what they print."""
         self._limit = spec.memory_bytes
         self.is_full = False
         """Whether the assignors keep nearly all memory that they may take."""
@@ -61,38 +69,38 @@ class Sandbox:
                 env=allowed(os.environ),
                 process_group=0,
             )
-        self._order = Order(spec, log_file, os.getpid())
+        self._order = SandboxOrder(spec, log_file, os.getpid())
 
     @property
     def pid(self) -> int:
-        """The process id of the guard; below it is all that the assignors have started."""
+        """The process id of the guard, an ancestor of all that the assignors have started."""
         return self._guard.pid
 
     def open(self) -> str:
         """Have the assignors loaded; return why they cannot be. Raises `SandboxEndedError`."""
         try:
-            return "; ".join(read_introduced(self._asked(self._order)).errors)
+            return "; ".join(read_introduced(self._exchange(self._order)).errors)
         except WrongResultError as error:
             return str(error)
 
     def ask(self, question: Question) -> Answer:
-        """Return what is answered; raises `SandboxEndedError`."""
-        said = self._asked(question)
+        """Return the answer to a question; raises `SandboxEndedError`."""
+        answer = self._exchange(question)
         try:
             match question:
                 case Introduce(number=number):
-                    return replace(read_introduced(said), number=number)
+                    return replace(read_introduced(answer), number=number)
                 case Assign(snapshot=asked):
                     epoch, snapshot_id = asked.group_epoch, asked.snapshot_id
-                    made = read_assigned(said)
-                    return replace(made, group_epoch=epoch, snapshot_id=snapshot_id)
+                    assigned = read_assigned(answer)
+                    return replace(assigned, group_epoch=epoch, snapshot_id=snapshot_id)
                 case _:
-                    return read_noted(said)
+                    return read_noted(answer)
         except WrongResultError as error:
-            return _refused(question, str(error))
+            return _refuse(question, str(error))
 
     def why_ended(self) -> str:
-        """Return why the process is no more, nothing while it is there."""
+        """Return why the process has ended; empty while it runs."""
         if self._guard.poll() is None:
             return ""
         if not self.ended_by_itself:
@@ -104,40 +112,40 @@ class Sandbox:
 
     @property
     def ended_by_itself(self) -> bool:
-        """Whether it has ended for no reason that is known here."""
+        """Whether it has ended, and not for its use of memory."""
         return self._guard.returncode not in {None, guard.TOO_MUCH}
 
     def abort(self) -> None:
-        """Have it write down where it is, and end."""
-        self._tell(signal.SIGABRT)
+        """Have the process log its stack, and end."""
+        self._signal(signal.SIGABRT)
 
     def stop(self) -> None:
-        """Have it ended, with all that it has started; from any thread, and without waiting."""
-        self._tell(signal.SIGTERM)
+        """Have the process and all that it has started ended; from any thread, without waiting."""
+        self._signal(signal.SIGTERM)
 
     def end(self) -> None:
-        """End it, with all that it has started."""
+        """End the process, with all that it has started, and wait for that."""
         self.stop()
         with suppress(OSError):
             self._pipe.close()
         try:
             self._guard.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
-            self._tell(signal.SIGKILL)
+            self._signal(signal.SIGKILL)
             self._guard.wait()
 
-    def _asked(self, question: object) -> bytes:
+    def _exchange(self, question: object) -> bytes:
         try:
             self._pipe.send(question)
-            said = self._pipe.recv_bytes(ANSWER_BYTES)
+            answer = self._pipe.recv_bytes(ANSWER_BYTES)
         except (EOFError, OSError):
             with suppress(subprocess.TimeoutExpired):
                 self._guard.wait(END_SECONDS)  # its guard ends what is left
             raise SandboxEndedError(self.why_ended() or "it hung up") from None
-        self.is_full = said[:1] == FULL
-        return said[1:]
+        self.is_full = answer[:1] == FULL
+        return answer[1:]
 
-    def _tell(self, number: int) -> None:
+    def _signal(self, number: int) -> None:
         if self._guard.poll() is None:
             with suppress(OSError):
                 os.kill(self._guard.pid, number)
@@ -149,7 +157,7 @@ class Sandbox:
 
 
 def allowed(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what code of others may know of an environment."""
+    """Return the part of an environment that third-party code is given."""
     return {
         name: value
         for name, value in environment.items()
@@ -157,7 +165,7 @@ def allowed(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _refused(question: Question, why: str) -> Answer:
+def _refuse(question: Question, why: str) -> Answer:
     match question:
         case Assign():
             asked = question.snapshot

@@ -8,7 +8,7 @@ from local_assignors.packages import ASSIGNOR
 
 from fairlead.runtime.assignors.finding import (
     AssignorRefusedError,
-    Known,
+    KnownAssignor,
     find_assignor,
     known_assignors,
     make_assignor,
@@ -30,7 +30,7 @@ def test_the_built_in_ones_are_there_by_name_and_range() -> None:
     made = [make_assignor(name, find_assignor(name), {}) for name in BUILT_IN]
     assert [(each.name, each.minimum_version) for each in made] == [(each, 0) for each in BUILT_IN]
     assert all(each.maximum_version >= 0 for each in made)
-    assert known_assignors() == [Known(name) for name in BUILT_IN]
+    assert known_assignors() == [KnownAssignor(name) for name in BUILT_IN]
 
 
 def test_an_entry_point_is_an_assignor_and_is_made_with_its_settings(installed: Installs) -> None:
@@ -42,7 +42,7 @@ def test_an_entry_point_is_an_assignor_and_is_made_with_its_settings(installed: 
 
 def test_listing_imports_nothing(installed: Installs) -> None:
     installed("raise RuntimeError", MINE)
-    assert known_assignors()[len(BUILT_IN) :] == [Known("mine", ORIGIN)]
+    assert known_assignors()[len(BUILT_IN) :] == [KnownAssignor("mine", ORIGIN)]
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones(installed: Installs) -> None:
@@ -77,7 +77,7 @@ def test_a_distribution_that_is_broken_is_nobody_elses_trouble(
     installed(ASSIGNOR, MINE)
     installed("", dist="shop-broken", module="shop_broken")
     (tmp_path / "shop_broken-1.2.dist-info" / "entry_points.txt").write_bytes(b"[\xff")
-    assert known_assignors() == [*map(Known, BUILT_IN), Known("mine", ORIGIN)]
+    assert known_assignors() == [*map(KnownAssignor, BUILT_IN), KnownAssignor("mine", ORIGIN)]
     assert [find_assignor(name)({}).name for name in (*BUILT_IN, "mine")] == [*BUILT_IN, "mine"]
     assert caplog.messages[0].startswith("shop-broken is broken, no assignor is taken from it: Uni")
     assert refusal("broken").startswith("there is no assignor 'broken': name one of balanced")
