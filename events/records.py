@@ -7,6 +7,7 @@ offset log, all others to its control log.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from .keys import Key, spell_partition
 from .model import (
@@ -335,6 +336,7 @@ Head = ConnectorsTasksMetadata | TargetAssignment | CurrentAssignment
 
 How many those are is the log's business: two facts that say the same are equal, however they lie.
 """
+HEADS: Final = (ConnectorsTasksMetadata, TargetAssignment, CurrentAssignment)
 Shard = ConfiguredShard | TargetShard | CurrentShard
 OffsetRecord = Offset | Committed | TaskProgress
 Record = ControlRecord | OffsetRecord | Tombstone

@@ -22,6 +22,7 @@ from zlib import crc32
 from .keys import Key
 from .model import Resource
 from .records import (
+    HEADS,
     ConfiguredShard,
     ConnectorsTasksMetadata,
     CurrentAssignment,
@@ -38,7 +39,6 @@ from .shard_forms import FORMS, Form, Rows
 Owner = tuple[type, Key]
 """The fact that shards belong to: the kind and the key of its head."""
 
-HEADS: Final = (ConnectorsTasksMetadata, TargetAssignment, CurrentAssignment)
 NOTED: Final = (ConfiguredShard, TargetShard, CurrentShard, Tombstone)
 LEAST_PER_SHARD: Final = 32
 """Resources for each shard; a fact with less than that has none."""

@@ -7,15 +7,15 @@ half-understood facts are worse than none; an older version is lifted step by st
 """
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, cast, get_args
+from typing import Any, Final, NamedTuple, cast
 
 from msgspec import MsgspecError, convert, msgpack
 from msgspec.msgpack import Decoder, Encoder
 
 from .. import records
-from ..catalogue import CATALOGUE, RecordType, entry_key, key_of
+from ..catalogue import CATALOGUE, RecordType, entry_key
 from ..epochs import ANOTHER_GROUP, LARGEST_EPOCH
-from ..keys import pack_key
+from ..keys import Key, pack_key
 from ..log.frame import Entry, NewEntry
 from ..records import Record, Tombstone
 from .wire import SHAPES, Shape
@@ -51,6 +51,7 @@ class Form(NamedTuple):
     shape: type[Shape] | None
     """The form of the records on disk; None: they lie there as they are."""
 
+    key_of: Callable[[Any], Key]
     read: Callable[[bytes], Any]
     """Returns what the bytes of the version that is written hold: a shape, or a record."""
 
@@ -58,9 +59,9 @@ class Form(NamedTuple):
 def form_of(row: RecordType) -> Form:
     """Return how the records of a row are written and read."""
     kind, version = row.record, 1 + len(row.upcasts)
-    newest = version + 1 if kind in get_args(records.Head) else version
+    newest = version + 1 if kind in records.HEADS else version
     shape = SHAPES.get(kind)
-    return Form(row, version, newest, shape, Decoder(shape or kind).decode)
+    return Form(row, version, newest, shape, row.key.reader(), Decoder(shape or kind).decode)
 
 
 FORMS: Final = {row.number: form_of(row) for row in CATALOGUE}
@@ -90,10 +91,10 @@ def _encoded(record: Record) -> NewEntry:
         number, key = entry_key(record.kind, record.key)
         return NewEntry(number, _FORM_OF[record.kind].version, key, None)
     form = _FORM_OF[type(record)]
-    is_sharded = isinstance(record, records.Head) and record.shards > 0
     value = _write(form.shape.of(record) if form.shape else record)
+    is_sharded = isinstance(record, records.HEADS) and record.shards > 0
     version = form.newest if is_sharded else form.version
-    return NewEntry(form.row.number, version, pack_key(key_of(record)), value)
+    return NewEntry(form.row.number, version, pack_key(form.key_of(record)), value)
 
 
 def decode(entry: Entry) -> Record | None:
