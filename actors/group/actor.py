@@ -20,9 +20,9 @@ from pathlib import Path
 
 from ...events.entries.logs import CONTROL, OFFSETS, restore
 from ...events.epochs import epoch_warning
-from ...events.log.claim import require_log
 from ...events.log.errors import LogError
 from ...events.log.frame import NewEntry
+from ...events.log.owner import require_log
 from ...events.log.space import Room
 from ...events.log.tables import LogKind
 from ...events.log.writer import GroupLog

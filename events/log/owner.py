@@ -1,25 +1,42 @@
-"""Who owns a log: one process at a time, by a lock that dies with it.
+"""Who owns a log: one process at a time, by a lock that dies with it and an epoch that stays.
 
-`owner.lock` is held by flock for the owner's life and names its pid and start time, so that a
-second claimant can say who is in the way and a take-over kills that process and no other. The
-lock is the first of three fences; the epoch and the expected offset, checked inside every write
-transaction, hold even where it is lost.
+Three fences keep a second writer out. `owner.lock` is held by flock for the owner's life and
+names its pid and start, so that a second claimant can say who is in the way. A claim takes the
+next owner epoch; the epoch and the expected offset, checked inside every write transaction, hold
+even where the lock is lost.
 """
 
 import fcntl
 import json
 import os
-import time
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 from weakref import WeakSet
 
-from .errors import OwnedError
-from .process import ProcessId, is_alive, kill, start_of
+import lmdb
+
+from .check import check_last_commit
+from .errors import NoLogError, OwnedError
+from .files import check_mark, data_bytes, mark_of, read_mark, sync_path
+from .frame import OFFSET, LogCommit
+from .process import ProcessId, is_alive, start_of
+from .tables import (
+    EPOCH_KEY,
+    FORMAT,
+    FORMAT_KEY,
+    KIND_KEY,
+    LOG_ID_KEY,
+    LogKind,
+    Tables,
+    Transaction,
+    check_identity,
+    is_blank,
+    number,
+    open_tables,
+)
 
 LOCK_NAME: Final = "owner.lock"
 RECORD_BYTES: Final = 256  # written in one piece and always whole, so never torn for a reader
-TAKEOVER_PATIENCE_S: Final = 10.0
 
 
 def recorded_owner(path: Path) -> ProcessId | None:
@@ -39,17 +56,16 @@ class OwnerLock:
         _held.add(self)
 
     @classmethod
-    def claim(cls, path: Path, *, takeover: bool = False) -> Self:
-        """Take the lock of the log at `path`.
-
-        With `takeover` the recorded owner is killed first, be it stopped or hung. Raises
-        `OwnedError` if another process keeps the lock.
-        """
+    def claim(cls, path: Path) -> Self:
+        """Take the lock of the log at `path`; raises `OwnedError` if another process has it."""
         descriptor = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            _lock(path, descriptor, takeover=takeover)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             me = {"pid": os.getpid(), "started": start_of(os.getpid())}
             os.pwrite(descriptor, json.dumps(me).encode().ljust(RECORD_BYTES), 0)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise _owned(path) from None
         except BaseException:
             os.close(descriptor)
             raise
@@ -74,22 +90,6 @@ def _release_inherited() -> None:
 os.register_at_fork(after_in_child=_release_inherited)
 
 
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _lock(path: Path, descriptor: int, *, takeover: bool) -> None:
-    if _try_lock(descriptor):
-        return
-    if not takeover:
-        raise _owned(path)
-    _take_over(path, descriptor)
-
-
 def _owned(path: Path) -> OwnedError:
     owner = recorded_owner(path)
     if owner is None or not is_alive(owner):
@@ -97,18 +97,66 @@ def _owned(path: Path) -> OwnedError:
     if owner.pid == os.getpid():
         return OwnedError(f"{path} is open for writing in this very process", owner.pid)
     return OwnedError(
-        f"{path} is owned by the live process {owner.pid}: stop that one, or take the log over",
-        owner.pid,
+        f"{path} is owned by the live process {owner.pid}: stop that one first", owner.pid
     )
 
 
-def _take_over(path: Path, descriptor: int) -> None:
-    owner = recorded_owner(path)
-    if owner is None or owner.pid == os.getpid():
-        raise _owned(path)
-    kill(owner)
-    deadline = time.monotonic() + TAKEOVER_PATIENCE_S
-    while not _try_lock(descriptor):
-        if time.monotonic() > deadline:
-            raise _owned(path)
-        time.sleep(0.002)
+class Claim(NamedTuple):
+    """What a new owner has found and been given."""
+
+    tables: Tables
+    log_id: str
+    epoch: int
+    last: LogCommit | None
+
+
+def make_directory(path: Path) -> None:
+    """Make the log's directory and those above it, so that they outlive a power cut."""
+    if path.is_dir():
+        return
+    make_directory(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
+    sync_path(path.parent)
+
+
+def require_log(path: Path) -> None:
+    """Raise `NoLogError` unless there is a log at `path`, where one is known to have been."""
+    if data_bytes(path) == 0:
+        raise NoLogError(
+            f"the log {path} was there and is gone: no new one was made in its place, and nothing"
+            " was changed; put it back, from a backup if need be (is its disk mounted?)"
+        )
+
+
+def claim_log(path: Path, env: lmdb.Environment, log_id: str, kind: LogKind | None) -> Claim:
+    """Take the next owner epoch of the log, checked and durable, and make the log if it is new.
+
+    Raises a `LogError` named for the reason, or LMDB's own errors; the log is then as it was.
+    """
+    # An owner killed amid a commit may have left one in the page cache that no disk has seen.
+    # Nothing may be read from the log, least of all served, before it is durable.
+    env.sync(force=True)
+    env.reader_check()
+    with env.begin(write=True) as txn:
+        claim = _claim(path, env, txn, log_id, kind)
+    sync_path(path)  # LMDB flushes its files, never the directory that names them
+    sync_path(path.parent)
+    return claim
+
+
+def _claim(
+    path: Path, env: lmdb.Environment, txn: Transaction, log_id: str, kind: LogKind | None
+) -> Claim:
+    blank = is_blank(txn)
+    tables = open_tables(env, txn, create=blank)
+    if blank:
+        txn.put(FORMAT_KEY, OFFSET.pack(FORMAT), db=tables.meta)
+        txn.put(LOG_ID_KEY, log_id.encode(), db=tables.meta)
+    check_identity(path, txn, tables, log_id, kind)
+    if kind is not None:  # a log of an earlier version says its kind from now on
+        txn.put(KIND_KEY, kind.name.encode(), db=tables.meta)
+    last = check_last_commit(txn, tables)
+    check_mark(path, read_mark(path), mark_of(last))
+    epoch = number(txn, tables, EPOCH_KEY) + 1
+    txn.put(EPOCH_KEY, OFFSET.pack(epoch), db=tables.meta)
+    return Claim(tables, log_id, epoch, last)

@@ -15,12 +15,11 @@ from typing import Final, NamedTuple, Self, TypeVar
 
 import lmdb
 
-from .claim import Claim, claim_log, make_directory
 from .environment import MAP_BYTES, named, naming_errors, open_environment
 from .errors import LogFailedError, OffsetConflictError, OwnerFencedError
 from .files import MarkWriter, mark_of
 from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, NewEntry, chained, pack_commit, seal
-from .owner import OwnerLock
+from .owner import Claim, OwnerLock, claim_log, make_directory
 from .reader import ReadableLog
 from .space import RESERVE_BYTES, Room, require_room, room_at
 from .tables import EPOCH_KEY, LogKind, Transaction, end_of, number, trim_entries, view_key
@@ -63,19 +62,18 @@ class GroupLog(ReadableLog):
         log_id: str,
         kind: LogKind | None = None,
         *,
-        takeover: bool = False,
         reserve_bytes: int = RESERVE_BYTES,
         map_bytes: int = MAP_BYTES,
     ) -> Self:
         """Claim the log at `path`, and make it if there is none.
 
-        `takeover` kills a live owner first, even one that is stopped. Appends are refused while
-        fewer than `reserve_bytes` are free. Raises `OwnedError`, `AlreadyOpenError`,
-        `WrongLogError`, `UnknownFormatError`, `CorruptLogError`, `LowSpaceError`, `DiskFullError`.
+        Appends are refused while fewer than `reserve_bytes` are free. Raises `OwnedError`,
+        `AlreadyOpenError`, `WrongLogError`, `UnknownFormatError`, `CorruptLogError`,
+        `LowSpaceError`, `DiskFullError`.
         """
         with naming_errors(path), ExitStack() as undo:
             make_directory(path)
-            lock = OwnerLock.claim(path, takeover=takeover)
+            lock = OwnerLock.claim(path)
             undo.callback(lock.release)
             env = open_environment(path, map_bytes=map_bytes, readonly=False)
             undo.callback(env.close)

@@ -10,7 +10,6 @@ import pytest
 from log.conftest import Fork
 from log.samples import MEMBER, TASK, TIME_MS, fold, gone, member, packed, read_back
 
-from fairlead.events.log.claim import require_log
 from fairlead.events.log.errors import (
     AlreadyOpenError,
     ForkedError,
@@ -22,6 +21,7 @@ from fairlead.events.log.errors import (
     WrongLogError,
 )
 from fairlead.events.log.frame import Entry, NewEntry
+from fairlead.events.log.owner import require_log
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 

@@ -52,12 +52,9 @@ def test_a_second_owner_is_told_who_is_the_first(path: Path, fork: Fork) -> None
     assert first.ask("go on") == 1
 
 
-def test_a_second_owner_in_the_same_process_is_refused_even_by_force(
-    log: GroupLog, path: Path
-) -> None:
-    for takeover in (False, True):
-        with pytest.raises(OwnedError, match="in this very process"):
-            GroupLog.open_writer(path, "flights", takeover=takeover)
+def test_a_second_owner_in_the_same_process_is_refused(log: GroupLog, path: Path) -> None:
+    with pytest.raises(OwnedError, match="in this very process"):
+        GroupLog.open_writer(path, "flights")
     assert log.append(0, [member("W1", 1)], TIME_MS) == 1
 
 
@@ -70,7 +67,7 @@ def test_a_killed_owner_is_succeeded_at_once(path: Path, fork: Fork) -> None:
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_take_over_kills_a_stopped_owner_and_keeps_what_it_acknowledged(
+def test_a_stopped_owner_is_one_until_it_is_killed_and_nothing_it_acknowledged_is_lost(
     path: Path, fork: Fork, inside: bool
 ) -> None:
     first = fork(_own, path)
@@ -82,9 +79,8 @@ def test_a_take_over_kills_a_stopped_owner_and_keeps_what_it_acknowledged(
         _stop(first)
     with pytest.raises(OwnedError):
         GroupLog.open_writer(path, "flights")
-    with GroupLog.open_writer(path, "flights", takeover=True) as log:
-        first.process.join(20)
-        assert first.process.exitcode == -signal.SIGKILL
+    first.kill()
+    with GroupLog.open_writer(path, "flights") as log:
         assert log.epoch == 2
         assert log.read(0) == ([read_back(0, member("1", "one"))], 1)
         assert log.append(1, [member("2", "two")], TIME_MS) == 2
@@ -125,7 +121,7 @@ def test_an_owner_stopped_in_a_transaction_makes_the_next_wait_and_is_then_fence
     assert second.ask("two") == end + 1
 
 
-def test_a_take_over_spares_a_process_that_has_only_the_pid_of_the_owner() -> None:
+def test_a_process_that_has_only_the_pid_of_another_is_not_that_one() -> None:
     me = start_of(os.getpid())
     assert is_alive(ProcessId(os.getpid(), me))
     assert not is_alive(ProcessId(os.getpid(), me + "0"))
