@@ -8,7 +8,7 @@ held, and what is due when.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -18,21 +18,13 @@ from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import NewEntry
 from ...events.log.space import Room
-from ...events.records import (
-    ConnectorConfig,
-    CurrentAssignment,
-    MemberMetadata,
-    Operator,
-    Record,
-    Tombstone,
-)
+from ...events.records import MemberMetadata, Operator, Record, Tombstone
 from ...events.shards import Laid, lay_out
 from ..messages.commands import Command, CommandReply, GroupCommand, GroupRequest, Reply, Traffic
 from ..messages.computing import Install, InstallReply
 from ..messages.errors import SUCCESS, Error
 from ..messages.heartbeat import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
 from ..messages.orders import ConfigureGroup, DeleteGroup, OperatorCommand
-from ..messages.timers import FinishDeletion, FreeSeat
 from ..messages.work import (
     CommitOffsets,
     CommitReply,
@@ -42,7 +34,8 @@ from ..messages.work import (
 )
 from .computing.compute import is_due, is_news
 from .computing.install import KEPT
-from .decide import decide, due_by_wall_clock
+from .decide import decide
+from .due import DueCommands
 from .legality import Legality
 from .long_poll import HeldRequest, LongPoll
 from .members.heartbeat import refusal, stale
@@ -53,7 +46,6 @@ from .shard import Address, Answer, Now, Ready
 from .state.in_force import is_silenced
 from .state.settings import GroupSettings
 from .state.soft_state import Decision, Facts
-from .timers import ComputationTimer, MemberTimers, ParkingTimers, earliest
 from .work.commit import commit_offsets
 from .work.ledger import OffsetLedger
 
@@ -62,10 +54,8 @@ LOGGER = logging.getLogger(__name__)
 FROM_PEOPLE = PutConnector | DeleteConnector | ConfigureGroup | DeleteGroup | OperatorCommand
 """What is refused while room is low: it can be asked for again, and nothing depends on it."""
 
-LOOK_MS: Final = 1_000
-"""How often time passes at least: by the wall clock, which may be set, and by the room on disk."""
-LOOK_SOON_MS: Final = 100
-"""How often it passes where something is due already and waits for what no timer tells."""
+LOOK_FOR_ROOM_MS: Final = 100
+"""How often time passes while the disk is full: what is due waits for room."""
 
 
 class OutOfRoomError(Exception):
@@ -108,15 +98,7 @@ class Coordinator:
         self._long_poll = LongPoll(group.members)
         self._heartbeats = 0
         """How many were taken, late copies included."""
-        self._member_timers = MemberTimers(group, self._soft.settings, steady_ms)
-        self._computation_timer = ComputationTimer()
-        self._parking_timers = ParkingTimers()
-        self._has_new_orders = True
-        """Whether orders have changed since the parking timers saw them last."""
-        self._to_free = [each for each in group.members_away() if each.current.assigned]
-        """Seats to which an earlier version left what they held."""
-        self._deleting = {name for name, each in group.connectors.items() if each.deleting}
-        """The connectors to bury as soon as their work has stopped; no timer tells when."""
+        self._due = DueCommands(group, self._soft.settings, steady_ms)
 
     @property
     def coordinator_epoch(self) -> int:
@@ -168,7 +150,7 @@ class Coordinator:
         was_out = self._is_out_of_room
         self._room = room
         if was_out and not room.is_out:
-            self._member_timers = MemberTimers(self.group, self._soft.settings, now.steady_ms)
+            self._due.grant_sessions(self._soft.settings, now.steady_ms)
 
     def take(self, request: GroupRequest, sender: Address, now: Now) -> None:
         """Decide a request; a heartbeat without news is held for up to a heartbeat interval."""
@@ -231,13 +213,14 @@ class Coordinator:
 
     def excuse(self, late_ms: int) -> None:
         """Give every member the time for which this process itself could hear nobody."""
-        self._member_timers.excuse(late_ms)
+        self._due.excuse(late_ms)
         self._long_poll.excuse(late_ms)
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
         if not self._is_out_of_room:
-            for command in self._due(now):
+            settings = self._soft.settings
+            for command in self._due.commands(settings, now.wall_ms, now.steady_ms):
                 try:
                     self._decide(command, now)
                 except UnwritableRecordError as error:
@@ -248,35 +231,12 @@ class Coordinator:
                 decision = self._decide_heartbeat(asked.request, asked.arrived_ms, now)
                 self._answer(asked.sender, decision.reply)
 
-    def _due(self, now: Now) -> Iterator[Command]:
-        """Yield what the group says to itself by now; each has been decided before the next."""
-        while self._to_free:
-            yield FreeSeat(self._to_free.pop().member_id)
-        yield from self._member_timers.due(now.steady_ms)
-        yield from self._computation_timer.due(now.steady_ms)
-        yield from due_by_wall_clock(self.group, self._soft.settings, now.wall_ms)
-        yield from map(FinishDeletion, sorted(self._deleting))
-        self._see_promises(now)
-        yield from self._parking_timers.due(now.steady_ms)
-
-    def _see_promises(self, now: Now) -> None:
-        self._parking_timers.see(self.group, now.wall_ms, now.steady_ms)
-        if self._has_new_orders:
-            self._has_new_orders = False
-            self._parking_timers.see_orders(self.group, now.wall_ms, now.steady_ms)
-
     def next_tick_ms(self, now: Now) -> int:
-        """Return when time must pass next, steady clock; what has no timer is looked at anew."""
-        next_ms = earliest(
-            self._member_timers.next_ms(),
-            self._computation_timer.next_ms(),
-            self._parking_timers.next_ms(),
-            self._long_poll.next_ms(),
-        )
-        is_waiting = bool(self._to_free or self._deleting or self.group.worker_orders)
-        is_waiting = is_waiting or self._is_out_of_room or self._has_new_orders
-        look_ms = now.steady_ms + (LOOK_SOON_MS if is_waiting else LOOK_MS)
-        return look_ms if next_ms is None else min(look_ms, next_ms)
+        """Return when time must pass next, steady clock, unless something is taken before."""
+        due_ms, held_ms = self._due.next_ms(now.steady_ms), self._long_poll.next_ms()
+        if self._is_out_of_room:
+            due_ms = now.steady_ms + LOOK_FOR_ROOM_MS
+        return due_ms if held_ms is None else min(due_ms, held_ms)
 
     # -- one decision
 
@@ -293,12 +253,12 @@ class Coordinator:
             raise OutOfRoomError
         if decision.soft.settings is not self._soft.settings:
             self._long_poll.tell_interval_anew(self.group.members)
-        self._soft = self._computation_timer.see(decision.soft, now.steady_ms)
+        self._soft = self._due.see_soft_state(decision.soft, now.steady_ms)
         if not entries:
             return decision
         begin = self.group.end
         self._write(laid_out, now)
-        self._see_promises(now)
+        self._due.see_promises(now.wall_ms, now.steady_ms)
         self._entries += entries
         return replace(decision, reply=_resting_on(decision.reply, begin, self.group.end))
 
@@ -312,9 +272,9 @@ class Coordinator:
         if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
             member = self.group.members.get(request.member_id)
             if member is not None:
-                self._member_timers.keep_alive(member, settings, arrived_ms)
+                self._due.members.keep_alive(member, settings, arrived_ms)
                 if request.member_epoch == JOIN_EPOCH:
-                    self._member_timers.time_revocation_anew(member, settings, now.steady_ms)
+                    self._due.members.time_revocation_anew(member, settings, now.steady_ms)
         return decision
 
     def _decide_or_refuse(self, command: GroupCommand, now: Now) -> Reply:
@@ -341,29 +301,20 @@ class Coordinator:
             self._legality.check(self.group, record)
             for part in (*parts[:-1], record):  # the whole one, which its head only names
                 evolve(self.group, part, self.group.end)
-            self._take_note(record, now)
+            self._due.see_record(record, now.steady_ms)
+            self._follow(record)
 
-    def _take_note(self, record: Record, now: Now) -> None:
-        """Have the soft state beside the group follow a record."""
-        kind = record.kind if isinstance(record, Tombstone) else type(record)
-        if kind is Operator:
-            self._has_new_orders = True
-        if isinstance(record, CurrentAssignment):
-            member = self.group.members[record.member_id]
-            self._member_timers.time_revocation(member, now.steady_ms)
-        elif isinstance(record, Operator) and record.removing and not record.gently:
+    def _follow(self, record: Record) -> None:
+        """Have what stands beside the group follow a record."""
+        if isinstance(record, Operator) and record.removing and not record.gently:
             self._long_poll.drop(record.removing)  # it is answered no more
-        elif isinstance(record, ConnectorConfig) and record.deleting:
-            self._deleting.add(record.connector)
-        elif isinstance(record, Tombstone) and record.kind is ConnectorConfig:
-            self._deleting.discard(str(record.key[0]))
         elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
             self._forget(str(record.key[0]))
 
     def _forget(self, member_id: str) -> None:
         self._long_poll.forget(member_id)
         self._filter.forget(member_id)
-        self._member_timers.forget(member_id)
+        self._due.members.forget(member_id)
         self._quota.forget(member_id)
 
     def _call_for_computation(self) -> None:

@@ -5,7 +5,7 @@ write and the reply to send. It reads no clock, draws no lot and writes nothing;
 calls it does that.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ...events.group import Group
@@ -39,13 +39,7 @@ from ..messages.timers import (
 from ..messages.work import DeleteConnector, PutConnector, PutTaskConfigs, ReportStatus
 from .computing.compute import end_rest, time_out_assignor, with_target
 from .computing.install import install, prepare
-from .computing.recompute import (
-    continue_moves,
-    is_next_move_due,
-    is_retry_due,
-    release_parked,
-    retry_assignor,
-)
+from .computing.recompute import continue_moves, release_parked, retry_assignor
 from .members.depart import end_member, expire_rebalance, expire_session
 from .members.heartbeat import heartbeat
 from .members.seats import free_seat
@@ -53,8 +47,7 @@ from .orders.configuration import configure_group
 from .orders.delete_group import delete_group
 from .orders.expect import end_expectation, expect
 from .orders.operate import cordon, place, rebalance, release_seats, uncordon
-from .orders.remove import remove_member, removed_by_now
-from .state.settings import GroupSettings
+from .orders.remove import remove_member
 from .state.soft_state import Decision, SoftState
 from .work.configure import (
     delete_connector,
@@ -101,17 +94,3 @@ def decide(group: Group, soft: SoftState, command: Command, now_ms: int) -> Deci
     A target that the command makes due, and that the group computes itself, is part of it.
     """
     return with_target(group, RULES[type(command)](group, soft, command, now_ms), now_ms)
-
-
-def due_by_wall_clock(group: Group, settings: GroupSettings, now_ms: int) -> Iterator[Command]:
-    """Yield what the group has to say to itself by now (wall clock, ms).
-
-    Each is looked for when it is asked for: what was yielded before may have been carried out.
-    """
-    yield from [*removed_by_now(group, now_ms)]
-    if group.next_deadline_ms is not None and group.next_deadline_ms <= now_ms:
-        yield ReleaseParked()
-    if is_next_move_due(group.schedule, now_ms):
-        yield ContinueMoves()
-    if is_retry_due(group, settings, now_ms):
-        yield RetryAssignor()
