@@ -38,7 +38,7 @@ from .decide import decide
 from .due import DueCommands
 from .legality import Legality
 from .long_poll import HeldRequest, LongPoll
-from .members.heartbeat import refusal, stale
+from .members.heartbeat import refuse_heartbeat, refuse_stale
 from .members.quota import Quota
 from .members.request_filter import RequestFilter
 from .orders.configuration import open_soft_state
@@ -159,7 +159,7 @@ class Coordinator:
         elif isinstance(request, CommitOffsets):
             self._answer(sender, self._commit(request, now))
         elif self._room and self._room.is_low and isinstance(request, FROM_PEOPLE):
-            self._answer(sender, _unwritten(self._room))
+            self._answer(sender, _refuse_for_room(self._room))
         else:
             self._answer(sender, self._decide_or_refuse(request, now))
 
@@ -170,7 +170,7 @@ class Coordinator:
         if is_silenced(self.group, request):
             return
         if self._filter.is_stale(request):
-            self._answer(sender, stale(self._soft, request))
+            self._answer(sender, refuse_stale(self._soft, request))
         elif self._filter.admits(request):
             self._soft = self._soft.numbered(self._filter.coordinator_epoch)
             with suppress(OutOfRoomError):  # unanswered, the member asks again
@@ -260,14 +260,14 @@ class Coordinator:
         self._write(laid_out, now)
         self._due.see_promises(now.wall_ms, now.steady_ms)
         self._entries += entries
-        return replace(decision, reply=_resting_on(decision.reply, begin, self.group.end))
+        return replace(decision, reply=_at_end_of(decision.reply, begin, self.group.end))
 
     def _decide_heartbeat(self, request: Heartbeat, arrived_ms: int, now: Now) -> Decision:
         """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
         try:
             decision = self._decide(request, now)
         except UnwritableRecordError as error:  # no rule refused it, and no log can hold it
-            return refusal(self._soft, request, Error.INVALID_REQUEST, str(error))
+            return refuse_heartbeat(self._soft, request, Error.INVALID_REQUEST, str(error))
         reply, settings = decision.reply, self._soft.settings
         if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
             member = self.group.members.get(request.member_id)
@@ -282,7 +282,7 @@ class Coordinator:
         try:
             return self._decide(command, now).reply
         except OutOfRoomError:
-            refused = _unwritten(self._room)
+            refused = _refuse_for_room(self._room)
             is_install = isinstance(command, Install)
             return InstallReply(refused.error, refused.message) if is_install else refused
         except UnwritableRecordError as error:
@@ -323,13 +323,13 @@ class Coordinator:
             self._long_poll.stir(self._soft.computation.member_id)
 
 
-def _resting_on(reply: Reply, begin: int, end: int) -> Reply:
+def _at_end_of(reply: Reply, begin: int, end: int) -> Reply:
     """Return a reply that rests on what was written, with the end of that: it may lie in shards."""
     if isinstance(reply, HeartbeatReply | CommandReply) and reply.log_offset > begin:
         return replace(reply, log_offset=end)
     return reply
 
 
-def _unwritten(room: Room | None) -> CommandReply:
+def _refuse_for_room(room: Room | None) -> CommandReply:
     why = room.refusal() if room else ""
     return CommandReply(Error.COORDINATOR_NOT_AVAILABLE, why)

@@ -19,7 +19,7 @@ from ..messages.timers import (
     RetryAssignor,
 )
 from .computing.recompute import is_next_move_due, is_retry_due
-from .orders.remove import removed_by_now
+from .orders.remove import due_removals
 from .state.settings import GroupSettings
 from .state.soft_state import SoftState
 from .timers import ComputationTimer, MemberTimers, ParkingTimers, earliest
@@ -90,7 +90,7 @@ class DueCommands:
 
     def _due_by_wall_clock(self, settings: GroupSettings, now_ms: int) -> Iterator[Command]:
         group = self._group
-        yield from [*removed_by_now(group, now_ms)]
+        yield from [*due_removals(group, now_ms)]
         if group.next_deadline_ms is not None and group.next_deadline_ms <= now_ms:
             yield ReleaseParked()
         if is_next_move_due(group.schedule, now_ms):

@@ -54,7 +54,7 @@ class Legality:
     def _story(self, record: Record) -> list[str]:
         member_id = _member_of(record)
         concerned = [
-            f"{offset} {_told(each)}"
+            f"{offset} {_describe(each)}"
             for offset, each in self._last
             if _member_of(each) in {"", member_id}
         ]
@@ -157,7 +157,7 @@ def _member_of(record: Record) -> str:
     return getattr(record, "member_id", "")
 
 
-def _told(record: Record) -> str:
+def _describe(record: Record) -> str:
     """Tell a record in a line; what a config says is nobody's business here."""
     name = type(record).__name__
     if isinstance(record, GroupMetadata):

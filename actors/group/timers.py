@@ -33,7 +33,7 @@ from ..messages.timers import (
     TimeOutAssignor,
 )
 from .members.seats import patience_ms
-from .state.in_force import shares_deadline
+from .state.in_force import has_shared_deadline
 from .state.settings import GroupSettings
 from .state.soft_state import SoftState
 
@@ -235,7 +235,7 @@ def _waits(group: Group) -> dict[int, int]:
     since_ms: dict[int, int] = {}
     for loss in group.losses.values():
         set_ms = loss.time_ms
-        if not shares_deadline(group, loss):
+        if not has_shared_deadline(group, loss):
             set_ms = group.worker_orders[worker_name(loss)].time_ms
         since_ms[loss.deadline_ms] = min(set_ms, since_ms.get(loss.deadline_ms, set_ms))
     deadlines = set(group.schedule.parked.values())

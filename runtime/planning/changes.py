@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from ...actors.group.orders.remove import GOODBYE_MS, removed_by_now
+from ...actors.group.orders.remove import GOODBYE_MS, due_removals
 from ...actors.messages.commands import Command, CommandReply
 from ...actors.messages.errors import Error
 from ...actors.messages.heartbeat import HeartbeatReply
@@ -121,7 +121,7 @@ def _remove(dry_run: DryRun, worker: str) -> Iterator[Step]:
     """Remove a worker as an operator does: it is drained, and goes once it holds nothing."""
     _command(dry_run, RemoveMember(dry_run.group.group_id, worker))
     yield from dry_run.rest()
-    for again in [*removed_by_now(dry_run.group, dry_run.now_ms + GOODBYE_MS)]:
+    for again in [*due_removals(dry_run.group, dry_run.now_ms + GOODBYE_MS)]:
         _command(dry_run, again)
 
 

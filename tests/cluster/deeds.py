@@ -6,8 +6,8 @@ import time
 from typing import NamedTuple
 
 DEED = re.compile(
-    r"(?P<day>\S+ \d\d:\d\d:\d\d),(?P<ms>\d{3}) INFO (?P<pid>\d+) fairlead\.runtime\.worker\.noop: "
-    r"(?P<verb>runs|ends) (?P<resource>\S+) under (?P<token>\S+)"
+    r"(?P<day>\S+ \d\d:\d\d:\d\d),(?P<ms>\d{3}) INFO (?P<pid>\d+) "
+    r"fairlead\.runtime\.worker\.runner: (?P<verb>runs|ends) (?P<resource>\S+) under (?P<token>\S+)"
 )
 
 

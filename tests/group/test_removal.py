@@ -6,7 +6,7 @@ import pytest
 from decider import JOIN, Decider, resources
 from group.static_seat import AWAY, DELAY_MS, static_group
 
-from fairlead.actors.group.orders.remove import GOODBYE_MS, removed_by_now
+from fairlead.actors.group.orders.remove import GOODBYE_MS, due_removals
 from fairlead.actors.group.state.in_force import is_silenced
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
@@ -47,7 +47,7 @@ def decider() -> Decider:
 def finish(decider: Decider) -> list[RemoveMember]:
     """Let the group say to itself what its coordinator does whenever time passes."""
     decider.now_ms += GOODBYE_MS
-    found = [*removed_by_now(decider.group, decider.now_ms)]
+    found = [*due_removals(decider.group, decider.now_ms)]
     for each in found:
         decider.carry_out(each)
     return found
@@ -67,9 +67,9 @@ def test_who_is_removed_goes_once_it_holds_nothing(decider: Decider) -> None:
     decider.carry_out(REMOVAL)
     decider.settle()
     decider.restart()
-    assert [*removed_by_now(decider.group, GOODBYE_MS - 1)] == [], "it may leave by itself"
-    assert [*removed_by_now(decider.group, -1)], "a clock that was set back delays nothing"
-    (again,) = removed_by_now(decider.group, GOODBYE_MS)
+    assert [*due_removals(decider.group, GOODBYE_MS - 1)] == [], "it may leave by itself"
+    assert [*due_removals(decider.group, -1)], "a clock that was set back delays nothing"
+    (again,) = due_removals(decider.group, GOODBYE_MS)
     assert decider.carry_out(again).records == (
         *GONE,
         ENDED,

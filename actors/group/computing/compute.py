@@ -23,10 +23,10 @@ from ...messages.heartbeat import JOIN_EPOCH
 from ...messages.timers import EndRest, TimeOutAssignor
 from ..state.settings import GroupSettings
 from ..state.soft_state import Computation, Decision, SoftState
-from .elect import Electorate, can_run, elect, vote
+from .elect import Electorate, elect, may_run, vote
 from .preview import Preview, evolve_copy, preview_of
 from .snapshot import snapshot_of
-from .target import Computed, failed, flaw_in, target
+from .target import Computed, failed_attempt, flaw_in, target_records
 
 COORDINATOR = "coordinator"
 """Who computed a target that no member did."""
@@ -72,7 +72,7 @@ def schedule_target(
     if soft.rests:
         return ScheduledTarget(soft, (), group)
     ahead = evolve_copy(group, records)
-    again_at_ms = ahead.schedule.again_at_ms if awaits_who_can(preview) else 0
+    again_at_ms = ahead.schedule.again_at_ms if is_awaiting_assignor(preview) else 0
     made = serve(ahead, soft.settings, assignor, now_ms, again_at_ms)
     for record in made:
         evolve(ahead, record, ahead.end)
@@ -93,11 +93,11 @@ def serve(
         found = flaw_in(assignment, snapshot)
     except Exception as error:  # noqa: BLE001 - it goes into the log with the attempt
         text = f"{assignor}: {type(error).__name__}: {error}"
-        return [failed(group, settings, group.group_epoch, text, now_ms)]
+        return [failed_attempt(group, settings, group.group_epoch, text, now_ms)]
     if found:
-        return [failed(group, settings, group.group_epoch, f"{assignor}: {found}", now_ms)]
+        return [failed_attempt(group, settings, group.group_epoch, f"{assignor}: {found}", now_ms)]
     assignment = replace(assignment, again_at_ms=again_at_ms)
-    return list(target(group, Computed(snapshot, assignment, COORDINATOR), now_ms))
+    return list(target_records(group, Computed(snapshot, assignment, COORDINATOR), now_ms))
 
 
 def _is_scheduled(group: Group, soft: SoftState, records: Sequence[Record]) -> bool:
@@ -125,7 +125,7 @@ def _ask_a_member(preview: Preview, soft: SoftState) -> SoftState | None:
     return choose(preview, soft)
 
 
-def awaits_who_can(preview: Preview) -> bool:
+def is_awaiting_assignor(preview: Preview) -> bool:
     """Tell whether a member is to compute, and all who can are away for a while.
 
     Then the coordinator only stands in for them: what they left for later stays theirs to do.
@@ -194,7 +194,7 @@ def _stands(preview: Preview, soft: SoftState) -> bool:
     member, fit = preview.metadata(computation.member_id), voters.fit()
     if computation.snapshot is None and vote(voters.ballots, fit) != computation.assignor:
         return False
-    return member is not None and can_run(member, fit.get(computation.assignor, ()))
+    return member is not None and may_run(member, fit.get(computation.assignor, ()))
 
 
 def ask(soft: SoftState, member_id: str, group_epoch: int) -> tuple[SoftState, bool, bool]:
@@ -240,4 +240,4 @@ def time_out_assignor(
     epoch = computation.snapshot.group_epoch if computation.snapshot else group.group_epoch
     soft = replace(soft, computation=None, timed_out=frozenset(), last_chosen="")
     error = "no member computed an assignment in time"
-    return Decision(soft, (failed(group, soft.settings, epoch, error, now_ms),))
+    return Decision(soft, (failed_attempt(group, soft.settings, epoch, error, now_ms),))

@@ -56,7 +56,7 @@ class Electorate:
 
     def fit(self) -> Fit:
         """Return the assignors with which a member can compute for all."""
-        return able(self.ranges, self.members)
+        return fit_ranges(self.ranges, self.members)
 
     def server_assignor(self, known: Collection[str]) -> str:
         """Return the server assignor that most members name, ties by name, or nothing."""
@@ -64,7 +64,7 @@ class Electorate:
         return min(named, default=(0, ""))[1]
 
 
-def able(ranges: Mapping[AssignorRange, int], members: int) -> dict[str, set[AssignorRange]]:
+def fit_ranges(ranges: Mapping[AssignorRange, int], members: int) -> dict[str, set[AssignorRange]]:
     """Return the assignors that all members run, each with the ranges fit to compute for all.
 
     Fit is a range that covers all ranges, or, where none does, all versions that are
@@ -103,7 +103,7 @@ def vote(ballots: Mapping[tuple[str, ...], int], eligible: Collection[str]) -> s
     return min(((-count, name) for name, count in votes.items()), default=(0, ""))[1]
 
 
-def can_run(member: MemberMetadata, fit: Collection[AssignorRange]) -> bool:
+def may_run(member: MemberMetadata, fit: Collection[AssignorRange]) -> bool:
     """Tell whether a member can compute for all with the assignor of these ranges."""
     return any(range_of(each) in fit for each in member.assignors)
 
@@ -123,7 +123,7 @@ def elect(
     name = vote(electorate.ballots, fit)
     if not name:
         return None
-    candidates = {each.member_id: each for each in crew if can_run(each, fit[name])}
+    candidates = {each.member_id: each for each in crew if may_run(each, fit[name])}
     rested = candidates.keys() - timed_out or candidates.keys()
     if not rested:
         return None

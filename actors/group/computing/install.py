@@ -11,7 +11,7 @@ from ...messages.computing import Install, InstallReply, Prepare, PrepareReply
 from ...messages.errors import Error
 from ..state.soft_state import Decision, SoftState
 from .snapshot import snapshot_of
-from .target import Computed, failed, flaw_in, target
+from .target import Computed, failed_attempt, flaw_in, target_records
 
 DROP = "drop this computation"
 """What is to be done where nothing of a computation can be of use any more."""
@@ -55,11 +55,11 @@ def install(group: Group, soft: SoftState, command: Install, now_ms: int) -> Dec
         found = flaw_in(command.assignment, snapshot)
         reply = InstallReply(Error.INVALID_ASSIGNMENT, f"{found}; {KEPT}")
     if command.assignment is None or found:
-        record = failed(group, soft.settings, snapshot.group_epoch, found, now_ms)
+        record = failed_attempt(group, soft.settings, snapshot.group_epoch, found, now_ms)
         return Decision(done, (record,), reply)
     done = replace(done, timed_out=frozenset())
     computed = Computed(snapshot, command.assignment, computation.member_id)
-    return Decision(done, tuple(target(group, computed, now_ms)), InstallReply(Error.NONE))
+    return Decision(done, tuple(target_records(group, computed, now_ms)), InstallReply(Error.NONE))
 
 
 def _refuse(group: Group, soft: SoftState, command: Prepare | Install) -> tuple[Error, str]:

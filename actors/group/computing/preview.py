@@ -16,7 +16,7 @@ from ....events.records import (
     TargetAssignment,
     Tombstone,
 )
-from .elect import Electorate, can_run
+from .elect import Electorate, may_run
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Preview:
         others = (self._runners(each, changing) for each in fit)
         for member_id in merge(*others, sorted(changing)):
             metadata = self.metadata(member_id)
-            if metadata is not None and self.is_present(member_id) and can_run(metadata, fit):
+            if metadata is not None and self.is_present(member_id) and may_run(metadata, fit):
                 yield metadata
 
     def _runners(self, fit: AssignorRange, changing: Collection[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from ...messages.computing import LONGEST_WAIT_MS
 from ...messages.timers import ContinueMoves, ReleaseParked, RetryAssignor
 from ..state.settings import GroupSettings
 from ..state.soft_state import Decision, SoftState, bump
-from .compute import awaits_who_can
+from .compute import is_awaiting_assignor
 from .preview import preview_of
 
 
@@ -58,7 +58,7 @@ def continue_moves(group: Group, soft: SoftState, command: ContinueMoves, now_ms
     schedule = group.schedule
     if not is_next_move_due(schedule, max(now_ms, command.until_ms)) or not group.members:
         return Decision(soft)
-    if awaits_who_can(preview_of(group, ())):
+    if is_awaiting_assignor(preview_of(group, ())):
         return Decision(soft)
     over = replace(schedule, again_at_ms=0)
     if group.group_epoch > group.assignment_epoch:

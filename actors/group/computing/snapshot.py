@@ -102,7 +102,7 @@ def placements_of(group: Group) -> Placements:
     )
 
 
-def asks_anew(group: Group, old: MemberMetadata, new: MemberMetadata) -> bool:
+def needs_placing_anew(group: Group, old: MemberMetadata, new: MemberMetadata) -> bool:
     """Tell whether work demands a zone, or workers by name, and a member's are others now.
 
     The configs are looked through only if the member has moved, or has another name.

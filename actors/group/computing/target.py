@@ -116,7 +116,7 @@ def _flaw_in_time(again_at_ms: int, now_ms: int) -> str:
     return f"the rest of the moves is to be made at {again_at_ms} ms: allowed is {allowed}"
 
 
-def target(group: Group, computed: Computed, now_ms: int) -> Iterator[Record]:
+def target_records(group: Group, computed: Computed, now_ms: int) -> Iterator[Record]:
     """Yield the target, what stays parked, and the losses that are made good by it."""
     snapshot, assignment = computed.snapshot, computed.assignment
     yield TargetAssignment(
@@ -190,7 +190,7 @@ def _parked(group: Group, snapshot: Snapshot, parked: Grants) -> dict[Resource, 
     }
 
 
-def failed(
+def failed_attempt(
     group: Group, settings: GroupSettings, group_epoch: int, error: str, now_ms: int
 ) -> TargetAssignment:
     """Return the record of an attempt for this group epoch that failed.

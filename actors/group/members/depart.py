@@ -20,7 +20,7 @@ from ...messages.errors import Error
 from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
 from ...messages.orders import EndMember
 from ...messages.timers import ExpireRebalance, ExpireSession
-from ..state.in_force import carried_out, expected_back_ms, removal_of, shares_deadline
+from ..state.in_force import end_removal, expected_back_ms, has_shared_deadline, removal_of
 from ..state.soft_state import Decision, SoftState, bump
 from .seats import step_away
 
@@ -56,7 +56,7 @@ def leave(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Dec
         log_offset=group.end,
         coordinator_epoch=soft.coordinator_epoch,
     )
-    removed = sent_away(group, member)
+    removed = departure_by_order(group, member)
     if request.member_epoch == TEMPORARY_LEAVE_EPOCH and removed is None:
         return _leave_for_a_while(group, soft, member, reply)
     departure = removed or Departure(member, Why.MEMBER_LEFT)
@@ -84,7 +84,7 @@ def end_member(group: Group, soft: SoftState, command: EndMember, now_ms: int) -
     member = group.members.get(command.member_id)
     if member is None or member.metadata.incarnation != command.incarnation or member.is_away:
         return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
-    departure = sent_away(group, member) or Departure(
+    departure = departure_by_order(group, member) or Departure(
         member, Why.PROCESS_ENDED, soft.facts.has_acknowledged(member.member_id)
     )
     departure = replace(departure, since_ms=command.ended_ms)
@@ -102,7 +102,7 @@ def expire_session(group: Group, soft: SoftState, command: ExpireSession, now_ms
     if member is None or command.joined_epoch not in {None, member.metadata.joined_epoch}:
         return Decision(soft)
     since_ms = now_ms - command.silent_ms if command.silent_ms else 0
-    departure = sent_away(group, member) or Departure(
+    departure = departure_by_order(group, member) or Departure(
         member,
         Why.SESSION_EXPIRED,
         soft.facts.has_acknowledged(member.member_id),
@@ -122,13 +122,13 @@ def expire_rebalance(
         or member.current.state is not MemberState.UNREVOKED
     ):
         return Decision(soft)
-    departure = sent_away(group, member) or Departure(
+    departure = departure_by_order(group, member) or Departure(
         member, Why.REBALANCE_EXPIRED, soft.facts.has_acknowledged(member.member_id)
     )
     return depart(group, soft, departure, now_ms)
 
 
-def sent_away(group: Group, member: Member) -> Departure | None:
+def departure_by_order(group: Group, member: Member) -> Departure | None:
     """Return how a member goes that an operator removes, None if nobody does.
 
     It is not expected back, so nothing of its work is parked.
@@ -151,7 +151,7 @@ def depart(
         records += forget_losses(group)
     elif departure.lost and (loss := _loss(group, soft, departure, now_ms)):
         records.append(loss)
-    records += carried_out(group, member)
+    records += end_removal(group, member)
     epoch = group.group_epoch + 1
     since_ms = min(departure.since_ms, now_ms)  # clocks may disagree
     records.append(GroupMetadata(epoch, departure.cause, now_ms, departure.principal, since_ms))
@@ -166,7 +166,7 @@ def bury(group: Group, seats: Iterable[Member]) -> list[Record]:
 
     They hold nothing, so nothing is lost; others stay in the group, or come with these records.
     """
-    return [record for seat in seats for record in (*_tombstones(seat), *carried_out(group, seat))]
+    return [record for seat in seats for record in (*_tombstones(seat), *end_removal(group, seat))]
 
 
 def end_seats(
@@ -237,6 +237,6 @@ def _crash_deadline(group: Group, soft: SoftState, now_ms: int) -> int:
         deadline_ms, member_id = deadlines[index]
         if deadline_ms >= alone_ms:
             break
-        if shares_deadline(group, group.losses[member_id]):
+        if has_shared_deadline(group, group.losses[member_id]):
             return deadline_ms
     return alone_ms

@@ -16,7 +16,7 @@ from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.assignor_lists import change_in, change_of_mode
 from ..computing.compute import ask, schedule_target
-from ..computing.snapshot import asks_anew
+from ..computing.snapshot import needs_placing_anew
 from ..state.in_force import welcome
 from ..state.soft_state import Decision, SoftState
 from .admission import REMEDY, refuse
@@ -29,14 +29,14 @@ def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) ->
     """Return what a heartbeat leads to."""
     seat = seat_of(group, request)
     if refused := refuse(group, soft, seat, request):
-        return refusal(soft, request, *refused)
+        return refuse_heartbeat(soft, request, *refused)
     if request.member_epoch < JOIN_EPOCH:
         return leave(group, soft, request, now_ms)
     try:
         return _advance(group, soft, seat, request, now_ms)
     except UnknownStateError:
         message = f"this version does not know the stored state of {request.member_id}: {REMEDY}"
-        return refusal(soft, request, Error.FENCED_MEMBER_EPOCH, message)
+        return refuse_heartbeat(soft, request, Error.FENCED_MEMBER_EPOCH, message)
 
 
 def _advance(
@@ -187,7 +187,7 @@ def _bump(
         why = change_in(group, seat.metadata, metadata)
         # A zone alone is no reason, nor is a name (PROTOCOL §2). Where work demands one, it is
         # what an assignor goes by: metadata in effect, and nothing else would move the work.
-        if why is None and asks_anew(group, seat.metadata, metadata):
+        if why is None and needs_placing_anew(group, seat.metadata, metadata):
             why = Why.METADATA_CHANGED
     if why is None:
         return None
@@ -205,16 +205,16 @@ def _needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
     return is_left_over or is_left_short(group, seat)
 
 
-def stale(soft: SoftState, request: Heartbeat) -> Reply:
+def refuse_stale(soft: SoftState, request: Heartbeat) -> Reply:
     """Return the answer to a request that was not meant for this process of the coordinator."""
     message = (
         "the group's coordinator is another process than this was sent to; nothing was changed"
     )
     advice = f"say everything anew with coordinator epoch {soft.coordinator_epoch}"
-    return refusal(soft, request, Error.NOT_COORDINATOR, f"{message}: {advice}").reply
+    return refuse_heartbeat(soft, request, Error.NOT_COORDINATOR, f"{message}: {advice}").reply
 
 
-def refusal(soft: SoftState, request: Heartbeat, error: Error, message: str) -> Decision:
+def refuse_heartbeat(soft: SoftState, request: Heartbeat, error: Error, message: str) -> Decision:
     """Return that the request changes nothing, and why."""
     reply = HeartbeatReply(
         error,

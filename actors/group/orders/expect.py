@@ -18,9 +18,9 @@ from ...messages.errors import Error
 from ...messages.orders import Expect
 from ...messages.timers import EndExpectation
 from ..members.depart import bury, forget_losses
-from ..state.in_force import order_for, written
+from ..state.in_force import order_for, replace_order
 from ..state.soft_state import Decision, SoftState, bump
-from ..state.validate import LARGEST_NUMBER, flaw_in_name, shown
+from ..state.validate import LARGEST_NUMBER, flaw_in_name, show_number
 from .operate import refuse
 from .whereabouts import find_worker
 
@@ -30,7 +30,7 @@ def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decis
     within_ms = command.within_ms
     if not 0 <= within_ms <= LARGEST_NUMBER:
         allowed = f"a whole number of milliseconds, from 0 to {LARGEST_NUMBER}"
-        message = f"within_ms = {shown(within_ms)}: allowed is {allowed}"
+        message = f"within_ms = {show_number(within_ms)}: allowed is {allowed}"
         return refuse(soft, Error.INVALID_REQUEST, message)
     found = find_worker(group, command.worker)
     if flaw := found.message or flaw_in_name(found.name, "the worker's name"):
@@ -40,7 +40,7 @@ def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decis
     order = order_for(group, found.name)
     expected = replace(order, expected_back_ms=deadline_ms if within_ms else 0)
     expected = replace(expected, time_ms=now_ms, actor=command.principal)
-    records = written(group.worker_orders.get(found.name), expected)
+    records = replace_order(group.worker_orders.get(found.name), expected)
     moved = [*_moved(group, found.name, deadline_ms)]
     records += moved
     seats = [] if within_ms else _away(group, found.name)
@@ -61,7 +61,7 @@ def end_expectation(
     if order is None or order.expected_back_ms != command.until_ms:
         return Decision(soft)
     ended = replace(order, expected_back_ms=0, time_ms=now_ms)
-    return Decision(soft, tuple(written(order, ended)))
+    return Decision(soft, tuple(replace_order(order, ended)))
 
 
 def _away(group: Group, name: str) -> list[Member]:

@@ -17,9 +17,9 @@ from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, Uncordon
 from ..members.depart import bury, end_seats
-from ..state.in_force import bounded_ms, expected_back_ms, order_for, written
+from ..state.in_force import bounded_ms, expected_back_ms, order_for, replace_order
 from ..state.soft_state import Decision, SoftState, bump
-from ..state.validate import flaw_in_name, shown
+from ..state.validate import flaw_in_name, show_number
 from .whereabouts import find_worker, find_workers
 
 
@@ -61,7 +61,7 @@ def place(group: Group, soft: SoftState, command: Place, now_ms: int) -> Decisio
         message = f"{resource} is neither a connector of this group nor a task of one"
         return refuse(soft, Error.UNKNOWN_CONNECTOR, message)
     if not 1 <= weight <= HEAVIEST:
-        message = f"weight = {shown(weight)}: allowed is a whole number, from 1 to {HEAVIEST}"
+        message = f"weight = {show_number(weight)}: allowed is a whole number, from 1 to {HEAVIEST}"
         return refuse(soft, Error.INVALID_REQUEST, message)
     pins = old.pins if command.pins is None else _pins(group, command.pins)
     if isinstance(pins, _Refused):
@@ -131,7 +131,7 @@ def put_order(group: Group, soft: SoftState, new: Operator, why: Why | None) -> 
         old = group.resource_orders.get(Resource(new.name, new.task))
     if old is not None and new.expected_back_ms:
         new = replace(new, expected_back_ms=bounded_ms(old, new.time_ms))
-    records: list[Record] = written(old, new)
+    records: list[Record] = replace_order(old, new)
     if records and why is not None and group.members:
         subject = new.name if new.scope is Scope.WORKER else str(Resource(new.name, new.task))
         records.append(bump(group, why, subject, new.time_ms, new.actor))

@@ -46,7 +46,7 @@ def remove_member(group: Group, soft: SoftState, command: RemoveMember, now_ms: 
     return put_order(group, soft, new, Why.WORKER_DRAINED if gently and has_work else None)
 
 
-def removed_by_now(group: Group, now_ms: int) -> Iterator[RemoveMember]:
+def due_removals(group: Group, now_ms: int) -> Iterator[RemoveMember]:
     """Yield again the removals of members that hold nothing, and did not leave by themselves.
 
     `now_ms` is wall clock; one that was set back puts nothing off.

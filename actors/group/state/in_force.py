@@ -21,7 +21,7 @@ def order_for(group: Group, name: str) -> Operator:
     return group.worker_orders.get(name) or Operator(Scope.WORKER, name)
 
 
-def written(old: Operator | None, new: Operator) -> list[Record]:
+def replace_order(old: Operator | None, new: Operator) -> list[Record]:
     """Return what takes an order to another: nothing if both ask the same.
 
     An order that asks for nothing is not kept. Who asked, and when, makes no difference.
@@ -52,7 +52,7 @@ def bounded_ms(order: Operator, now_ms: int) -> int:
     return min(order.expected_back_ms, now_ms + order.expected_back_ms - order.time_ms)
 
 
-def shares_deadline(group: Group, loss: Loss) -> bool:
+def has_shared_deadline(group: Group, loss: Loss) -> bool:
     """Tell whether a later loss shares this one's deadline: not one that operators set."""
     order = group.worker_orders.get(worker_name(loss))
     return order is None or order.expected_back_ms != loss.deadline_ms
@@ -61,7 +61,7 @@ def shares_deadline(group: Group, loss: Loss) -> bool:
 def welcome(group: Group, newcomer: MemberMetadata) -> list[Record]:
     """Return what ends the expectation of a worker that is back."""
     order = group.worker_orders.get(worker_name(newcomer))
-    return written(order, replace(order, expected_back_ms=0)) if order else []
+    return replace_order(order, replace(order, expected_back_ms=0)) if order else []
 
 
 def removal_of(group: Group, member: Member) -> Operator | None:
@@ -83,7 +83,7 @@ def is_silenced(group: Group, request: Heartbeat) -> bool:
     return order is not None and not order.gently
 
 
-def carried_out(group: Group, member: Member) -> list[Record]:
+def end_removal(group: Group, member: Member) -> list[Record]:
     """Return what takes back the order to remove a member, since it goes."""
     order = removal_of(group, member)
-    return written(order, replace(order, removing="", gently=False)) if order else []
+    return replace_order(order, replace(order, removing="", gently=False)) if order else []

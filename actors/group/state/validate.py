@@ -75,7 +75,7 @@ def _flaw_in_ids(request: Heartbeat) -> str:
     if not request.group_id:
         return "GroupId is empty: name the group"
     if not TEMPORARY_LEAVE_EPOCH <= epoch <= LARGEST_EPOCH:
-        return f"MemberEpoch is {shown(epoch)}: it must be from -2 to {LARGEST_EPOCH}"
+        return f"MemberEpoch is {show_number(epoch)}: it must be from -2 to {LARGEST_EPOCH}"
     if not request.member_id and epoch != JOIN_EPOCH:
         return "MemberId is empty: only a join (epoch 0) may leave it out"
     if instance_id == "" or request.rack == "":
@@ -92,7 +92,7 @@ def _flaw_in_values(request: Heartbeat) -> str:
         ("SessionTimeoutMs", request.session_timeout_ms),
     ):
         if time_ms != UNCHANGED and not 0 < time_ms <= LARGEST_NUMBER:
-            return f"{what} is {shown(time_ms)}: it must be above 0, or -1 if it is unchanged"
+            return f"{what} is {show_number(time_ms)}: it must be above 0, or -1 if it is unchanged"
     for what, text in (
         ("Incarnation", request.incarnation),
         ("Url", request.url),
@@ -165,14 +165,15 @@ def flaw_in_assignor(assignor: ClientAssignor) -> str:
         return f"assignor {assignor.name!r} has metadata of more than {LARGEST_METADATA} bytes"
     if low < -1 or high < 0 or high < low:
         allowed = "it must be -1 <= minimum <= maximum and 0 <= maximum"
-        return f"assignor {assignor.name!r} has the range [{shown(low)}, {shown(high)}]: {allowed}"
+        found = f"[{show_number(low)}, {show_number(high)}]"
+        return f"assignor {assignor.name!r} has the range {found}: {allowed}"
     if not low <= version <= high:
-        outside = f"writes version {shown(version)} outside [{low}, {high}]"
+        outside = f"writes version {show_number(version)} outside [{low}, {high}]"
         return f"assignor {assignor.name!r} {outside}: it must read what it writes"
     return ""
 
 
-def shown(number: int) -> str:
+def show_number(number: int) -> str:
     """Return a number's digits; Python writes none that has too many."""
     return str(number) if number.bit_length() <= LONGEST_INT else "beyond 64 bit"
 
