@@ -8,6 +8,7 @@ import pytest
 HOUSE = Path(__file__).parents[1]
 PAGES = {
     "PROTOCOL": "actors/PROTOCOL.md",
+    "LOG": "events/LOG.md",
     "DATA_PLANE": "runtime/connectors/DATA_PLANE.md",
 }
 """The pages that are cited by section, by the name that citations use."""
