@@ -23,7 +23,7 @@ from .joiners import join_heartbeat
 
 @dataclass(frozen=True, slots=True)
 class WorkersJoined:
-    """So many workers join, one after the other, with engines that are warm."""
+    """`count` workers join, one after the other, with engines that are warm."""
 
     count: int
     zone: str | None = None
@@ -55,7 +55,7 @@ class ConnectorPut:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorScaled:
-    """A connector that there is splits into another number of tasks."""
+    """An existing connector splits into another number of tasks."""
 
     connector: str
     tasks: int
@@ -80,7 +80,7 @@ Change = (
 
 
 def make_change(dry_run: DryRun, change: Change) -> Iterator[Step]:
-    """Make a change, and yield each target that it leads to once the group has it.
+    """Make a change, and yield each target that it leads to, once the group has it.
 
     Raises `PlanError` if the group refuses the change, or cannot compute a target.
     """
@@ -94,7 +94,7 @@ def make_change(dry_run: DryRun, change: Change) -> Iterator[Step]:
         case ConnectorPut():
             put = PutConnector(dry_run.group.group_id, change.connector, change.config)
             _command(dry_run, put)
-            yield from dry_run.rest()
+            yield from dry_run.settle()
             _split(dry_run, change.connector, change.tasks)
         case ConnectorScaled():
             _check_exists(dry_run, change.connector)
@@ -102,7 +102,7 @@ def make_change(dry_run: DryRun, change: Change) -> Iterator[Step]:
         case ConnectorDeleted():
             _check_exists(dry_run, change.connector)
             _command(dry_run, DeleteConnector(dry_run.group.group_id, change.connector))
-    yield from dry_run.rest()
+    yield from dry_run.settle()
 
 
 def _add(dry_run: DryRun, change: WorkersJoined) -> Iterator[Step]:
@@ -114,19 +114,19 @@ def _add(dry_run: DryRun, change: WorkersJoined) -> Iterator[Step]:
         )
         _check_heartbeat(dry_run.carry_out(join))
         dry_run.joiners[join.url or member_id] = member_id
-        yield from dry_run.rest()
+        yield from dry_run.settle()
 
 
 def _remove(dry_run: DryRun, worker: str) -> Iterator[Step]:
     """Remove a worker as an operator does: it is drained, and goes once it holds nothing."""
     _command(dry_run, RemoveMember(dry_run.group.group_id, worker))
-    yield from dry_run.rest()
+    yield from dry_run.settle()
     for again in [*due_removals(dry_run.group, dry_run.now_ms + GOODBYE_MS)]:
         _command(dry_run, again)
 
 
 def _split(dry_run: DryRun, connector: str, tasks: int) -> None:
-    """Have whoever runs a connector split it; one that nobody runs stays as it is."""
+    """Have the worker that runs a connector split it; one that no worker runs stays as it is."""
     group = dry_run.group
     holder = group.owner.get(Resource(connector))
     token = token_of(group, holder, Resource(connector)) if holder is not None else None

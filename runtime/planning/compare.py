@@ -48,7 +48,7 @@ def make_plan(
     `now_ms` is wall clock. Raises `PlanError`.
     """
     dry_run = DryRun(group, assignors, now_ms)
-    for _ in dry_run.rest():
+    for _ in dry_run.settle():
         pass  # moves that are under way already are not due to these changes
     before = occupancy_of(dry_run)
     rounds = _Rounds(before.homes, Homes(dry_run.group))

@@ -1,8 +1,8 @@
-"""A group's next steps, played through on a copy by the rules that lead the group itself.
+"""A dry run: changes are made to a copy of a group, by the rules that lead the group itself.
 
-What the real commands would write is decided by `decide` and folded by `evolve`; the elected
-assignor computes each target, and every member goes all the way to it before the next change
-comes. So what is rehearsed is what becomes of a group that is left alone meanwhile.
+`decide` decides what the real commands would write, `evolve` folds it, the elected assignor
+computes each target, and every member reaches it before the next change is made. So a group that is
+left alone meanwhile does just what its dry run does.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,108 +35,115 @@ from ...events.model import NOTHING, MemberState, Resources
 from ...events.records import GroupMetadata, Record, TargetAssignment
 
 ROUNDS_MAX = 10_000
-"""How many further rounds of moves a dry_run waits for."""
+"""How many further rounds of moves a dry run waits for."""
 
 
 class DryRunAssignor(Protocol):
-    """An assignor as a dry_run asks it: what it would say and make, with no effect on it."""
+    """An assignor as a dry run asks it: it is never told what came of its assignments."""
 
     def metadata(self, worker: Worker) -> Metadata:
         """Return what it says for a worker that joins."""
         ...
 
     def assign(self, group: Snapshot) -> Assignment:
-        """Return what it makes of a group."""
+        """Return where everything configured in a group is to go."""
         ...
 
 
 class PlanError(Exception):
-    """Nobody can tell what would come of it: `error` is the group's word for why."""
+    """No plan can be made: the group refuses a change, or a target cannot be computed."""
 
     def __init__(self, error: Error, message: str) -> None:
         super().__init__(message)
         self.error = error
+        """The error of the group's reply, or the one that it would answer with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A new target, and the bumps that it answers; the rehearsed group has it already."""
+    """A new target, which the group of the dry run has already."""
 
     bumps: tuple[GroupMetadata, ...]
+    """The epochs since the target before: this one answers them."""
     target: TargetAssignment
 
 
 class DryRun:
-    """A copy of a group, and what it is led through.
+    """A copy of a group to which changes are made.
 
     `assignors` are those that can be asked here, by name. Time stands still at `now_ms`, wall
-    clock, but where an assignor makes its moves in rounds: then it goes on to the next.
+    clock, until an assignor that moves in rounds needs the next round: then it goes on to that.
     """
 
     def __init__(self, group: Group, assignors: Mapping[str, DryRunAssignor], now_ms: int) -> None:
         self.group = evolve_copy(group, ())
+        """The copy; it changes with each command."""
         self.now_ms = now_ms
         self.assignors = assignors
         self.joiners: dict[str, str] = {}
-        """The member ids of those who were added, new-1, new-2 and so on, by their urls."""
+        """The member ids of the workers that were added, new-1, new-2 and so on, by their urls."""
         settings = effective(GroupSettings(), group.configs)
-        # Time does not pass here, so nothing is put off: it would never come.
+        # Time stands still, so a target that is put off would never be computed.
         self._soft = SoftState(replace(settings, assignment_interval_ms=0))
-        self._continued = 0
-        self._continued_from: Mapping[str, Resources] | None = None
+        self._rounds = 0
+        """How many further rounds of moves there were."""
+        self._round_began_with: Mapping[str, Resources] | None = None
+        """The target that the latest further round began with, by member id."""
         self._bumps: list[GroupMetadata] = []
+        """The epochs since the latest target."""
         self._targets: list[Step] = []
+        """The targets that `settle` has not yielded yet."""
 
     def carry_out(self, command: Command) -> Reply:
-        """Do what a command asks of the group; its consequences come with `rest`."""
+        """Carry out a command; targets that are due then come with `settle`."""
         decision = decide(self.group, self._soft, command, self.now_ms)
         self._soft = decision.soft
         self._write(decision.records)
         return decision.reply
 
-    def rest(self) -> Iterator[Step]:
-        """Yield each target that is due, once the group has it, until nothing more is to do.
+    def settle(self) -> Iterator[Step]:
+        """Yield each target that is due, once the group has it, until the group is at rest.
 
         Raises `PlanError` where a target cannot be computed.
         """
         while True:
             if is_due(self.group):
                 self._compute()
-            yield from self._told()
-            self._settle()
-            if not is_due(self.group) and not self._continues():
+            yield from self._take_targets()
+            self._reach_target()
+            if not is_due(self.group) and not self._begin_round():
                 return
 
-    def _continues(self) -> bool:
-        """Let the time pass until the rest of a target's moves, if there are more.
+    def _begin_round(self) -> bool:
+        """Go on in time to the next round of a target's moves; return False if there is none.
 
-        A round that moves nothing waits for somebody who is away: nobody comes here.
+        A round that moves nothing waits for a member that is away, and does not return here.
         """
         again_at_ms = self.group.schedule.again_at_ms
         if (
             not again_at_ms
             or not self.group.members
-            or self.group.target_of == self._continued_from
+            or self.group.target_of == self._round_began_with
         ):
             return False
-        self._continued_from = dict(self.group.target_of)
-        self._continued += 1
-        if self._continued > ROUNDS_MAX:
+        self._round_began_with = dict(self.group.target_of)
+        self._rounds += 1
+        if self._rounds > ROUNDS_MAX:
             text = f"the moves come to no end in {ROUNDS_MAX} rounds"
             raise PlanError(Error.INVALID_ASSIGNMENT, text)
         self.now_ms = max(self.now_ms, again_at_ms)
         self.carry_out(ContinueMoves(again_at_ms))
         return is_due(self.group)
 
-    def _told(self) -> Iterator[Step]:
+    def _take_targets(self) -> Iterator[Step]:
         targets, self._targets = self._targets, []
         yield from targets
 
     def _compute(self) -> None:
         """Have the elected member compute, as the coordinator would have it."""
         group = self.group
-        self._soft, made, _ = schedule_target(group, self._soft, (), self.now_ms)
-        self._write(made)
+        self._soft, records, _ = schedule_target(group, self._soft, (), self.now_ms)
+        self._write(records)
         computation = self._soft.computation
         if computation is None:
             return  # the group computed it itself
@@ -145,13 +152,13 @@ class DryRun:
         prepared = self.carry_out(Prepare(*who))
         if not isinstance(prepared, PrepareReply) or prepared.snapshot is None:
             raise PlanError(Error.INVALID_ASSIGNMENT, f"no snapshot was to be had: {prepared}")
-        assignment = self._assigned(prepared.snapshot)
+        assignment = self._ask_assignor(prepared.snapshot)
         epoch = prepared.snapshot.group_epoch
         reply = self.carry_out(Install(*who, epoch, assignment))
         if not isinstance(reply, InstallReply) or reply.error is not Error.NONE:
             raise PlanError(Error.INVALID_ASSIGNMENT, f"{computation.assignor}: {reply}")
 
-    def _assigned(self, snapshot: Snapshot) -> Assignment:
+    def _ask_assignor(self, snapshot: Snapshot) -> Assignment:
         name = snapshot.assignor
         if name not in self.assignors:
             raise PlanError(
@@ -178,16 +185,15 @@ class DryRun:
                 self._targets.append(Step(tuple(self._bumps), record))
                 self._bumps.clear()
 
-    def _settle(self) -> None:
-        """Have every member that is there reach the target, step by step."""
-        moving = True
-        while moving:
-            moving = False
-            for member in list(self.group.members.values()):
-                moving = self._step(member) or moving
+    def _reach_target(self) -> None:
+        """Have every present member reach the target, step by step."""
+        has_moved = True
+        while has_moved:
+            steps = [self._step(member) for member in list(self.group.members.values())]
+            has_moved = any(steps)
 
     def _step(self, member: Member) -> bool:
-        """Let a member do at once what it is asked to; tell whether that took it further."""
+        """Have a member do what it is asked to; tell whether that took it further."""
         group, current = self.group, member.current
         if current.member_epoch < JOIN_EPOCH:
             return False  # it left for a while

@@ -1,8 +1,8 @@
-"""How a worker that is not there yet would join: much like the worker that joined last.
+"""How a worker that a plan adds would join: like the worker that joined last.
 
-It names the same assignors, or leaves the computing to the group like that one. Its url is
-the one that the next worker of that node is given: where two workers have an equal claim,
-their names decide, and an order that stands for the name stands for the newcomer.
+It names the same assignors, or leaves the computing to the group like that one. Its url is the one
+that the next worker of that node is given: where two workers have an equal claim their names
+decide, and an order for a worker of that name holds for it.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ FIRST = MemberMetadata(
     rebalance_timeout_ms=60_000,
     assignors=(ClientAssignor(balanced.NAME),),
 )
-"""What the first worker of a group says where nothing else is known."""
+"""How the first worker of a group joins."""
 
 
 def join_heartbeat(
@@ -34,16 +34,16 @@ def join_heartbeat(
     able: Abilities,
     assignors: Mapping[str, DryRunAssignor],
 ) -> Heartbeat:
-    """Return the join of a worker that is added, with what its assignors say for it.
+    """Return the heartbeat by which a worker would join, with the metadata of its assignors.
 
-    Raises `PlanError` where it could not say what it is to be able to.
+    Raises `PlanError` where the worker is to have abilities and no assignor could tell them.
     """
     members = (member.metadata for member in group.members.values())
     like = max(members, key=lambda each: (each.joined_epoch, each.member_id), default=FIRST)
     url = _free_url(group, like)
     worker = Worker(url.rpartition("/")[2], zone, able.tags, able.capacity)
-    spoken = tuple(_spoken(each, assignors.get(each.name), worker) for each in like.assignors)
-    if not spoken and able != ORDINARY:
+    named = tuple(_describe(each, assignors.get(each.name), worker) for each in like.assignors)
+    if not named and able != ORDINARY:
         text = "the group computes for the workers that are added: they have no tags or capacity"
         raise PlanError(Error.INVALID_REQUEST, text)
     return Heartbeat(
@@ -54,19 +54,21 @@ def join_heartbeat(
         rack=zone,
         url=url,
         rebalance_timeout_ms=like.rebalance_timeout_ms,
-        assignors=spoken or None,
+        assignors=named or None,
         server_assignor=like.server_assignor,
         owned=(),
     )
 
 
-def _spoken(
+def _describe(
     like: ClientAssignor, assignor: DryRunAssignor | None, worker: Worker
 ) -> ClientAssignor:
     if assignor is None:
         return replace(like, reason=0, metadata=plain_metadata(worker).content)
-    said = assignor.metadata(worker)
-    return replace(like, version=said.version, reason=said.reason, metadata=said.content)
+    metadata = assignor.metadata(worker)
+    return replace(
+        like, version=metadata.version, reason=metadata.reason, metadata=metadata.content
+    )
 
 
 def _free_url(group: Group, like: MemberMetadata) -> str:

@@ -51,7 +51,7 @@ def test_a_plan_adds_up_and_leaves_the_group_as_it_is(
     except PlanError:
         return
     dry_run = DryRun(group, ASSIGNORS, now_ms)
-    list(dry_run.rest())
+    list(dry_run.settle())
     for change in changes:
         list(make_change(dry_run, change))
         consistent(dry_run.group)
