@@ -144,9 +144,22 @@ def printed(node: Node) -> str:
 
 def child(folder: Path) -> psutil.Process:
     """What an assignor has started, once it has."""
+    return psutil.Process(child_pid(folder))
+
+
+def child_pid(folder: Path) -> int:
+    """The process id of what an assignor has started: it may have ended already."""
     file = trigger(folder).with_name("child")
     eventually(lambda: file.exists() and file.read_text().endswith("\n"), "a child is there")
-    return psutil.Process(int(file.read_text()))
+    return int(file.read_text())
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended."""
+    try:
+        return not runs(psutil.Process(pid))
+    except psutil.NoSuchProcess:
+        return True
 
 
 def recovers(node: Node, folder: Path) -> None:
@@ -268,8 +281,8 @@ def test_what_an_assignor_has_started_ends_with_its_process(
     pid = node.pid(ASSIGNOR)
     trigger(tmp_path).touch()
     node.put("numbers", 2)
-    left = child(tmp_path)
-    eventually(lambda: not runs(left), "it is gone")
+    left = child_pid(tmp_path)
+    eventually(lambda: is_gone(left), "it is gone")
     node.runs_tasks("numbers", 2, "w1", "w2")
     (assignor,) = node.view().assignors
     assert assignor.detail == f"process {pid} ended by itself; logs/assignor.log may tell more"
