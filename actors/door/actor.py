@@ -292,7 +292,7 @@ class Line:
 
 
 class Question:
-    """A message under way to an actor: whoever asked need not wait for the answer."""
+    """A message under way to an actor: its sender need not wait for the answer."""
 
     def __init__(self, base: ExternalSystem, actor: Address, message: object) -> None:
         self._context = base.external_clone()

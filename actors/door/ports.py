@@ -13,7 +13,7 @@ UNSEEN: Final = "a program that cannot be seen from here, of another user or con
 
 
 class PortTakenError(Exception):
-    """A port cannot be listened on; the text says why, and who has it."""
+    """A port cannot be listened on; the text says why, and which process has it."""
 
 
 def check_free(host: str, port: int) -> None:

@@ -147,7 +147,8 @@ class Transport(TCPTransport.TCPTransport):
             made = super().new_socket(op, *args, **options)
         except OSError as error:
             if error.errno in OUT_OF_DESCRIPTORS:
-                time.sleep(SCARCE_SECONDS)  # who waits to be accepted would have the loop spin
+                # A connection that waits to be accepted would have the loop spin.
+                time.sleep(SCARCE_SECONDS)
             raise
         if isinstance(made, tuple):
             return Channel(made[0], _key, accepted=True), made[1]
@@ -301,7 +302,7 @@ class Admin(multiprocCommon.MultiProcAdmin):
     """The root of a system: a plain child of the process that started it."""
 
     def _childExited(self, childAddr: Any) -> None:
-        """Forget nobody: stock drops, unreported, whoever else is dead by now; see `childDied`."""
+        """Report every child: stock drops others that are dead by now; see `childDied`."""
 
     def h_WhoIs(self, envelope: Any) -> bool:
         """Look a name up without creating anything."""
@@ -322,7 +323,7 @@ class Manager(multiprocCommon.MultiProcManager):
         super().__init__(*args, **options)
 
     def _childExited(self, childAddr: Any) -> None:
-        """Forget nobody: stock drops, unreported, whoever else is dead by now; see `childDied`."""
+        """Report every child: stock drops others that are dead by now; see `childDied`."""
 
     def run(self) -> None:
         """Run the actor, then end its process whatever threads it has left behind."""

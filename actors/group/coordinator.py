@@ -266,7 +266,7 @@ class Coordinator:
         """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
         try:
             decision = self._decide(request, now)
-        except UnwritableRecordError as error:  # no rule refused it, and no log can hold it
+        except UnwritableRecordError as error:  # no rule refused it, and it is not encodable
             return refuse_heartbeat(self._soft, request, Error.INVALID_REQUEST, str(error))
         reply, settings = decision.reply, self._soft.settings
         if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
@@ -278,7 +278,7 @@ class Coordinator:
         return decision
 
     def _decide_or_refuse(self, command: GroupCommand, now: Now) -> Reply:
-        """Answer a command; one that leads to what no log can hold is refused, whoever sent it."""
+        """Answer a command; one whose records are not encodable is refused."""
         try:
             return self._decide(command, now).reply
         except OutOfRoomError:
@@ -291,7 +291,7 @@ class Coordinator:
             return CommandReply(Error.INVALID_REQUEST, str(error))
 
     def _fail(self, command: Install, error: str, now: Now) -> InstallReply:
-        """Record an attempt as failed that no rule refused, and whose result no log can hold."""
+        """Record a computation as failed whose result no rule refused, but is not encodable."""
         self._decide(replace(command, assignment=None, error=error), now)
         return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
 
@@ -318,7 +318,7 @@ class Coordinator:
         self._quota.forget(member_id)
 
     def _call_for_computation(self) -> None:
-        """See that who is to compute hears of it."""
+        """Have the member that is to compute hear of it, if its request is held."""
         if self._soft.computation and is_news(self._soft, self.group.group_epoch):
             self._long_poll.stir(self._soft.computation.member_id)
 

@@ -1,8 +1,8 @@
 """The group coordinator's rules: what a command leads to, and nothing of how it is done.
 
 `decide` looks at a group, the soft state beside it and a command, and returns the records to
-write and the reply to send. It reads no clock, draws no lot and writes nothing; whoever
-calls it does that.
+write and the reply to send. It reads no clock, draws no random numbers and writes nothing: its
+caller does that.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
 """What may follow what in a group's log; a record that may not is a bug, told with its story.
 
-Replay is tolerant, since a log that is there must load. Whoever adds to one is not: each
-record is held against the group before it is written, and one that no legal history allows
-is never written. The rules are those of PROTOCOL §11 as far as one record can break them;
-holding a record against them costs what folding it does.
+Replay is tolerant, since a log that exists must load. The coordinator, which adds to it, is not:
+each record is held against the group before it is written, and one that no legal history allows is
+never written. The rules are those of PROTOCOL §11 as far as one record can break them; holding a
+record against them costs what folding it does.
 """
 
 from collections import deque
@@ -79,7 +79,7 @@ def _in_target(group: Group, record: TargetAssignment) -> str:
         between = f"{group.assignment_epoch} and group epoch {group.group_epoch}"
         return f"assignment epoch {epoch} is not behind {between}"
     if strangers := record.members.keys() - group.members.keys():
-        return f"the target of epoch {epoch} has a share for {min(strangers)}, who is no member"
+        return f"the target of epoch {epoch} has a share for {min(strangers)}, which is no member"
     placed = frozenset[object]().union(*record.members.values())
     if len(placed) < sum(map(len, record.members.values())):
         return f"the target of epoch {epoch} places a resource twice"

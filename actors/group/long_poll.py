@@ -13,9 +13,9 @@ latest after a heartbeat interval. Of each member at most one request is held, b
   answered: its sender has given it up. The time by which the answer is due stays that of the first.
   A member that asks anew for ever, more often than each interval, would else be told nothing.
 * *Stirring*: a record that is about to be written *stirs* the members whose heartbeats it may lead
-  to anything new for (`affected`); who is chosen to compute is stirred as well. Before anything is
-  written their held requests are decided again. Each of them may write, and stir others: that goes
-  on until nobody is stirred. What has no news then stays held.
+  to anything new for (`affected`); the member that is to compute is stirred as well. Before
+  anything is written their held requests are decided again. Each of them may write, and stir
+  others: that goes on until nobody is stirred. What has no news then stays held.
 * *Catching up*: a member to whom a new target says nothing but its epoch is stirred in its turn, a
   few at a time (`catch_up`).
 * *Configured anew*: a member that runs something of a connector whose config changes has no news by
@@ -88,7 +88,7 @@ class LongPoll:
     def hold(self, asked: HeldRequest, interval_ms: int, *, has_news: bool) -> bool:
         """Hold a request for an interval if it may wait, and tell so; else it is answered now.
 
-        Whatever was held of its member is superseded.
+        A request of the same member that is held already is superseded.
         """
         request, member_id = asked.request, asked.request.member_id
         superseded = self._held.pop(member_id, None)
@@ -108,7 +108,7 @@ class LongPoll:
         self._untold = set(members)
 
     def see(self, group: Group, records: Sequence[Record]) -> None:
-        """Stir whom these records may have news for; `group` is the one before them."""
+        """Stir the members for which these records may be news; `group` is the one before them."""
         if self._held:
             unmoved = keeps_all(group, records)
             self._catch_ups.add(unmoved)
@@ -172,8 +172,8 @@ def affected(group: Group, records: Iterable[Record]) -> Collection[str]:
     """Return the ids of members whose heartbeat would lead to something else now (PROTOCOL §3).
 
     `group` is the group before the records. A new target concerns everybody; a step or a
-    departure concerns the member itself and the target's owners of what it lets go. Who is to
-    compute is the soft state's to tell.
+    departure concerns the member itself and the target's owners of what it lets go. Which
+    member is to compute is the soft state's to tell.
     """
     found: set[str] = set()
     for record in records:

@@ -94,14 +94,14 @@ class Snapshot:
     needs: Mapping[str, Needs] = field(default_factory=dict[str, Needs])
     """What connectors and their tasks need, by connector, where that is anything."""
     connectors: Resources | None = None
-    """The connectors in `configured`, where whoever made this knew them apart from the tasks."""
+    """The connectors in `configured`, where the maker of this knew them apart from the tasks."""
     snapshot_id: str = field(default="", compare=False)
     """Which one it is of all that any process of the coordinator ever hands out."""
 
     def is_named(self, group_epoch: int, snapshot_id: str) -> bool:
         """Tell whether a result says that it was computed from this snapshot, and not another.
 
-        Who does not know of ids names the group epoch alone.
+        A sender that does not know of ids names the group epoch alone.
         """
         return group_epoch == self.group_epoch and snapshot_id in {"", self.snapshot_id}
 
@@ -126,7 +126,7 @@ class Assignment:
     """What an assignor made of a snapshot."""
 
     members: Mapping[str, Resources]
-    """What each is to have, by member id; who is not named is to have nothing."""
+    """What each is to have, by member id; a member that is not named is to have nothing."""
     parked: Grants = field(default_factory=dict[Resource, int])
     """Work left out on purpose, each with its deadline, wall clock."""
     unplaceable: Mapping[Resource, str] = field(default_factory=dict[Resource, str])

@@ -94,7 +94,7 @@ class RemoveMember:
 class EndMember:
     """A member's process was seen to end, with the engine that was tied to it.
 
-    Whoever started the process says so; it ended at `ended_ms`, wall clock.
+    The supervisor that started the process says so; it ended at `ended_ms`, wall clock.
     """
 
     group_id: str

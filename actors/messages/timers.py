@@ -66,7 +66,7 @@ class EndExpectation:
 
 @dataclass(frozen=True, slots=True)
 class TimeOutAssignor:
-    """Who was chosen for the computation of that number took too long over it.
+    """The member chosen for the computation of that number took too long over it.
 
     The group says so to itself.
     """

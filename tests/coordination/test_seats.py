@@ -34,7 +34,7 @@ from fairlead.events.model import (
 )
 
 HALF = "caf\udce9"
-"""A file's name that is no UTF-8, as Python reads it: half a character that no log can hold."""
+"""A file's name that is no UTF-8, as Python reads it: a lone surrogate, which is not encodable."""
 FOREIGN = Heartbeat(
     "connect", "", 0, rebalance_timeout_ms=REBALANCE_MS, assignors=COOPERATIVE, owned=()
 )

@@ -30,9 +30,9 @@ HOSTILE: dict[str, dict[str, object]] = {
     "a session of a day": {"session_timeout_ms": 86_400_000},
     "a url without end": {"url": "x" * 2_000},
     "metadata without end": {"assignors": (ClientAssignor("balanced", metadata=b"x" * 70_000),)},
-    "half a character in a url": {"url": HALF},
-    "half a character in a rack": {"rack": HALF},
-    "half a character in metadata's place": {"client_host": HALF},
+    "a lone surrogate in a url": {"url": HALF},
+    "a lone surrogate in a rack": {"rack": HALF},
+    "a lone surrogate in metadata's place": {"client_host": HALF},
     "a task beyond int32": {"owned": (Resource("a", 1 << 40),)},
 }
 

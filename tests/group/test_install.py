@@ -116,7 +116,7 @@ FLAWS = {
     ),
     "half-a-character": (
         Assignment({"W1": resources("A A-0 B")}, unplaceable={resource("B-0"): "\ud800"}),
-        "the reason why B-0 is unplaceable holds half a character, which is no Unicode",
+        "the reason why B-0 is unplaceable holds a lone surrogate, which is no Unicode",
     ),
     "endless-version": (
         Assignment({"W1": ALL}, version=HUGE),

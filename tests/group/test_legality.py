@@ -110,7 +110,7 @@ def test_a_target_places_nothing_twice_and_gives_no_share_to_strangers() -> None
     twice = TargetAssignment(3, {"W1": resources("A B"), "W2": resources("B")})
     assert flaw(group, twice) == "the target of epoch 3 places a resource twice"
     stranger = TargetAssignment(3, {"W1": resources("A"), "W9": resources("B")})
-    assert flaw(group, stranger) == "the target of epoch 3 has a share for W9, who is no member"
+    assert flaw(group, stranger) == "the target of epoch 3 has a share for W9, which is no member"
     assert flaw(group, TargetAssignment(3, {"W1": resources("A B")})) == ""
 
 

@@ -99,7 +99,7 @@ def change_of_mode(old: MemberMetadata, request: Heartbeat) -> Mapping[str, obje
 def change_in(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | None:
     """Return what changed of a member's assignors that a new target must answer to.
 
-    To name a server assignor is a preference: whoever computes next goes by it, but the
+    To name a server assignor is a preference: the next computation goes by it, but the
     target that stands is as good as it was.
     """
     if old.assignors is new.assignors or new.server_assignor is not None:

@@ -1,4 +1,4 @@
-"""The one computation in flight: who is asked for it, and for how long (PROTOCOL §5).
+"""The one computation in flight: which member is asked for it, and for how long (PROTOCOL §5).
 
 After each decision a target that is due is either in a member's hands, or was computed by
 the coordinator itself, or waits because the last computation began too short a time ago.
@@ -54,7 +54,10 @@ def is_due(group: Group) -> bool:
 def schedule_target(
     group: Group, soft: SoftState, records: Sequence[Record], now_ms: int
 ) -> ScheduledTarget:
-    """See to a target that is due once these records are written; they are not, yet."""
+    """Compute the target that is due once these records are written, or have a member asked for it.
+
+    The records are not written yet, and the group stays as it is.
+    """
     bumps = any(type(record) is GroupMetadata for record in records)
     if not bumps and _is_scheduled(group, soft, records):
         return ScheduledTarget(soft, (), group)
@@ -126,7 +129,7 @@ def _ask_a_member(preview: Preview, soft: SoftState) -> SoftState | None:
 
 
 def is_awaiting_assignor(preview: Preview) -> bool:
-    """Tell whether a member is to compute, and all who can are away for a while.
+    """Tell whether a member is to compute, and all that can are away for a while.
 
     Then the coordinator only stands in for them: what they left for later stays theirs to do.
     """
@@ -135,7 +138,7 @@ def is_awaiting_assignor(preview: Preview) -> bool:
         return False
     fit = electorate.fit()
     name = vote(electorate.ballots, fit)
-    return bool(name) and next(preview.crew(fit[name]), None) is None
+    return bool(name) and next(preview.eligible(fit[name]), None) is None
 
 
 def with_target(group: Group, decision: Decision, now_ms: int) -> Decision:
@@ -164,13 +167,13 @@ def choose(preview: Preview, soft: SoftState) -> SoftState | None:
 
 
 def _finalists(preview: Preview, voters: Electorate, soft: SoftState) -> list[MemberMetadata]:
-    """Return those of the crew who can be elected: no others need to be looked at."""
+    """Return the eligible members that can be elected: no others need to be looked at."""
     fit = voters.fit()
     found: list[MemberMetadata] = []
     last = preview.metadata(soft.last_chosen)
     if last is not None and preview.is_present(soft.last_chosen):
         found.append(last)
-    for each in preview.crew(fit.get(vote(voters.ballots, fit), ())):
+    for each in preview.eligible(fit.get(vote(voters.ballots, fit), ())):
         found.append(each)
         if each.member_id not in soft.timed_out:
             break

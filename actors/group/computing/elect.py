@@ -1,4 +1,4 @@
-"""Who computes the target, and with which assignor (PROTOCOL §6).
+"""Which member computes the target, and with which assignor (PROTOCOL §6).
 
 An election rests on counts that the group keeps, not on its members one by one: how many
 can run which versions of an assignor, how many list their assignors in which order, how
@@ -87,7 +87,7 @@ def _fit(ranges: list[AssignorRange]) -> set[AssignorRange]:
 
 
 def range_of(assignor: ClientAssignor) -> AssignorRange:
-    """Return what of an assignor decides who can compute with it."""
+    """Return what of an assignor decides which members can compute with it."""
     return assignor.name, assignor.minimum_version, assignor.maximum_version, assignor.version
 
 
@@ -109,21 +109,21 @@ def may_run(member: MemberMetadata, fit: Collection[AssignorRange]) -> bool:
 
 
 def elect(
-    crew: Iterable[MemberMetadata],
+    eligible: Iterable[MemberMetadata],
     electorate: Electorate,
     last_chosen: str,
     timed_out: frozenset[str],
 ) -> tuple[str, MemberMetadata] | None:
-    """Return the assignor's name and the member of the crew that runs it, or None.
+    """Return the assignor's name and the eligible member that runs it, or None.
 
-    Those who took too long for this group epoch come last: if all have, all may again.
+    Members that took too long for this group epoch come last: if all have, all may again.
     The last chosen stays chosen while it qualifies; else the lowest member id.
     """
     fit = electorate.fit()
     name = vote(electorate.ballots, fit)
     if not name:
         return None
-    candidates = {each.member_id: each for each in crew if may_run(each, fit[name])}
+    candidates = {each.member_id: each for each in eligible if may_run(each, fit[name])}
     rested = candidates.keys() - timed_out or candidates.keys()
     if not rested:
         return None

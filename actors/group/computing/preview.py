@@ -30,7 +30,7 @@ class Preview:
     changed: dict[str, MemberMetadata | None] = field(
         default_factory=dict[str, MemberMetadata | None]
     )
-    """Who joined or says something new; None for who goes."""
+    """What members that join or say something new say, by member id; None for those that go."""
     epochs: dict[str, int] = field(default_factory=dict[str, int])
     """The member epochs that change."""
 
@@ -40,10 +40,10 @@ class Preview:
         return self.group_epoch > self.assignment_epoch and self.electorate.members > 0
 
     def voters(self) -> Electorate:
-        """Return those who decide who computes: all members, whoever is away included.
+        """Return the members whose votes count: all of them, those that are away included.
 
-        Where no assignor is fit for all, it is those who are there: who left for a while may
-        come back with another list, and is weighed when it does.
+        Where no assignor is fit for all, only those count that are present: a member that left
+        for a while may come back with another list, and is weighed when it does.
         """
         if self.electorate.fit():
             return self.electorate
@@ -67,10 +67,11 @@ class Preview:
         member = self.group.members.get(member_id)
         return member is None or member.current.member_epoch >= 0
 
-    def crew(self, fit: Collection[AssignorRange]) -> Iterator[MemberMetadata]:
-        """Yield who can be asked and runs one of these ranges, by member id; costs what is taken.
+    def eligible(self, fit: Collection[AssignorRange]) -> Iterator[MemberMetadata]:
+        """Yield the members present that run one of these ranges, by member id.
 
-        A walk through all members, for each of many that leave, would cost their number squared.
+        Costs what is taken of it: a walk through all members, for each of many that leave, would
+        cost their number squared.
         """
         changing = self.changed.keys() | self.epochs.keys()
         others = (self._runners(each, changing) for each in fit)
@@ -80,7 +81,7 @@ class Preview:
                 yield metadata
 
     def _runners(self, fit: AssignorRange, changing: Collection[str]) -> Iterator[str]:
-        """Yield who runs an assignor in this range and stays as it was, by member id."""
+        """Yield which members run an assignor in this range and stay as they were, by member id."""
         runners = self.group.runners
         for index in range(bisect_left(runners, (fit, "")), len(runners)):
             known, member_id = runners[index]

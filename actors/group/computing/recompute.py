@@ -52,7 +52,7 @@ def release_parked(group: Group, soft: SoftState, command: ReleaseParked, now_ms
 def continue_moves(group: Group, soft: SoftState, command: ContinueMoves, now_ms: int) -> Decision:
     """Ask for a target with the next of the moves, and see that it is asked for once.
 
-    Where a target is due already, that one goes on with them. While all who can compute are
+    Where a target is due already, that one goes on with them. While all that can compute are
     away the moves wait: nobody else would go on with them.
     """
     schedule = group.schedule

@@ -58,7 +58,7 @@ def _flaw_in_size(assignment: Assignment) -> str:
 
 
 def _beyond(assignment: Assignment) -> Iterator[str]:
-    """Yield which of the numbers no log can hold."""
+    """Yield which of the numbers are not encodable."""
     if assignment.version.bit_length() > LONGEST_INT:
         yield "the assignor's version"
     if assignment.again_at_ms.bit_length() > LONGEST_INT:
@@ -69,7 +69,7 @@ def _beyond(assignment: Assignment) -> Iterator[str]:
 
 
 def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
-    """Return what is given to whom that may not run it; what the snapshot says counts."""
+    """Return what a member is given and may not run, by what the snapshot says, or nothing."""
     for member_id, share in sorted(assignment.members.items()):
         refused = share - permitted_part(snapshot, member_id, share)
         if refused:
@@ -148,7 +148,7 @@ def target_records(group: Group, computed: Computed, now_ms: int) -> Iterator[Re
 def _shares(
     group: Group, snapshot: Snapshot, shares: Mapping[str, Resources]
 ) -> dict[str, Resources]:
-    """Return what members of now get: the departed nothing, who replaced a seat its share."""
+    """Return what the members of now get: a member that replaced another gets its share."""
     found: dict[str, Resources] = {}
     for member_id, share in shares.items():
         seat = _seat_of(group, snapshot, member_id)
@@ -158,10 +158,10 @@ def _shares(
 
 
 def _seat_of(group: Group, snapshot: Snapshot, member_id: str) -> str | None:
-    """Return who sits now where a member of the snapshot sat; None if the seat has ended.
+    """Return the id of the member that has the seat of one in the snapshot; None if it has ended.
 
-    A static member may have been replaced under another member id. Who left and joined anew
-    since then, be it with the same id, is somebody else.
+    A static member may have been replaced under another member id. A member that left and joined
+    anew since then, be it with the same id, is another one.
     """
     instance_id = snapshot.members[member_id].instance_id
     seat = member_id
@@ -196,7 +196,7 @@ def failed_attempt(
     """Return the record of an attempt for this group epoch that failed.
 
     The old target stays, minus the departed and the deleted; each failure in a row doubles
-    the time until the next attempt. What of the error no log can hold is spelled out.
+    the time until the next attempt. What of the error is not encodable is escaped.
     """
     failures = group.target.failures + 1
     backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)

@@ -58,7 +58,7 @@ def _refuse_stranger(
         return _refuse_unknown(group, request)
     if refused := refuse_instance(group, request):
         return refused
-    if seat is not None:  # who comes back by its instance id is weighed as the seat it takes
+    if seat is not None:  # a return by the instance id is weighed as the seat it takes
         return refuse_assignors(group, request, seat)
     if len(group.members) - len(ended_by(group, request)) >= soft.settings.max_size:
         full = f"the group has as many members as group.max.size = {soft.settings.max_size} allows"

@@ -27,7 +27,7 @@ from .seats import step_away
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Who goes, why, and whether its work counts as lost: not if it says goodbye itself.
+    """A member that goes, why, and whether its work counts as lost: not if it says goodbye.
 
     What made it go came about at `since_ms`, wall clock, where that is known; else it is 0.
     """
@@ -162,7 +162,7 @@ def depart(
 
 
 def bury(group: Group, seats: Iterable[Member]) -> list[Record]:
-    """Return the records that end seats whose members are away; whoever asks adds the bump.
+    """Return the records that end seats whose members are away; the caller adds the bump.
 
     They hold nothing, so nothing is lost; others stay in the group, or come with these records.
     """
@@ -190,7 +190,7 @@ def _tombstones(member: Member) -> list[Record]:
 
 
 def forget_losses(group: Group) -> list[Record]:
-    """Park nothing in a group that becomes empty: whoever comes next gets everything."""
+    """Park nothing in a group that becomes empty: the next member gets everything."""
     records: list[Record] = [Tombstone(Loss, (member_id,)) for member_id in sorted(group.losses)]
     if group.schedule != NO_SCHEDULE:
         records.append(ScheduledRebalance())

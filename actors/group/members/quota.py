@@ -47,7 +47,7 @@ class Quota:
     def weigh(self, reply: Reply, settings: GroupSettings, now_ms: int) -> Reply:
         """Count a request that led to this answer; return the answer, with the wait if any.
 
-        Who waits no longer than a heartbeat interval is heard of in time.
+        A member that waits no longer than a heartbeat interval is heard of in time.
         """
         if not isinstance(reply, HeartbeatReply):
             return reply

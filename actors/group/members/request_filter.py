@@ -3,22 +3,22 @@
 A request is carried out once, and only by the coordinator process that its sender has heard
 of (PROTOCOL §3, Identity). Two numbers see to that:
 
-* *Sequence*: each process of a client counts its requests. Whatever is not newer than the
-  last request seen from that process is dropped unanswered, leaves included.
+* *Sequence*: each process of a client counts its requests. A request that is not newer than the
+  last one seen from that process is dropped unanswered, leaves included.
 * *Coordinator epoch*: each answer carries the number of the coordinator process that gives it,
   each request the last one that its sender has heard of (-1: none). A request with another
-  number was sent to an earlier process, or by somebody who is new here. It changes nothing and
+  number was sent to an earlier process, or by a sender that is new here. It changes nothing and
   refreshes nothing; the answer names the current number, and the member says everything anew.
 
-So nothing of a request's identity has to outlive the process: no record, no memory. A number in
-the member's record would not do, since a late join may come from a member that has left, and
-whoever has left has no record. It costs a round trip for each member and coordinator process,
-none where the member is told the number together with the process's address.
+So nothing of a request's identity has to outlive the process: no record, no memory. A number in the
+member's record would not do, since a late join may come from a member that has left, and so has no
+record. It costs a round trip for each member and coordinator process, none where the member is told
+the number together with the process's address.
 
-Who is no member is forgotten after a while, or strangers could fill the memory; so is whoever
-speaks under the id of a member whose seat another process has. Then the number rises by one: what
-somebody forgotten sent before that is refused like what was sent to an earlier process. Members
-keep the number that they have, until their next answer.
+Senders that are no members are forgotten after a while, or strangers could fill the memory; so are
+those that speak under the id of a member whose seat another process has. Then the number rises by
+one: what somebody forgotten sent before that is refused like what was sent to an earlier process.
+Members keep the number that they have, until their next answer.
 
 A client without an incarnation (Kafka's own protocols have none) may leave the number out. What
 it sends is then told from older copies by its member epoch alone, as it is in Kafka; its repeated
@@ -61,7 +61,7 @@ class RequestFilter:
         members: Mapping[str, Member] = NOBODY,
         coordinator_epoch: int = NO_COORDINATOR_EPOCH,
     ) -> None:
-        """Begin with nothing remembered; `members` tells at any time who has a seat, by its id."""
+        """Begin with nothing remembered; `members` are those with a seat at any time, by id."""
         self.coordinator_epoch = coordinator_epoch
         self._first_epoch = coordinator_epoch
         self._members = members
@@ -86,7 +86,7 @@ class RequestFilter:
         """Tell whether the request is newer than all before it, and remember it if so.
 
         Clients without an incarnation cannot be told apart and always pass; so do ids that
-        are too long to be remembered, which are refused by whoever looks at them next.
+        are too long to be remembered, which the rules refuse.
         """
         longest = max(len(request.member_id), len(request.incarnation))
         if not request.incarnation or longest > LONGEST_TEXT:
@@ -120,7 +120,7 @@ class RequestFilter:
         self._acknowledged.discard(member_id)
 
     def _make_room(self) -> None:
-        """Forget who is no member once there are many; costs O(1) per newcomer, amortised."""
+        """Forget senders that are no members once there are many; O(1) per newcomer, amortised."""
         if len(self._newest) < self._limit:
             return
         known, members = len(self._newest), self._members

@@ -1,6 +1,6 @@
 """Seats that outlive a process: static members leave for a while and return (PROTOCOL §8).
 
-`group.instances` tells who sits in the seat of an instance id. A member at epoch -2 is
+`group.instances` has the member id that sits in the seat of an instance id. A member at epoch -2 is
 away: it runs nothing and holds nothing. It keeps its seat and its share of the target until it
 returns (under any member id), a target gives the share to others, or its time is over. A seat
 ends before that when a worker joins under its url, when operators ask for a rebalance or wait
@@ -80,8 +80,8 @@ def _refuse_join(group: Group, request: Heartbeat, owner: str | None) -> tuple[E
 def step_away(current: CurrentAssignment) -> CurrentAssignment:
     """Return the member once it left for a while; the same object if it is away with nothing.
 
-    Who leaves has stopped everything, so it holds nothing: what it had is free for whoever the
-    target gives it to. The previous epoch tells which target it had when it left.
+    A member that leaves has stopped everything, so it holds nothing: what it had is free for the
+    members that the target gives it to. The previous epoch tells which target it had when it left.
     """
     is_away = current.member_epoch == TEMPORARY_LEAVE_EPOCH
     if is_away and not current.assigned:
@@ -101,10 +101,10 @@ def free_seat(group: Group, soft: SoftState, command: FreeSeat, _: int) -> Decis
 
 
 def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
-    """Return the member that sits down: a newcomer, or who returns to a seat that was kept.
+    """Return the member that takes a seat: a new one, or one that was kept for it.
 
-    Who returns begins at epoch 0 with nothing; its next step grants it anew what the target
-    gives its seat.
+    A member that returns begins at epoch 0 with nothing; its next step grants it anew what the
+    target gives its seat.
     """
     member_id, incarnation = request.member_id, request.incarnation
     if away is None:
@@ -123,8 +123,8 @@ def take_seat(group: Group, away: Member | None, request: Heartbeat) -> Member:
 def is_left_short(group: Group, seat: Member) -> bool:
     """Tell whether a target that came while the seat was away calls for another on its return.
 
-    Who is away is given nothing new: such a target levels the others alone, and may leave the
-    seat with nothing, or with more than one resource below an even share of all.
+    A member that is away is given nothing new: such a target levels the others alone, and may leave
+    the seat with nothing, or with more than one resource below an even share of all.
     """
     had_target_of = seat.current.previous_epoch
     if not group.configured or not had_target_of < group.assignment_epoch == group.group_epoch:
@@ -150,7 +150,7 @@ def patience_ms(member: Member, settings: GroupSettings) -> int:
     group waits for the longer of that and its own: once shortened, until the member says
     that it goes by the shorter one; once lengthened, from the first answer that says so,
     which is written down before it leaves. So the group never ends a session before the
-    member has, whichever answer is lost and whoever restarts. A member that is away runs
+    member has, whichever answer is lost and whichever process restarts. A member that is away runs
     nothing, and is waited for as long as lost work would be parked.
     """
     session_ms = max(settings.session_timeout_ms, member.metadata.session_timeout_ms)

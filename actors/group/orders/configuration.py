@@ -158,7 +158,7 @@ def _applied(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
 def _flaws(group: Group, configs: Mapping[str, str | None]) -> Iterator[str]:
     """Yield what is wrong with the names and with each value by itself.
 
-    What the log has may be taken back, whoever wrote it.
+    A setting that the log has may be taken back, also one that this version does not know.
     """
     for key, value in configs.items():
         setting = SETTINGS.get(key)

@@ -8,7 +8,7 @@ was published is not published again. The history in the log stays as well.
 
 The group epoch does not start over. A token that a task had in one life must not come again
 in the next: the offset log knows tasks' progress by token, and sinks know files by it. So the
-deletion says how far the epochs came, and whoever joins next is at the one after. Until
+deletion says how far the epochs came, and the next member that joins is at the one after. Until
 then the group is DEAD, and only a join is answered by anything but GROUP_ID_NOT_FOUND.
 """
 

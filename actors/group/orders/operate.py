@@ -1,4 +1,4 @@
-"""What operators order: who is given work, who is waited for, what runs where (PROTOCOL §2).
+"""What operators order: which workers are given work, and what runs where (PROTOCOL §2).
 
 An order is a record of its own (Operator, key type 22). One that changes what a target would
 be bumps, with its own cause and who asked, if there are members to rebalance; one that changes

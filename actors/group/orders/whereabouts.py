@@ -55,7 +55,7 @@ def find_member(group: Group, called: str) -> Member | str:
 def _directory(group: Group) -> Directory:
     """Return whom the group knows: its members, the lost, and those that orders name.
 
-    Pins count as orders: who was allowed to run something may be named again.
+    Pins count as orders: a worker that was allowed to run something may be named again.
     """
     return directory_of((*workers_in(group), *_ordered(group)))
 

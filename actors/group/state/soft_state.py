@@ -19,7 +19,7 @@ from .settings import DEFAULT_SETTINGS, GroupSettings
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """The one computation in flight: who was chosen, and how far it has come.
+    """The one computation in flight: which member was chosen, and how far it has come.
 
     `number` tells it from all others; the shell times it. `told_epoch` is the group epoch
     for which the member was last told to compute; `snapshot` is what Prepare handed out,
@@ -62,8 +62,9 @@ class SoftState:
     """The node's settings, on which the group's rest; None: the group changes none of them."""
     computation: Computation | None = None
     last_chosen: str = ""
+    """The member id that was asked to compute last; it stays chosen while it qualifies."""
     timed_out: frozenset[str] = frozenset()
-    """Who took too long to compute for this group epoch."""
+    """The member ids that took too long to compute for this group epoch."""
     begun: int = 0
     """How many computations have begun, those of the coordinator included."""
     coordinator_epoch: int = NO_COORDINATOR_EPOCH

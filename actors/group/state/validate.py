@@ -14,7 +14,7 @@ LARGEST_NUMBER = (1 << 31) - 1
 """The largest int32."""
 
 LONGEST_INT = 63
-"""Bits of a number that any log and any answer can hold, its sign apart."""
+"""Bits of a number that any log and any answer can encode, its sign apart."""
 
 LONGEST_TEXT = 1_024
 """Bytes of what a member says of itself, as its url."""
@@ -66,7 +66,7 @@ def flaw_in_text(text: str, what: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return f"{what} holds half a character, which is no Unicode"
+        return f"{what} holds a lone surrogate, which is no Unicode"
     return ""
 
 
@@ -86,7 +86,7 @@ def _flaw_in_ids(request: Heartbeat) -> str:
 
 
 def _flaw_in_values(request: Heartbeat) -> str:
-    """Return which field the log could not hold, or nothing."""
+    """Return which field is not encodable, or nothing."""
     for what, time_ms in (
         ("RebalanceTimeoutMs", request.rebalance_timeout_ms),
         ("SessionTimeoutMs", request.session_timeout_ms),
@@ -121,8 +121,8 @@ def _flaw_in_owned(request: Heartbeat) -> str:
 def _flaw_in_leave(request: Heartbeat) -> str:
     """Return what is wrong with a leave that says that something still runs, or nothing.
 
-    Who leaves frees all that it held. Taken at its word, its work would begin elsewhere while
-    it still runs there; refused, it is waited for as long as its session lasts.
+    A member that leaves frees all that it held. Taken at its word, its work would begin elsewhere
+    while it still runs there; refused, it is waited for as long as its session lasts.
     """
     if request.member_epoch >= JOIN_EPOCH:
         return ""
