@@ -34,7 +34,7 @@ from fairlead.events.records import (
     Record,
     TaskConfigs,
 )
-from fairlead.events.shards import lay_out
+from fairlead.events.shard_layout import lay_out
 
 COMPUTE = Error.COMPUTE_ASSIGNMENT
 COOPERATIVE = (ClientAssignor("balanced"),)

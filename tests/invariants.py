@@ -16,7 +16,7 @@ from fairlead.events.group import Group, Member, token_of
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import NOTHING, MemberState, Resource, Resources, Token
 from fairlead.events.records import Record, TargetAssignment
-from fairlead.events.shards import lay_out
+from fairlead.events.shard_layout import lay_out
 
 
 class Witness:

@@ -64,6 +64,8 @@ PURE = (
     "events/records.py",
     "events/group.py",
     "events/keys.py",
+    "events/shards.py",
+    "events/shard_layout.py",
     "events/folds.py",
     "events/seats.py",
     "events/catalogue.py",

@@ -19,7 +19,7 @@ from ...events.group import Group
 from ...events.log.frame import NewEntry
 from ...events.log.space import Room
 from ...events.records import MemberMetadata, Operator, Record, Tombstone
-from ...events.shards import Laid, lay_out
+from ...events.shard_layout import Laid, lay_out
 from ..messages.commands import Command, CommandReply, GroupCommand, GroupRequest, Reply, Traffic
 from ..messages.computing import Install, InstallReply
 from ..messages.errors import SUCCESS, Error

@@ -15,7 +15,8 @@ from fairlead.events.log.frame import OFFSET, NewEntry, seal
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Resource, RunState, TaskConfig
 from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata, Record, TaskConfigs
-from fairlead.events.shards import Shards, lay_out
+from fairlead.events.shard_layout import lay_out
+from fairlead.events.shards import Shards
 
 MEMBERS = tuple(f"00000000-0000-4000-8000-{number:012}" for number in range(2))
 

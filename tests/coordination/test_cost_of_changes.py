@@ -7,7 +7,7 @@ from coordination.site import MEMBERS, Site
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
-from fairlead.events import shards
+from fairlead.events import shard_layout
 from fairlead.events.model import GroupState
 from fairlead.projections.documents import Document
 from fairlead.projections.explain.reader import read_epochs
@@ -69,7 +69,7 @@ def test_a_log_in_shards_is_explained_as_one_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_shards = told(tmp_path / "shards")
-    monkeypatch.setattr(shards, "LEAST_PER_SHARD", 1_000_000)
+    monkeypatch.setattr(shard_layout, "LEAST_PER_SHARD", 1_000_000)
     assert in_shards == told(tmp_path / "whole")
     causes = [each["cause"] for each in in_shards]
     assert causes[-3:] == ["tasks-changed", "connector-deleted", "member-left"]

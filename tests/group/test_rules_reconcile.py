@@ -12,7 +12,7 @@ from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import Cause, MemberState, Resource, Why
 from fairlead.events.records import CurrentAssignment, GroupMetadata, TargetAssignment
-from fairlead.events.shards import lay_out
+from fairlead.events.shard_layout import lay_out
 
 STABLE = MemberState.STABLE
 UNREVOKED, UNRELEASED, UNKNOWN = MemberState.UNREVOKED, MemberState.UNRELEASED, MemberState.UNKNOWN

@@ -13,7 +13,7 @@ from life import DEEDS, NUMBERS, OPENING, Deed, Life
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.computing.snapshot import snapshot_of
-from fairlead.events import shards
+from fairlead.events import shard_layout
 from fairlead.events.entries.logs import fold, restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
@@ -76,11 +76,11 @@ IS_LOST_AND_RELEASED: list[Deed] = [
 ]
 
 
-@pytest.fixture(scope="module", params=[shards.LEAST_PER_SHARD, 1], autouse=True)
+@pytest.fixture(scope="module", params=[shard_layout.LEAST_PER_SHARD, 1], autouse=True)
 def least_per_shard(request: pytest.FixtureRequest) -> Generator[None]:
     """Keep facts whole that are as small as these, or in shards."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "LEAST_PER_SHARD", request.param)
+        patch.setattr(shard_layout, "LEAST_PER_SHARD", request.param)
         yield
 
 

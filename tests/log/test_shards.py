@@ -26,7 +26,8 @@ from fairlead.events.records import (
     TargetShard,
     Tombstone,
 )
-from fairlead.events.shards import Shards, lay_out, shard_count, shard_of
+from fairlead.events.shard_layout import lay_out, shard_count, shard_of
+from fairlead.events.shards import Shards
 
 RESOURCES = st.frozensets(
     st.builds(Resource, st.integers(0, 60).map("c{}".format), st.integers(-1, 3)), max_size=120

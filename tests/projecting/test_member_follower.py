@@ -40,7 +40,8 @@ from fairlead.events.records import (
     TaskStatus,
     Tombstone,
 )
-from fairlead.events.shards import Shards, lay_out
+from fairlead.events.shard_layout import lay_out
+from fairlead.events.shards import Shards
 from fairlead.projections.launches import Launch, launches
 from fairlead.projections.member_follower import MemberFollower
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from fairlead.events import shards
+from fairlead.events import shard_layout
 from fairlead.runtime.simulation.campaign import CampaignResult, again, play, search
 from fairlead.runtime.simulation.schedule import Size, draw
 
@@ -41,7 +41,7 @@ def test_a_single_worker_breaks_no_rule_either() -> None:
 def test_a_group_whose_facts_lie_in_shards_breaks_no_rule_either(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shards, "LEAST_PER_SHARD", 1)
+    monkeypatch.setattr(shard_layout, "LEAST_PER_SHARD", 1)
     assert told(search(range(10), Size())) == ""
     assert told(search([7], Size(steps=60), on_disk=True)) == ""
 
