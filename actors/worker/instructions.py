@@ -9,6 +9,19 @@ REQUEST_GRACE_MS = 1_500
 """How long past the heartbeat interval an answer may take before the request is repeated."""
 
 
+def flaw_in_session(session_ms: int, interval_ms: int, margin_ms: int) -> str:
+    """Return why a session is too short for a heartbeat interval and a fence margin, or nothing."""
+    smallest_ms = margin_ms + 2 * (interval_ms + REQUEST_GRACE_MS)
+    if session_ms >= smallest_ms:
+        return ""
+    return (
+        f"session.timeout.ms = {session_ms} is too short: a worker has to be able to miss one"
+        " heartbeat and still to stop in time, so it must be at least fence.margin.ms"
+        f" + 2 * (heartbeat.interval.ms + {REQUEST_GRACE_MS}) = {smallest_ms} with"
+        f" heartbeat.interval.ms = {interval_ms} and fence.margin.ms = {margin_ms}"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """Who the member is: the ids live as long as its process."""

@@ -5,57 +5,21 @@ sound: values that contradict one another are refused with the smallest one that
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
-
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from ...actors.assignors.built_in.incremental import MOVES_INTERVAL_MS, MOVES_PER_ROUND
 from ...actors.group.state.settings import GroupSettings
-from ...actors.worker.instructions import REQUEST_GRACE_MS, Timing
+from ...actors.settings import Setting, SettingType
+from ...actors.worker.instructions import Timing, flaw_in_session
 from ...events.placement.abilities import ORDINARY, Abilities
 from ...events.placement.config import listed
 from ..connectors.reach import Reach
-from .kinds import (
-    AssignorNames,
-    Capacity,
-    ConnectProtocol,
-    Count,
-    Domain,
-    Endpoint,
-    EngineKind,
-    Folder,
-    Folders,
-    GroupId,
-    GroupProtocol,
-    Heap,
-    Host,
-    Hosts,
-    InConnect,
-    InstanceId,
-    ListenerUrl,
-    LogLevel,
-    Memory,
-    Milliseconds,
-    MillisecondsOrNone,
-    MoveCount,
-    MovesInterval,
-    Port,
-    Rate,
-    RemoteAssignor,
-    SparkMaster,
-    SqlNames,
-    Tags,
-    Workers,
-    Zone,
-    bracketed,
-    bytes_of,
-    cores_of,
-    parse_listener,
-)
+from . import kinds
+from .kinds import Domain, Endpoint, bracketed, bytes_of, cores_of, parse_listener
 
 SHORTEST_ANSWER_MS: Final = 1_000
 SPARK_CONF: Final = "spark.conf"
@@ -71,225 +35,278 @@ class Contradiction(NamedTuple):
     text: str
 
 
-class Config(BaseModel):
-    """All settings of a node; times in milliseconds."""
+class Contradictory(Exception):  # noqa: N818  # says what the settings are
+    """Settings that are each sound cannot stand together; `found` has all of it."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=lambda name: name.replace("_", ".")
+    def __init__(self, found: Sequence[Contradiction]) -> None:
+        self.found = found
+        super().__init__("; ".join(each.text for each in found))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSetting(Setting):
+    """One setting of a node, beside what each setting has."""
+
+    in_connect: str = ""
+    """The name that it has in Kafka Connect, or in Kafka's broker."""
+
+
+def _setting(domain: Domain, default: str | int, documentation: str, in_connect: str = "") -> Any:  # noqa: ANN401  # what a dataclass takes for a field
+    """Return the field of `Config` that a setting is; its name follows from the field's."""
+    made = NodeSetting(
+        "",
+        domain.type,
+        documentation,
+        default,
+        convert=domain.convert,
+        allowed=domain.allowed,
+        unit=domain.unit,
+        in_connect=in_connect,
+    )
+    return field(default=default, metadata={NodeSetting: made})
+
+
+def _handed_on(allowed: str, documentation: str) -> Any:  # noqa: ANN401
+    """Return the field of settings that are not fairlead's own, by the names they have there."""
+    made = NodeSetting("", SettingType.STRING, documentation, allowed=allowed)
+    return field(default_factory=dict[str, str], repr=False, metadata={NodeSetting: made})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings of a node; times in milliseconds. Raises `Contradictory`."""
+
+    group_id: str = _setting(
+        kinds.GROUP_ID,
+        "connect",
+        "The group that the workers join.",
+        in_connect="group.id",
+    )
+    listeners: str = _setting(
+        kinds.LISTENER_URL,
+        "http://127.0.0.1:8083",
+        "Where the REST interface listens; loopback only. Port 0: a free one.",
+        in_connect="listeners",
+    )
+    rest_advertised_host_name: str = _setting(
+        kinds.HOST,
+        "",
+        "The host that others are told to reach this node at. Empty: listeners'.",
+        in_connect="rest.advertised.host.name",
+    )
+    rest_advertised_port: int = _setting(
+        kinds.PORT,
+        0,
+        "The port that others are told to reach this node at. 0: listeners'.",
+        in_connect="rest.advertised.port",
+    )
+    rest_allowed_hosts: str = _setting(
+        kinds.HOSTS,
+        "",
+        "Further names, with commas, that requests may give this node's REST"
+        " interface and their pages may be from: those of a proxy in front of it.",
+    )
+    session_timeout_ms: int = _setting(
+        kinds.MILLISECONDS,
+        10_000,
+        "A worker that is silent for so long has lost its work to others.",
+        in_connect="session.timeout.ms",
+    )
+    heartbeat_interval_ms: int = _setting(
+        kinds.MILLISECONDS,
+        3_000,
+        "How often a worker reports when there is nothing to say.",
+        in_connect="heartbeat.interval.ms",
+    )
+    rebalance_timeout_ms: int = _setting(
+        kinds.MILLISECONDS,
+        60_000,
+        "How long a worker may take to give work up, or to compute a target.",
+        in_connect="rebalance.timeout.ms",
+    )
+    fence_margin_ms: int = _setting(
+        kinds.MILLISECONDS,
+        1_000,
+        "So long before its session can end, a worker cancels all its work.",
+    )
+    scheduled_rebalance_max_delay_ms: int = _setting(
+        kinds.MILLISECONDS_OR_NONE,
+        300_000,
+        "How long the work of a lost worker waits for its return. 0: not at all.",
+        in_connect="scheduled.rebalance.max.delay.ms",
+    )
+    task_shutdown_graceful_timeout_ms: int = _setting(
+        kinds.MILLISECONDS_OR_NONE,
+        5_000,
+        "How long tasks may take to stop before they are cancelled.",
+        in_connect="task.shutdown.graceful.timeout.ms",
+    )
+    group_max_size: int = _setting(
+        kinds.COUNT,
+        (1 << 31) - 1,
+        "How many members a group can have.",
+        in_connect="group.consumer.max.size",
+    )
+    group_remote_assignor: str = _setting(
+        kinds.REMOTE_ASSIGNOR,
+        "",
+        "Which assignor the group itself runs. Empty: its workers compute.",
+    )
+    group_local_assignors: str = _setting(
+        kinds.ASSIGNOR_NAMES,
+        "balanced",
+        "Which assignors the workers can compute with, the preferred ones first:"
+        " built-in ones and those of installed distributions.",
+    )
+    assignor_memory_max: str = _setting(
+        kinds.MEMORY,
+        "1g",
+        "What the assignor process of this node may take. Beyond it, a computation fails.",
+    )
+    assignor_moves_per_round: int = _setting(
+        kinds.MOVE_COUNT,
+        MOVES_PER_ROUND,
+        "How much of what runs the assignor incremental moves in one interval,"
+        " where it could as well stay.",
+    )
+    assignor_moves_interval_ms: int = _setting(
+        kinds.MOVES_INTERVAL,
+        MOVES_INTERVAL_MS,
+        "How long the assignor incremental waits between such rounds of moves.",
+    )
+    assignor_conf: Mapping[str, str] = _handed_on(
+        "a setting of an assignor",
+        "assignor.conf.NAME is handed to assignors as NAME.",
+    )
+    group_instance_id: str = _setting(
+        kinds.INSTANCE_ID,
+        "",
+        "Makes this node's workers static: each keeps its seat and its work while "
+        "the node restarts. One name per node.",
+    )
+    client_rack: str = _setting(
+        kinds.ZONE,
+        "",
+        "The zone that this node's workers are in; work may ask for a zone.",
+        in_connect="client.rack",
+    )
+    worker_tags: str = _setting(
+        kinds.TAGS,
+        "",
+        "The tags of this node's workers, with commas; work may ask for tags.",
+    )
+    worker_capacity: int = _setting(
+        kinds.CAPACITY,
+        1,
+        "How much this node's workers take next to others: with 2 twice as much as with 1.",
+    )
+    assignment_interval_ms: int = _setting(
+        kinds.MILLISECONDS_OR_NONE,
+        0,
+        "The least time between two computations of a target. 0: none.",
+        in_connect="group.consumer.assignment.interval.ms",
+    )
+    member_request_rate: int = _setting(
+        kinds.RATE,
+        0,
+        "How many heartbeats a worker may send in a second before it is told to "
+        "wait. 0: any number.",
+    )
+    data_dir: str = _setting(
+        kinds.FOLDER,
+        "./fairlead-data",
+        "The folder of the logs, and of what runs now.",
+    )
+    workers: int = _setting(
+        kinds.WORKERS,
+        2,
+        "How many workers `fairlead up` runs and keeps running.",
+    )
+    worker_restart_backoff_ms: int = _setting(
+        kinds.MILLISECONDS,
+        1_000,
+        "The pause before a worker that died is started again.",
+    )
+    worker_restart_backoff_max_ms: int = _setting(
+        kinds.MILLISECONDS,
+        30_000,
+        "What that pause doubles up to while the worker goes on dying.",
+    )
+    process_answer_timeout_ms: int = _setting(
+        kinds.MILLISECONDS,
+        30_000,
+        "How long the processes that lead a node (actor system, supervisor, group)"
+        " may be silent before they are killed and started anew.",
+    )
+    actor_port: int = _setting(
+        kinds.PORT,
+        0,
+        "The port, on loopback, of the actor system. 0: a free one.",
+    )
+    engine: str = _setting(
+        kinds.ENGINE_KIND,
+        "spark",
+        "What runs tasks: Spark, or nothing at all (for trials).",
+    )
+    spark_master: str = _setting(
+        kinds.SPARK_MASTER,
+        "",
+        "The cores of each worker's Spark. Empty: an equal share of all.",
+    )
+    spark_heap: str = _setting(
+        kinds.HEAP,
+        "1g",
+        "The heap of each worker's Java virtual machine.",
+    )
+    spark_conf: Mapping[str, str] = _handed_on(
+        "a setting of Spark that is not fairlead's own to choose",
+        "spark.conf.NAME is passed on to Spark as NAME.",
+    )
+    paths_allow: str = _setting(
+        kinds.FOLDERS,
+        "",
+        "The folders that sources and sinks may lie in, links followed. Empty: any"
+        " but the node's own.",
+    )
+    sql_allow: str = _setting(
+        kinds.SQL_NAMES,
+        "",
+        "What SQL of transforms may use beside its input: functions of clock,"
+        " chance, node or Java, formats and tables by name; script for TRANSFORM USING.",
+    )
+    log_level: str = _setting(
+        kinds.LOG_LEVEL,
+        "INFO",
+        "What is worth a line in the logs.",
+    )
+    connect_protocol: str = _setting(
+        kinds.CONNECT_PROTOCOL,
+        "sessioned",
+        "Accepted for Connect's sake; group.protocol decides.",
+        in_connect="connect.protocol",
+    )
+    group_protocol: str = _setting(
+        kinds.GROUP_PROTOCOL,
+        "connect",
+        "How workers and group speak: connect is KIP-848's way.",
+        in_connect="group.protocol",
+    )
+    offset_flush_interval_ms: int = _setting(
+        kinds.MILLISECONDS,
+        60_000,
+        "Accepted for Connect's sake; each batch commits its own offsets.",
+        in_connect="offset.flush.interval.ms",
+    )
+    offset_flush_timeout_ms: int = _setting(
+        kinds.MILLISECONDS,
+        5_000,
+        "Accepted for Connect's sake; each batch commits its own offsets.",
+        in_connect="offset.flush.timeout.ms",
     )
 
-    group_id: Annotated[
-        GroupId, InConnect("group.id"), Field(description="The group that the workers join.")
-    ] = "connect"
-    listeners: Annotated[
-        ListenerUrl,
-        InConnect("listeners"),
-        Field(description="Where the REST interface listens; loopback only. Port 0: a free one."),
-    ] = "http://127.0.0.1:8083"
-    rest_advertised_host_name: Annotated[
-        Host,
-        InConnect("rest.advertised.host.name"),
-        Field(
-            description="The host that others are told to reach this node at. Empty: listeners'."
-        ),
-    ] = ""
-    rest_advertised_port: Annotated[
-        Port,
-        InConnect("rest.advertised.port"),
-        Field(description="The port that others are told to reach this node at. 0: listeners'."),
-    ] = 0
-    rest_allowed_hosts: Annotated[
-        Hosts,
-        Field(
-            description="Further names, with commas, that requests may give this node's REST"
-            " interface and their pages may be from: those of a proxy in front of it."
-        ),
-    ] = ""
-    session_timeout_ms: Annotated[
-        Milliseconds,
-        InConnect("session.timeout.ms"),
-        Field(description="A worker that is silent for so long has lost its work to others."),
-    ] = 10_000
-    heartbeat_interval_ms: Annotated[
-        Milliseconds,
-        InConnect("heartbeat.interval.ms"),
-        Field(description="How often a worker reports when there is nothing to say."),
-    ] = 3_000
-    rebalance_timeout_ms: Annotated[
-        Milliseconds,
-        InConnect("rebalance.timeout.ms"),
-        Field(description="How long a worker may take to give work up, or to compute a target."),
-    ] = 60_000
-    fence_margin_ms: Annotated[
-        Milliseconds,
-        Field(description="So long before its session can end, a worker cancels all its work."),
-    ] = 1_000
-    scheduled_rebalance_max_delay_ms: Annotated[
-        MillisecondsOrNone,
-        InConnect("scheduled.rebalance.max.delay.ms"),
-        Field(
-            description="How long the work of a lost worker waits for its return. 0: not at all."
-        ),
-    ] = 300_000
-    task_shutdown_graceful_timeout_ms: Annotated[
-        MillisecondsOrNone,
-        InConnect("task.shutdown.graceful.timeout.ms"),
-        Field(description="How long tasks may take to stop before they are cancelled."),
-    ] = 5_000
-    group_max_size: Annotated[
-        Count,
-        InConnect("group.consumer.max.size"),
-        Field(description="How many members a group can have."),
-    ] = (1 << 31) - 1
-    group_remote_assignor: Annotated[
-        RemoteAssignor,
-        Field(description="Which assignor the group itself runs. Empty: its workers compute."),
-    ] = ""
-    group_local_assignors: Annotated[
-        AssignorNames,
-        Field(
-            description="Which assignors the workers can compute with, the preferred ones first:"
-            " built-in ones and those of installed distributions."
-        ),
-    ] = "balanced"
-    assignor_memory_max: Annotated[
-        Memory,
-        Field(
-            description="What the assignor process of this node may take. Beyond it, a"
-            " computation fails."
-        ),
-    ] = "1g"
-    assignor_moves_per_round: Annotated[
-        MoveCount,
-        Field(
-            description="How much of what runs the assignor incremental moves in one interval,"
-            " where it could as well stay."
-        ),
-    ] = MOVES_PER_ROUND
-    assignor_moves_interval_ms: Annotated[
-        MovesInterval,
-        Field(description="How long the assignor incremental waits between such rounds of moves."),
-    ] = MOVES_INTERVAL_MS
-    assignor_conf: Annotated[
-        Mapping[str, str],
-        Domain("a setting of an assignor"),
-        Field(description="assignor.conf.NAME is handed to assignors as NAME.", repr=False),
-    ] = Field(default_factory=dict[str, str])
-    group_instance_id: Annotated[
-        InstanceId,
-        Field(
-            description="Makes this node's workers static: each keeps its seat and its work while "
-            "the node restarts. One name per node."
-        ),
-    ] = ""
-    client_rack: Annotated[
-        Zone,
-        InConnect("client.rack"),
-        Field(description="The zone that this node's workers are in; work may ask for a zone."),
-    ] = ""
-    worker_tags: Annotated[
-        Tags,
-        Field(description="The tags of this node's workers, with commas; work may ask for tags."),
-    ] = ""
-    worker_capacity: Annotated[
-        Capacity,
-        Field(
-            description="How much this node's workers take next to others: with 2 twice as much "
-            "as with 1."
-        ),
-    ] = 1
-    assignment_interval_ms: Annotated[
-        MillisecondsOrNone,
-        InConnect("group.consumer.assignment.interval.ms"),
-        Field(description="The least time between two computations of a target. 0: none."),
-    ] = 0
-    member_request_rate: Annotated[
-        Rate,
-        Field(
-            description="How many heartbeats a worker may send in a second before it is told to "
-            "wait. 0: any number."
-        ),
-    ] = 0
-    data_dir: Annotated[
-        Folder, Field(description="The folder of the logs, and of what runs now.")
-    ] = "./fairlead-data"
-    workers: Annotated[
-        Workers, Field(description="How many workers `fairlead up` runs and keeps running.")
-    ] = 2
-    worker_restart_backoff_ms: Annotated[
-        Milliseconds, Field(description="The pause before a worker that died is started again.")
-    ] = 1_000
-    worker_restart_backoff_max_ms: Annotated[
-        Milliseconds,
-        Field(description="What that pause doubles up to while the worker goes on dying."),
-    ] = 30_000
-    process_answer_timeout_ms: Annotated[
-        Milliseconds,
-        Field(
-            description="How long the processes that lead a node (actor system, supervisor, group)"
-            " may be silent before they are killed and started anew."
-        ),
-    ] = 30_000
-    actor_port: Annotated[
-        Port, Field(description="The port, on loopback, of the actor system. 0: a free one.")
-    ] = 0
-    engine: Annotated[
-        EngineKind, Field(description="What runs tasks: Spark, or nothing at all (for trials).")
-    ] = "spark"
-    spark_master: Annotated[
-        SparkMaster,
-        Field(description="The cores of each worker's Spark. Empty: an equal share of all."),
-    ] = ""
-    spark_heap: Annotated[
-        Heap, Field(description="The heap of each worker's Java virtual machine.")
-    ] = "1g"
-    spark_conf: Annotated[
-        Mapping[str, str],
-        Domain("a setting of Spark that is not fairlead's own to choose"),
-        Field(description="spark.conf.NAME is passed on to Spark as NAME.", repr=False),
-    ] = Field(default_factory=dict[str, str])
-    paths_allow: Annotated[
-        Folders,
-        Field(
-            description="The folders that sources and sinks may lie in, links followed. Empty: any"
-            " but the node's own."
-        ),
-    ] = ""
-    sql_allow: Annotated[
-        SqlNames,
-        Field(
-            description="What SQL of transforms may use beside its input: functions of clock,"
-            " chance, node or Java, formats and tables by name; script for TRANSFORM USING."
-        ),
-    ] = ""
-    log_level: Annotated[LogLevel, Field(description="What is worth a line in the logs.")] = "INFO"
-    connect_protocol: Annotated[
-        ConnectProtocol,
-        InConnect("connect.protocol"),
-        Field(description="Accepted for Connect's sake; group.protocol decides."),
-    ] = "sessioned"
-    group_protocol: Annotated[
-        GroupProtocol,
-        InConnect("group.protocol"),
-        Field(description="How workers and group speak: connect is KIP-848's way."),
-    ] = "connect"
-    offset_flush_interval_ms: Annotated[
-        Milliseconds,
-        InConnect("offset.flush.interval.ms"),
-        Field(description="Accepted for Connect's sake; each batch commits its own offsets."),
-    ] = 60_000
-    offset_flush_timeout_ms: Annotated[
-        Milliseconds,
-        InConnect("offset.flush.timeout.ms"),
-        Field(description="Accepted for Connect's sake; each batch commits its own offsets."),
-    ] = 5_000
-
-    @model_validator(mode="after")
-    def _is_consistent(self) -> Self:
-        found = list(_contradictions(self))
-        if found:
-            raise PydanticCustomError("contradiction", "contradiction", {"found": found})
-        return self
+    def __post_init__(self) -> None:
+        if found := [*_contradictions(self)]:
+            raise Contradictory(found)
 
     @property
     def data_path(self) -> Path:
@@ -373,29 +390,25 @@ class Config(BaseModel):
         )
 
 
-KEYS: Final[Mapping[str, str]] = {
-    str(field.alias): name for name, field in Config.model_fields.items()
-}
+KEYS: Final[Mapping[str, str]] = {each.name.replace("_", "."): each.name for each in fields(Config)}
 """The fields of `Config` by the names of their settings."""
 
-
-def kind_of(key: str) -> Domain:
-    """Return what values of a setting are."""
-    metadata = Config.model_fields[KEYS[key]].metadata
-    return next(each for each in metadata if isinstance(each, Domain))
+SETTINGS: Final[Mapping[str, NodeSetting]] = {
+    each.name.replace("_", "."): replace(
+        each.metadata[NodeSetting], name=each.name.replace("_", ".")
+    )
+    for each in fields(Config)
+}
+"""All settings by name."""
 
 
 def _contradictions(config: Config) -> Iterator[Contradiction]:
-    beat, margin = config.heartbeat_interval_ms, config.fence_margin_ms
     session = config.session_timeout_ms
-    smallest = margin + 2 * (beat + REQUEST_GRACE_MS)
-    if session < smallest:
+    flaw = flaw_in_session(session, config.heartbeat_interval_ms, config.fence_margin_ms)
+    if flaw:
         yield Contradiction(
             ("session.timeout.ms", "heartbeat.interval.ms", "fence.margin.ms"),
-            f"session.timeout.ms = {session} is too short: a worker has to be able to miss one"
-            " heartbeat and still to stop in time, so it must be at least fence.margin.ms"
-            f" + 2 * (heartbeat.interval.ms + {REQUEST_GRACE_MS}) = {smallest} with"
-            f" heartbeat.interval.ms = {beat} and fence.margin.ms = {margin}",
+            flaw,
         )
     if config.rebalance_timeout_ms < session:
         yield Contradiction(

@@ -6,12 +6,11 @@ Each kind says in words what its checks let through; an error shows these words.
 import ipaddress
 import re
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
-
 from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
+from ...actors.settings import Convert, SettingType, whole, word
 from ...events.placement.abilities import LARGEST_CAPACITY, MOST_TAGS
 from ...events.placement.config import LONGEST_LABEL, flaw_in_labels, listed
 
@@ -34,20 +33,20 @@ _MASTER = re.compile(r"local(?:\[(\*|[1-9]\d{0,3})\])?")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
 
+_LEVEL = word("DEBUG", "INFO", "WARNING", "ERROR")
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What values of a setting are: what is allowed, and their unit (none: a plain word)."""
+    """Which values settings of one kind let through."""
 
+    convert: Convert
+    """How a text becomes a value."""
     allowed: str
+    """What is let through, in words."""
     unit: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class InConnect:
-    """The name that the setting has in Kafka Connect, or in Kafka's broker."""
-
-    name: str
+    """What is counted; nothing: it is a plain word."""
+    type: SettingType = SettingType.STRING
 
 
 class Endpoint(NamedTuple):
@@ -213,114 +212,93 @@ def _check_names(text: str) -> str:
     return text
 
 
-def _upper(value: object) -> object:
-    return value.upper() if isinstance(value, str) else value
+def _log_level(text: str) -> str:
+    return str(_LEVEL(text.upper()))
 
 
-Milliseconds = Annotated[
-    int,
-    Field(ge=1, le=INT32_MAX),
-    Domain(f"a whole number of milliseconds, from 1 to {INT32_MAX}", "ms"),
-]
-MillisecondsOrNone = Annotated[
-    int,
-    Field(ge=0, le=INT32_MAX),
-    Domain(f"a whole number of milliseconds, from 0 to {INT32_MAX}", "ms"),
-]
-MovesInterval = Annotated[
-    int,
-    Field(ge=SHORTEST_WAIT_MS, le=LONGEST_WAIT_MS),
-    Domain(f"a whole number of milliseconds, from {SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}", "ms"),
-]
-MoveCount = Annotated[
-    int, Field(ge=1, le=INT32_MAX), Domain(f"a whole number, from 1 to {INT32_MAX}", "moves")
-]
-Count = Annotated[
-    int, Field(ge=1, le=INT32_MAX), Domain(f"a whole number, from 1 to {INT32_MAX}", "members")
-]
-Rate = Annotated[
-    int,
-    Field(ge=0, le=RATE_MAX),
-    Domain(f"a whole number of requests a second, from 0 to {RATE_MAX}", "requests/s"),
-]
-Workers = Annotated[
-    int, Field(ge=0, le=1000), Domain("a whole number, from 0 to 1000", "processes")
-]
-Port = Annotated[int, Field(ge=0, le=PORT_MAX), Domain(f"a port, from 0 to {PORT_MAX}", "port")]
-GroupId = Annotated[
-    str,
-    AfterValidator(_check_group_id),
-    Domain(f"a name that makes a folder's name of at most {FOLDER_BYTES_MAX} bytes"),
-]
-ListenerUrl = Annotated[
-    str,
-    AfterValidator(_check_listener),
-    Domain(f"one URL such as http://{LOOPBACK}:{REST_PORT}"),
-]
-Host = Annotated[str, AfterValidator(_check_host), Domain("a host's name or address, or nothing")]
-Hosts = Annotated[
-    str,
-    AfterValidator(_check_hosts),
-    Domain("hosts as HOST or HOST:PORT, with commas between them, or nothing"),
-]
-Folder = Annotated[str, AfterValidator(_check_path), Domain("a folder")]
-Folders = Annotated[
-    str,
-    AfterValidator(_check_folders),
-    Domain("absolute paths of folders, with commas between them, or nothing"),
-]
-SqlNames = Annotated[
-    str,
-    AfterValidator(_check_sql_names),
-    Domain("names of functions, formats, schemas or tables, with commas between them, or nothing"),
-]
-SparkMaster = Annotated[
-    str,
-    AfterValidator(_check_master),
-    Domain("local, local[N] or local[*], or nothing: this machine's cores shared by the workers"),
-]
-Heap = Annotated[
-    str,
-    AfterValidator(_check_heap),
-    Domain(f"a size as Java spells it, such as 1g; at least {HEAP_MIN_MIB}m", "bytes"),
-]
-Memory = Annotated[
-    str,
-    AfterValidator(_check_memory),
-    Domain(f"a size as Java spells it, such as 1g; at least {MEMORY_MIN_MIB}m", "bytes"),
-]
-AssignorNames = Annotated[
-    str, AfterValidator(_check_names), Domain("names of assignors, with commas between them")
-]
-EngineKind = Annotated[Literal["spark", "noop"], Domain("spark or noop")]
-LogLevel = Annotated[
-    Literal["DEBUG", "INFO", "WARNING", "ERROR"],
-    BeforeValidator(_upper),
-    Domain("DEBUG, INFO, WARNING or ERROR"),
-]
-ConnectProtocol = Annotated[
-    Literal["eager", "compatible", "sessioned"], Domain("eager, compatible or sessioned")
-]
-RemoteAssignor = Annotated[
-    Literal["", "uniform", "range"], Domain("uniform or range, or nothing: the workers compute")
-]
-Zone = Annotated[
-    str,
-    AfterValidator(_check_zone),
-    Domain(f"a name of at most {LONGEST_LABEL} characters, without commas, or nothing"),
-]
-Tags = Annotated[
-    str,
-    AfterValidator(_check_tags),
-    Domain(
-        f"up to {MOST_TAGS} names of at most {LONGEST_LABEL} characters, with commas between them,"
-        " or nothing"
-    ),
-]
-Capacity = Annotated[
-    int,
-    Field(ge=1, le=LARGEST_CAPACITY),
-    Domain(f"a whole number, from 1 to {LARGEST_CAPACITY}"),
-]
-InstanceId = Annotated[str, AfterValidator(_check_instance), Domain("a name, or nothing")]
-GroupProtocol = Annotated[Literal["connect"], Domain("connect, and nothing else yet")]
+MILLISECONDS: Final = Domain(
+    whole(1, INT32_MAX),
+    f"a whole number of milliseconds, from 1 to {INT32_MAX}",
+    "ms",
+    type=SettingType.INT,
+)
+MILLISECONDS_OR_NONE: Final = Domain(
+    whole(0, INT32_MAX),
+    f"a whole number of milliseconds, from 0 to {INT32_MAX}",
+    "ms",
+    type=SettingType.INT,
+)
+MOVES_INTERVAL: Final = Domain(
+    whole(SHORTEST_WAIT_MS, LONGEST_WAIT_MS),
+    f"a whole number of milliseconds, from {SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}",
+    "ms",
+    type=SettingType.INT,
+)
+MOVE_COUNT: Final = Domain(
+    whole(1, INT32_MAX), f"a whole number, from 1 to {INT32_MAX}", "moves", type=SettingType.INT
+)
+COUNT: Final = Domain(
+    whole(1, INT32_MAX), f"a whole number, from 1 to {INT32_MAX}", "members", type=SettingType.INT
+)
+RATE: Final = Domain(
+    whole(0, RATE_MAX),
+    f"a whole number of requests a second, from 0 to {RATE_MAX}",
+    "requests/s",
+    type=SettingType.INT,
+)
+WORKERS: Final = Domain(
+    whole(0, 1000), "a whole number, from 0 to 1000", "processes", type=SettingType.INT
+)
+PORT: Final = Domain(
+    whole(0, PORT_MAX), f"a port, from 0 to {PORT_MAX}", "port", type=SettingType.INT
+)
+GROUP_ID: Final = Domain(
+    _check_group_id, f"a name that makes a folder's name of at most {FOLDER_BYTES_MAX} bytes"
+)
+LISTENER_URL: Final = Domain(_check_listener, f"one URL such as http://{LOOPBACK}:{REST_PORT}")
+HOST: Final = Domain(_check_host, "a host's name or address, or nothing")
+HOSTS: Final = Domain(
+    _check_hosts, "hosts as HOST or HOST:PORT, with commas between them, or nothing"
+)
+FOLDER: Final = Domain(_check_path, "a folder")
+FOLDERS: Final = Domain(
+    _check_folders, "absolute paths of folders, with commas between them, or nothing"
+)
+SQL_NAMES: Final = Domain(
+    _check_sql_names,
+    "names of functions, formats, schemas or tables, with commas between them, or nothing",
+)
+SPARK_MASTER: Final = Domain(
+    _check_master,
+    "local, local[N] or local[*], or nothing: this machine's cores shared by the workers",
+)
+HEAP: Final = Domain(
+    _check_heap, f"a size as Java spells it, such as 1g; at least {HEAP_MIN_MIB}m", "bytes"
+)
+MEMORY: Final = Domain(
+    _check_memory, f"a size as Java spells it, such as 1g; at least {MEMORY_MIN_MIB}m", "bytes"
+)
+ASSIGNOR_NAMES: Final = Domain(_check_names, "names of assignors, with commas between them")
+ENGINE_KIND: Final = Domain(word("spark", "noop"), "spark or noop")
+LOG_LEVEL: Final = Domain(_log_level, "DEBUG, INFO, WARNING or ERROR")
+CONNECT_PROTOCOL: Final = Domain(
+    word("eager", "compatible", "sessioned"), "eager, compatible or sessioned"
+)
+REMOTE_ASSIGNOR: Final = Domain(
+    word("", "uniform", "range"), "uniform or range, or nothing: the workers compute"
+)
+ZONE: Final = Domain(
+    _check_zone, f"a name of at most {LONGEST_LABEL} characters, without commas, or nothing"
+)
+TAGS: Final = Domain(
+    _check_tags,
+    f"up to {MOST_TAGS} names of at most {LONGEST_LABEL} characters, with commas between them,"
+    " or nothing",
+)
+CAPACITY: Final = Domain(
+    whole(1, LARGEST_CAPACITY),
+    f"a whole number, from 1 to {LARGEST_CAPACITY}",
+    type=SettingType.INT,
+)
+INSTANCE_ID: Final = Domain(_check_instance, "a name, or nothing")
+GROUP_PROTOCOL: Final = Domain(word("connect"), "connect, and nothing else yet")

@@ -3,13 +3,11 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
-
+from ...actors.settings import Value
 from ..spark.settings import SettingRefused, refuse_unsafe
-from .keys import ASSIGNOR_CONF, KEYS, SPARK_CONF, Config, Contradiction, kind_of
+from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, Config, Contradiction, Contradictory
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
 __all__ = ["Config", "ConfigError", "Loaded", "load_config", "load_with_sources"]
@@ -42,16 +40,12 @@ def load_with_sources(
     given = gather(file, environ, overrides, KEYS.keys() - {SPARK_CONF, ASSIGNOR_CONF})
     spark, assignors = (_passed_on(prefix, given) for prefix in PASSED_ON)
     _refuse_unsafe(spark, given)
-    values: dict[str, object] = {
-        key: each.text for key, each in given.items() if not key.startswith(PASSED_ON)
-    }
+    values: dict[str, Any] = dict(_parsed(given))
     try:
-        config = Config.model_validate({**values, SPARK_CONF: spark, ASSIGNOR_CONF: assignors})
-    except ValidationError as error:
-        details = error.errors(include_url=False)
-    else:
-        return Loaded(config, {key: each.source for key, each in given.items()})
-    raise ConfigError(line for each in details for line in _told(each, given))
+        config = Config(**values, spark_conf=spark, assignor_conf=assignors)
+    except Contradictory as error:
+        raise ConfigError(_with_sources(each, given) for each in error.found) from None
+    return Loaded(config, {key: each.source for key, each in given.items()})
 
 
 def _passed_on(prefix: str, given: Mapping[str, GivenValue]) -> Mapping[str, str]:
@@ -72,16 +66,23 @@ def _refuse_unsafe(conf: Mapping[str, str], given: Mapping[str, GivenValue]) -> 
         raise ConfigError(problems)
 
 
-def _told(detail: ErrorDetails, given: Mapping[str, GivenValue]) -> Iterator[str]:
-    context = detail.get("ctx", {})
-    if detail["type"] == "contradiction":
-        found: Sequence[Contradiction] = context["found"]
-        for each in found:
-            sources = (f"{key}: {given[key].source}" for key in each.keys if key in given)
-            yield f"{each.text} ({'; '.join(sources)})"
-        return
-    key = str(detail["loc"][0])
-    text, source = given[key]
-    allowed = kind_of(key).allowed
-    why = f"{context['error']}; " if detail["type"] == "value_error" else ""
-    yield f"{key} = {text!r} (from {source}): {why}allowed is {allowed}"
+def _parsed(given: Mapping[str, GivenValue]) -> Iterator[tuple[str, Value]]:
+    """Yield the fields of `Config` that were given; raises `ConfigError` with all that is wrong."""
+    problems: list[str] = []
+    for key, name in KEYS.items():
+        if key not in given or key.startswith(PASSED_ON):
+            continue
+        text, source = given[key]
+        try:
+            yield name, SETTINGS[key].parse(text)
+        except ValueError as error:
+            why = f"{error}; " if str(error) else ""
+            allowed = SETTINGS[key].allowed
+            problems.append(f"{key} = {text!r} (from {source}): {why}allowed is {allowed}")
+    if problems:
+        raise ConfigError(problems)
+
+
+def _with_sources(found: Contradiction, given: Mapping[str, GivenValue]) -> str:
+    sources = (f"{key}: {given[key].source}" for key in found.keys if key in given)
+    return f"{found.text} ({'; '.join(sources)})"

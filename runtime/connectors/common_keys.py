@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
+from ...actors.settings import SettingType, Value, at_least, between, not_blank
 from ...events.placement.config import (
     HEAVIEST,
     KEYS,
@@ -27,14 +28,11 @@ from ...events.placement.config import (
 from .config import (
     Checked,
     ConfigDef,
-    ConfigType,
     Definition,
     Importance,
     Validation,
-    Value,
     undefined,
 )
-from .validators import at_least, between, not_blank
 
 _REFERENCE = "${"
 
@@ -57,9 +55,9 @@ def _flaw_in_task_weights(items: Sequence[str]) -> str:
 PLACEMENT = (
     Definition(
         WEIGHT,
-        ConfigType.INT,
-        Importance.LOW,
+        SettingType.INT,
         "How much of a worker the connector takes, and each of its tasks, next to others.",
+        importance=Importance.LOW,
         default=1,
         validator=between(1, HEAVIEST),
         group="Placement",
@@ -67,9 +65,9 @@ PLACEMENT = (
     ),
     Definition(
         TASK_WEIGHTS,
-        ConfigType.LIST,
-        Importance.LOW,
+        SettingType.LIST,
         "The weights of tasks that have one of their own: `0:5, 3:20`.",
+        importance=Importance.LOW,
         default=(),
         validator=_each(_flaw_in_task_weights),
         group="Placement",
@@ -77,9 +75,9 @@ PLACEMENT = (
     ),
     Definition(
         WORKERS,
-        ConfigType.LIST,
-        Importance.LOW,
+        SettingType.LIST,
         "The workers that may run it, by any of their names. Empty: all.",
+        importance=Importance.LOW,
         default=(),
         validator=_each(flaw_in_workers),
         group="Placement",
@@ -87,9 +85,9 @@ PLACEMENT = (
     ),
     Definition(
         TAGS,
-        ConfigType.LIST,
-        Importance.LOW,
+        SettingType.LIST,
         "Tags that a worker must have, all of them, to run it.",
+        importance=Importance.LOW,
         default=(),
         validator=_each(flaw_in_labels),
         group="Placement",
@@ -97,9 +95,9 @@ PLACEMENT = (
     ),
     Definition(
         ZONES,
-        ConfigType.LIST,
-        Importance.LOW,
+        SettingType.LIST,
         "Zones that it may run in. Empty: all.",
+        importance=Importance.LOW,
         default=(),
         validator=_each(flaw_in_labels),
         group="Placement",
@@ -165,45 +163,45 @@ COMMON = ConfigDef(
     (
         Definition(
             NAME,
-            ConfigType.STRING,
-            Importance.HIGH,
+            SettingType.STRING,
             "The connector's name, unique within its group.",
+            importance=Importance.HIGH,
             required=True,
             validator=not_blank,
             order=1,
         ),
         Definition(
             CONNECTOR_CLASS,
-            ConfigType.STRING,
-            Importance.HIGH,
+            SettingType.STRING,
             "The plugin to run, by its short or its full name.",
+            importance=Importance.HIGH,
             required=True,
             validator=not_blank,
             order=2,
         ),
         Definition(
             TASKS_MAX,
-            ConfigType.INT,
-            Importance.HIGH,
+            SettingType.INT,
             "How many tasks may share the work at most.",
+            importance=Importance.HIGH,
             default=1,
             validator=at_least(1),
             order=3,
         ),
         Definition(
             TRANSFORMS,
-            ConfigType.LIST,
-            Importance.LOW,
+            SettingType.LIST,
             "Names of the transforms that each batch goes through, in this order. "
             "Each has keys of its own under `transforms.<name>.`.",
+            importance=Importance.LOW,
             default=(),
             order=4,
         ),
         Definition(
             RESTART_INITIAL_MS,
-            ConfigType.INT,
-            Importance.LOW,
+            SettingType.INT,
             "How long a failed task waits before its first restart; doubles, with jitter.",
+            importance=Importance.LOW,
             default=500,
             validator=at_least(1),
             group="Restarts",
@@ -211,9 +209,9 @@ COMMON = ConfigDef(
         ),
         Definition(
             RESTART_MAX_MS,
-            ConfigType.INT,
-            Importance.LOW,
+            SettingType.INT,
             "The longest wait before a failed task is restarted.",
+            importance=Importance.LOW,
             default=30_000,
             validator=at_least(1),
             group="Restarts",
@@ -221,9 +219,9 @@ COMMON = ConfigDef(
         ),
         Definition(
             RESTART_BUDGET,
-            ConfigType.INT,
-            Importance.LOW,
+            SettingType.INT,
             "How many restarts within the window a task gets before it stays FAILED.",
+            importance=Importance.LOW,
             default=5,
             validator=at_least(0),
             group="Restarts",
@@ -231,10 +229,10 @@ COMMON = ConfigDef(
         ),
         Definition(
             RESTART_WINDOW_MS,
-            ConfigType.INT,
-            Importance.LOW,
+            SettingType.INT,
             "The window of the restart budget; a task that ran this long without an error "
             "begins anew.",
+            importance=Importance.LOW,
             default=600_000,
             validator=at_least(1),
             group="Restarts",

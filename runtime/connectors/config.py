@@ -4,14 +4,12 @@ Values arrive as text, as they do over REST. Definitions parse them; `check` fin
 that is wrong at once and in the shape of Connect's validation reply, `parse` refuses.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from ...actors.settings import Setting, SettingType, Value, spell
 from .misspelling import meant_by
-
-Value = str | int | bool | tuple[str, ...] | None
-"""A parsed value; None: not given and without a default."""
 
 Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
@@ -19,17 +17,6 @@ HIDDEN = "********"
 MOST_SEARCHED = 250
 """For how many unknown keys of a config the one that was meant is looked for."""
 _DEFERRED = ("${env:", "${file:")
-
-
-class ConfigType(Enum):
-    """The type of a value, spelled as Connect spells it."""
-
-    STRING = "STRING"
-    INT = "INT"
-    LONG = "LONG"
-    BOOLEAN = "BOOLEAN"
-    LIST = "LIST"
-    PASSWORD = "PASSWORD"  # noqa: S105  # a type's name
 
 
 class Importance(Enum):
@@ -52,25 +39,15 @@ class ConfigInvalid(Exception):  # noqa: N818  # says what it is about
     """Some values of a config are not fit for use; starting again will not help."""
 
 
-Validator = Callable[[Value], str | None]
-"""Returns what is wrong with a parsed value, or None."""
-
-
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """One key: its type, default, meaning, and how a form shows it.
+class Definition(Setting):
+    """One key of a connector's config: a setting, and how a form shows it.
 
-    A required key has no default. `recommended` lists values to offer, not all that are
-    allowed; `dependents` names the keys whose meaning hangs on this one.
+    `recommended` lists values to offer, not all that are allowed; `dependents` names the keys
+    whose meaning hangs on this one.
     """
 
-    name: str
-    kind: ConfigType
-    importance: Importance
-    documentation: str
-    default: Value = None
-    required: bool = False
-    validator: Validator | None = None
+    importance: Importance = field(kw_only=True)
     recommended: tuple[str, ...] = ()
     group: str = "Common"
     order: int = 0
@@ -78,25 +55,13 @@ class Definition:
     display_name: str = ""
     dependents: tuple[str, ...] = ()
 
-    def parse(self, text: str | None) -> Value:
-        """Return the value that a text stands for; raises `ValueError` with what is wrong."""
-        if text is None:
-            if self.required:
-                raise ValueError("a value is required, and there is no default")
-            return self.default
-        value = _PARSERS[self.kind](text)
-        complaint = self.validator(value) if self.validator else None
-        if complaint:
-            raise ValueError(complaint)
-        return value
-
     def to_json(self) -> Mapping[str, Json]:
         """Return Connect's `ConfigKeyInfo`."""
         return {
             "name": self.name,
-            "type": self.kind.value,
+            "type": self.type.value,
             "required": self.required,
-            "default_value": _spelled(self.default),
+            "default_value": spell(self.default),
             "importance": self.importance.value,
             "documentation": self.documentation,
             "group": self.group,
@@ -121,7 +86,7 @@ class Checked:
 
     def to_json(self) -> Mapping[str, Json]:
         """Return Connect's `ConfigInfo`; a password is never shown."""
-        hidden = self.is_secret or self.definition.kind is ConfigType.PASSWORD
+        hidden = self.is_secret or self.definition.type is SettingType.PASSWORD
         secret = hidden and self.value is not None
         return {
             "definition": self.definition.to_json(),
@@ -173,10 +138,10 @@ class Validation:
 
     def strict(self, config: Mapping[str, str]) -> "Validation":
         """Return this validation with an error for each misspelt key of its config."""
-        kinds = {each.definition.name: each.definition.kind for each in self.checked}
+        kinds = {each.definition.name: each.definition.type for each in self.checked}
         strange = tuple(
             Checked(
-                undefined(key, kinds.get(meant, ConfigType.STRING)),
+                undefined(key, kinds.get(meant, SettingType.STRING)),
                 config[key],
                 (f"there is no such key: did you mean {meant}?",),
             )
@@ -275,9 +240,9 @@ def refuse(validation: Validation) -> None:
         raise ConfigInvalid("; ".join(told))
 
 
-def undefined(key: str, kind: ConfigType = ConfigType.STRING) -> Definition:
+def undefined(key: str, kind: SettingType = SettingType.STRING) -> Definition:
     """Return what stands for the definition of a key that has none."""
-    return Definition(key, kind, Importance.LOW, "There is no such key.")
+    return Definition(key, kind, "There is no such key.", importance=Importance.LOW)
 
 
 def is_deferred(text: str) -> bool:
@@ -292,46 +257,4 @@ def _checked(definition: Definition, text: str | None) -> Checked:
         definition.parse(text)
     except ValueError as error:
         return Checked(definition, text, (str(error),))
-    return Checked(definition, _spelled(definition.default) if text is None else text)
-
-
-def _spelled(value: Value) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(value) if isinstance(value, tuple) else str(value)
-
-
-def _integer(bits: int) -> Callable[[str], Value]:
-    def parse(text: str) -> Value:
-        try:
-            number = int(text.strip())
-        except ValueError:
-            raise ValueError(f"not a whole number: {text!r}") from None
-        if not -(1 << bits - 1) <= number < 1 << bits - 1:
-            raise ValueError(f"does not fit into {bits} bits: {text}")
-        return number
-
-    return parse
-
-
-def _boolean(text: str) -> Value:
-    word = text.strip().lower()
-    if word not in {"true", "false"}:
-        raise ValueError(f"must be true or false, not {text!r}")
-    return word == "true"
-
-
-def _list(text: str) -> Value:
-    return tuple(part.strip() for part in text.split(",")) if text.strip() else ()
-
-
-_PARSERS: Mapping[ConfigType, Callable[[str], Value]] = {
-    ConfigType.STRING: str,
-    ConfigType.PASSWORD: str,
-    ConfigType.INT: _integer(32),
-    ConfigType.LONG: _integer(64),
-    ConfigType.BOOLEAN: _boolean,
-    ConfigType.LIST: _list,
-}
+    return Checked(definition, spell(definition.default) if text is None else text)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from config.conftest import Refused
 
+from fairlead.runtime.config.keys import KEYS
 from fairlead.runtime.config.load import load_config, load_with_sources
 
 TOML = """
@@ -29,7 +30,7 @@ def toml(tmp_path: Path) -> Path:
 def test_nothing_given_is_all_defaults() -> None:
     loaded = load_with_sources(None, {}, ())
     assert loaded.sources == {}
-    assert loaded.config.model_dump(by_alias=True) == {
+    assert {key: getattr(loaded.config, name) for key, name in KEYS.items()} == {
         "group.id": "connect",
         "listeners": "http://127.0.0.1:8083",
         "rest.advertised.host.name": "",

@@ -2,20 +2,28 @@
 
 import pytest
 
+from fairlead.actors.settings import SettingType, at_least
 from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.connectors.config import (
     ConfigDef,
     ConfigInvalid,
-    ConfigType,
     Definition,
     Importance,
 )
-from fairlead.runtime.connectors.validators import at_least
 
 DEFINITIONS = ConfigDef(
     (
-        Definition("size", ConfigType.INT, Importance.HIGH, "How many.", 3, validator=at_least(1)),
-        Definition("secret", ConfigType.PASSWORD, Importance.HIGH, "Whisper it.", required=True),
+        Definition(
+            "size",
+            SettingType.INT,
+            "How many.",
+            default=3,
+            importance=Importance.HIGH,
+            validator=at_least(1),
+        ),
+        Definition(
+            "secret", SettingType.PASSWORD, "Whisper it.", importance=Importance.HIGH, required=True
+        ),
     ),
     prefixes=("option.",),
 )

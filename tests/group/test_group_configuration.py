@@ -5,8 +5,9 @@ from dataclasses import fields, replace
 import pytest
 from decider import JOIN, Decider
 
-from fairlead.actors.group.orders.configuration import SETTINGS, effective
+from fairlead.actors.group.orders.configuration import FIELDS, SETTINGS, effective
 from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.state.validate import LARGEST_NUMBER
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup
@@ -31,9 +32,9 @@ def configure(**configs: str | None) -> ConfigureGroup:
 
 def test_every_setting_is_a_field_of_the_nodes_and_allows_its_default() -> None:
     known = {each.name for each in fields(GroupSettings)}
-    for key, setting in SETTINGS.items():
-        assert (setting.key, setting.field in known) == (key, True)
-        assert setting.parse(str(min(getattr(NODE, setting.field), setting.most))) is not None
+    for field, setting in FIELDS.items():
+        assert (field in known, SETTINGS[setting.name]) == (True, setting)
+        assert setting.parse(str(min(getattr(NODE, field), LARGEST_NUMBER))) is not None
 
 
 def test_a_setting_is_recorded_and_good_at_once_and_bumps_nothing(

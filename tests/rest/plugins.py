@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from fairlead.actors.settings import SettingType
 from fairlead.runtime.connectors.common_keys import COMMON
 from fairlead.runtime.connectors.config import (
     ConfigDef,
-    ConfigType,
     Definition,
     Importance,
     Validation,
@@ -23,7 +23,12 @@ class Locked(Connector):
     @classmethod
     def config(cls) -> ConfigDef:
         password = Definition(
-            "password", ConfigType.PASSWORD, Importance.HIGH, "A secret.", "", validator=_no_spaces
+            "password",
+            SettingType.PASSWORD,
+            "A secret.",
+            default="",
+            importance=Importance.HIGH,
+            validator=_no_spaces,
         )
         return ConfigDef((*COMMON.definitions, password), ("extra.",))
 

@@ -54,7 +54,7 @@ def test_every_setting_is_told_in_the_description(client: Client) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     told = paths["/groups/{group}/config"]["get"]["description"]
     for each in SETTINGS.values():
-        assert f"`{each.key}`: {each.allowed}. {each.meaning}" in told
+        assert f"`{each.name}`: {each.allowed}. {each.documentation}" in told
 
 
 def test_a_group_with_members_is_a_409(house: House) -> None:

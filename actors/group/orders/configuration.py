@@ -8,7 +8,7 @@ change nothing; so is a session that the node's settings no longer allow.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 
 from ....events.group import Group
@@ -17,7 +17,8 @@ from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
-from ...worker.instructions import REQUEST_GRACE_MS
+from ...settings import Setting, SettingType, whole
+from ...worker.instructions import flaw_in_session
 from ..state.settings import GroupSettings
 from ..state.soft_state import NO_FACTS, Decision, Facts, SoftState
 from ..state.validate import LARGEST_NUMBER, LONGEST_SESSION_MS
@@ -26,82 +27,67 @@ LONGEST_SHOWN = 60
 """How much of a key or a value that is refused stands in the message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting: its name, the field of `Settings` that it is, its range, unit and meaning."""
-
-    key: str
-    field: str
-    least: int
-    most: int
-    unit: str
-    meaning: str
-
-    @property
-    def allowed(self) -> str:
-        """What values are let through, in words."""
-        return f"a whole number of {self.unit}, from {self.least} to {self.most}"
-
-    def parse(self, text: str) -> int | None:
-        """Return the value that a text spells, None if it is not allowed."""
-        if not text.isascii() or not text.isdigit() or len(text) > len(str(LARGEST_NUMBER)):
-            return None
-        return int(text) if self.least <= int(text) <= self.most else None
-
-
-SETTINGS: Mapping[str, Setting] = {
-    each.key: each
-    for each in (
-        Setting(
-            "session.timeout.ms",
-            "session_timeout_ms",
-            1,
-            LONGEST_SESSION_MS,
-            "milliseconds",
-            "A worker that is silent for so long has lost its work to others.",
-        ),
-        Setting(
-            "heartbeat.interval.ms",
-            "heartbeat_interval_ms",
-            1,
-            LARGEST_NUMBER,
-            "milliseconds",
-            "How often a worker reports when there is nothing to say.",
-        ),
-        Setting(
-            "scheduled.rebalance.max.delay.ms",
-            "max_delay_ms",
-            0,
-            LARGEST_NUMBER,
-            "milliseconds",
-            "How long the work of a lost worker waits for its return. 0: not at all.",
-        ),
-        Setting(
-            "group.max.size",
-            "max_size",
-            1,
-            LARGEST_NUMBER,
-            "members",
-            "How many members the group can have; who is in it stays.",
-        ),
-        Setting(
-            "assignment.interval.ms",
-            "assignment_interval_ms",
-            0,
-            LARGEST_NUMBER,
-            "milliseconds",
-            "The least time between two computations of a target. 0: none.",
-        ),
-        Setting(
-            "member.request.rate",
-            "requests_per_second",
-            0,
-            100_000,
-            "requests a second",
-            "How many heartbeats a member may send before it is told to wait. 0: any number.",
-        ),
+def _number(  # a row of the table below
+    name: str, least: int, most: int, unit: str, documentation: str
+) -> Setting:
+    allowed = f"a whole number of {unit}, from {least} to {most}"
+    return Setting(
+        name,
+        SettingType.INT,
+        documentation,
+        convert=whole(least, most),
+        allowed=allowed,
+        unit=unit,
     )
+
+
+FIELDS: Mapping[str, Setting] = {
+    "session_timeout_ms": _number(
+        "session.timeout.ms",
+        1,
+        LONGEST_SESSION_MS,
+        "milliseconds",
+        "A worker that is silent for so long has lost its work to others.",
+    ),
+    "heartbeat_interval_ms": _number(
+        "heartbeat.interval.ms",
+        1,
+        LARGEST_NUMBER,
+        "milliseconds",
+        "How often a worker reports when there is nothing to say.",
+    ),
+    "max_delay_ms": _number(
+        "scheduled.rebalance.max.delay.ms",
+        0,
+        LARGEST_NUMBER,
+        "milliseconds",
+        "How long the work of a lost worker waits for its return. 0: not at all.",
+    ),
+    "max_size": _number(
+        "group.max.size",
+        1,
+        LARGEST_NUMBER,
+        "members",
+        "How many members the group can have; who is in it stays.",
+    ),
+    "assignment_interval_ms": _number(
+        "assignment.interval.ms",
+        0,
+        LARGEST_NUMBER,
+        "milliseconds",
+        "The least time between two computations of a target. 0: none.",
+    ),
+    "requests_per_second": _number(
+        "member.request.rate",
+        0,
+        100_000,
+        "requests a second",
+        "How many heartbeats a member may send before it is told to wait. 0: any number.",
+    ),
 }
+"""The settings by the field of `GroupSettings` that each of them is."""
+
+SETTINGS: Mapping[str, Setting] = {each.name: each for each in FIELDS.values()}
 """The settings that a group can have of its own, by name."""
 
 
@@ -148,11 +134,20 @@ def configure_group(group: Group, soft: SoftState, command: ConfigureGroup, _: i
 
 def _applied(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
     values = {
-        setting.field: value
-        for key, setting in SETTINGS.items()
-        if key in configs and (value := setting.parse(configs[key])) is not None
+        field: value
+        for field, setting in FIELDS.items()
+        if setting.name in configs and (value := _parse(setting, configs[setting.name])) is not None
     }
     return replace(node, **values)
+
+
+def _parse(setting: Setting, text: str) -> int | None:
+    """Return the number that a text spells, None if it is not allowed."""
+    try:
+        value = setting.parse(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, int) else None
 
 
 def _flaws(group: Group, configs: Mapping[str, str | None]) -> Iterator[str]:
@@ -164,7 +159,7 @@ def _flaws(group: Group, configs: Mapping[str, str | None]) -> Iterator[str]:
         setting = SETTINGS.get(key)
         if setting is None and not (value is None and key in group.configs):
             yield f"unknown setting {key[:LONGEST_SHOWN]!a}: {_hint(key)}"
-        elif setting is not None and value is not None and setting.parse(value) is None:
+        elif setting is not None and value is not None and _parse(setting, value) is None:
             yield f"{key} = {value[:LONGEST_SHOWN]!a}: allowed is {setting.allowed}"
 
 
@@ -174,15 +169,8 @@ def _hint(key: str) -> str:
 
 
 def _flaw_in_session(settings: GroupSettings) -> str:
-    beat, margin = settings.heartbeat_interval_ms, settings.fence_margin_ms
-    smallest = margin + 2 * (beat + REQUEST_GRACE_MS)
-    if settings.session_timeout_ms >= smallest:
-        return ""
-    return (
-        f"session.timeout.ms = {settings.session_timeout_ms} is too short: a worker has to be able"
-        " to miss one heartbeat and still to stop in time, so it must be at least fence.margin.ms"
-        f" + 2 * (heartbeat.interval.ms + {REQUEST_GRACE_MS}) = {smallest} with"
-        f" heartbeat.interval.ms = {beat} and fence.margin.ms = {margin}"
+    return flaw_in_session(
+        settings.session_timeout_ms, settings.heartbeat_interval_ms, settings.fence_margin_ms
     )
 
 

@@ -57,19 +57,17 @@ def _passed_on(key: str, value: str, meaning: str, source: str) -> dict[str, str
 
 
 def _explained(key: str, name: str, loaded: "Loaded") -> dict[str, str]:
-    from ...config.keys import Config, kind_of  # noqa: PLC0415
-    from ...config.kinds import InConnect  # noqa: PLC0415
+    from ...config.keys import SETTINGS  # noqa: PLC0415
 
-    field = Config.model_fields[name]
-    in_connect = (each.name for each in field.metadata if isinstance(each, InConnect))
+    setting = SETTINGS[key]
     return {
         "key": key,
         "value": str(getattr(loaded.config, name)),
-        "default": str(field.default),
-        "unit": kind_of(key).unit,
-        "allowed": kind_of(key).allowed,
-        "meaning": field.description or "",
-        "kafka": next(in_connect, ""),
+        "default": str(setting.default),
+        "unit": setting.unit,
+        "allowed": setting.allowed,
+        "meaning": setting.documentation,
+        "kafka": setting.in_connect,
         "source": loaded.sources.get(key, "default"),
     }
 

@@ -13,11 +13,12 @@ from http import HTTPStatus
 from traceback import format_tb
 from typing import NamedTuple
 
+from ....actors.settings import SettingType
 from ...config.redaction import LONGEST
 from ...config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
 from ...connectors.builtin.plugins import Plugin, Plugins, PluginUnknown
 from ...connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
-from ...connectors.config import HIDDEN, ConfigType, Validation
+from ...connectors.config import HIDDEN, Validation
 from ..http.errors import ApiError
 from .outside import OutsideChecks
 
@@ -73,7 +74,7 @@ def examine(
     plain = _opened(vault, config, stored)
     found = with_placement(_validate(plugin, plain), plain)
     validation = found.strict(plain)
-    defined = {each.definition.name: each.definition.kind for each in validation.checked}
+    defined = {each.definition.name: each.definition.type for each in validation.checked}
     secret_keys = _secret_keys(plain, defined, found.misspelt.keys())
     flaws = dict(_flaws(plain, secret_keys))
     if outside and not (validation.errors or flaws):
@@ -163,13 +164,13 @@ def _opened(vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]) 
 
 
 def _secret_keys(
-    plain: Mapping[str, str], defined: Mapping[str, ConfigType], misspelt: Collection[str]
+    plain: Mapping[str, str], defined: Mapping[str, SettingType], misspelt: Collection[str]
 ) -> frozenset[str]:
     """Return the keys whose values are sealed: by definition, by name, or for what they hold."""
     return frozenset(
         key
         for key, value in plain.items()
-        if defined.get(key) is ConfigType.PASSWORD
+        if defined.get(key) is SettingType.PASSWORD
         or ((key not in defined or key in misspelt) and sounds_secret(key))
         or passwords_in(value)
     )

@@ -19,7 +19,7 @@ from ..http.bodies import ChangesBody, ConfigBody, RequiresJson
 
 router = APIRouter(tags=["groups"])
 _SETTINGS = "\n\n".join(
-    f"`{each.key}`: {each.allowed}. {each.meaning}" for each in SETTINGS.values()
+    f"`{each.name}`: {each.allowed}. {each.documentation}" for each in SETTINGS.values()
 )
 
 
