@@ -74,7 +74,7 @@ def open_folders(data_dir: Path) -> list[str]:
 
 OWNER_ONLY = 0o600
 ASSIGNORS = "assignors.json"
-"""What tells of the node's assignors; see `assignor_file`."""
+"""Which assignors the node has; see `assignor_file`."""
 
 
 class NodeRunsError(Exception):

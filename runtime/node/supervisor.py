@@ -51,7 +51,7 @@ from ..cluster.spec import (
     WorkerUp,
 )
 from ..worker.actor import WorkerActor
-from . import assignor_care
+from . import assignor_process
 from .children import ChildProcess, Deaths
 from .processes import NodeProcess, ProcessFiles
 from .silence import GroupCare
@@ -127,7 +127,7 @@ class Supervisor(Actor):
             elif self._opens_too_slowly(child, now):
                 self._replace_assignor(child, "it did not load the assignors in time")
             else:
-                assignor_care.kill_if_due(child, now)
+                assignor_process.kill_if_due(child, now)
                 self._look_after_group(child, now)
 
     def undelivered(self, message: object, to: Address) -> None:
@@ -294,7 +294,7 @@ class Supervisor(Actor):
             return  # it has ended since
         if report.error:
             child.end = report.error
-            child.kill_at = time.monotonic() + assignor_care.ABORT_SECONDS
+            child.kill_at = time.monotonic() + assignor_process.ABORT_SECONDS
             self.stop(sender)
             return
         child.pid, child.state = report.pid, "running"  # what became of the last one stays told
@@ -311,7 +311,7 @@ class Supervisor(Actor):
     def _opens_too_slowly(self, child: ChildProcess, now: float) -> bool:
         if self._node is None:
             return False
-        return assignor_care.opens_too_slowly(child, self._node.timing.rebalance_timeout_ms, now)
+        return assignor_process.opens_too_slowly(child, self._node.timing.rebalance_timeout_ms, now)
 
     def _assignor_hangs(self, report: AssignorHangs, _: Address) -> None:
         child = self._child_processes["assignor", ASSIGNOR]
@@ -319,18 +319,18 @@ class Supervisor(Actor):
             self._replace_assignor(child, f"{report.worker} had no answer in time")
 
     def _replace_assignor(self, child: ChildProcess, why: str) -> None:
-        assignor_care.give_up(child, why, time.monotonic())
+        assignor_process.give_up(child, why, time.monotonic())
         if child.pid is None:
             self.stop(child.address)  # it has not even heard what to load
 
     def _assignor_ended(self, child: ChildProcess) -> None:
-        if error := assignor_care.note_end(child):
+        if error := assignor_process.note_end(child):
             self._answer_begin(Begun(error))
 
     def _end_assignor(self) -> None:
         child = self._child_processes.get(("assignor", ASSIGNOR))
         if child is not None:
-            assignor_care.end(child)
+            assignor_process.end(child)
 
     # -- processes that end
 

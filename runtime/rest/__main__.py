@@ -22,6 +22,7 @@ from setproctitle import setproctitle
 from ...actors.door.log_file import LogFile
 from ...events.placement.abilities import Abilities
 from ...projections.metrics.exposition import Exposition, RequestMetrics
+from ..cluster.assignor_file import read_assignors
 from ..cluster.identity import HEADER, KEY, cluster_id, identity_of
 from ..cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ..cluster.spec import WorkerTraits, assignor_log
@@ -29,7 +30,6 @@ from ..config.secrets import Vault
 from ..connectors.builtin.plugins import find_plugins
 from ..connectors.reach import Reach
 from ..connectors.spi import Outside
-from ..node.assignor_file import read_assignors
 from ..spark.query_check import QueryCheck
 from .app import make_app
 from .backend.gateway import Gateway

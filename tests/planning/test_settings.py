@@ -8,9 +8,9 @@ from decider import JOIN, Decider
 
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.events.model import ClientAssignor
+from fairlead.runtime.cluster.assignor_file import read_assignors, write_assignors
 from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.config.load import load_config
-from fairlead.runtime.node.assignor_file import read_assignors, write_assignors
 from fairlead.runtime.node.commands import node_spec
 from fairlead.runtime.planning.sandbox import built_in_assignors
 
