@@ -174,6 +174,9 @@ class RunState(Enum):
     RESTARTING = "RESTARTING"
 
 
+BATCHES_RUN = "batches run"
+"""The reason in the status that marks the first batch under a token."""
+
 Scalar = str | int | float | bool | None
 Document = Mapping[str, Scalar]
 """A source partition or a source offset: a flat JSON object, as in Connect's offsets API."""

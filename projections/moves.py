@@ -20,11 +20,9 @@ from ..events.catalogue import TYPE_OF
 from ..events.entries.codec import decode
 from ..events.log.errors import TrimmedError
 from ..events.log.reader import LogReader
-from ..events.model import Cause, Resource, RunState, Token
+from ..events.model import BATCHES_RUN, Cause, Resource, RunState, Token
 from ..events.records import GroupMetadata, Record, TargetAssignment, TaskStatus
 
-BATCHES_RUN: Final = "batches run"
-"""The reason in the status that marks the first batch under a token."""
 LATEST: Final = 1_000
 """How many moves of a connector the figures are made of, the latest ones."""
 RECENT: Final = 50_000

@@ -11,11 +11,10 @@ from datetime import UTC, datetime
 
 from ..events.epochs import epoch_warning
 from ..events.group import Group, Member, token_of
-from ..events.model import Cause, Grants, Resource, Resources, RunState
+from ..events.model import BATCHES_RUN, Cause, Grants, Resource, Resources, RunState
 from ..events.placement.abilities import abilities, said_for
 from ..events.records import GroupMetadata, Loss, Operator
 from .documents import Document, Json
-from .moves import BATCHES_RUN
 from .progress import Progress
 
 

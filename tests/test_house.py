@@ -80,6 +80,14 @@ PURE = (
     "runtime/planning/dry_run.py",
     "runtime/planning/joiners.py",
     "actors/worker/*.py",
+    "runtime/worker/assignor_client.py",
+    "runtime/worker/commit_queue.py",
+    "runtime/worker/computing.py",
+    "runtime/worker/core.py",
+    "runtime/worker/effects.py",
+    "runtime/worker/member_log.py",
+    "runtime/worker/starts.py",
+    "runtime/worker/status_reporter.py",
     "projections/launches.py",
 )
 """Files that decide, fold or compute: they come without any library."""

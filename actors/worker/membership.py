@@ -51,6 +51,7 @@ class Membership:
         self.identity = identity
         self.member_epoch = JOIN_EPOCH
         self.computing = False
+        """Whether a computation is under way; the member's owner sets it back when it is over."""
         self._machine = Machine()
         self._requests = Requests(identity, assignors, server_assignor)
         self._voice = Voice(self._requests, timing)
@@ -129,10 +130,6 @@ class Membership:
         self._requests.doubt()
         self._voice.speak_up()
         return self._send(now_ms)
-
-    def computed(self) -> None:
-        """Take note that the computation that was asked for is over, well or not."""
-        self.computing = False
 
     def answered(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
         """Take the answer to the latest request; any other answer is ignored."""

@@ -21,10 +21,10 @@ from ...events.entries.codec import decode
 from ...events.entries.logs import fold
 from ...events.group import Group
 from ...events.log.reader import LogReader
-from ...events.model import RunState
+from ...events.model import BATCHES_RUN, RunState
 from ...events.placement.abilities import is_warm
 from ...events.records import Committed, TaskProgress
-from ...projections.moves import BATCHES_RUN, Move, Moves
+from ...projections.moves import Move, Moves
 from .stage import CONNECTOR, GROUP
 
 PLAIN_SECONDS = 5.0

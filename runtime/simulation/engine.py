@@ -1,43 +1,37 @@
 """What runs at one worker: made up, but for what it is told and what it tells.
 
 What is stopped takes its time, hangs now and then, and goes on working until it has ended. Each
-task reads a source partition of its own, one row per batch. All that a worker's tasks have to
-commit goes in one message, with one on its way at a time, as real workers do it.
+task reads a source partition of its own, one row per batch, and asks for one commit at a time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from ...actors.messages.errors import Error
-from ...actors.messages.work import CommitOffsets, CommitReply
 from ...events.catalogue import entry_key
 from ...events.entries.codec import decode
 from ...events.keys import Key, offset_key
-from ...events.model import (
-    NOTHING,
-    Advance,
-    Commit,
-    CommitId,
-    Document,
-    Manifest,
-    Resource,
-    Resources,
-    Token,
-)
+from ...events.model import Advance, Commit, CommitId, Document, Manifest, Resource, Token
 from ...events.records import Offset, Record, TaskProgress
-from ...projections.launches import Launch
-from ..tasks.reports import Ending
-from .durable_state import GROUP_ID, MemoryLog
-from .exclusivity import ROW
+from ...projections.launches import Launch, launches
+from ..tasks.reports import Ending, Hung, Stopped, TaskConfigsChanged
+from ..worker.effects import AnswerCommit, CommitAsked
+from .durable_state import MemoryLog
+from .exclusivity import ROW, Violation
 
 if TYPE_CHECKING:
     from .worker import SimulatedWorker
     from .world import World
 
-
-ANSWER_MS: Final = 4_000
+AGAIN_MS: Final = 50
+CANCEL_MS: Final = 700
+"""How long it takes at most to cancel what does not hang."""
+HUNG_MS: Final = 30_000
+"""How long a stop may take at most: longer than any revocation's deadline here."""
+LONGEST_ANSWER_MS: Final = 12_000
+"""How long a commit may wait for an answer, whatever becomes of the message that carries it."""
 NO_FILES: Final = Manifest("", "", 0, 0, 0)
 
 
@@ -79,52 +73,6 @@ def _logged(offsets: MemoryLog, kind: type, key: Key) -> Record | None:
     return None if entry is None else decode(entry)
 
 
-class Carrier:
-    """Carries the commits of one worker's tasks; one message is on its way at a time."""
-
-    def __init__(self, member_id: str) -> None:
-        self._member_id = member_id
-        self._number = 0
-        self._carried: dict[CommitId, SimulatedTask] = {}
-        self._sent_at_ms = -ANSWER_MS
-
-    def carry(self, tasks: Sequence[SimulatedTask], now_ms: int) -> CommitOffsets | None:
-        """Return what is to be sent now; what was not answered in time is said again."""
-        if not tasks or (self._carried and now_ms < self._sent_at_ms + ANSWER_MS):
-            return None
-        commits = tuple(task.commit() for task in tasks)
-        self._carried = {
-            commit.commit_id: task for commit, task in zip(commits, tasks, strict=True)
-        }
-        self._number += 1
-        self._sent_at_ms = now_ms
-        return CommitOffsets(GROUP_ID, self._member_id, commits, number=self._number)
-
-    def settle(self, reply: CommitReply) -> Sequence[SimulatedTask]:
-        """Have what counts count, and return the tasks that were fenced."""
-        if reply.number != self._number:
-            return []
-        carried, self._carried = self._carried, {}
-        fenced: list[SimulatedTask] = []
-        for verdict in reply.verdicts:
-            task = carried.get(verdict.commit_id)
-            if task is None:
-                continue
-            if verdict.error is Error.NONE:
-                task.row += 1
-                task.batch += 1
-            else:
-                fenced.append(task)
-        return fenced
-
-
-AGAIN_MS: Final = 50
-HUNG_MS: Final = 30_000
-"""How long a stop may take at most: longer than any revocation's deadline here."""
-REST_MS: Final = 1_000
-"""How long a task rests that ended though it may run."""
-
-
 class SimulatedEngine:
     """The tasks of one worker, each under the token that it was launched with."""
 
@@ -132,36 +80,42 @@ class SimulatedEngine:
         self.tasks: dict[Resource, SimulatedTask] = {}
         self.hangs = False
         """Whether the next thing that is to stop does not."""
-        self.rests: dict[Resource, int] = {}
-        """What ended though it may run, and until when it rests."""
-        self.allowed: Resources = NOTHING
         self._world = world
         self._worker = worker
         self._rng = rng
-        self._carrier = Carrier(worker.name)
+        self._unanswered: dict[CommitId, tuple[int, SimulatedTask]] = {}
+        """When each commit was asked for that has no answer yet, and by which task."""
 
-    def launch(self, granted: Mapping[Resource, Launch], now_ms: int) -> Sequence[SimulatedTask]:
-        """Run what the log grants, under the token that it names; return what is new."""
-        for resource in [each for each, until_ms in self.rests.items() if now_ms >= until_ms]:
-            del self.rests[resource]
-        return [
-            self._begin(launch)
-            for resource, launch in sorted(granted.items())
-            if resource not in self.rests and not self._runs(launch)
-        ]
+    def start(self, launch: Launch) -> None:
+        """Run what the log grants, under the token that it names; raises `Violation`."""
+        world, worker, resource = self._world, self._worker, launch.resource
+        if resource in self.tasks:
+            raise Violation(f"1: {worker.name} starts {resource}, which runs there already")
+        granted = launches(world.durable_state.group, worker.member_id, frozenset({resource}))
+        if granted.get(resource) != launch:
+            raise Violation(f"1: {worker.name} starts {launch}, the log grants {granted}")
+        world.exclusivity.take(worker, resource, launch.token)
+        self.tasks[resource] = begun(world.durable_state.offsets, resource, launch.token)
+        world.exclusivity.begin(worker, resource)
+        if not resource.is_task and not launch.split:
+            self.split(self.tasks[resource], world.schedule.traits.tasks, 0)
 
-    def stop(self, resources: Resources, longest_ms: int) -> Resources:
-        """Bring resources to an end; return those of which nothing runs."""
-        self.allowed -= resources
-        for resource in sorted(resources & self.tasks.keys()):
-            task = self.tasks[resource]
-            if self.hangs and not self._world.is_calm:
-                self.hangs = False
-                self._world.story.tell("{} does not get {} to stop", self._worker.name, resource)
-                self._world.clock.after(HUNG_MS, self._give_up, task)
-            else:
-                self._world.clock.after(self._rng.randint(1, longest_ms), self._stop, task)
-        return resources - self.tasks.keys()
+    def split(self, connector: SimulatedTask, tasks: int, shade: int) -> None:
+        """Have a connector split its work into so many tasks."""
+        configs = tuple(
+            {"n": str(number), "v": str(shade % (number + 2))} for number in range(tasks)
+        )
+        name = connector.resource.connector
+        self._worker.report(TaskConfigsChanged(name, connector.token, configs))
+
+    def stop(self, resource: Resource) -> None:
+        """Bring a resource to an end in good order."""
+        self._stop_within(self._world.schedule.traits.slowest_stop_ms, resource)
+
+    def abandon(self) -> None:
+        """Cut everything short."""
+        for resource in sorted(self.tasks):
+            self._stop_within(CANCEL_MS, resource)
 
     def die(self) -> None:
         """End everything at once."""
@@ -169,50 +123,59 @@ class SimulatedEngine:
             self._world.exclusivity.end(self._worker, resource)
         self.tasks.clear()
 
-    def commit(self, now_ms: int) -> CommitOffsets | None:
-        """Return what the tasks have to commit by now."""
+    def ask_for_commits(self, now_ms: int) -> Sequence[CommitAsked]:
+        """Return what the tasks have to commit by now: each that has no commit on its way."""
+        asking = {task.resource for _, task in self._unanswered.values()}
         tasks = [self.tasks[each] for each in sorted(self.tasks) if each.is_task]
-        return self._carrier.carry(tasks, now_ms)
+        commits = [(task, task.commit()) for task in tasks if task.resource not in asking]
+        self._unanswered |= {commit.commit_id: (now_ms, task) for task, commit in commits}
+        return [CommitAsked(commit) for _, commit in commits]
 
-    def settle(self, reply: CommitReply, now_ms: int) -> None:
-        """End what may not commit any more; what may run all the same begins anew."""
-        for task in self._carrier.settle(reply):
-            if self.tasks.get(task.resource) is task:
-                self.rests[task.resource] = now_ms + REST_MS
-                self._end(task, Ending.FENCED)
+    def answer(self, answer: AnswerCommit) -> None:
+        """Have what counts count, and end what is fenced; raises `Violation`."""
+        found = self._unanswered.pop(answer.commit_id, None)
+        if found is None:
+            raise Violation(f"7: {answer.commit_id} is answered, and was not asked for")
+        task, verdict = found[1], answer.verdict
+        if verdict is None or self.tasks.get(task.resource) is not task:
+            return
+        if verdict.error is Error.NONE:
+            task.row += 1
+            task.batch += 1
+        else:
+            self._end(task, Ending.FENCED)
 
-    def _runs(self, launch: Launch) -> bool:
-        running = self.tasks.get(launch.resource)
-        return running is not None and running.token == launch.token
+    def see_answers(self, now_ms: int) -> None:
+        """See that no commit waits for ever; raises `Violation`."""
+        for commit_id, (asked_ms, _) in self._unanswered.items():
+            if now_ms > asked_ms + LONGEST_ANSWER_MS:
+                raise Violation(f"7: {commit_id} has had no answer since {asked_ms}")
 
-    def _begin(self, launch: Launch) -> SimulatedTask:
-        resource = launch.resource
-        is_new = resource not in self.tasks
-        self._world.exclusivity.take(self._worker, resource, launch.token)
-        task = self.tasks[resource] = begun(
-            self._world.durable_state.offsets, resource, launch.token
-        )
-        if is_new:
-            self._world.exclusivity.begin(self._worker, resource)
-        return task
+    def _stop_within(self, longest_ms: int, resource: Resource) -> None:
+        task = self.tasks.get(resource)
+        if task is None:
+            return  # it has ended by itself, and the core has not heard of it yet
+        if self.hangs and not self._world.is_calm:
+            self.hangs = False
+            self._world.story.tell("{} does not get {} to stop", self._worker.name, resource)
+            self._world.clock.after(HUNG_MS, self._give_up, task)
+        else:
+            self._world.clock.after(self._rng.randint(1, longest_ms), self._stop, task)
 
     def _stop(self, task: SimulatedTask) -> None:
         if self._worker.is_frozen:
             self._world.clock.after(AGAIN_MS, self._stop, task)
-        elif self._is_stopping(task):
+        elif self.tasks.get(task.resource) is task:
             self._end(task, Ending.STOPPED)
+            self._worker.settle()
 
     def _give_up(self, task: SimulatedTask) -> None:
         """Have the worker end itself, as the real one does, over what does not stop."""
-        if self._is_stopping(task):
-            self._worker.give_up(f"{task.resource} does not stop")
-
-    def _is_stopping(self, task: SimulatedTask) -> bool:
-        return self.tasks.get(task.resource) is task and task.resource not in self.allowed
+        if self.tasks.get(task.resource) is task:
+            self._worker.report(Hung(task.resource, task.token))
+            self._worker.settle()
 
     def _end(self, task: SimulatedTask, ending: Ending) -> None:
         del self.tasks[task.resource]
         self._world.exclusivity.end(self._worker, task.resource)
-        if task.resource not in self.allowed:
-            self.rests.pop(task.resource, None)
-        self._worker.ended(task, ending)
+        self._worker.report(Stopped(task.resource, task.token, ending))

@@ -163,8 +163,8 @@ def _slow_assignor(world: World, fault: ScheduledFault) -> None:
 
 def _reason(world: World, fault: ScheduledFault) -> None:
     node = _inhabited(world, fault)
-    if node is not None and node.live is not None:
-        node.live.call_for_rebalance()
+    if node is not None:
+        node.assignor.call_for_rebalance()
 
 
 def _connector(world: World, fault: ScheduledFault) -> str:

@@ -1,45 +1,77 @@
-"""A live worker: a real member, and an engine whose tasks take their time to stop.
+"""A live worker: the core of the real one, run in virtual time over an engine that is made up.
 
-It is put together as the real worker is, out of the real parts: membership, computing, news
-and launches. Only the engine is made up.
+It is a shell as the worker's actor is: it hands in messages, reports and the time, and carries
+out the effects. It may also die, or freeze and find all that arrived meanwhile.
 """
 
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ...actors.messages.assignors import Assigned
+from ...actors.messages.assignors import Worker
 from ...actors.messages.commands import GroupCommand
-from ...actors.messages.computing import InstallReply, PrepareReply
 from ...actors.messages.errors import SUCCESS
-from ...actors.messages.heartbeat import JOIN_EPOCH, HeartbeatReply
-from ...actors.messages.work import CommitOffsets, CommitReply
-from ...actors.worker.instructions import (
-    Compute,
-    Fence,
-    Gone,
-    Instruction,
-    Kill,
-    Send,
-    Start,
-    Stop,
+from ...actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ...actors.messages.work import CommitOffsets
+from ...events.group import Group
+from ...events.model import NOTHING, Resources
+from ..cluster.spec import AssignorAt, AssignorHangs, GroupAt, Leave, WorkerGone
+from ..worker.core import CoreReport, WorkerCore
+from ..worker.effects import (
+    AbandonAll,
+    AnswerCommit,
+    AskAssignor,
+    Effect,
+    Exit,
+    SendToGroup,
+    StartResource,
+    StopResource,
+    SupervisorMessage,
+    TellSupervisor,
 )
-from ...events.model import Resources
-from ...projections.launches import launches
-from ..tasks.reports import Ending, Stopped, TaskConfigsChanged
-from ..worker.computing import Computing
-from ..worker.status_reporter import StatusReporter
 from .clock import stream
-from .engine import SimulatedEngine, SimulatedTask
+from .engine import SimulatedEngine
 from .network import ForeignClient, Way
 
 if TYPE_CHECKING:
     from .world import Node, World
 
-TICK_MS: Final = 50
-"""As often as the real worker lets time pass for all its parts."""
-CANCEL_MS: Final = 700
-"""How long it takes at most to cancel what does not hang."""
 NEVER: Final = 1 << 60
+
+
+class SimulatedLog:
+    """What a worker sees of the log: what is durable, whenever it looks."""
+
+    def __init__(self, world: "World", worker: "SimulatedWorker") -> None:
+        self._durable_state = world.durable_state
+        self._worker = worker
+        self._seen_end = -1
+
+    @property
+    def member_id(self) -> str:
+        """What the group calls the worker's member."""
+        return self._worker.member_id
+
+    @property
+    def group(self) -> Group:
+        """The whole group."""
+        return self._durable_state.group
+
+    def watch(self, reported: Resources) -> None:
+        """Do nothing: all of the log is seen."""
+
+    def catch_up(self) -> Group:
+        """Return the whole group."""
+        return self.group
+
+    def take_changed(self) -> Resources:
+        """Return all of the member's resources where anything changed at all."""
+        group = self.group
+        if group.end == self._seen_end:
+            return NOTHING
+        self._seen_end = group.end
+        member = group.members.get(self.member_id)
+        return NOTHING if member is None else frozenset(member.current.assigned)
 
 
 class SimulatedWorker:
@@ -54,15 +86,14 @@ class SimulatedWorker:
         self.foreign = ForeignClient() if node.is_foreign else None
         self.member = world.membership(node, name)
         self.engine = SimulatedEngine(world, self, self.rng)
+        own = () if node.server_assignor else world.assignor_names
+        log, facts = SimulatedLog(world, self), Worker(name)
+        self._core = WorkerCore(self.member, log, facts, own)
         self._clock, self._durable_state = world.clock, world.durable_state
-        self._computing = Computing(
-            self.member.identity.group_id, name, world.schedule.traits.rebalance_timeout_ms
-        )
-        self._reporter = StatusReporter(self.member.identity.group_id, name)
-        self._seen_end = -1
+        self._reports: deque[CoreReport] = deque()
         self._inbox: list[object] = []
+        """What arrived while it was frozen."""
         self._tick_at_ms = NEVER
-        self._phase_ms = self.rng.randrange(TICK_MS)
         self._answers = (node.number, Way.TO_WORKER)
 
     @property
@@ -76,9 +107,10 @@ class SimulatedWorker:
         return self.is_alive and not self.is_frozen
 
     def begin(self) -> None:
-        """Ask for a seat."""
-        self._obey(self.member.join(self._clock.now_ms))
-        self._go_on()
+        """Ask for a seat, once its assignors have spoken for it."""
+        self.hear(AssignorAt(None, self.node.assignor.pid))
+        self._obey(self._core.begin(self._clock.now_ms))
+        self.settle()
         self._clock.after(self.world.schedule.traits.commit_every_ms, self._commit)
 
     # -- what befalls it
@@ -99,42 +131,18 @@ class SimulatedWorker:
     def leave(self, *, temporary: bool = False) -> None:
         """Give everything up in good order, then say goodbye; who is static may come again."""
         if self.is_awake:
-            is_static = self.node.instance_id is not None
-            now_ms = self._clock.now_ms
-            self._obey(self.member.leave(now_ms, temporary=temporary and is_static))
-            self._go_on()
-
-    def call_for_rebalance(self) -> None:
-        """Have the assignor ask for a rebalance."""
-        if self.is_awake and self.node.server_assignor is None:
-            changed = self.world.assignors(reason=3 + self.rng.randrange(2))
-            self._obey(self.member.changed(changed, self._clock.now_ms))
-            self._go_on()
+            self.hear(Leave(temporary))
 
     def hears_of_group(self) -> None:
         """Say everything anew: the group has a new process."""
-        if self.is_frozen:
-            self._inbox.append(self)
-        elif self.is_alive:
-            number = self.world.process.coordinator_epoch
-            self._computing.drop()
-            self._obey(self.member.reconnected(self._clock.now_ms, number))
-            self._go_on()
+        self.hear(GroupAt(None, self.world.process.coordinator_epoch))
 
     def split(self, tasks: int, shade: int) -> None:
         """Have a connector that runs here split its work anew."""
         running = [each for each in sorted(self.engine.tasks) if not each.is_task]
         if self.is_awake and running:
-            connector = self.engine.tasks[running[shade % len(running)]]
-            self._split(connector, tasks, shade)
-            self._go_on()
-
-    def _split(self, connector: SimulatedTask, tasks: int, shade: int) -> None:
-        configs = tuple(
-            {"n": str(number), "v": str(shade % (number + 2))} for number in range(tasks)
-        )
-        name = connector.resource.connector
-        self._reporter.split(TaskConfigsChanged(name, connector.token, configs))
+            self.engine.split(self.engine.tasks[running[shade % len(running)]], tasks, shade)
+            self.settle()
 
     def _wake(self, ticks_first: bool) -> None:  # noqa: FBT001
         if not self.is_alive:
@@ -144,45 +152,47 @@ class SimulatedWorker:
         if ticks_first:
             self._pass_time()
         for message in inbox:
-            if message is self:
-                self.hears_of_group()
-            else:
-                self.hear(message)
+            self.hear(message)
         self._pass_time()
         for resource in sorted(self.engine.tasks):
             self.world.exclusivity.look(resource)
 
-    # -- what comes in
+    # -- what the core is told
 
     def hear(self, message: object) -> None:
-        """Take an answer; one that finds nobody alive is lost."""
+        """Take a message; one that finds nobody alive is lost."""
         if self.is_frozen:
             self._inbox.append(message)
         elif self.is_alive:
-            self._heed(message, self._clock.now_ms)
-            self._go_on()
+            if isinstance(message, HeartbeatReply):
+                self._see_goodbye(message)
+            self._obey(self._core.receive(message, self._clock.now_ms))
+            self.settle()
 
-    def _heed(self, message: object, now_ms: int) -> None:
-        match message:
-            case HeartbeatReply():
-                is_mine = message.member_id == self.member.identity.member_id
-                if is_mine and message.member_epoch < JOIN_EPOCH and message.error in SUCCESS:
-                    self._durable_state.checks.gone.add(self.member_id)
-                self._obey(self.member.answered(message, now_ms))
-            case CommitReply():
-                self.engine.settle(message, now_ms)
-            case PrepareReply():
-                asked = self._computing.prepared(message, now_ms)
-                if asked is not None:
-                    self.node.assignor.compute(asked, self.hear)
-            case Assigned():
-                self._say(self._computing.assigned(message, self.member.member_epoch, now_ms))
-            case InstallReply():
-                self._computing.installed(message, now_ms)
-            case _:
-                pass
+    def report(self, report: CoreReport) -> None:
+        """Take a report of the engine; the core hears of it by `settle`."""
+        self._reports.append(report)
 
-    # -- what it does by itself
+    def settle(self) -> None:
+        """Tell the core all that was reported, and see when it is to be woken next."""
+        while self._reports and self.is_awake:
+            reports, self._reports = self._reports, deque()
+            clock = self._clock
+            self._obey(self._core.report(reports, clock.now_ms, clock.wall_ms))
+        if self.is_alive:
+            self._sleep()
+
+    def _pass_time(self) -> None:
+        if self.is_alive:
+            self._obey(self._core.tick(self._clock.now_ms, self._clock.wall_ms))
+            self.settle()
+
+    def _sleep(self) -> None:
+        now_ms = self._clock.now_ms
+        due_ms = max(self._core.next_tick_ms(), now_ms + 1)
+        if due_ms < self._tick_at_ms:
+            self._tick_at_ms = due_ms
+            self._clock.after(due_ms - now_ms, self._tick, due_ms)
 
     def _tick(self, due_ms: int) -> None:
         if due_ms == self._tick_at_ms:
@@ -190,77 +200,56 @@ class SimulatedWorker:
             if self.is_awake:
                 self._pass_time()
 
-    def _pass_time(self) -> None:
-        now_ms = self._clock.now_ms
-        self._obey(self.member.tick(now_ms))
-        self._say(self._computing.tick(self.member.member_epoch, now_ms))
-        self._go_on()
-
-    def _go_on(self) -> None:
-        """Do what follows from what just happened, and see when time matters next."""
-        if not self.is_alive:
-            return
-        now_ms = self._clock.now_ms
-        if self.engine.rests or self._durable_state.group.end != self._seen_end:
-            self._align(now_ms)
-        self.member.computing = self._computing.is_busy
-        self._tell_reports()
-        self._schedule_tick(now_ms)
-
-    def _tell_reports(self) -> None:
-        self._reporter.member_id = self.member_id
-        for message in self._reporter.unsaid(self._durable_state.group, self._clock.now_ms):
-            self._say(message)
-
-    def _schedule_tick(self, now_ms: int) -> None:
-        due_ms = self.member.next_tick_ms()
-        if self._computing.is_busy or self.engine.rests:
-            due_ms = now_ms + TICK_MS
-        elif due_ms is None:
-            return
-        due_ms = max(due_ms, now_ms + 1)
-        due_ms += (self._phase_ms - due_ms) % TICK_MS
-        if due_ms < self._tick_at_ms:
-            self._tick_at_ms = due_ms
-            self._clock.after(due_ms - now_ms, self._tick, due_ms)
-
-    def _align(self, now_ms: int) -> None:
-        """Have run what the log grants."""
-        group = self._durable_state.group
-        self._seen_end = group.end
-        granted = launches(group, self.member_id, self.engine.allowed)
-        for task in self.engine.launch(granted, now_ms):
-            if not task.resource.is_task and not granted[task.resource].split:
-                self._split(task, self.world.schedule.traits.tasks, 0)
-
     def _commit(self) -> None:
         if not self.is_alive:
             return
         self._clock.after(self.world.schedule.traits.commit_every_ms, self._commit)
         if self.is_awake:
-            self._say(self.engine.commit(self._clock.now_ms))
+            self._reports.extend(self.engine.ask_for_commits(self._clock.now_ms))
+            self.settle()
 
-    # -- what the engine reports
+    def _see_goodbye(self, reply: HeartbeatReply) -> None:
+        """Remember that the group knows of a member's end: such a process never comes back."""
+        is_mine = reply.member_id == self.member.identity.member_id
+        if is_mine and reply.member_epoch < JOIN_EPOCH and reply.error in SUCCESS:
+            self._durable_state.checks.gone.add(self.member_id)
 
-    def ended(self, task: SimulatedTask, ending: Ending) -> None:
-        """Tell who has to know that a task has ended."""
-        now_ms, resource = self._clock.now_ms, task.resource
-        self._reporter.stopped(Stopped(resource, task.token, ending), self._clock.wall_ms)
-        self._tell_reports()  # first: the group takes no word from who has left
-        if resource not in self.engine.allowed:
-            self._obey(self.member.stopped([resource], now_ms))
-        self._go_on()
+    # -- what the core wants
 
-    def give_up(self, why: str) -> None:
-        """End oneself: something that was to stop does not."""
-        self._finish(Kill(why))
+    def _obey(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if self.is_alive:
+                self._carry_out(effect)
 
-    # -- what the membership wants
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case SendToGroup(message):
+                self._say(message)
+            case AskAssignor(message):
+                self.node.assignor.ask(message, self.hear)
+            case TellSupervisor(message):
+                self._tell_supervisor(message)
+            case AnswerCommit():
+                self.engine.answer(effect)
+            case StartResource() | StopResource() | AbandonAll():
+                self._run(effect)
+            case Exit(reason):
+                self._finish(reason)
 
-    def _say(self, message: GroupCommand | CommitOffsets | None) -> None:
-        if message is None:
-            return
+    def _run(self, effect: StartResource | StopResource | AbandonAll) -> None:
+        match effect:
+            case StartResource(launch):
+                self.engine.start(launch)
+            case StopResource(resource):
+                self.engine.stop(resource)
+            case AbandonAll(reason):
+                self.world.story.tell("{} stops everything: {}", self.name, reason)
+                self.engine.abandon()
+
+    def _say(self, message: GroupCommand | CommitOffsets) -> None:
         network, process = self.world.network, self.world.process
+        if isinstance(message, Heartbeat) and message.member_epoch == JOIN_EPOCH:
+            self.world.exclusivity.own(self.name)
         line, only = (self.node.number, Way.TO_GROUP), None
         hear = partial(network.send, self._answers, self.node.hear)
         if self.foreign is not None:
@@ -272,39 +261,18 @@ class SimulatedWorker:
         if self.foreign is not None:
             self.hear(self.foreign.hears(asked, reply))
 
-    def _obey(self, instructions: list[Instruction]) -> None:
-        waiting = list(instructions)
-        while waiting and self.is_alive:
-            waiting += self._carry_out(waiting.pop(0))
-
-    def _carry_out(self, instruction: Instruction) -> list[Instruction]:
-        match instruction:
-            case Send(request):
-                if request.member_epoch == JOIN_EPOCH:
-                    self.world.exclusivity.own(self.name)
-                self._say(request)
-            case Start(resources):
-                self.engine.allowed |= resources
-                self._seen_end = -1
-            case Stop(resources):
-                return self._stop(resources, self.world.schedule.traits.slowest_stop_ms)
-            case Fence(reason):
-                self.world.story.tell("{} stops everything: {}", self.name, reason)
-                return self._stop(self.member.owned, CANCEL_MS)
-            case Compute(epoch):
-                self._say(self._computing.begin(epoch, self._clock.now_ms))
-            case Kill() | Gone():
-                self._finish(instruction)
+    def _tell_supervisor(self, message: SupervisorMessage) -> None:
+        match message:
+            case WorkerGone(_, error):
+                self._finish(error)
+            case AssignorHangs(pid):
+                self.node.replace_assignor(pid)
             case _:
                 pass
-        return []
 
-    def _finish(self, last: Kill | Gone) -> None:
-        self.world.story.tell("{} ends: {}", self.name, last)
+    def _finish(self, error: str) -> None:
+        """End for good; another process takes the place of one that failed."""
+        self.world.story.tell("{} ends: {}", self.name, error or "it has left")
         self.die()
-        if isinstance(last, Kill) or last.error:
+        if error:
             self.node.comes_back(self.rng.randint(100, 8_000))
-
-    def _stop(self, resources: Resources, longest_ms: int) -> list[Instruction]:
-        idle = self.engine.stop(resources, longest_ms)
-        return self.member.stopped(idle, self._clock.now_ms)

@@ -16,6 +16,7 @@ from ...actors.worker.instructions import Identity, Timing
 from ...actors.worker.membership import Membership
 from ...events.group import Group
 from ...events.model import ClientAssignor
+from ..cluster.spec import AssignorAt
 from .assignor import SimulatedAssignor
 from .clock import SimulatedClock, Story, stream
 from .durable_state import GROUP_ID, DurableState
@@ -81,6 +82,8 @@ PATTERN: Final = 3
 SERVED: Final = (deferred.UNIFORM, by_name.RANGE)
 ECHO_MS: Final = 300
 """How long after a group's process is there what was sent to an earlier one may arrive."""
+ASSIGNOR_DOWN_MS: Final = 2_000
+"""How long it takes at most until a new assignor process is there."""
 SPARE_NODES: Final = 3
 """So many more workers may come than there were to begin with."""
 
@@ -99,8 +102,9 @@ class Node:
         self.server_assignor = served
         self.worker: SimulatedWorker | None = None
         self.assignor = SimulatedAssignor(
-            world.clock, stream(world.schedule.seed, "assignor", number)
+            world.clock, stream(world.schedule.seed, "assignor", number), world.assignor_names
         )
+        self._rng = stream(world.schedule.seed, "assignor process", number)
         self.awaited = 0
         """How many are on their way here."""
         self._world = world
@@ -123,6 +127,17 @@ class Node:
             self.worker = SimulatedWorker(self._world, self, f"w{self.number}.{self._lives}")
             self._world.story.tell("{} comes", self.worker.name)
             self.worker.begin()
+
+    def replace_assignor(self, pid: int) -> None:
+        """End an assignor process, and start another one, unless that was done already."""
+        if pid == self.assignor.pid:
+            self._world.story.tell("the assignor process of w{} ends", self.number)
+            self.assignor.end()
+            delay_ms = self._rng.randint(1, ASSIGNOR_DOWN_MS)
+            self._world.clock.after(delay_ms, self._tell_of_assignor)
+
+    def _tell_of_assignor(self) -> None:
+        self.hear(AssignorAt(None, self.assignor.pid))
 
     def comes_back(self, delay_ms: int) -> None:
         """Have a worker live here after a while, unless one does by then."""
@@ -155,6 +170,9 @@ class World:
         self.echoes: list[Callable[[int], None]] = []
         """What repeats old messages as soon as the group's next process is there."""
         self._rng = stream(schedule.seed, "news")
+        liked = dict.fromkeys((schedule.traits.assignor, balanced.NAME))
+        self.assignor_names = tuple(liked)
+        """The assignors of all workers that have some of their own, the best liked first."""
         self.nodes = [Node(self, number) for number in range(schedule.size.workers + SPARE_NODES)]
         self.network.connected.update(each.number for each in self.nodes if each.is_foreign)
         for node in self.nodes[: schedule.size.workers]:
@@ -181,13 +199,8 @@ class World:
         instance_id, served = node.instance_id, node.server_assignor
         identity = Identity(GROUP_ID, name, name, node.url, instance_id=instance_id)
         timing = Timing(rebalance_timeout_ms=self.schedule.traits.rebalance_timeout_ms)
-        assignors = () if served else self.assignors()
+        assignors = () if served else tuple(map(ClientAssignor, self.assignor_names))
         return Membership(identity, timing, assignors, server_assignor=served)
-
-    def assignors(self, reason: int = 0) -> tuple[ClientAssignor, ...]:
-        """Return what the workers can run, what they like best first."""
-        liked = dict.fromkeys((self.schedule.traits.assignor, balanced.NAME))
-        return tuple(ClientAssignor(name, reason=reason) for name in liked)
 
     def _told(self, reply: Reply) -> None:
         self.story.tell("somebody is told {}", reply)

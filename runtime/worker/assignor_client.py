@@ -8,14 +8,12 @@ reported, once, and replaced by the supervisor; no heartbeat waits for any of th
 process is told the worker's share as well, but not one that ended several in a row.
 """
 
-import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ...actors.backoff import Backoff
-from ...actors.door.actor import Address
 from ...actors.messages.assignors import (
-    Assign,
+    Assigned,
     Given,
     Introduce,
     Introduced,
@@ -23,13 +21,12 @@ from ...actors.messages.assignors import (
     Noted,
     Worker,
 )
-from ...actors.messages.computing import Install
-from ...events.group import Group
+from ...actors.messages.computing import Install, InstallReply, PrepareReply
 from ...events.model import ClientAssignor, Resources
 from ...events.records import TargetAssignment
-from ..cluster.spec import AssignorAt, AssignorHangs, StartWorker, WorkerSays
+from ..cluster.spec import AssignorAt, AssignorHangs, WorkerSays
 from .computing import Computing
-from .identity import facts_of
+from .effects import AskAssignor, AssignorMessage, Effect, SendToGroup, TellSupervisor
 
 REPEAT_MS = 5_000
 """After which a question is asked again that was not answered well; the least for no answer."""
@@ -41,8 +38,11 @@ LONGEST_REFRESH_MS = 300_000
 """How often those may that say something else each time: each change is an epoch."""
 REFRESH_BACKOFF_MS = Backoff(REFRESH_MS, LONGEST_REFRESH_MS)
 
+WAITS = "waits for its assignors' word since"
+UNTOLD = "its assignor is not told of its share: on_assignment ended each process that was"
 
-class AssignorClient:
+
+class AssignorQuestions:
     """One worker's questions to its assignors; times in milliseconds on any one clock."""
 
     def __init__(
@@ -142,6 +142,11 @@ class AssignorClient:
         since_ms = self._silent_since_ms
         return 0 if self.is_known or since_ms is None else now_ms - since_ms
 
+    def silent_at_ms(self) -> int | None:
+        """Return when that is worth telling, None while somebody has answered."""
+        since_ms = self._silent_since_ms
+        return None if self.is_known or since_ms is None else since_ms + REPEAT_MS + 1
+
     def overdue(self, now_ms: int) -> int | None:
         """Return the process that has owed an answer for too long, once."""
         since_ms = self._waits_since_ms
@@ -183,95 +188,127 @@ class AssignorClient:
         if self._share is not None and reply.number == self._given:
             self._unnoted, self._ends = None, 0
 
+    def next_tick_ms(self) -> int | None:
+        """Return when `tick` or `overdue` has something to tell, None if never."""
+        since_ms = self._waits_since_ms
+        times = [] if self.pid is None else [self._ask_at_ms]
+        if since_ms is not None:
+            times.append(since_ms + self._timeout_ms)
+        return min(times, default=None)
 
-LOGGER = logging.getLogger(__name__)
-WAITS = "waits for its assignors' word since"
-UNTOLD = "its assignor is not told of its share: on_assignment ended each process that was"
 
+class AssignorClient:
+    """All that a worker asks of its assignors, and what it says of them to its supervisor.
 
-class AssignorTalk:
-    """Carries a worker's questions to the assignor process, wherever that is."""
+    That is what they are to say for it, and what a computation asks for. Where nobody is there
+    to be asked, nothing is: whoever comes is asked anew.
+    """
 
     def __init__(
-        self,
-        order: StartWorker,
-        client: AssignorClient,
-        computing: Computing,
-        say: Callable[[Address, object], None],
-        supervisor: Address,
+        self, name: str, questions: AssignorQuestions | None, computing: Computing
     ) -> None:
-        self._order = order
-        self._client = client
-        self._computing = computing
-        self._say = say
-        self._supervisor = supervisor
-        self._address: Address | None = None
+        """Speak for the worker of that name; no questions: its group runs an assignor itself."""
+        self.computing = computing
+        self._name = name
+        self._questions = questions
+        self._pid: int | None = None
+        """The assignor process, if there is one to be asked."""
         self._trouble = ""
+        """What the supervisor was told last."""
 
     @property
     def may_join(self) -> bool:
         """Whether all has been said that a join has to say; the group's own assignor says none."""
-        return self._order.node.server_assignor is not None or self._client.is_known
+        return self._questions is None or self._questions.is_known
 
-    def ask(self, message: object | None) -> None:
-        """Send the assignor process what there is to be sent, if there is such a process."""
-        if message is not None and self._address is not None:
-            self._say(self._address, message)
+    def receive(self, message: object, epoch: int, now_ms: int) -> list[Effect]:
+        """Take what has to do with assignors, and with computing an assignment."""
+        match message:
+            case AssignorAt():
+                return self._move(message.pid, epoch, now_ms)
+            case PrepareReply():
+                return self._ask(self.computing.prepared(message, now_ms))
+            case Assigned():
+                install = self.computing.assigned(message, epoch, now_ms)
+                return [] if install is None else [SendToGroup(install)]
+            case InstallReply():
+                self.computing.installed(message, now_ms)
+            case Noted() if self._questions is not None:
+                self._questions.noted(message)
+            case _:
+                pass
+        return []
 
-    def moved(self, news: AssignorAt, epoch: int, now_ms: int) -> Install | None:
-        """Turn to a new process; return what is to be handed in instead of asking it as well."""
-        self._address = news.address
-        if self._order.node.server_assignor is None:
-            self._client.moved(news.pid)
-            self.ask(self._client.tick(now_ms))
-        asked = self._computing.assignor_moved(epoch, now_ms)
-        if not isinstance(asked, Assign):
-            return asked
-        self.ask(asked)
-        return None
+    def _move(self, pid: int, epoch: int, now_ms: int) -> list[Effect]:
+        """Turn to a new process, and ask it what the old one has not answered."""
+        self._pid = pid
+        asked: list[AssignorMessage | None] = []
+        if self._questions is not None:
+            self._questions.moved(pid)
+            asked.append(self._questions.tick(now_ms))
+        computation = self.computing.assignor_moved(epoch, now_ms)
+        if isinstance(computation, Install):
+            return [*self._ask(*asked), SendToGroup(computation)]
+        return self._ask(*asked, computation)
 
-    def tick(self, now_ms: int) -> None:
+    def tick(self, epoch: int, now_ms: int, wall_ms: int) -> list[Effect]:
         """Ask what is to be asked by now, and report a process that does not answer."""
-        self.ask(self._client.tick(now_ms))
-        self._tell_wait(self._client.silent_ms(now_ms))
-        self.ask(self._computing.ask_again(now_ms))
-        pid = self._client.overdue(now_ms)
-        if self._computing.overdue(now_ms):
-            pid = self._client.pid
-        if pid is not None:
-            self._say(self._supervisor, AssignorHangs(pid, self._order.name))
+        effects, hung = list[Effect](), None
+        if self._questions is not None:
+            effects += self._ask(self._questions.tick(now_ms))
+            effects += self._tell_wait(self._questions.silent_ms(now_ms), wall_ms)
+            hung = self._questions.overdue(now_ms)
+        effects += self._ask(self.computing.ask_again(now_ms))
+        if self.computing.overdue(now_ms):
+            hung = self._pid
+        if hung is not None:
+            effects.append(TellSupervisor(AssignorHangs(hung, self._name)))
+        message = self.computing.tick(epoch, now_ms)
+        return effects if message is None else [*effects, SendToGroup(message)]
 
-    def introduced(self, reply: Introduced, now_ms: int) -> tuple[ClientAssignor, ...] | None:
-        """Return what heartbeats are to say from now on; None: what they said before."""
-        withheld = [UNTOLD] if self._client.keeps_share else []
-        self._tell("; ".join([*reply.errors, *withheld]))
-        return self._client.introduced(reply, now_ms)
+    def next_tick_ms(self) -> int | None:
+        """Return when `tick` has something to do, None if never."""
+        times = [self.computing.next_tick_ms()]
+        if self._questions is not None:
+            times.append(self._questions.next_tick_ms())
+            if not self._trouble.startswith(WAITS):
+                times.append(self._questions.silent_at_ms())
+        return min((each for each in times if each is not None), default=None)
 
-    def _tell_wait(self, silent_ms: int) -> None:
+    def take(
+        self, reply: Introduced, now_ms: int
+    ) -> tuple[list[Effect], tuple[ClientAssignor, ...] | None]:
+        """Return also what heartbeats are to say from now on; None: what they said before."""
+        if self._questions is None:
+            return [], None
+        withheld = [UNTOLD] if self._questions.keeps_share else []
+        effects = self._tell("; ".join([*reply.errors, *withheld]))
+        return effects, self._questions.introduced(reply, now_ms)
+
+    def see_worker(self, worker: Worker) -> None:
+        """Have the assignors speak anew for the worker, if its facts are others."""
+        if self._questions is not None:
+            self._questions.is_now(worker)
+
+    def tell_share(self, target: TargetAssignment, share: Resources) -> list[Effect]:
+        """Have the assignor know what the worker has been given, if that is another."""
+        return [] if self._questions is None else self._ask(self._questions.give(target, share))
+
+    def _ask(self, *messages: AssignorMessage | None) -> list[Effect]:
+        if self._pid is None:
+            return []
+        return [AskAssignor(each) for each in messages if each is not None]
+
+    def _tell_wait(self, silent_ms: int, wall_ms: int) -> list[Effect]:
         """Say since when a worker waits that nobody speaks for: it may be kept from joining."""
-        if silent_ms > REPEAT_MS and not self._trouble.startswith(WAITS):
-            since = time.localtime(time.time() - silent_ms / 1000)
-            self._tell(f"{WAITS} {time.strftime('%H:%M:%S', since)}")
+        if silent_ms <= REPEAT_MS or self._trouble.startswith(WAITS):
+            return []
+        since = time.localtime((wall_ms - silent_ms) / 1000)
+        return self._tell(f"{WAITS} {time.strftime('%H:%M:%S', since)}")
 
-    def _tell(self, trouble: str) -> None:
+    def _tell(self, trouble: str) -> list[Effect]:
         """Have the supervisor show what is wrong; nothing, once all is well."""
         if trouble == self._trouble:
-            return
+            return []
         self._trouble = trouble
-        if trouble:
-            LOGGER.error("%s: %s", self._order.name, trouble)
-        self._say(self._supervisor, WorkerSays(self._order.name, trouble))
-
-    def tell_warmth(self, *, is_warm: bool) -> None:
-        """Have the assignors know whether the worker can take work."""
-        self._client.is_now(facts_of(self._order, is_warm=is_warm))
-
-    def tell_share(self, group: Group, member_id: str) -> None:
-        """Have the assignor know what this member has been given, as the log says."""
-        member = group.members.get(member_id)
-        if member is not None:
-            self.ask(self._client.give(group.target, frozenset(member.current.assigned)))
-
-    def noted(self, reply: Noted) -> None:
-        """Take note that the assignor was told, and that its process goes on."""
-        self._client.noted(reply)
+        return [TellSupervisor(WorkerSays(self._name, trouble))]

@@ -35,6 +35,7 @@ class Computing:
         self._group_id = group_id
         self._member_id = member_id
         self._timeout_ms = timeout_ms
+        self._margin_ms = min(OVERDUE_MS, timeout_ms // 10)
         self._reset()
 
     def _reset(self) -> None:
@@ -80,8 +81,13 @@ class Computing:
         return self._install(result, epoch)
 
     def installed(self, reply: InstallReply, now_ms: int) -> None:
-        """Be done, unless the member's epoch was not the one it has reached."""
-        if self._result is not None and reply.error is Error.FENCED_MEMBER_EPOCH:
+        """Be done, unless the member's epoch was not the one it has reached.
+
+        An answer that comes while nothing was handed in is to an earlier computation.
+        """
+        if self._result is None:
+            return
+        if reply.error is Error.FENCED_MEMBER_EPOCH:
             self._retry_at_ms = now_ms + RETRY_MS
         else:
             self._reset()
@@ -114,10 +120,9 @@ class Computing:
 
     def overdue(self, now_ms: int) -> bool:
         """Tell, once, that the assignor has not answered in time: it is asked no more."""
-        margin_ms = min(OVERDUE_MS, self._timeout_ms // 10)
         if self._unanswered() is None or self._until_ms is None:
             return False
-        self._is_overdue = now_ms >= self._until_ms - margin_ms
+        self._is_overdue = now_ms >= self._until_ms - self._margin_ms
         return self._is_overdue
 
     def _unanswered(self) -> Snapshot | None:
@@ -138,6 +143,15 @@ class Computing:
         if self._result is not None:
             return self._install(self._result, epoch)
         return Prepare(self._group_id, self._member_id, epoch)
+
+    def next_tick_ms(self) -> int | None:
+        """Return when `tick`, `ask_again` or `overdue` has something to do, None if never."""
+        if self._until_ms is None:
+            return None
+        times = [self._until_ms, self._retry_at_ms]
+        if self._unanswered() is not None:
+            times += [self._assign_at_ms, self._until_ms - self._margin_ms]
+        return min(each for each in times if each is not None)
 
     def _install(self, result: Assigned, epoch: int) -> Install:
         assignment: Assignment | None = result.assignment

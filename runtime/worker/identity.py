@@ -1,4 +1,4 @@
-"""The seat that a worker takes in its group: who it is, and which assignors it names."""
+"""A worker put together from its order: who it is, what it can, and which assignors it names."""
 
 import socket
 import uuid
@@ -7,7 +7,9 @@ from ...actors.messages.assignors import Worker
 from ...actors.worker.instructions import Identity
 from ...actors.worker.membership import Membership
 from ...events.model import ClientAssignor
-from ..cluster.spec import NodeSpec, StartWorker
+from ..cluster.spec import StartWorker
+from .core import WorkerCore
+from .member_log import MemberLog
 
 
 def membership_of(order: StartWorker) -> Membership:
@@ -31,16 +33,19 @@ def membership_of(order: StartWorker) -> Membership:
     return Membership(identity, node.timing, named, server_assignor=node.server_assignor)
 
 
-def facts_of(order: StartWorker, *, is_warm: bool) -> Worker:
-    """Return what assignors are to know of a worker."""
-    traits, able = order.traits, order.traits.abilities
-    return Worker(order.name, traits.zone, able.tags, able.capacity if is_warm else 0)
+def core_of(order: StartWorker, membership: Membership, log: MemberLog) -> WorkerCore:
+    """Return the core of a worker that has not begun yet.
 
-
-def joins_warm(node: NodeSpec, worker: str) -> bool:
-    """Tell whether to join only when the engine is warm.
-
-    Others join cold and say so. A worker that names a server assignor has no way to say it,
+    It joins cold and says so, but for two: one that names a server assignor has no way to say it,
     and a static one would have its seat's work moved away by saying it.
     """
-    return node.server_assignor is not None or node.instance_id(worker) is not None
+    node, traits = order.node, order.traits
+    able = traits.abilities
+    return WorkerCore(
+        membership,
+        log,
+        Worker(order.name, traits.zone, able.tags, able.capacity),
+        () if node.server_assignor else node.assignors.names,
+        is_warm=node.engine.kind == "noop",
+        joins_warm=node.server_assignor is not None or membership.identity.instance_id is not None,
+    )

@@ -119,7 +119,7 @@ class Rota:
 
     def __init__(self, group_id: str, member_id: str, log: LogReader) -> None:
         self._group_id = group_id
-        self._member_id = member_id
+        self.member_id = member_id
         self._log = log
         self._follower: Follower | None = None
         self._look_at_ms = 0
@@ -138,7 +138,7 @@ class Rota:
         """Tell whether the member is one of the first two of those present."""
         ids = (entry.key for entry in self._log.scan(TYPE_OF[MemberMetadata].number))
         first = islice(filter(self._is_present, ids), 2)
-        return pack_key((self._member_id,)) in first
+        return pack_key((self.member_id,)) in first
 
     def _is_present(self, key: bytes) -> bool:
         entry = self._log.get(TYPE_OF[CurrentAssignment].number, key)

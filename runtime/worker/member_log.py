@@ -3,8 +3,7 @@
 from typing import Protocol
 
 from ...events.group import Group
-from ...events.model import NOTHING, Resources
-from ...projections.follow import Follower
+from ...events.model import Resources
 
 
 class MemberLog(Protocol):
@@ -43,37 +42,3 @@ class MemberLog(Protocol):
     def take_changed(self) -> Resources:
         """Return those of the member's resources of which anything changed since the last call."""
         ...
-
-
-class WholeLog:
-    """A `MemberLog` that follows the log of the whole group."""
-
-    def __init__(self, member_id: str, follower: Follower) -> None:
-        self.member_id = member_id
-        self._follower = follower
-        self._seen_end = -1
-        """The log's end as of the last `take_changed`."""
-
-    @property
-    def group(self) -> Group:
-        """The whole group."""
-        return self._follower.group
-
-    def watch(self, reported: Resources) -> None:
-        """Do nothing: all of the log is followed."""
-
-    def catch_up(self) -> Group:
-        """Read what is new, and return the whole group."""
-        return self._follower.catch_up()
-
-    def take_changed(self) -> Resources:
-        """Return all of the member's resources where anything changed at all."""
-        if self.group.end == self._seen_end:
-            return NOTHING
-        self._seen_end = self.group.end
-        member = self.group.members.get(self.member_id)
-        return frozenset(member.current.assigned) if member is not None else NOTHING
-
-    def close(self) -> None:
-        """Let go of the log."""
-        self._follower.close()

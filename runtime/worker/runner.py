@@ -17,7 +17,7 @@ class ResourceRunner(Protocol):
     """What runs resources: with Spark, or with nothing at all."""
 
     def start(self, launch: Launch) -> None:
-        """Run a launch."""
+        """Run a launch, of whose resource nothing runs; one `Stopped` tells when it has ended."""
         ...
 
     def stop(self, resource: Resource) -> None:
@@ -28,12 +28,20 @@ class ResourceRunner(Protocol):
         """Cut everything short."""
         ...
 
-    def running(self) -> Resources:
-        """Return what runs."""
-        ...
-
     def close(self, seconds: float) -> Resources:
         """Stop everything, and return what still runs."""
+        ...
+
+
+class WorkerRunner(ResourceRunner, Protocol):
+    """A runner that has an engine of its own."""
+
+    def look(self, now_ms: int) -> None:
+        """See after the engine; to be called about once a second."""
+        ...
+
+    def close_engine(self, seconds: float) -> None:
+        """End the engine, once nothing runs any more."""
         ...
 
 
@@ -51,9 +59,6 @@ class NoopRunner:
     def start(self, launch: Launch) -> None:
         """Count a launch as running."""
         resource, token = launch.resource, launch.token
-        old = self._launches.get(resource)
-        if old == launch:
-            return
         self._launches[resource] = launch
         LOGGER.info("runs %s under %s", resource, token)
         self._report(Started(resource, token))
@@ -73,15 +78,17 @@ class NoopRunner:
         for resource in list(self._launches):
             self.stop(resource)
 
-    def running(self) -> Resources:
-        """Return what counts as running."""
-        return frozenset(self._launches)
-
     def close(self, seconds: float) -> Resources:
         """Forget everything; nothing is left."""
         del seconds
         self._launches.clear()
         return frozenset()
+
+    def look(self, now_ms: int) -> None:
+        """There is nothing to see after."""
+
+    def close_engine(self, seconds: float) -> None:
+        """There is no engine."""
 
     def _split(self, launch: Launch) -> None:
         count = int(launch.config.get(TASKS_MAX, "1"))

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from typing import Final
 
 from ...actors.backoff import Attempts, Backoff
+from ...events.model import Resource, Resources
+from ...projections.launches import Launch
+from ...projections.metrics.workers import WorkerMetrics
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import NodeSpec
 from ..config.redaction import Redaction
@@ -18,10 +21,12 @@ from ..connectors.spi import Context, Pipeline
 from ..spark.embedded import Embedded
 from ..spark.engine import Engine, EngineState
 from ..tasks.ledger import Ledger
-from ..tasks.reports import Report
+from ..tasks.reports import BatchDone, Report
 from ..tasks.runner import Runner
+from .core import CoreReport
+from .effects import EngineStarted, EngineWarm
 from .group_ledger import GroupLedger
-from .janitor import Chore, Janitor
+from .janitor import Chore, Janitor, Rota
 from .unsealing import UnsealingRunner
 
 LOGGER = logging.getLogger(__name__)
@@ -29,33 +34,77 @@ ENGINE_BACKOFF_MS: Final = Backoff(5_000, 120_000)
 """How long an engine that went down again rests before it is started once more."""
 
 
-class EngineCare:
-    """One engine; `look` is to be called about once a second, on the thread that opened it."""
+class SparkRunner:
+    """Runs resources on an engine of its own, which is started again when it goes down."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self.is_warm = False
+    def __init__(
+        self,
+        node: NodeSpec,
+        worker: str,
+        ledger: GroupLedger,
+        rota: Rota,
+        report: Callable[[CoreReport], None],
+    ) -> None:
+        """Start the engine."""
+        redaction = Redaction()
+        self._rota = rota
+        self._report = report
+        self._metrics = WorkerMetrics(RunFolder(node.data_dir).metrics, worker)
+        self._engine = make_engine(node, worker, redaction)
+        self._engine.open()
+        self._runner = make_runner(self._engine, ledger, node, self._hear, redaction)
+        self._janitor = make_janitor(ledger, node, redaction)
+        self._was_warm = False
         """Once warm counts as warm: what runs here waits for a new engine rather than moves."""
         self._known_pid: int | None = None
+        """The engine's driver, as far as it was told."""
         self._open_at_ms = 0
+        """When the engine may be started again, monotonic clock."""
         self._attempts = Attempts(ENGINE_BACKOFF_MS)
 
-    def look(self, now_ms: int) -> None:
-        """Start the engine again if it went down and has rested."""
-        if self.engine.state is EngineState.WARM:
-            self.is_warm = True
-            self._attempts.reset()
-        elif self.engine.state is EngineState.DOWN and now_ms >= self._open_at_ms:
-            LOGGER.warning("the engine is down (%s): starting it again", self.engine.detail)
-            self._open_at_ms = now_ms + self._attempts.next_pause()
-            self.engine.open()
+    def start(self, launch: Launch) -> None:
+        """Run a launch."""
+        self._runner.start(launch)
 
-    def new_pid(self) -> int | None:
-        """Return the process id of the engine's driver, once for each driver."""
-        pid = self.engine.pid
-        is_new = pid is not None and pid != self._known_pid
+    def stop(self, resource: Resource) -> None:
+        """Let a resource come to its end."""
+        self._runner.stop(resource)
+
+    def abandon(self) -> None:
+        """Cut everything short."""
+        self._runner.abandon()
+
+    def close(self, seconds: float) -> Resources:
+        """Stop everything, and return what still runs."""
+        return self._runner.close(seconds)
+
+    def close_engine(self, seconds: float) -> None:
+        """End the engine."""
+        self._engine.close(seconds)
+
+    def look(self, now_ms: int) -> None:
+        """Start the engine again if it went down and has rested; have the janitor do its chores."""
+        if self._engine.state is EngineState.WARM:
+            self._attempts.reset()
+            if not self._was_warm:
+                self._was_warm = True
+                self._report(EngineWarm())
+        elif self._engine.state is EngineState.DOWN and now_ms >= self._open_at_ms:
+            LOGGER.warning("the engine is down (%s): starting it again", self._engine.detail)
+            self._open_at_ms = now_ms + self._attempts.next_pause()
+            self._engine.open()
+        pid = self._engine.pid
+        if pid is not None and pid != self._known_pid:
+            self._report(EngineStarted(pid))
         self._known_pid = pid
-        return pid if is_new else None
+        if (group := self._rota.group(now_ms)) is not None:
+            self._janitor.tick(group, self._rota.member_id)
+
+    def _hear(self, report: Report) -> None:
+        """Pass on what the runner reports, from any thread, and measure its batches."""
+        if isinstance(report, BatchDone):
+            self._metrics.observe_batch(report.seconds)
+        self._report(report)
 
 
 def make_engine(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:

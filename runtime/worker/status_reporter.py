@@ -4,19 +4,17 @@ Messages may be lost, and the group's actor may die with one in hand. So nothing
 for an answer: what the log does not show after a while is said again.
 """
 
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ...actors.messages.work import PutTaskConfigs, ReportStatus, StatusUpdate
 from ...events.group import Group, token_of
-from ...events.model import Resource, Resources, RunState, Token
-from ...projections.moves import BATCHES_RUN
-from ..tasks.reports import StatusChanged, Stopped, TaskConfigsChanged
+from ...events.model import BATCHES_RUN, Resource, Resources, RunState, Token
+from ..tasks.reports import BatchDone, StatusChanged, Stopped, TaskConfigsChanged
+from .member_log import MemberLog
 
-LOGGER = logging.getLogger(__name__)
 AGAIN_MS = 1_000
-TROUBLE = frozenset({RunState.FAILED, RunState.RESTARTING})
+"""After which what the log does not show is said again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +28,9 @@ class ReportedSplit:
 class StatusReporter:
     """The latest status of each resource, and the latest split of each connector."""
 
-    def __init__(self, group_id: str, member_id: str) -> None:
+    def __init__(self, group_id: str, log: MemberLog) -> None:
         self._group_id = group_id
-        self.member_id = member_id
+        self._log = log
         self._statuses: dict[Resource, StatusUpdate] = {}
         self._latest_ms: dict[Resource, int] = {}
         """When each resource's status changed last, as the group was told."""
@@ -46,10 +44,26 @@ class StatusReporter:
         self._said_at_ms = -AGAIN_MS
         self._is_fresh = False
 
-    def changed(self, report: StatusChanged, at_ms: int) -> None:
-        """Take what a resource does now, and since when (wall clock); log it if it is trouble."""
-        if report.state in TROUBLE:
-            LOGGER.warning("%s is %s: %s", report.resource, report.state.value, report.reason)
+    def take(self, report: object, at_ms: int) -> None:
+        """Take what happened to a resource, and when (wall clock); other reports tell nothing."""
+        match report:
+            case StatusChanged():
+                self._take_change(report, at_ms)
+            case Stopped(resource, token, ending):
+                reason = ending.value
+                self._take(StatusUpdate(resource, token, RunState.UNASSIGNED, at_ms, reason))
+            case BatchDone(is_first=True):
+                # It began to look for the batch then: the end of its downtime.
+                connector, task, token, _ = report.commit.commit_id
+                began, resource = report.began_ms, Resource(connector, task)
+                self._take(StatusUpdate(resource, token, RunState.RUNNING, began, BATCHES_RUN))
+            case TaskConfigsChanged(connector, token, configs):
+                self._splits[connector] = ReportedSplit(token, configs)
+                self._is_fresh = True
+            case _:
+                pass
+
+    def _take_change(self, report: StatusChanged, at_ms: int) -> None:
         reason = f"{report.reason}\n{report.trace}" if report.trace else report.reason
         update = StatusUpdate(report.resource, report.token, report.state, at_ms, reason)
         pending = self._statuses.get(report.resource)
@@ -58,25 +72,6 @@ class StatusReporter:
             self._remarks[report.resource] = update
         else:
             self._take(update)
-
-    def stopped(self, report: Stopped, at_ms: int) -> None:
-        """Take that a resource came to its end."""
-        reason = report.ending.value
-        self._take(StatusUpdate(report.resource, report.token, RunState.UNASSIGNED, at_ms, reason))
-
-    def began(self, resource: Resource, token: Token, at_ms: int) -> None:
-        """Take when a task that has run a batch began to look for it: the end of its downtime."""
-        self._take(StatusUpdate(resource, token, RunState.RUNNING, at_ms, BATCHES_RUN))
-
-    def split(self, report: TaskConfigsChanged) -> None:
-        """Take how a connector splits its work."""
-        self._splits[report.connector] = ReportedSplit(report.token, report.configs)
-        self._is_fresh = True
-
-    @property
-    def awaited(self) -> Resources:
-        """Of which resources the log is to show what was said."""
-        return frozenset((*self._statuses, *map(Resource, self._splits)))
 
     def unsaid(self, group: Group, now_ms: int) -> Iterator[ReportStatus | PutTaskConfigs]:
         """Yield what is to be sent now: what is new at once, the rest now and then."""
@@ -88,11 +83,20 @@ class StatusReporter:
         self._is_fresh, self._said_at_ms = False, now_ms
         for connector, split in self._splits.items():
             yield PutTaskConfigs(
-                self._group_id, self.member_id, connector, split.token, split.configs
+                self._group_id, self._log.member_id, connector, split.token, split.configs
             )
         if self._statuses:
             self._sent.update(self._statuses)
-            yield ReportStatus(self._group_id, self.member_id, tuple(self._statuses.values()))
+            yield ReportStatus(self._group_id, self._log.member_id, tuple(self._statuses.values()))
+
+    @property
+    def awaited(self) -> Resources:
+        """Of which resources the log is to show what was said."""
+        return frozenset((*self._statuses, *map(Resource, self._splits)))
+
+    def next_tick_ms(self) -> int | None:
+        """Return when something is to be said again, None if all is said."""
+        return self._said_at_ms + AGAIN_MS if self._statuses or self._splits else None
 
     def _take(self, update: StatusUpdate) -> None:
         """Keep a status, its reason made fit for the log: it may quote any bytes.
@@ -133,7 +137,7 @@ class StatusReporter:
 
     def _is_known(self, group: Group, name: str, split: ReportedSplit) -> bool:
         """Tell whether the log shows the split, or never will: its token is not current."""
-        if token_of(group, self.member_id, Resource(name)) != split.token:
+        if token_of(group, self._log.member_id, Resource(name)) != split.token:
             return True
         logged = group.task_configs.get(name)
         return logged is not None and [task.config for task in logged.tasks] == list(split.configs)

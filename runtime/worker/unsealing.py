@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Lock
 
-from ...events.model import Resource, Resources, RunState
+from ...events.model import Resource, Resources, RunState, Token
 from ...projections.launches import Launch
 from ..config.redaction import Redaction
 from ..config.secrets import CannotUnseal, ReferenceBroken, Vault
-from ..tasks.reports import Report, StatusChanged, TaskConfigsChanged, Warned
+from ..tasks.reports import Ending, Report, StatusChanged, Stopped, TaskConfigsChanged, Warned
 from .runner import ResourceRunner
 
 
@@ -27,6 +27,8 @@ class UnsealingRunner:
         self._redaction = redaction or Redaction()
         self._lock = Lock()
         self._sealed: dict[str, Launch] = {}
+        self._unopened: dict[Resource, Token] = {}
+        """What was to start, and could not be opened: it counts as running until it is stopped."""
         self._runner = make_runner(self._report)
 
     def start(self, launch: Launch) -> None:
@@ -43,6 +45,7 @@ class UnsealingRunner:
             )
         except (CannotUnseal, ReferenceBroken) as error:
             reason = str(error)
+            self._unopened[launch.resource] = launch.token
             failed = StatusChanged(launch.resource, launch.token, RunState.FAILED, reason)
             self._tell(failed)
         else:
@@ -50,19 +53,25 @@ class UnsealingRunner:
 
     def stop(self, resource: Resource) -> None:
         """Let a resource finish its batch and end."""
-        self._runner.stop(resource)
+        if not self._has_ended(resource):
+            self._runner.stop(resource)
 
     def abandon(self) -> None:
         """Cut everything short."""
+        for resource in [*self._unopened]:
+            self._has_ended(resource)
         self._runner.abandon()
-
-    def running(self) -> Resources:
-        """Return what runs."""
-        return self._runner.running()
 
     def close(self, seconds: float) -> Resources:
         """Stop everything, and return what still runs."""
         return self._runner.close(seconds)
+
+    def _has_ended(self, resource: Resource) -> bool:
+        """End what never began, and tell whether it was that."""
+        token = self._unopened.pop(resource, None)
+        if token is not None:
+            self._tell(Stopped(resource, token, Ending.STOPPED))
+        return token is not None
 
     def _opened(self, connector: str, config: Mapping[str, str]) -> Mapping[str, str]:
         opened = self._vault.open(connector, config)

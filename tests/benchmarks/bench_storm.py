@@ -132,7 +132,7 @@ class Crowd:
                 self._compute(name, reply)
             case InstallReply():
                 self._computing.pop(name).installed(reply, now_ms)
-                self._members[name].computed()
+                self._members[name].computing = False
             case _:
                 raise TypeError(reply)
 

@@ -16,9 +16,8 @@ from chaos.feed import Feed
 from chaos.lookout import Lookout
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from fairlead.events.model import Resource, RunState, Token
+from fairlead.events.model import BATCHES_RUN, Resource, RunState, Token
 from fairlead.projections.metrics.workers import PHASES
-from fairlead.projections.moves import BATCHES_RUN
 from fairlead.runtime.connectors.files.staging import STAGING
 from fairlead.runtime.demo.verdict import judge
 

@@ -19,16 +19,6 @@ from fairlead.runtime.simulation.world import World
 from fairlead.runtime.worker import actor as real
 
 
-class Ledger:
-    """Commits nothing."""
-
-    def __init__(self, *_: object) -> None:
-        pass
-
-    def carry(self) -> None:
-        """Return that there is nothing to be sent."""
-
-
 class Reader:
     """Reads in the open log: in this process its writer has it."""
 
@@ -91,7 +81,6 @@ def test_a_worker_tells_the_ends_of_its_tasks_before_it_says_goodbye(
 ) -> None:
     Reader.log = office.control
     monkeypatch.setattr(real, "LogReader", Reader)
-    monkeypatch.setattr(real, "GroupLedger", Ledger)
     for name in connectors.split():
         office.put(name)
     worker = Worker(tmp_path)

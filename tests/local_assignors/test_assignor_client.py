@@ -16,7 +16,7 @@ from fairlead.runtime.worker.assignor_client import (
     LONGEST_REFRESH_MS,
     REFRESH_MS,
     REPEAT_MS,
-    AssignorClient,
+    AssignorQuestions,
 )
 
 TIMEOUT_MS = 60_000
@@ -35,22 +35,22 @@ def told(number: int) -> Given:
     return Given("balanced", MemberAssignment("m", WORK, "", 1, b"notes"), number)
 
 
-def new_client() -> AssignorClient:
+def new_client() -> AssignorQuestions:
     """The client of a cold worker whose assignor process was just found."""
-    client = AssignorClient("m", COLD, NAMES, TIMEOUT_MS)
+    client = AssignorQuestions("m", COLD, NAMES, TIMEOUT_MS)
     assert (client.tick(0), client.overdue(TIMEOUT_MS)) == (None, None)
     client.moved(PID)
     return client
 
 
-def asks(client: AssignorClient, until_ms: int) -> list[tuple[int, int]]:
+def asks(client: AssignorQuestions, until_ms: int) -> list[tuple[int, int]]:
     """When what is asked, by number, up to a moment."""
     asked = ((at_ms, client.tick(at_ms)) for at_ms in range(0, until_ms + 1, 50))
     return [(at_ms, each.number) for at_ms, each in asked if each is not None]
 
 
 def answers(
-    client: AssignorClient, number: int, at_ms: int, *said: ClientAssignor
+    client: AssignorQuestions, number: int, at_ms: int, *said: ClientAssignor
 ) -> tuple[ClientAssignor, ...] | None:
     """What heartbeats say after an answer without an error."""
     return client.introduced(Introduced(number, said), at_ms)

@@ -119,5 +119,5 @@ def test_an_order_to_compute_is_passed_on_once_and_blocks_nothing() -> None:
     seat = seated()
     assert seat.answer(error=Error.COMPUTE_ASSIGNMENT) == [Compute(1)]
     assert seat.answer("A A-0 A-1", error=Error.COMPUTE_ASSIGNMENT) == [Start(resources("A-1"), 7)]
-    seat.membership.computed()
+    seat.membership.computing = False
     assert seat.answer(error=Error.COMPUTE_ASSIGNMENT) == [Compute(1)]

@@ -9,12 +9,11 @@ from projecting.annals import Scribe, grown
 from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
-from fairlead.events.model import RunState
+from fairlead.events.model import BATCHES_RUN, RunState
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.phases import Phase
 from fairlead.projections.explain.reasons import RETURN, Reason, ReasonKind
-from fairlead.projections.moves import BATCHES_RUN
 
 C, D = map(resource, "CD")
 AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")

@@ -11,11 +11,10 @@ from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Expect, Rebalance, ReleaseSeats, RemoveMember
 from fairlead.actors.messages.timers import ExpireSession
-from fairlead.events.model import Cause, RunState, Why
+from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
 from fairlead.projections.explain.absences import Absence
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.explanation import Explanation
-from fairlead.projections.moves import BATCHES_RUN
 
 LEFT_MS, GIVEN_UP_MS, RUNS_MS = 10_000, 424_000, 424_900
 AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")

@@ -22,7 +22,7 @@ from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import Cause, RunState, Why
+from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.documents import Document
 from fairlead.projections.explain.cache import EpochCache, NotToldError
@@ -32,7 +32,6 @@ from fairlead.projections.explain.explanation import Explanation
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.phases import Phase
 from fairlead.projections.explain.reasons import DELETED, NEW, RETURN, Reason, ReasonKind
-from fairlead.projections.moves import BATCHES_RUN
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
 A, B, C, D = map(resource, "ABCD")

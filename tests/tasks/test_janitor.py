@@ -26,6 +26,7 @@ from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Commit, CommitId, MemberState, Resource, Token
 from fairlead.events.records import CurrentAssignment, MemberMetadata
 from fairlead.runtime.connectors.spi import Context, Pipeline
+from fairlead.runtime.worker.effects import BatchPublished
 from fairlead.runtime.worker.group_ledger import GroupLedger
 from fairlead.runtime.worker.janitor import Chore, Janitor, Rota, is_on_duty
 
@@ -45,7 +46,8 @@ class Scene:
         self.decider.settle()
         self.split(2)
         GroupLog.open_writer(path, "connect").close()
-        self.ledger = GroupLedger("connect", "W2", path, lambda _: None)
+        self.handed_over: list[object] = []
+        self.ledger = GroupLedger("connect", path, self.handed_over.append)
         self.janitor = Janitor(self.ledger, self.pipeline_of)
 
     def split(self, tasks: int) -> None:
@@ -99,8 +101,9 @@ class Scene:
 
     def is_all_published(self) -> bool:
         """Tell the group what the janitor says; whether the log names no commit after that."""
-        carried = self.ledger.carry()
-        return carried is not None and not self.tell(carried)
+        published = [each for each in self.handed_over if isinstance(each, BatchPublished)]
+        told = tuple(each.commit_id for each in published)
+        return bool(told) and not self.tell(CommitOffsets("connect", "W1", (), told))
 
     @property
     def seen(self) -> list[int]:
@@ -135,7 +138,7 @@ def test_what_a_worker_holds_is_its_own_to_publish(scene: Scene) -> None:
     scene.commit(scene.stage(FIRST, 1))
     scene.stage(SECOND, 3)
     scene.work()
-    assert (scene.seen, len(staged(scene.root)), scene.ledger.carry()) == ([], 2, None)
+    assert (scene.seen, len(staged(scene.root)), scene.handed_over) == ([], 2, [])
 
 
 def test_a_static_member_that_is_away_does_no_chores() -> None:

@@ -1,16 +1,18 @@
 """What a worker tells the group of what it runs, and what it writes into its own log."""
 
 import logging
+from dataclasses import replace
 
 import pytest
+from worker.driven import FixedLog, commit
 
 from fairlead.actors.messages.work import ReportStatus
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
-from fairlead.events.model import Resource, RunState, Token
+from fairlead.events.model import BATCHES_RUN, CommitId, Resource, RunState, Token
 from fairlead.events.records import ConnectorConfig, TaskStatus
-from fairlead.projections.moves import BATCHES_RUN
-from fairlead.runtime.tasks.reports import StatusChanged
+from fairlead.runtime.tasks.reports import BatchDone, StatusChanged
+from fairlead.runtime.worker.actor import log_trouble
 from fairlead.runtime.worker.status_reporter import StatusReporter
 
 
@@ -26,20 +28,19 @@ from fairlead.runtime.worker.status_reporter import StatusReporter
 def test_each_failure_and_each_restart_of_a_task_is_a_line_in_the_log_of_its_worker(
     state: RunState, lines: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    reporter = StatusReporter("connect", "W1")
     report = StatusChanged(Resource("flights", 1), Token(2, 1), state, "no such column: carrier")
     with caplog.at_level(logging.INFO):
-        reporter.changed(report, 5)
+        log_trouble(report)
     assert [record.getMessage() for record in caplog.records] == lines
 
 
 def test_what_is_said_later_has_a_later_time_whatever_the_clock_says() -> None:
-    reporter, a0, token = StatusReporter("connect", "W1"), Resource("a", 0), Token(2, 1)
+    reporter, a0, token = StatusReporter("connect", FixedLog("W1")), Resource("a", 0), Token(2, 1)
     group = Group("connect")
     evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
     times = list[int]()
     for state, at_ms in ((RunState.RUNNING, 100), (RunState.FAILED, 100), (RunState.RUNNING, 5)):
-        reporter.changed(StatusChanged(a0, token, state), at_ms)
+        reporter.take(StatusChanged(a0, token, state), at_ms)
         (report,) = reporter.unsaid(group, at_ms)
         assert isinstance(report, ReportStatus)
         times += [each.at_ms for each in report.updates]
@@ -47,7 +48,7 @@ def test_what_is_said_later_has_a_later_time_whatever_the_clock_says() -> None:
 
 
 def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_way() -> None:
-    reporter, a0, token = StatusReporter("connect", "W1"), Resource("a", 0), Token(2, 1)
+    reporter, a0, token = StatusReporter("connect", FixedLog("W1")), Resource("a", 0), Token(2, 1)
     group = Group("connect")
     evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
 
@@ -55,7 +56,7 @@ def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_w
         evolve(group, TaskStatus(a0, state, "w1", token, at_ms), 1)
 
     def said(state: RunState, at_ms: int) -> list[RunState]:
-        reporter.changed(StatusChanged(a0, token, state), at_ms)
+        reporter.take(StatusChanged(a0, token, state), at_ms)
         reports = [each for each in reporter.unsaid(group, at_ms) if isinstance(each, ReportStatus)]
         return [update.state for each in reports for update in each.updates]
 
@@ -71,11 +72,12 @@ def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_w
 
 
 def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:
-    reporter, a0, token = StatusReporter("connect", "W1"), Resource("a", 0), Token(2, 1)
+    reporter, a0, token = StatusReporter("connect", FixedLog("W1")), Resource("a", 0), Token(2, 1)
     group = Group("connect")
     evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
-    reporter.began(a0, token, 50)
-    reporter.changed(StatusChanged(a0, token, RunState.RUNNING, "1 link is skipped"), 60)
+    first = replace(commit("a-0"), commit_id=CommitId("a", 0, token, 0))
+    reporter.take(BatchDone(first, 50, is_first=True, seconds={}), 55)
+    reporter.take(StatusChanged(a0, token, RunState.RUNNING, "1 link is skipped"), 60)
 
     def told() -> list[str]:
         (report,) = reporter.unsaid(group, 100)

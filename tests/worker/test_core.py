@@ -1,0 +1,402 @@
+"""A worker's core, driven by hand: what it does, and in which order (transcripts: `driven.py`)."""
+
+from dataclasses import replace
+
+import pytest
+from membership.seat import HEARTBEAT_MS, PATIENCE_MS, SESSION_MS
+from worker.driven import PID, Driven, commit
+
+from fairlead.actors.messages.assignors import Assign, Assigned, Introduce, Introduced
+from fairlead.actors.messages.computing import Assignment, InstallReply, PrepareReply, Snapshot
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
+from fairlead.events.model import NOTHING, ClientAssignor, CommitId, Resource, RunState, Token
+from fairlead.events.records import ConnectorConfig, TaskConfigs
+from fairlead.runtime.cluster.spec import AssignorAt, GroupAt, Leave
+from fairlead.runtime.tasks.reports import (
+    Ending,
+    Hung,
+    StatusChanged,
+    TaskConfigsChanged,
+)
+from fairlead.runtime.worker.commit_queue import ANSWER_MS
+from fairlead.runtime.worker.core import LOOK_MS
+from fairlead.runtime.worker.effects import (
+    AnswerCommit,
+    BatchPublished,
+    CommitAsked,
+    EngineStarted,
+    EngineWarm,
+    Exit,
+    StartResource,
+)
+from fairlead.runtime.worker.starts import REST_MS
+
+A0 = Resource("A", 0)
+
+
+def transcript(text: str) -> str:
+    """Return a transcript as it stands in a test, without its indentation."""
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+def running(text: str = "A A-0", driven: Driven | None = None) -> Driven:
+    """A core that runs these, and whose group knows; its transcript begins anew."""
+    driven = driven or Driven()
+    driven.begin()
+    driven.answer("")
+    driven.grants(text)
+    driven.answer(text)
+    driven.answer()
+    driven.transcript()
+    return driven
+
+
+# -- joining
+
+
+def test_a_worker_joins_once_an_assignor_has_spoken_for_it() -> None:
+    driven = Driven()
+    driven.begin()
+    assert driven.transcript() == transcript("""
+        < begin
+        < AssignorAt
+        > Introduce
+        < Introduced
+        > heartbeat at 0, owned: nothing
+    """)
+
+
+def test_a_worker_whose_group_runs_an_assignor_itself_joins_at_once() -> None:
+    driven = Driven(names=())
+    driven.begin()
+    assert driven.transcript() == "< begin\n> heartbeat at 0, owned: nothing"
+
+
+def test_a_worker_that_may_not_join_cold_joins_when_its_engine_is_warm() -> None:
+    driven = Driven(names=(), is_warm=False, joins_warm=True)
+    driven.begin()
+    driven.report(EngineStarted(99), EngineWarm())
+    assert driven.transcript() == transcript("""
+        < begin
+        < EngineStarted, EngineWarm
+        > EngineRuns
+        > heartbeat at 0, owned: nothing
+    """)
+
+
+def test_assignors_are_asked_anew_once_a_cold_worker_is_warm() -> None:
+    driven = Driven(is_warm=False)
+    driven.begin()
+    assert driven.last(Introduce).worker.capacity == 0
+    driven.report(EngineWarm())
+    driven.passes(1)
+    assert driven.last(Introduce).worker.capacity == 1
+
+
+# -- starting and stopping
+
+
+def test_what_is_granted_starts_with_its_config_once_the_log_shows_it() -> None:
+    driven = Driven()
+    driven.begin()
+    driven.answer("A A-0")
+    driven.transcript()
+    driven.passes(50)
+    assert driven.transcript() == "< 50 ms", "the log does not show it yet"
+    driven.grants("A A-0", A={"x": "y"})
+    driven.passes(50)
+    started = [each.launch for each in driven.effects if isinstance(each, StartResource)]
+    assert [(str(each.resource), each.token) for each in started] == [
+        ("A", Token(1, 1)),
+        ("A-0", Token(1, 1)),
+    ]
+    assert started[0].config == {"name": "A", "x": "y"}
+    assert started[1].config == {"task": "0"}
+
+
+def test_what_runs_is_not_started_again_whatever_else_the_log_says() -> None:
+    driven = running()
+    driven.log.write(ConnectorConfig("B", {}, 1, 0))
+    for _ in range(3):
+        driven.answer("A A-0")
+        driven.passes(HEARTBEAT_MS)
+    assert not [line for line in driven.transcript().splitlines() if "start" in line]
+
+
+def test_a_launch_that_changed_is_stopped_and_starts_anew_when_it_has_ended() -> None:
+    driven = running()
+    tasks = driven.log.group.task_configs["A"].tasks
+    other = replace(tasks[0], config={"task": "other"}, generation=2)
+    driven.log.write(TaskConfigs("A", 2, (other,)))
+    driven.answer()
+    driven.ends("A-0")
+    assert driven.transcript() == transcript("""
+        < NONE at 1: no news
+        > heartbeat at 1
+        > stop A-0
+        < Stopped
+        > status: A-0 UNASSIGNED
+        > start A-0 under 1-2
+    """)
+
+
+def test_what_ends_by_itself_rests_and_begins_again_under_the_same_token() -> None:
+    driven = running()
+    driven.ends("A-0", Ending.FENCED)
+    driven.passes(REST_MS - 1)
+    driven.passes(1)
+    lines = [line for line in driven.transcript().splitlines() if "status" not in line]
+    assert lines == ["< Stopped", f"< {REST_MS - 1} ms", "< 1 ms", "> start A-0 under 1-1"]
+
+
+def test_what_is_revoked_is_free_when_it_has_ended_and_its_end_is_told_first() -> None:
+    driven = running()
+    driven.answer("A")
+    driven.ends("A-0")
+    assert driven.transcript() == transcript("""
+        < NONE at 1: A
+        > stop A-0
+        > heartbeat at 1
+        < Stopped
+        > status: A-0 UNASSIGNED
+        > heartbeat at 1, owned: A
+    """)
+
+
+def test_what_was_never_begun_is_free_at_once() -> None:
+    driven = Driven()
+    driven.begin()
+    driven.answer("A A-0")
+    driven.answer()
+    driven.transcript()
+    driven.answer("A")
+    assert driven.transcript() == transcript("""
+        < NONE at 1: A
+        > heartbeat at 1
+        > heartbeat at 1, owned: A
+    """)
+
+
+def test_what_does_not_end_ends_the_process() -> None:
+    driven = running()
+    driven.report(Hung(A0, Token(1, 1)))
+    assert [each for each in driven.effects if isinstance(each, Exit)] == [Exit("A-0 does not end")]
+
+
+def test_a_member_that_may_have_lost_its_session_abandons_all_and_joins_when_it_has_ended() -> None:
+    driven = running()
+    driven.passes(PATIENCE_MS)
+    driven.passes(SESSION_MS - PATIENCE_MS - 1_000)
+    driven.ends("A A-0", Ending.CANCELLED)
+    assert driven.transcript() == transcript("""
+        < 4500 ms
+        > heartbeat at 1, owned: A A-0
+        < 4500 ms
+        > abandon all
+        < Stopped, Stopped
+        > status: A UNASSIGNED, A-0 UNASSIGNED
+        > heartbeat at 0, owned: nothing
+    """)
+
+
+# -- what the group is told, and in which order
+
+
+def test_a_goodbye_comes_after_the_ends_and_the_commits() -> None:
+    driven = running()
+    driven.hear(Leave())
+    driven.report(CommitAsked(commit("A-0")))
+    driven.ends("A A-0")
+    assert driven.transcript() == transcript("""
+        < Leave
+        > stop A
+        > stop A-0
+        < CommitAsked
+        > commits of A-0, 0 published
+        < Stopped, Stopped
+        > status: A UNASSIGNED, A-0 UNASSIGNED
+        > heartbeat at -1
+    """)
+
+
+def test_a_commit_that_is_asked_for_with_the_last_end_goes_before_the_goodbye() -> None:
+    driven = running("A-0")
+    driven.hear(Leave())
+    driven.transcript()
+    driven.report(BatchPublished(CommitId("A", 0, Token(1, 1), 3)))
+    driven.answer()
+    driven.ends("A-0")
+    lines = driven.transcript().splitlines()
+    assert lines.index("> commits of nothing, 1 published") < lines.index("> heartbeat at -1")
+
+
+def test_a_status_is_said_again_until_the_log_shows_it() -> None:
+    driven = running()
+    driven.report(StatusChanged(A0, Token(1, 1), RunState.RUNNING))
+    driven.passes(999)
+    driven.passes(1)
+    assert driven.transcript() == transcript("""
+        < StatusChanged
+        > status: A-0 RUNNING
+        < 999 ms
+        < 1 ms
+        > status: A-0 RUNNING
+    """)
+
+
+def test_how_a_connector_splits_its_work_is_said_until_the_log_shows_it() -> None:
+    driven = running()
+    driven.report(TaskConfigsChanged("A", Token(1, 1), ({"task": "0"},)))
+    driven.report(TaskConfigsChanged("A", Token(1, 1), ({"task": "0"}, {"task": "1"})))
+    assert driven.transcript() == transcript("""
+        < TaskConfigsChanged
+        < TaskConfigsChanged
+        > A has 2 tasks
+    """)
+
+
+# -- commits
+
+
+def test_a_commit_that_was_carried_is_never_lost_when_the_group_moves() -> None:
+    driven = running()
+    driven.report(CommitAsked(commit("A-0", 7)), BatchPublished(CommitId("A", 0, Token(1, 1), 6)))
+    driven.hear(GroupAt(None, 5))
+    driven.report(CommitAsked(commit("A-0", 7)))
+    number = driven.last(CommitOffsets).number
+    told = CommitVerdict(commit("A-0", 7).commit_id, Error.NONE)
+    driven.hear(CommitReply((told,), number - 1))
+    driven.hear(CommitReply((told,), number))
+    assert driven.transcript() == transcript("""
+        < CommitAsked, BatchPublished
+        > commits of A-0, 1 published
+        < GroupAt
+        > commit 7 of A-0: the group's actor went away
+        > heartbeat at 1, owned: A A-0
+        > commits of nothing, 1 published
+        < CommitAsked
+        < CommitReply
+        < CommitReply
+        > commits of A-0, 0 published
+    """)
+    driven.hear(CommitReply((told,), number + 1))
+    assert driven.effects[-1] == AnswerCommit(told.commit_id, told)
+
+
+def test_a_commit_without_an_answer_in_time_is_told_as_unknown() -> None:
+    driven = running()
+    driven.report(CommitAsked(commit("A-0")))
+    driven.transcript()
+    driven.passes(ANSWER_MS)
+    assert driven.transcript() == transcript("""
+        < 4000 ms
+        > commit 0 of A-0: the group did not answer in time
+    """)
+
+
+# -- computing
+
+
+SNAPSHOT = Snapshot(4, 3, "balanced", b"", NOTHING, {}, (), {}, NOTHING, 0)
+
+
+def computing() -> Driven:
+    """A core whose assignor computes."""
+    driven = running()
+    driven.answer(error=Error.COMPUTE_ASSIGNMENT)
+    driven.hear(PrepareReply(Error.NONE, snapshot=SNAPSHOT))
+    return driven
+
+
+def test_a_computation_goes_from_the_group_to_the_assignor_and_back() -> None:
+    driven = computing()
+    driven.answer(error=Error.COMPUTE_ASSIGNMENT)
+    driven.hear(Assigned(4, Assignment({}), "", SNAPSHOT.snapshot_id))
+    driven.hear(InstallReply(Error.NONE))
+    assert driven.transcript() == transcript("""
+        < COMPUTE_ASSIGNMENT at 1: no news
+        > Prepare
+        > heartbeat at 1
+        < PrepareReply
+        > Assign
+        < COMPUTE_ASSIGNMENT at 1: no news
+        > heartbeat at 1
+        < Assigned
+        > Install
+        < InstallReply
+    """)
+
+
+def test_an_answer_to_an_earlier_install_ends_no_computation() -> None:
+    driven = computing()
+    driven.transcript()
+    driven.hear(InstallReply(Error.UNKNOWN_MEMBER_ID))
+    driven.answer(error=Error.COMPUTE_ASSIGNMENT)
+    assert driven.transcript() == transcript("""
+        < InstallReply
+        < COMPUTE_ASSIGNMENT at 1: no news
+        > heartbeat at 1
+    """)
+
+
+def test_a_new_assignor_process_is_asked_what_the_old_one_did_not_answer() -> None:
+    driven = computing()
+    driven.transcript()
+    driven.hear(AssignorAt(None, PID + 1))
+    assert driven.transcript() == transcript("""
+        < AssignorAt
+        > Introduce
+        > Assign
+    """)
+    assert driven.last(Assign).snapshot == SNAPSHOT
+
+
+def test_what_an_assignor_comes_to_say_else_is_in_the_next_heartbeat() -> None:
+    driven = running()
+    driven.passes(2_000)
+    driven.answer()
+    for _ in range(4):
+        driven.passes(2_000)
+        driven.answer()
+    other = ClientAssignor("balanced", metadata=b"other")
+    driven.transcript()
+    driven.hear(Introduced(driven.last(Introduce).number, (other,)))
+    assert driven.transcript() == transcript("""
+        < Introduced
+        > heartbeat at 1, owned: A A-0
+    """)
+
+
+# -- when it is to be woken
+
+
+def test_a_worker_at_rest_is_woken_about_once_a_second() -> None:
+    driven = running()
+    wakes, until_ms = 0, driven.now_ms + 20 * HEARTBEAT_MS
+    answer_at_ms = driven.now_ms + HEARTBEAT_MS
+    while driven.now_ms < until_ms:
+        due_ms = min(driven.core.next_tick_ms(), answer_at_ms)
+        driven.now_ms = max(due_ms, driven.now_ms)
+        if due_ms == answer_at_ms:
+            answer_at_ms += HEARTBEAT_MS
+            driven.answer()
+        else:
+            wakes += 1
+            driven.passes(0)
+            asked = driven.last(Introduce)
+            driven.hear(Introduced(asked.number, (ClientAssignor("balanced"),)))
+    assert wakes <= (20 * HEARTBEAT_MS) // LOOK_MS + 20 * HEARTBEAT_MS // 10_000
+
+
+@pytest.mark.parametrize("names", [("balanced",), ()])
+def test_time_is_never_due_again_at_the_moment_that_it_was_let_pass(names: tuple[str, ...]) -> None:
+    driven = running(driven=Driven(names=names))
+    driven.report(CommitAsked(commit("A-0")), StatusChanged(A0, Token(1, 1), RunState.RUNNING))
+    for _ in range(50):
+        due_ms = driven.core.next_tick_ms()
+        assert due_ms > driven.now_ms
+        driven.now_ms = due_ms
+        driven.passes(0)
+        if any(isinstance(each, Exit) for each in driven.effects):
+            break

@@ -1,0 +1,59 @@
+"""The tasks' way to the group: a task waits for what became of its commit."""
+
+import threading
+from pathlib import Path
+from queue import Queue
+
+import pytest
+from worker.driven import commit
+
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.work import CommitVerdict
+from fairlead.events.model import CommitId, Token
+from fairlead.runtime.tasks.ledger import Fenced, LedgerUnavailable
+from fairlead.runtime.worker.effects import AnswerCommit, BatchPublished, CommitAsked
+from fairlead.runtime.worker.group_ledger import GroupLedger
+
+PATIENCE_S = 20.0
+BATCH = commit("A-0")
+
+
+@pytest.mark.parametrize(
+    ("answer", "ended"),
+    [
+        (AnswerCommit(BATCH.commit_id, CommitVerdict(BATCH.commit_id, Error.NONE)), None),
+        (
+            AnswerCommit(BATCH.commit_id, CommitVerdict(BATCH.commit_id, Error.FENCED, "old")),
+            Fenced("old"),
+        ),
+        (AnswerCommit(BATCH.commit_id, None, "no room"), LedgerUnavailable("no room")),
+    ],
+)
+def test_a_task_waits_until_it_is_told_what_became_of_its_commit(
+    tmp_path: Path, answer: AnswerCommit, ended: Exception | None
+) -> None:
+    asked: Queue[CommitAsked | BatchPublished] = Queue()
+    ledger, told = GroupLedger("g", tmp_path, asked.put), list[Exception | None]()
+
+    def commit_batch() -> None:
+        try:
+            ledger.commit(BATCH)
+        except (Fenced, LedgerUnavailable) as error:
+            told.append(error)
+        else:
+            told.append(None)
+
+    thread = threading.Thread(target=commit_batch)
+    thread.start()
+    assert asked.get(timeout=PATIENCE_S) == CommitAsked(BATCH)
+    ledger.answer(answer)
+    thread.join(PATIENCE_S)
+    assert repr(told) == repr([ended])
+
+
+def test_an_answer_that_nobody_waits_for_is_ignored(tmp_path: Path) -> None:
+    asked: Queue[CommitAsked | BatchPublished] = Queue()
+    ledger = GroupLedger("g", tmp_path, asked.put)
+    ledger.answer(AnswerCommit(BATCH.commit_id, None, "late"))
+    ledger.published(CommitId("A", 0, Token(1, 1), 9))
+    assert asked.get_nowait() == BatchPublished(CommitId("A", 0, Token(1, 1), 9))
