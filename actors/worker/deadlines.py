@@ -1,9 +1,40 @@
 """By when nothing may run at a member any more, however it came to that (PROTOCOL §8).
 
-Three things end what runs: the session, counted from the sending time of the newest answered
-request; a revocation, which is over only when a report that it is done was answered; and the
-kill, which ends what was cancelled and has not stopped. The earliest one counts. A fence begins
-a margin before, so that what is cancelled has time to stop.
+Theory of operation. A member lives by three clocks of its own, and must stop by itself before the
+group, by its clocks, gives the member's work to others. No message can be relied upon for that:
+the member may be cut off. All times are of the member's monotonic clock.
+
+*The session* says for how long the member is known to be alive. The group counts it from the
+arrival of a request, the member from the sending time of the newest request that was answered.
+Sent is before arrived, so the member's session ends first, however long the request or its answer
+took. Counted from the answer, a member that is served late would outlive its session.
+
+    member   sent ------------------------------ fence ---- end
+    group         arrived ---------------------------------------- session expires: work is lost
+                                                 |<margin>|
+
+*The heartbeat* (`voice.py`) keeps the session away. A request is repeated once its answer is late
+(the interval + 1,500 ms); a configuration is refused unless two of them may be lost before the
+margin begins. It also carries what others wait for: a report that something has ended is sent at
+once. A silence that the group asks for ends in time for an answer to call off the next fence.
+
+*The rebalance timeout* bounds a revocation. The group counts it from the record that asked for it,
+the member from the sending time of the request before the answer that asked for it: at that time
+the group had not asked yet. The revocation is over when a request that reports it done was
+*answered*. That everything has stopped is not enough: the report may be lost, and the group then
+removes a member that still runs its other tasks. A second revocation moves no deadline.
+
+The earliest of session and revocation is the *end*. What follows is a ratchet:
+
+    end - margin    fence: cancel everything, without grace; forget the seat. No late answer
+                    calls it off, for the work may be somebody else's by the time it is read.
+    end - 100 ms    kill: what was cancelled and has not stopped is ended with the process. A
+                    member that wakes after a freeze beyond this kills at once; it must not even
+                    begin to stop in good order.
+    end             nothing runs. Should all of this hang, the watchdog ends the process.
+
+When nothing runs any more the member joins anew, at epoch 0. Leaving has a bound as well: a
+goodbye is repeated for one session at most, since nothing runs by then.
 """
 
 KILL_EARLY_MS = 100
@@ -22,16 +53,16 @@ class Deadlines:
         self.leave_by_ms: int | None = None
         """Until when a goodbye is repeated; nothing runs any more by then."""
         self.revoke_by_ms: int | None = None
+        """When the revocation under way must have been answered for; None: there is none."""
         self._margin_ms = fence_margin_ms
         self._session_end_ms: int | None = None
+        """None: there is no seat to lose."""
         self._kill_at_ms: int | None = None
+        """When what was cancelled is killed; None: nothing was cancelled."""
         self._is_kill_given = False
 
     def answered(self, sent_ms: int, session_ms: int | None) -> None:
-        """Count the session from a request's sending time; None: there is no seat to lose yet.
-
-        Counted from the answer, a member that is served late would outlive its session.
-        """
+        """Count the session from a request's sending time; None: there is no seat to lose yet."""
         self.asked_ms = sent_ms
         self._session_end_ms = None if session_ms is None else sent_ms + session_ms
 
@@ -54,8 +85,7 @@ class Deadlines:
     def cancel(self, now_ms: int) -> bool:
         """Set when to kill what is cancelled now; tell whether it has any time to stop.
 
-        The kill is in time for the deadline, late as the cancelling may be. Whoever was frozen
-        past its deadline must not even begin to stop in good order: others may run its work.
+        The kill is in time for the deadline, late as the cancelling may be.
         """
         latest_ms, end_ms = now_ms + self._margin_ms, self.end_ms()
         if end_ms is not None:
