@@ -21,17 +21,13 @@ _NULL_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 _LINES = "the last line has no end: the file was cut short"
 
 
-class UnreadableOutputError(Exception):
-    """A visible file of an output cannot be read, is not whole, or is not of its format."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputRows:
-    """The rows of all files that could be read, and what is wrong with each of the others."""
+    """The rows of all files that could be read, and the files that could not."""
 
     rows: pa.Table
-    files: int
     unreadable: tuple[str, ...]
+    """Each of the other files, by its path below the output, with what is wrong with it."""
 
 
 def visible_files(root: Path) -> Iterator[Path]:
@@ -46,40 +42,16 @@ def read_output(root: Path, schema: pa.Schema, file_format: Format = "parquet") 
 
     A column may be in the files or in their paths. CSV needs a header; empty and `NA` are null.
     """
-    paths = list(visible_files(root))
     empty = schema.empty_table()
-    read = [_attempt(root, path, schema, file_format) for path in paths]
+    read = [_attempt(root, path, schema, file_format) for path in visible_files(root)]
     return OutputRows(
         pa.concat_tables([empty, *(part for part in read if isinstance(part, pa.Table))]),
-        files=len(paths),
         unreadable=tuple(part for part in read if isinstance(part, str)),
     )
 
 
-def count_rows(root: Path, file_format: Format = "parquet") -> int:
-    """Return how many rows the visible files below `root` hold; CSV needs a header.
-
-    Raises UnreadableOutputError, naming the file, if one is not whole or not of the format.
-    """
-    return sum(_count(path, file_format) for path in visible_files(root))
-
-
 def _hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
-
-
-def _count(path: Path, file_format: Format) -> int:
-    try:
-        _refuse_foreign(path, file_format)
-        if file_format == "parquet":
-            return int(parquet.read_metadata(path).num_rows)
-        _refuse_cut(path)
-        if path.stat().st_size == 0:
-            return 0
-        read = csv.read_csv if file_format == "csv" else json.read_json
-        return int(read(path).num_rows)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise UnreadableOutputError(f"{path}: {_reason(error)}") from error
 
 
 def _attempt(root: Path, path: Path, schema: pa.Schema, file_format: Format) -> pa.Table | str:

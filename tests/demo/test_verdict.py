@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, dataset, parquet
 
-from fairlead.runtime.demo.output import Format, UnreadableOutputError, count_rows, visible_files
+from fairlead.runtime.demo.output import Format, visible_files
 from fairlead.runtime.demo.verdict import ExpectedRows, Verdict, expect_flights, judge
 
 START = datetime(2013, 1, 1, 10, tzinfo=UTC)
@@ -67,7 +67,6 @@ def test_all_flights_pass_and_without_one_day_they_do_not(archive: Path, tmp_pat
     expected = expect_flights(archive)
     _write_table(tmp_path, expected.rows)
     assert judge(expected, tmp_path).passed
-    assert count_rows(tmp_path) == 336_776
     hawaiian = next((tmp_path / "carrier=HA").iterdir())
     hawaiian.unlink()
     assert _failed(judge(expected, tmp_path))["rows"] == (336_776, 336_434)
@@ -141,8 +140,6 @@ def test_a_truncated_file_fails_by_name(tmp_path: Path) -> None:
     assert _failed(verdict)["rows lost"] == (0, 8)
     assert "carrier=UA/empty.parquet: " in verdict.checks[0].detail
     assert f"carrier=UA/{path.name}: " in verdict.checks[0].detail
-    with pytest.raises(UnreadableOutputError, match=r"carrier=UA/.*\.parquet: "):
-        count_rows(tmp_path)
 
 
 def test_a_visible_partial_file_fails_by_name(tmp_path: Path) -> None:
@@ -208,12 +205,9 @@ def test_csv_and_json_are_judged_alike(tmp_path: Path, file_format: Format) -> N
     first.write_text(_text(ROWS[:1], file_format))
     second.write_text(_text(ROWS[1:], file_format))
     assert judge(EXPECTED, tmp_path, file_format).passed
-    assert count_rows(tmp_path, file_format) == 24
     second.write_text(second.read_text()[:-4])
     cut = f"b.{file_format}: the last line has no end"
     assert judge(EXPECTED, tmp_path, file_format).checks[0].detail.startswith(cut)
-    with pytest.raises(UnreadableOutputError, match=cut):
-        count_rows(tmp_path, file_format)
 
 
 def test_sums_are_exact_beyond_64_bits_in_decimals_and_in_any_order_of_floats(

@@ -14,8 +14,8 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.reader import EpochReader
+from fairlead.projections.follow import Rebalances
 from fairlead.projections.moves import Downtimes
-from fairlead.projections.rebalances import Rebalances
 from fairlead.runtime.rest.backend.serial_executor import SerialExecutor
 from fairlead.runtime.rest.http.errors import ApiError
 

@@ -20,11 +20,10 @@ from ....events.log.reader import LogReader
 from ....events.log.space import Room, room_at
 from ....events.model import Commit
 from ....projections.explain.cache import EpochCache
-from ....projections.follow import Follower
+from ....projections.follow import Follower, Rebalances
 from ....projections.metrics.groups import GroupFigures, LogFigures
 from ....projections.moves import Downtimes, Measured
 from ....projections.progress import Progress, connector_progress, task_progress, unpublished
-from ....projections.rebalances import Rebalances
 from ....projections.views import connector_names, task_numbers
 
 LOGGER = logging.getLogger(__name__)
