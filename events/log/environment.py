@@ -29,7 +29,7 @@ from .tables import Tables, Transaction
 
 ENGINE: Final = 0  # LMDB 0.9, the file format that every tool reads
 MAP_BYTES: Final = 64 << 30  # address space, not disk; the same everywhere, so nobody has to remap
-READERS_MAX: Final = 510
+READERS_MAX: Final = 2046
 FOREIGN: Final = (lmdb.Error, OSError, MemoryError, OverflowError, ValueError, struct.error)
 
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from .errors import LowSpaceError
 
 LMDB_LOCK_NAME: Final = "lock.mdb"
-LMDB_LOCK_BYTES: Final = 40 << 10  # a slot per reader of 64 bytes, 510 of them, and the header
+LMDB_LOCK_BYTES: Final = 136 << 10  # a slot per reader of 64 bytes, 2046 of them, and the header
 RESERVE_BYTES: Final = 16 << 20
 PAGE_BYTES: Final = 4 << 10
 PAGES_PER_APPEND: Final = 16
