@@ -14,6 +14,8 @@ from ..cluster.spec import ProcessView, WorkerTraits
 from .processes import NodeProcess
 from .silence import GroupCare
 
+BEGIN_SECONDS = 20.0
+"""How long a process that does not begin keeps others from being started."""
 HEALTHY_SECONDS = 60.0
 """How long a process must have lived for its next end to count as the first."""
 
@@ -46,6 +48,17 @@ class ChildProcess:
     """When it is to be killed, if it has not ended by then."""
     care: GroupCare | None = None
     """What is known of the silence of its process; a group has one."""
+
+    def is_to_start(self, now: float) -> bool:
+        """Tell whether its next process is due: its first, or one that has rested."""
+        if self.address is not None or not self.is_wanted:
+            return False
+        return self.state == "starting" or (self.state == "backing-off" and now >= self.start_at)
+
+    def begins(self, now: float) -> bool:
+        """Tell whether its process has been started and may still begin what it is there for."""
+        is_starting = self.state == "starting" and self.address is not None
+        return is_starting and now < self.started_at + BEGIN_SECONDS
 
     def starts(self, address: Address, now: float) -> None:
         """Take note of its next process."""

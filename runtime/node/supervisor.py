@@ -59,6 +59,8 @@ from .silence import GroupCare
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.1
 LOOK_SECONDS = 0.01
+STARTS_AT_ONCE = 16
+"""How many workers at most have been started and have not begun yet."""
 LOOK = "look"
 """What the timer brings that looks again whether an engine has ended."""
 SUPERVISOR = "supervisor"
@@ -120,23 +122,23 @@ class Supervisor(Actor):
             return
         self.wake_after(TICK_SECONDS)
         now = time.monotonic()
+        self._start_due(now)
         for child in list(self._child_processes.values()):
-            is_rested = child.state == "backing-off" and now >= child.start_at
-            if is_rested and not self._is_ending:
-                self._start(child)
-            elif self._opens_too_slowly(child, now):
+            if self._opens_too_slowly(child, now):
                 self._replace_assignor(child, "it did not load the assignors in time")
             else:
                 assignor_process.kill_if_due(child, now)
                 self._look_after_group(child, now)
 
     def undelivered(self, message: object, to: Address) -> None:
-        """Ask the group again whether it is there."""
+        """Ask the group again whether it is there; replace a worker that cannot be reached."""
         child = self._find(to)
         if isinstance(message, Ping) and child is not None and child.care is not None:
             child.care.lost()
-        else:
-            super().undelivered(message, to)
+            return
+        super().undelivered(message, to)
+        if isinstance(message, StartWorker) and child is not None and child.process is not None:
+            kill(child.process.process)  # told twice, it would begin twice
 
     def child_exited(self, child: Address) -> None:
         """Have an actor that ended started again, if it is still wanted."""
@@ -232,7 +234,23 @@ class Supervisor(Actor):
         self._has_begun = True
         for name in self._node.workers:
             if ("worker", name) not in self._child_processes:
-                self._start(self._new_child("worker", name))
+                self._new_child("worker", name)
+        self._start_due(time.monotonic())
+
+    def _start_due(self, now: float) -> None:
+        """Start what is to start and has rested; of workers only a few at a time.
+
+        What is forked is heard of only once this process listens again, and gives up after a
+        while: hundreds at a time would not be heard in time.
+        """
+        if self._is_ending:
+            return
+        children = [*self._child_processes.values()]
+        begins = sum(each.kind == "worker" and each.begins(now) for each in children)
+        for child in children:
+            if child.is_to_start(now) and (child.kind != "worker" or begins < STARTS_AT_ONCE):
+                begins += child.kind == "worker"
+                self._start(child)
 
     def _answer_begin_if_ready(self) -> None:
         """Say that the node has begun, once the group takes commands and assignors are loaded."""
@@ -431,6 +449,7 @@ class Supervisor(Actor):
             member_id, incarnation = report.member_id, report.incarnation
             known = replace(child.process, member_id=member_id, incarnation=incarnation)
             self._know(child, known)
+        self._start_due(time.monotonic())
 
     def _worker_says(self, report: WorkerSays, _: Address) -> None:
         child = self._child_processes.get(("worker", report.name))

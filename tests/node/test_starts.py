@@ -1,0 +1,80 @@
+"""A supervisor starts workers as fast as they begin, and no faster."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from fairlead.actors.door.actor import Actor
+from fairlead.actors.group.actor import GroupOpened
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.worker.instructions import Timing
+from fairlead.runtime.cluster.spec import Begin, EngineSpec, NodeSpec, StartWorker, WorkerUp
+from fairlead.runtime.node import supervisor as real
+from fairlead.runtime.node.children import BEGIN_SECONDS
+from fairlead.runtime.node.supervisor import STARTS_AT_ONCE
+
+WORKERS = 3 * STARTS_AT_ONCE
+
+
+class Address:
+    """Where a child is reached that has no process."""
+
+    addressDetails = None  # noqa: N815  (Thespian's name)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Supervisor(real.Supervisor):
+    """Keeps what it starts and sends to itself."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.started: list[str] = []
+        names = tuple(f"w{number}" for number in range(WORKERS))
+        node = NodeSpec(
+            folder, "connect", "here", names, GroupSettings(), Timing(), EngineSpec("noop")
+        )
+        (folder / "run").mkdir(mode=0o700)
+        self.receive(Begin(node), Address("whoever asks"))
+        self.receive(GroupOpened("connect", 0, 1), Address("connect"))
+
+    def create(self, kind: type[Actor], name: str | None = None) -> Address:
+        del kind
+        return Address(str(name))
+
+    def pid_of(self, child: object) -> None:
+        del child
+
+    def send(self, to: object, message: object) -> None:
+        if isinstance(message, StartWorker):
+            self.started.append(str(to))
+
+    def wake_after(self, seconds: float, payload: object = None) -> None:
+        del seconds, payload
+
+    def hears_from(self, name: str) -> None:
+        self.receive(WorkerUp(name, 1, f"id of {name}", "p"), Address(name))
+
+
+def test_as_many_are_started_as_have_begun_until_all_are(tmp_path: Path) -> None:
+    supervisor = Supervisor(tmp_path)
+    assert len(supervisor.started) == STARTS_AT_ONCE
+    for begun, name in enumerate(supervisor.started, 1):
+        supervisor.hears_from(name)
+        assert len(supervisor.started) == min(WORKERS, STARTS_AT_ONCE + begun)
+    assert len({*supervisor.started}) == WORKERS
+
+
+def test_one_that_does_not_begin_does_not_keep_the_others_from_it_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor = Supervisor(tmp_path)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + BEGIN_SECONDS)
+    supervisor.woken(None)
+    assert len(supervisor.started) == 2 * STARTS_AT_ONCE
