@@ -116,6 +116,7 @@ class RunFolder:
     def __init__(self, data_dir: Path) -> None:
         self.path = data_dir / "run"
         self._lock = -1
+        """The descriptor whose lock is this node's claim; -1: not claimed."""
 
     @property
     def metrics(self) -> Path:

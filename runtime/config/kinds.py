@@ -1,6 +1,6 @@
-"""The kinds of values that settings have: what is allowed, in which unit, and how it is checked.
+"""The domains of settings: how a text becomes a value, what is allowed, and in which unit.
 
-Each kind says in words what its checks let through; an error shows these words.
+Each domain says in words what it lets through; an error shows these words.
 """
 
 import ipaddress

@@ -37,7 +37,9 @@ class Redaction:
     def __init__(self) -> None:
         self._lock = Lock()
         self._shown: dict[str, str] = {}
+        """What to show in place of each secret."""
         self._patterns: tuple[tuple[re.Pattern[str], str], ...] = ()
+        """What finds each secret in its usual spellings, the longest first, and what is shown."""
 
     def learn(self, secrets: Mapping[str, str]) -> None:
         """Take values, each with what is to be read in its place; they are never forgotten."""

@@ -1,7 +1,7 @@
 """Where settings come from: a file, the environment, the command line. Later ones win.
 
-All values are text here. What cannot be a setting at all is refused together, each with the
-source it came from and the nearest setting that there is.
+All values are text here. Names and lines that cannot be settings are refused together, each with
+the source it came from and the nearest setting that there is.
 """
 
 import tomllib

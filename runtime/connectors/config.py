@@ -105,7 +105,7 @@ class Validation:
     """What a config looks like against its definitions; warnings do not refuse it.
 
     `misspelt` holds the unknown keys that are nearly known ones, each with the one that was
-    meant. Who takes a new config refuses them; what runs already goes on with a warning.
+    meant. A new config with them is refused; a connector that runs already goes on with a warning.
     """
 
     checked: tuple[Checked, ...]

@@ -116,7 +116,9 @@ class Deaths:
     def __init__(self, group_id: str) -> None:
         self._group_id = group_id
         self._ending: list[tuple[NodeProcess, int]] = []
+        """Workers whose process has ended, with the wall clock of it; an engine may still run."""
         self._reported: deque[EndMember] = deque(maxlen=REMEMBERED)
+        """The last reports, for a new process of the group."""
 
     @property
     def is_waiting(self) -> bool:

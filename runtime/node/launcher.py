@@ -1,9 +1,9 @@
 """The first process of a node: it starts the others, watches over them, and ends them.
 
 It opens nothing before the actor system is there, since the actors are its forks. All that
-it starts dies with it, even if it is killed. It waits for nobody for long, as signals have to
-be heard: whoever does not answer is asked again, and is killed and started anew once it has
-been silent for too long.
+it starts dies with it, even if it is killed. It waits for no process for long, as signals have to
+be heard: a process that does not answer is asked again, and is killed and started anew once it
+has been silent for too long.
 """
 
 import logging
@@ -69,25 +69,34 @@ class Launcher:
         """Take what to run; `rest` is the command line of the REST process, if there is one."""
         self._node = replace(node, node_id=folder.node_id())
         self._folder = folder
+        #: Whether the actors may have any port.
         self._is_port_free = port == 0
-        """Whether the actors may have any port."""
+        #: Where the actors are reached.
         self._door = folder.door_at(HOST, port or free_port())
+        #: The base URL of REST, as others are told.
         self._rest_url = ""
         self._files = ProcessFiles(folder.path)
         self._rest = RestProcess(rest, self._files, node) if rest else None
         self._log_file = node.data_dir / "logs" / "actors.log"
+        #: None while no actor system runs.
         self._system: System | None = None
+        #: How the actor system's admin answers.
         self._admin = ProcessWatch(node.answer_timeout_ms / 1000)
+        #: How the supervisor answers.
         self._watch = ProcessWatch(node.answer_timeout_ms / 1000)
-        """How the supervisor answers."""
+        #: Its address; None while it is not known.
         self._supervisor: Address | None = None
+        #: Known from its first answer on.
         self._supervisor_process: ProcessId | None = None
+        #: The order to run the node, while the supervisor has not answered it.
         self._beginning: Question | None = None
-        """The order to run the node, while the supervisor has not answered it."""
+        #: What the supervisor said last of the node's processes.
         self._view: NodeView | None = None
-        """What the supervisor said last of the node's processes."""
+        #: Whether the node was up once: from then on what fails is tried again.
         self._is_up = False
+        #: When a system that ended is given up, on the monotonic clock.
         self._give_up_at = 0.0
+        #: The signal that ends the node; 0: none came.
         self._stop_signal = 0
 
     @property
@@ -232,7 +241,7 @@ class Launcher:
 
     def _find_supervisor(self, system: System) -> None:
         if self._admin.silence.seconds:
-            return  # who asks the admin now waits for long
+            return  # a question to the admin would wait for long now
         try:
             found = system.named(SUPERVISOR)
             self._supervisor = found or system.create(Supervisor, SUPERVISOR)

@@ -34,8 +34,11 @@ class RestProcess:
         self._files = files
         self._process: subprocess.Popen[bytes] | None = None
         self._told = -1
+        """The read end of the pipe by which it says that it listens; -1: closed."""
         self._started_at = 0.0
+        """On the monotonic clock."""
         self._start_at: float | None = None
+        """When it is to start again; None: it runs, or has not ended yet."""
 
     @property
     def code(self) -> int | None:

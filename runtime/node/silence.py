@@ -1,8 +1,8 @@
-"""How long a process owes an answer, counted by the clock of the one who waits for it.
+"""How long a process owes an answer, by the clock of the process that waits for it.
 
 Only time in which the waiting process itself ran counts: it looks several times a second, and no
-look adds more than a second. After the machine was suspended, or the one who waits was stopped,
-nobody is taken for silent who had no time to answer. The node's first process asks by
+look adds more than a second. After the machine was suspended, or the waiting process was stopped,
+no process that had no time to answer is taken for silent. The node's first process asks by
 `ProcessWatch`, the supervisor asks its group by `GroupCare`.
 """
 
@@ -27,6 +27,7 @@ class Silence:
         self.seconds = seconds
         """How long it has owed an answer; 0 if it does not."""
         self._looked_at = now
+        """When time was counted last, in monotonic seconds."""
 
     def look(self, now: float, *, is_silent: bool) -> None:
         """Let time pass; `is_silent` while an answer is owed. Times are monotonic seconds."""
@@ -59,7 +60,9 @@ class GroupCare:
         self._is_owed = False
         """Whether it has been asked and has not answered since."""
         self._ask_at = now
+        """When to ask next, in monotonic seconds."""
         self._signs = ""
+        """What the process had used of processor and disk at the last look."""
 
     def heard(self) -> None:
         """Take note of its answer."""
@@ -104,6 +107,7 @@ class ProcessWatch:
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
         self._question: Question | None = None
+        """The question that is under way, if one is."""
         self.forget()
 
     def forget(self) -> None:

@@ -80,13 +80,21 @@ class Supervisor(Actor):
     def __init__(self) -> None:
         super().__init__()
         self._node: NodeSpec | None = None
+        """What to run; None before the launcher has said it."""
         self._has_begun = False
+        """Whether the node's own workers were started."""
         self._is_ending = False
+        """Whether nothing is to be started any more."""
         self._child_processes: dict[tuple[str, str], ChildProcess] = {}
+        """Whatever it answers for, by kind and name."""
         self._waiting_for_begin: list[Address] = []
+        """Who is to hear that the node has begun."""
         self._waiting_for_end: list[Address] = []
+        """Who is to hear that all workers have left."""
         self._deaths = Deaths("")
+        """The members whose processes have ended, for the group."""
         self._files: ProcessFiles | None = None
+        """The run folder's files about processes; None before there is a node."""
         self._handlers: dict[type, Callable[[Any, Address], None]] = {
             Begin: self._begin,
             GroupOpened: self._group_opened,

@@ -76,12 +76,17 @@ class Embedded:
         self._conf = dict(conf or {})
         self._heap = self._conf.get("spark.driver.memory", heap)
         self._changed = threading.Condition()
+        """Guards state, life and runs, and is notified whenever one of them changes."""
         self._pyspark = threading.Lock()
+        """Held while PySpark is tied to a JVM or let go of it: it knows one at a time."""
         self._state = EngineState.COLD
         self._detail = "not opened"
         self._life: _Life | None = None
+        """The JVM of now, None before the first and after the last."""
         self._runs: set[_Run] = set()
+        """The jobs that run now."""
         self._serial = itertools.count(1)
+        """Numbers runs, so that no two have a Spark tag in common."""
 
     @property
     def state(self) -> EngineState:

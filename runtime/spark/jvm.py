@@ -116,6 +116,7 @@ class Jvm:
         self.folder = folder
         self.ended = threading.Event()
         self._why: str | None = None
+        """Why it ended or is being ended, None while it is wanted."""
         self._on_end = on_end
         self._info = folder / "gateway"
         command, environ = _prepare(launch, folder, log, self._info)

@@ -34,7 +34,9 @@ class JvmOutput:
         self.log = log
         self._hide = hide
         self._secrets = sorted(secrets, key=len, reverse=True)
+        """What `tail` hides, the longest first, since one may hold another."""
         self._last: deque[str] = deque(maxlen=_LINES)
+        """The last lines that are not frames of a stack trace."""
         self._thread = threading.Thread(
             target=self._drain, args=(pipe,), name="spark-output", daemon=True
         )

@@ -73,8 +73,11 @@ class QueryCheck:
         """Start nothing; `settings` are those of `SQL_MEANINGS`."""
         self._settings = settings or {}
         self._lock = threading.Lock()
+        """Held while a question is asked: the JVM answers one at a time."""
         self._jvm: _Jvm | None = None
+        """None until a question needs it, and after it was idle."""
         self._idle: threading.Timer | None = None
+        """Ends the JVM after a while without questions."""
 
     def columns_of(self, schema: str) -> Columns:
         """Return the columns of a schema in DDL; raises `QueryRefused`, `CheckFailed`."""
@@ -144,6 +147,7 @@ class _Jvm:
 
     def __init__(self) -> None:
         self._gateway: JavaGateway | None = None
+        """None until the JVM has told its port."""
         self._process = subprocess.Popen(  # noqa: S603  # our own command line
             [
                 *(str(find_java().command), *_OPTIONS),

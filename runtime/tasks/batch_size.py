@@ -17,6 +17,7 @@ class BatchSize:
     def __init__(self, ceiling: Limit) -> None:
         self._ceiling = ceiling
         self.limit = _within(_SMALL, ceiling)
+        """How much the next batch may hold."""
 
     def learn(self, seconds: float, *, backlog: bool) -> None:
         """Double after a quick batch with more behind it; halve after a slow one."""

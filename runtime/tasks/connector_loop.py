@@ -33,7 +33,9 @@ class ConnectorLoop:
         self._cluster_id = cluster_id
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._told: tuple[RunState, str] | None = None
+        """The state and reason that were reported last."""
         self._configs: tuple[Mapping[str, str], ...] | None = None
+        """The split that was reported last; None: none yet."""
 
     def run(self) -> Ending:
         """Report task configs, at first and whenever they change, until asked for an end."""

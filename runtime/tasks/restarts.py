@@ -24,6 +24,7 @@ class Halt:
 
     def __init__(self) -> None:
         self._drain = Event()
+        """Set by both ways to ask."""
         self._cancel = Event()
 
     @property
@@ -105,6 +106,7 @@ class Restarts:
         self.policy = policy
         self._rng = rng or Random()  # noqa: S311  # jitter keeps no secret
         self._failures: deque[tuple[float, str]] = deque()
+        """When (monotonic seconds) and why it failed within the window, oldest first."""
 
     def failed(self, reason: str) -> float | None:
         """Count a failure; return how long to wait, in seconds, or None: no more restarts."""

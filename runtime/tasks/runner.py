@@ -66,8 +66,11 @@ class Runner:
         self._hide = hide
         self._hung_s = hung_ms / 1000
         self._slots: dict[Resource, _Slot] = {}
+        """What runs, by resource; a slot goes when its thread has ended."""
         self._memories: dict[Resource, tuple[Token, TaskMemory]] = {}
+        """What outlives a restart of a task, with the token that it is of."""
         self._changed = Condition()
+        """Guards all of this, and is notified whenever a slot begins to end or is gone."""
         self._closed = False
         Thread(target=self._watch, name="runner-watch", daemon=True).start()
 

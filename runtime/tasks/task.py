@@ -6,8 +6,8 @@
         commit                      the one point where it counts
         publish, acknowledge
 
-Whatever goes wrong before the commit is repeated by whoever comes next, and whatever is left to
-do after it is finished by whoever comes next. Only the commit itself may have an unknown outcome:
+The next owner of the task repeats what went wrong before the commit, and finishes what is left to
+do after it. Only the commit itself may have an unknown outcome:
 then nothing else happens until it is known (DATA_PLANE §2, §3).
 """
 
@@ -104,9 +104,12 @@ class Task:
         self._memory = memory or TaskMemory()
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._tag = tag_of(launch.resource, launch.token)
+        """The tag of all Spark jobs of this task under this token."""
         self._told: tuple[RunState, str] | None = None
+        """The state and reason that were reported last."""
         self._ran = False
         self._sweep_at = 0.0
+        """When to sweep next, on the monotonic clock."""
         self._away = 0
         """How many attempts in a row found the sink out of reach."""
 

@@ -48,9 +48,13 @@ class SparkPipeline(Connector):
 
     def __init__(self) -> None:
         self._config: Mapping[str, str] = {}
+        """The config as it was taken up, references resolved."""
         self._settings = ParsedConfig({})
+        """The same, parsed."""
         self._split: Sequence[Mapping[str, str]] = ()
+        """The task configs that were in force at the start, in the order of the tasks."""
         self._context: Context | None = None
+        """None before the start."""
 
     @classmethod
     def config(cls) -> ConfigDef:

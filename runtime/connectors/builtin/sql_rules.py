@@ -1,7 +1,7 @@
 """What the SQL of a transform may use: its input, and functions of nothing but their arguments.
 
-Whoever may create a connector is not to run programs, to read files or to look around on the
-node by that. The setting `sql.allow` opens what an operator wants to be open, each by its name.
+A user who may create a connector may not, by that, run programs, read files or look around on the
+node. The setting `sql.allow` opens what an operator wants to be open, each by its name.
 """
 
 from collections.abc import Collection, Iterator, Mapping

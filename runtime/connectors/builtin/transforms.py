@@ -36,6 +36,7 @@ class Sql(Transform):
         self._allowed = allowed
         self._holds_secret = holds_secret
         self._use: QueryUse | None = None
+        """What the query uses, once it was checked; each batch would find the same."""
 
     def apply(self, frame: "DataFrame") -> "DataFrame":
         """Describe the rows that the query makes of the batch; raises `ConfigInvalid`."""

@@ -1,10 +1,10 @@
 """A committed batch is published when every file that its manifest names is in place.
 
-Whatever of it is staged is moved, whatever is in place already is looked at: a batch may be
-published again, after somebody who died half-way, or beside another publisher. Before anything
-is moved, each file must be where one of these would have it, with the bytes that it had when
-the batch counted. The folders that took files in are fsynced before anybody says that the batch
-is published, since after that nobody looks at its staging again (DATA_PLANE §5).
+Staged files are moved, and files that are in place already are checked: a batch may be published
+again, after a publisher that died half-way, or beside another one. Before anything is moved, each
+file must be where one of these would have it, with the bytes that it had when the batch counted.
+The folders that took files in are fsynced before anybody says that the batch is published, since
+after that nobody looks at its staging again (DATA_PLANE §5).
 """
 
 from collections.abc import Callable, Sequence

@@ -76,15 +76,19 @@ class FileSource(Source[SourceFile]):
         self._form = form
         self._context = context
         self._pending: deque[SourceFile] = deque()
+        """The files that are ripe to be read, oldest first; looked for again when none is left."""
         self._pending_bytes = 0
+        """The size of all pending files together."""
         self._seen: dict[str, tuple[SourceFile, float]] = {}
         """Unread files by path, and since when each is as it is, on the monotonic clock."""
         self._warned: set[str | tuple[str, Skip]] = set()
         """Paths that changed, and paths that are skipped with the reason: each is logged once."""
         self._remark = ""
+        """What is strange about the folder, as every plan tells it."""
         self._grown = 0
         """How many bytes more than were read the remark tells of."""
         self._copies = Copies()
+        """Copies of files that Spark would not read as they are."""
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[SourceFile]:
         """Take the next files; the folder is looked through when none are left."""

@@ -196,19 +196,28 @@ class _Scan:
         self._quote = style.quote.encode()
         self._escape = style.escape.encode()
         self._held = b""
+        """Bytes of the last chunk whose meaning hangs on the next."""
         self._tail = b"\n"
+        """The end of what was looked at, for patterns that span two chunks."""
         self._inside = 0
+        """1 within quotes, 0 outside."""
         self._outside_ends = Counter[str]()
+        """How often each line end stands outside of quotes."""
         self._all_ends = Counter[str]()
+        """How often each stands anywhere."""
         quote, separator = re.escape(self._quote), re.escape(style.separator.encode())
         edge = b"(?:%s|\r|\n)" % separator
         self._empty = re.compile(b"%s%s%s(?=%s|\\Z)" % (edge, quote, quote, edge))
+        """Matches an empty value in quotes."""
         self._letter = re.compile(
             b"(?<!%s)(?<!%s)(?<![\r\n])%s(?!%s|%s|[\r\n])"
             % (separator, quote, quote, separator, quote)
         )
+        """Matches a quote that is a letter: it neither opens a value nor closes one."""
         self._has_letters = False
+        """Whether any quote is a letter."""
         self.quotes_nothing = False
+        """Whether any value is empty and in quotes."""
 
     @property
     def line_end(self) -> str:
@@ -246,13 +255,19 @@ class _LineEnds:
         self._quote = style.quote.encode()
         self._escape = style.escape.encode()
         self._openers = (style.separator.encode(), b"\r", b"\n")
+        """What stands before a quote that opens a value."""
         pair = [re.escape(self._escape) + b"."] if self._escape else []
         quote = [re.escape(self._quote)] if self._quote else []
         self._token = re.compile(b"|".join([*pair, *quote, b"\r\n?"]), re.S)
+        """Matches an escaped letter, a quote or a line end."""
         self._held = b""
+        """The last byte of a chunk if its meaning hangs on the next."""
         self._before = b"\n"
+        """The end of what was made one already."""
         self._inside = False
+        """Whether it is within quotes."""
         self._closed_at = -1
+        """Where in the chunk the last value in quotes was closed; -1: not in this one."""
 
     def feed(self, chunk: bytes, *, is_last: bool = False) -> bytes:
         """Return a chunk with its line ends made one; the last letter may be held back."""
