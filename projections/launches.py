@@ -15,7 +15,7 @@ class Launch:
     `connector_config` is the connector's own config, `config` what this resource runs with:
     for a task its task config, for a connector the connector's own. What a config says of
     placement is left out: work that stays where it is is the same launch. `split` is how a
-    connector split its work last, by task, so that it need not be split anew; it tells no two
+    connector split its work last, by task, so that it need not be split again; it tells no two
     launches apart.
     """
 

@@ -91,7 +91,7 @@ class Moves:
 
     def __init__(self) -> None:
         self.latest: dict[Resource, TaskStatus] = {}
-        """The last word of whoever runs each resource, or ran it last."""
+        """The last word of the worker that runs each resource, or ran it last."""
         self.open: dict[Resource, Move] = {}
         """Moves whose takers run and have had no batch yet."""
         self._stopped: dict[Resource, TaskStatus] = {}

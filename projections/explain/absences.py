@@ -1,8 +1,8 @@
-"""Whose return work waited for: members that left for a while, and what was kept for them.
+"""Members that left for a while, and the work that was kept for their return.
 
 A seat that is away holds a place, not work: nobody runs what the target gives it until it is
-back, or its place is given up. Neither raises an epoch, so the waits are told with the epoch whose
-target they fall under.
+back, or its place is given up. Neither raises an epoch, so an absence is told with the epochs
+whose target it falls under.
 """
 
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ from .diff import Seat
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """What waited for a member that was away; times are wall clock in milliseconds.
-
-    `until_ms` is None while it is away still; `is_back` tells whether it returned, and
-    `superseded_by` is the assignment epoch of a later target under which it went on, if one did.
-    """
+    """What waited for a member that was away; times are wall clock in milliseconds."""
 
     seat: Seat
     resources: Resources
+    """What the target kept for it."""
     since_ms: int
     until_ms: int | None = None
+    """None as long as it is away."""
     is_back: bool = False
+    """Whether it came back."""
     superseded_by: int | None = None
+    """The assignment epoch of a later target under which the absence went on, if one did."""
 
     def to_json(self) -> Document:
-        """Return the wait in plain data."""
+        """Return the absence in plain data."""
         return {
             "seat": dict(self.seat._asdict()),
             "resources": [str(each) for each in sorted(self.resources)],
@@ -49,7 +49,7 @@ class Absence:
 
 
 class Absences:
-    """A fold of the whole log that follows who is away under each target."""
+    """A fold of the whole log that follows the members that are away under each target."""
 
     def __init__(self) -> None:
         self._epoch = 0
@@ -74,7 +74,7 @@ class Absences:
             self._end(str(record.key[0]), now_ms)
 
     def aim(self, target: TargetAssignment, now_ms: int) -> Sequence[Absence]:
-        """Take a target; return those who are away under it, to which later records add."""
+        """Take a target; return the absences under it, to which later records add."""
         for number, each in enumerate(self._found):
             if each.until_ms is None:
                 has_share = bool(target.members.get(each.seat.member_id))
@@ -86,7 +86,7 @@ class Absences:
         return self._found
 
     def _sit(self, record: MemberMetadata, now_ms: int) -> None:
-        """Learn who sits where; who took over a seat that was kept is back."""
+        """Learn who sits where; a member that took over a seat that was kept for it is back."""
         member_id, came_back = record.member_id, record.succession
         self._urls[member_id] = record.url or member_id
         if came_back is None or came_back.assignment_epoch != self._epoch:

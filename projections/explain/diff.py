@@ -1,4 +1,7 @@
-"""What a target changes, told by holding it against who had everything before."""
+"""The difference that a target makes: what it keeps, moves, returns, places, parks and retires.
+
+It is found by comparing the target with the members that had each resource last.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +24,7 @@ class Seat(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """A resource that somebody gets; `giver` had it last, None if nobody ever did."""
+    """A resource that goes to `taker`; `giver` had it last, None if nobody ever did."""
 
     resource: Resource
     giver: Seat | None
@@ -33,15 +36,17 @@ class TargetChange:
     """A target that was installed, told by what it changes.
 
     All that was configured when it was computed, and still is, is in exactly one of `kept`,
-    `moved`, `returned`, `placed`, `parked` and `unplaceable`; `computed_by` is None where the
-    coordinator did it itself.
+    `moved`, `returned`, `placed`, `parked` and `unplaceable`. Times are wall clock in milliseconds.
     """
 
     assignment_epoch: int
     time_ms: int
+    """When the target was computed."""
     assignor: str
     computed_by: Seat | None
+    """The member that computed it, None where the coordinator did so itself."""
     kept: Mapping[Seat, Resources]
+    """What stays where it is, by the member that has it."""
     moved: tuple[Transfer, ...]
     """From one worker to another, which may be gone."""
     returned: tuple[Transfer, ...]
@@ -61,7 +66,7 @@ class TargetChange:
     next_moves_at_ms: int | None = None
     """When the rest of the moves is to be made; None if this is all of them."""
     displaced: Mapping[Resource, Seat] = field(default_factory=dict[Resource, Seat])
-    """Those of `unplaceable` that had a place until this target, each with who had it."""
+    """Those of `unplaceable` that had a place until this target, each with its last member."""
 
     @property
     def kept_count(self) -> int:
@@ -100,7 +105,7 @@ class TargetChange:
 
 
 def homes_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
-    """Yield whom the group's target gives each resource."""
+    """Yield each resource of the group's target with the member that it is given to."""
     for member_id, share in group.target_of.items():
         member = group.members.get(member_id)
         metadata = member.metadata if member else MemberMetadata(member_id)
@@ -108,7 +113,7 @@ def homes_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
 
 
 class Homes:
-    """Who had each resource last, from target to target, also where that member is gone."""
+    """The member that had each resource last, from target to target, also where it is gone."""
 
     def __init__(self, group: Group) -> None:
         self.last: dict[Resource, MemberMetadata] = dict(homes_in(group))
@@ -175,7 +180,7 @@ def change_of(
     bumps: Sequence[GroupMetadata],
     placed: Resources,
 ) -> TargetChange:
-    """Hold a target, already in the group, against who had everything before it.
+    """Compare a target, already in the group, with the members that had everything before it.
 
     `bumps` are what it answers, `time_ms` is wall clock; `placed` has had a place until now.
     """

@@ -1,4 +1,4 @@
-"""What a group's story is told in: a report for each group epoch, and its change.
+"""What is told of a group: a report for each group epoch, and the history, a line for each.
 
 Values only; `reader.py` reads them out of the log. Times are wall clock, in milliseconds.
 """
@@ -21,14 +21,17 @@ class Attempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """One group epoch: what raised it, and which target answered it, if one did.
-
-    Several epochs may have one change. It stays None where the group lost its last member.
-    """
+    """One group epoch: what raised it, and which target answered it, if one did."""
 
     bump: GroupMetadata
+    """The record that raised the epoch."""
     attempts: tuple[Attempt, ...] = ()
+    """The computations that failed before one succeeded, in order."""
     target_change: TargetChange | None = None
+    """What the target changed that answered the epoch, and perhaps earlier ones with it.
+
+    None as long as there is none, and where the group lost its last member before.
+    """
 
     @property
     def group_epoch(self) -> int:
@@ -69,6 +72,7 @@ class History:
     is_trimmed: bool
     """Whether there was more before the first epoch, which is not in the log any more."""
     epochs: tuple[Document, ...]
+    """See `line_of`."""
 
     def to_json(self) -> Document:
         """Return the history in plain data."""

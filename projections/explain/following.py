@@ -40,7 +40,7 @@ class _Loss:
 
 
 class Handovers:
-    """A fold of the whole log; `homes` are those of whoever reads it, and move with the targets."""
+    """A fold of the whole log; the reader that owns `homes` moves them from target to target."""
 
     def __init__(self, homes: Homes) -> None:
         self._homes = homes

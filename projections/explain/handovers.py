@@ -32,7 +32,7 @@ class Handover(Outage):
     asked_ms: int | None = None
     """When the group first told the giver to give it up."""
     gone_ms: int | None = None
-    """When the giver lost its seat, if it did before the resource was granted anew."""
+    """When the giver lost its seat, if it did before the resource was granted to another."""
     silent_ms: int | None = None
     """When the giver was last heard of, if it lost its seat because it fell silent."""
     revoked_ms: int | None = None
@@ -161,7 +161,7 @@ class FollowedHandover:
         return self.handover.giver is None and self.handover.taker is None and not self.is_over
 
     def ask_giver(self, giver: Seat) -> None:
-        """Take who is asked for a resource that was deleted."""
+        """Take the member that is asked for a resource that was deleted."""
         self.handover = replace(self.handover, giver=giver)
         self.giver_id = giver.member_id
 
@@ -213,7 +213,7 @@ class FollowedHandover:
         """Take the end of the giver's seat, and its last step."""
         if not self.is_awaited:
             return
-        if self.handover.gone_ms is None:  # if it joined anew, without this, that is another seat
+        if self.handover.gone_ms is None:  # if it joined again meanwhile, that is another seat
             self.handover = replace(self.handover, gone_ms=now_ms)
         if holds(step, self.handover.resource):
             self.handover = replace(self.handover, revoked_ms=now_ms)

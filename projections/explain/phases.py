@@ -4,10 +4,10 @@ They follow each other, each up to the last resource that it concerns: detect (w
 until the epoch rose), compute (until the target), revoke (until the last one acknowledged),
 release (until the last one was granted), start (until the last one ran).
 
-How long it took to notice the cause is told as far as the log does. A request raises the epoch
-in the moment in which it is taken. Of what is noticed by a timer, the log knows when it was due.
-When a member was last heard of, and when a process ended, the record that raised the epoch says,
-unless it is an old one, or the group was restarted meanwhile.
+How long it took to notice the cause is known as far as the log tells. A request raises the epoch
+at the moment at which it is taken. For a timer, the log says when it was due. The record that
+raised the epoch says when a member was last heard of, and when a process ended, unless an older
+release wrote it, or the group was restarted in between.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,13 +35,15 @@ _NOTHING_MOVED = "nothing moved"
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """When the cause of an epoch came about, and the last word of the member it is about.
+    """When the cause of an epoch came about, and the last word of the member that it is about.
 
     Wall clock in milliseconds; None for what the log does not tell.
     """
 
     since_ms: int | None = None
+    """When the cause came about."""
     last_word_ms: int | None = None
+    """When the member that the cause is about wrote its last record."""
     was_away: bool = False
     """Whether it had left for a while, so that its silence was no surprise."""
 

@@ -26,18 +26,18 @@ class ReasonKind(Enum):
     """What sort of reason it is."""
 
     BALANCE = "balance"
-    """Whoever had it is still there, and nothing forbids that it stays."""
+    """Its giver is still there, and nothing forbids that it stays."""
     DEPARTURE = "departure"
-    """Whoever had it is gone, and nobody waits for it."""
+    """Its giver is gone, and nobody waits for it."""
     DELAY_EXPIRED = "delay-expired"
-    """Whoever had it is gone, and did not come back in time."""
+    """Its giver is gone, and did not come back in time."""
     CONSTRAINT = "constraint"
-    """Whoever had it is there, and may not have it any more.
+    """Its giver is there, and may not have it any more.
 
     The detail is what keeps it from that: a drain, pin, tag or zone, or that it is cold.
     """
     RETURN = "return"
-    """It goes back to whoever had it, who was away or might not have it."""
+    """It goes back to the worker that had it before, which was away or might not have it."""
     NEW = "new"
     """Nobody had it before."""
     DELETED = "deleted"
@@ -94,7 +94,7 @@ def why_displaced(
 
 
 def _is_gone(group: Group, giver: MemberMetadata) -> bool:
-    """Tell whether a giver lost its seat; who joined anew by its member id has another."""
+    """Tell whether a giver lost its seat; if it joined again by its member id, that is another."""
     member = group.members.get(giver.member_id)
     return member is None or member.metadata.joined_epoch != giver.joined_epoch
 

@@ -1,6 +1,6 @@
-"""What a scrape is answered with: all metrics, in a format that the scraper takes.
+"""Answers a scrape with all metrics, in a format that the scraper takes.
 
-What no log tells, the requests that this process answers, is counted here.
+Requests, of which no log tells, are counted here.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """Lands the flights as one file per day, as another system would drop them into a directory.
 
-A file is written under a name that begins with a dot, then renamed in place: whoever lists the
-directory sees a whole file or none. It is not fsynced: that covers every death of a process,
+A file is written under a name that begins with a dot, then renamed in place: a reader that lists
+the directory sees a whole file or none. It is not fsynced: that covers every death of a process,
 not a loss of power; a file that such a loss cut short is refused by its size.
 
 Run as `python -m fairlead.runtime.demo.feeder --out DIR --seconds 30` it ends by itself after

@@ -17,7 +17,7 @@ _USUAL: Final = {"NEW", "KEPT"}
 _CAUSES: Final = {each.value: each for each in Why}
 DELETED: Final = "deleted"
 NOBODY: Final = "nobody"
-"""Who has what stopped because no worker may run it."""
+"""Stands for the taker of what stopped because no worker may run it."""
 
 
 def history(found: object) -> list[Section]:

@@ -55,7 +55,7 @@ def explain(
     ] = None,
     group: Group = None,
 ) -> None:
-    """Explain an epoch: its cause, its answer, how long each phase took, what moved and why.
+    """Explain an epoch: its cause, its target, how long each phase took, what moved and why.
 
     From the log alone: also for epochs of long ago, and where no cluster runs.
     """

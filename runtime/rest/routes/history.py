@@ -38,7 +38,7 @@ async def get_history(service: Served, group: str, limit: Limit = LINES) -> JSON
 
 @router.get("/groups/{group}/explain/{epoch}")
 async def explain_epoch(service: Served, group: str, epoch: Epoch) -> JSONResponse:
-    """Explain one epoch: its cause, its answer, each phase, and each resource that moved.
+    """Explain one epoch: its cause, its target, each phase, and each resource that moved.
 
     An epoch that the log does not tell of is a 404 that says of which ones it does.
     """
