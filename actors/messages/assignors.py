@@ -1,4 +1,4 @@
-"""What the assignor process of a node is asked by its workers, and what it answers.
+"""What the workers of a node ask its assignor process, what it answers, and the values in both.
 
 A member asks with its member id: the process keeps a set of assignors for each.
 """
@@ -53,7 +53,7 @@ class MemberAssignment:
 
 @dataclass(frozen=True, slots=True)
 class Introduce:
-    """Say what a member's heartbeats are to say of its assignors; `number` tells the answer."""
+    """Ask what a member's heartbeats are to say of its assignors; `number` tells the answer."""
 
     member_id: str
     worker: Worker
@@ -62,11 +62,14 @@ class Introduce:
 
 @dataclass(frozen=True, slots=True)
 class Introduced:
-    """The assignors of a member in the order of preference, and what is wrong with others."""
+    """The answer to `Introduce`: what a member's heartbeats are to say of its assignors."""
 
     number: int
+    """That of the question."""
     assignors: tuple[ClientAssignor, ...]
+    """In the order of preference."""
     errors: tuple[str, ...] = ()
+    """Why others say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +78,15 @@ class Assign:
 
     snapshot: Snapshot
     member_id: str = ""
+    """The member that computes: its set of assignors is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The assignment, or why there is none; `snapshot_id` is what it was computed from."""
+    """The answer to `Assign`: the assignment, or why there is none."""
 
     group_epoch: int
+    """That of the snapshot."""
     assignment: Assignment | None
     error: str = ""
     snapshot_id: str = ""
@@ -89,14 +94,14 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Let go of what is kept for the worker of that name: it is gone for good."""
+    """Drop all that is kept for a worker, by its name: it is gone for good."""
 
     worker: str
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Tell the assignor of that name what its member was given; `number` tells the answer."""
+    """Tell an assignor, by its name, what its member was given; `number` tells the answer."""
 
     assignor: str
     assignment: MemberAssignment
@@ -105,6 +110,6 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """The assignor was told, whatever it made of that: its process has come through it."""
+    """The answer to `Given`: the assignor was told, and its process has survived that."""
 
     number: int

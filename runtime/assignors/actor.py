@@ -36,8 +36,10 @@ class AssignorActor(Actor):
     """Runs the assignors of a node's workers."""
 
     _order: OpenAssignors
+    """What this process is to load."""
     _supervisor: Address
     _host: AssignorHost | None = None
+    """Set once all is loaded, where all assignors are built in."""
     _sandbox: Sandbox | None = None
     """Set instead of the host where there are third-party assignors."""
 
@@ -68,7 +70,7 @@ class AssignorActor(Actor):
             return None
 
     def _end_if_full(self) -> None:
-        """Have another process take over from one that is full: it would fail at everything."""
+        """Have another process begin if the memory of this one is full: all would fail here."""
         if self._sandbox is not None:
             is_full = self._sandbox.is_full
         else:
@@ -77,7 +79,7 @@ class AssignorActor(Actor):
             self.send(self._supervisor, AssignorsOpen(os.getpid(), FULL))
 
     def woken(self, payload: object) -> None:
-        """Load the assignors, or look whether their sandbox is still there."""
+        """Load the assignors, or check that their sandbox still runs."""
         del payload
         if self._sandbox is not None:
             if self._sandbox.why_ended():
@@ -122,7 +124,7 @@ class AssignorActor(Actor):
         return ""
 
     def _end_with_sandbox(self, why: str) -> str:
-        """Go with the sandbox: another process begins, unless this says what is to be told."""
+        """End with the sandbox, so that another one begins, or tell the supervisor why it ended."""
         LOGGER.error("the sandbox of assignors is gone: %s", why)
         end_descendants()
         if self._sandbox is not None and self._sandbox.ended_by_itself:
@@ -131,7 +133,7 @@ class AssignorActor(Actor):
         return why
 
     def undelivered(self, message: object, to: Address) -> None:
-        """Say so to who waits for an assignment that is too large to be sent."""
+        """Tell a worker whose assignment is too large to be sent that it gets none."""
         super().undelivered(message, to)
         if isinstance(message, Assigned) and message.assignment is not None:
             error = "the assignment was computed, and could not be sent"
@@ -139,5 +141,5 @@ class AssignorActor(Actor):
 
 
 def needs_sandbox(names: Sequence[str]) -> bool:
-    """Tell whether any of these assignors is not fairlead's own."""
+    """Tell whether any of these assignors is a third party's."""
     return not all(name in BUILT_IN for name in names)

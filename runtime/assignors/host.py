@@ -24,7 +24,7 @@ from ...actors.messages.computing import Assignment, Snapshot
 from ...events.model import ClientAssignor
 from .finding import AssignorRefusedError, find_assignor, make_assignor
 from .isolation import has_room
-from .results import introduced, plain_assignment
+from .results import client_assignor, plain_assignment
 from .user_errors import USERS_ERRORS, describe, log_trace, one_line
 
 LOGGER = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class AssignorHost:
         for name, assignor in assignors.items():
             try:
                 with self._show(f"calling {name}.metadata"):
-                    found.append(introduced(assignor, name, assignor.metadata(worker)))
+                    found.append(client_assignor(assignor, name, assignor.metadata(worker)))
             except USERS_ERRORS as error:
                 errors.append(f"assignor {name} said nothing: {describe(error)}")
                 self._log(f"assignor {name} says nothing of {worker.name}", error)

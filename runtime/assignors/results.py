@@ -1,7 +1,7 @@
 """Results of assignors, checked and copied into plain values.
 
-A worker is sent these copies: it could not load an object of a class that only the
-assignor's own package knows, and nothing of that package is to run in a worker.
+A worker is sent these copies: it could not load an object whose class only the assignor's package
+has, and nothing of that package is to run in a worker.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,9 @@ from ...actors.messages.computing import Assignment
 from ...events.model import ClientAssignor, Resource, Resources
 
 LONGEST_NAME = 100
+"""Characters of a text that an error quotes."""
 LONGEST_REASON = 32_000
+"""Characters of the reason for one unplaceable resource."""
 FIELDS = len(Resource._fields)
 
 
@@ -45,8 +47,8 @@ def plain_assignment(made: object) -> Assignment:
     )
 
 
-def introduced(assignor: ConnectAssignor, name: str, said: object) -> ClientAssignor:
-    """Return what a member's heartbeat says of an assignor; raises `WrongResultError`."""
+def client_assignor(assignor: ConnectAssignor, name: str, said: object) -> ClientAssignor:
+    """Return what a heartbeat says of an assignor by its metadata; raises `WrongResultError`."""
     if not isinstance(said, Metadata):
         raise WrongResultError(f"metadata returned {_kind(said)}: return a Metadata")
     plain = ClientAssignor(

@@ -56,9 +56,11 @@ class Sandbox:
     def __init__(self, spec: AssignorSpec, log_file: Path) -> None:
         """Start the process for the assignors of `spec`; `log_file` gets what they print."""
         self._limit = spec.memory_bytes
+        """How much the assignors may keep in memory."""
         self.is_full = False
         """Whether the assignors keep nearly all memory that they may take."""
         self._pipe, theirs = Pipe()
+        """This end of the pipe to the process; see `codec`."""
         with theirs:
             self._guard = subprocess.Popen(  # noqa: S603  # no shell, and nothing of a request
                 self._command(log_file, theirs.fileno()),
@@ -69,6 +71,7 @@ class Sandbox:
                 env=allowed(os.environ),
                 process_group=0,
             )
+        """The process that guards it, and runs its program."""
         self._order = SandboxOrder(spec, log_file, os.getpid())
 
     @property

@@ -133,7 +133,7 @@ def test_an_assignment_is_that_of_the_assignor_that_the_snapshot_names(
         ),
         (
             "return Assignment({}, {}, {Resource('a'): '\\ud800'})",
-            "WrongResultError: unplaceable: the reason of a holds half a character",
+            "WrongResultError: unplaceable: the reason of a holds a lone surrogate",
         ),
     ],
 )
