@@ -4,14 +4,12 @@ Values arrive as text, as they do over REST. Definitions parse them; `check` fin
 that is wrong at once and in the shape of Connect's validation reply, `parse` refuses.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ...actors.settings import Setting, SettingType, Value, spell
 from .misspelling import meant_by
-
-Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
 HIDDEN = "********"
 MOST_SEARCHED = 250
@@ -55,21 +53,10 @@ class Definition(Setting):
     display_name: str = ""
     dependents: tuple[str, ...] = ()
 
-    def to_json(self) -> Mapping[str, Json]:
-        """Return Connect's `ConfigKeyInfo`."""
-        return {
-            "name": self.name,
-            "type": self.type.value,
-            "required": self.required,
-            "default_value": spell(self.default),
-            "importance": self.importance.value,
-            "documentation": self.documentation,
-            "group": self.group,
-            "order": self.order,
-            "width": self.width.value,
-            "display_name": self.display_name or self.name,
-            "dependents": self.dependents,
-        }
+    @property
+    def default_text(self) -> str | None:
+        """The default as a config would give it."""
+        return spell(self.default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +71,11 @@ class Checked:
     errors: tuple[str, ...] = ()
     is_secret: bool = False
 
-    def to_json(self) -> Mapping[str, Json]:
-        """Return Connect's `ConfigInfo`; a password is never shown."""
-        hidden = self.is_secret or self.definition.type is SettingType.PASSWORD
-        secret = hidden and self.value is not None
-        return {
-            "definition": self.definition.to_json(),
-            "value": {
-                "name": self.definition.name,
-                "value": HIDDEN if secret else self.value,
-                "recommended_values": self.definition.recommended,
-                "errors": self.errors,
-                "visible": True,
-            },
-        }
+    @property
+    def shown_value(self) -> str | None:
+        """The value as people may see it: never a secret."""
+        is_hidden = self.is_secret or self.definition.type is SettingType.PASSWORD
+        return HIDDEN if is_hidden and self.value is not None else self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +126,6 @@ class Validation:
             for key, meant in self.misspelt.items()
         )
         return replace(self, checked=(*self.checked, *strange), misspelt={})
-
-    def to_json(self, name: str) -> Mapping[str, Json]:
-        """Return Connect's `ConfigInfos`, the reply to `PUT …/config/validate`, with warnings."""
-        groups = list(dict.fromkeys(each.definition.group for each in self.checked))
-        return {
-            "name": name,
-            "error_count": sum(len(each.errors) for each in self.checked),
-            "groups": groups,
-            "configs": [each.to_json() for each in self.checked],
-            "warnings": self.warnings,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ times are in milliseconds, a deadline is wall clock.
 
 from collections.abc import Sequence
 
-import msgspec
 from msgspec import Struct
 
 from ...events.model import GroupState
@@ -152,13 +151,3 @@ class Plan(Struct, frozen=True, kw_only=True):
     """How often anything changes hands on the way."""
     warnings: Sequence[str] = ()
     """Of configs that would be taken as they are: keys that nobody reads."""
-
-
-def write_plan(plan: Plan, warnings: Sequence[str]) -> bytes:
-    """Return a plan with warnings as a JSON document."""
-    return msgspec.json.encode(msgspec.structs.replace(plan, warnings=warnings))
-
-
-def read_plan(document: object) -> Plan:
-    """Return the plan of a parsed JSON document; raises `ValueError`."""
-    return msgspec.convert(document, Plan)

@@ -6,16 +6,15 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from .backend.service import Service
-from .http.errors import ErrorBody, handle_errors
+from .http.answers import ERROR, describe_answers
+from .http.errors import handle_errors
 from .http.listeners import DEFAULT, Listener, parse
 from .http.middleware import Meter
 from .http.origins import Visitors
 from .routes import (
     connector_commands,
     connectors,
-    group_commands,
     groups,
-    history,
     placements,
     plan,
     plugins,
@@ -24,6 +23,20 @@ from .routes import (
     worker_orders,
     workers,
 )
+
+SUBJECTS = (
+    root.routes,
+    connectors.routes,
+    plugins.routes,
+    workers.routes,
+    groups.routes,
+    plan.routes,
+    connector_commands.routes,
+    worker_orders.routes,
+    removal.routes,
+    placements.routes,
+)
+"""All routes; where two could match, the earlier one does."""
 
 
 def make_app(
@@ -47,13 +60,15 @@ def make_app(
         lifespan=life,
         docs_url=None,
         redoc_url=None,
-        responses={"default": {"model": ErrorBody, "description": "Any error."}},
+        responses={"default": {"description": "Any error.", **ERROR}},
     )
     app.state.service = service
     handle_errors(app)
-    reads = (root, connectors, plugins, workers, groups, history, plan)
-    for module in (*reads, connector_commands, group_commands, worker_orders, removal, placements):
-        app.include_router(module.router)
+    types: list[object] = []
+    for each in SUBJECTS:
+        app.include_router(each.router)
+        types += each.types
+    describe_answers(app, types)
     app.add_middleware(Visitors, listeners=listeners, allowed=hosts)
     app.add_middleware(Meter, requests=service.requests)
     return app

@@ -63,22 +63,24 @@ TASKS = [
 ]
 
 
-def resource(connector: str, task: int | None = None, **more: object) -> dict[str, object]:
+def resource(connector: str, task: int | None = None, **more: object) -> dict[str, Any]:
     name = connector if task is None else f"{connector}-{task}"
     return {"id": name, "connector": connector, "task": task, **more}
 
 
-def member(member_id: str, url: str, held: list[dict[str, object]]) -> dict[str, Any]:
+def member(member_id: str, url: str, held: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "member_id": member_id,
         "worker_id": url,
         "instance_id": None,
         "rack": None,
+        "tags": [],
+        "capacity": 1,
         "state": "STABLE",
         "member_epoch": 4,
         "assigned": held,
         "pending_revocation": [],
-        "target": held,
+        "target": [resource(each["connector"], each["task"]) for each in held],
         "assignors": ["balanced"],
         "rebalance_timeout_ms": 60_000,
     }
@@ -100,6 +102,7 @@ WORKERS: dict[str, Any] = {
             "worker_id": URL_1,
             "group_id": "connect",
             "member": MEMBER_1,
+            "order": None,
             "process": {"pid": 4711, "state": "running", "restarts": 0, "detail": ""},
         },
         {
@@ -107,7 +110,13 @@ WORKERS: dict[str, Any] = {
             "worker_id": URL_2,
             "group_id": "connect",
             "member": MEMBER_2,
-            "order": {"worker": URL_2, "cordoned": True, "draining": False, "removing": None},
+            "order": {
+                "worker": URL_2,
+                "cordoned": True,
+                "draining": False,
+                "expected_back_ms": None,
+                "removing": None,
+            },
             "process": None,
         },
         {
@@ -115,6 +124,7 @@ WORKERS: dict[str, Any] = {
             "worker_id": "127.0.0.1:8083/w3",
             "group_id": None,
             "member": None,
+            "order": None,
             "process": {"pid": None, "state": "backing-off", "restarts": 3, "detail": "killed"},
         },
     ],
@@ -132,9 +142,8 @@ GROUPS = [
         "assignor_error": "",
     }
 ]
-GROUP = {
+GROUP: dict[str, Any] = {
     "group_id": "connect",
-    "config": {"session.timeout.ms": "20000"},
     "state": "Stable",
     "group_epoch": 4,
     "assignment_epoch": 4,
@@ -145,11 +154,26 @@ GROUP = {
         "actor": None,
     },
     "members": [MEMBER_1, MEMBER_2],
-    "target": {"assignor": "balanced", "error": ""},
+    "target": {
+        "assignment_epoch": 4,
+        "assignor": "balanced",
+        "computed_by": "",
+        "time_ms": 1_357_000_000_000,
+        "members": {},
+        "unplaceable": [],
+        "error": "",
+        "failures": 0,
+        "retry_at_ms": 0,
+    },
     "configured": [resource("flights"), resource("flights", 0), resource("flights", 1)],
     "unassigned": [],
+    "awaited": [],
     "parked": [],
+    "next_moves_at_ms": None,
     "losses": [],
+    "config": {"session.timeout.ms": "20000"},
+    "worker_orders": [],
+    "placements": [],
     "log_end": 42,
     "unknown_records": 0,
 }
@@ -162,20 +186,27 @@ ASSIGNORS = {
     "processes_known": True,
     "processes": [{"pid": 77, "state": "running", "restarts": 1, "detail": ""}],
 }
+SHOWN: dict[str, Any] = {"group": "Common", "order": 0, "width": "MEDIUM", "dependents": []}
 KEYS = [
     {
         "name": "source.path",
         "type": "STRING",
         "required": True,
         "default_value": None,
+        "importance": "HIGH",
         "documentation": "The folder that files land in.",
+        **SHOWN,
+        "display_name": "source.path",
     },
     {
         "name": "tasks.max",
         "type": "INT",
         "required": False,
         "default_value": "1",
+        "importance": "HIGH",
         "documentation": "How many tasks at most share the work.",
+        **SHOWN,
+        "display_name": "tasks.max",
     },
 ]
 ROOT = {"version": "0.1.0", "commit": "unknown", "kafka_cluster_id": "abc"}

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cli import answered
 from cli.conftest import Asked, Cluster, Run
 
 CONFIG = {"connector.class": "SparkPipeline", "tasks.max": "4", "header": "true", "rate": "0.5"}
@@ -22,7 +23,7 @@ config:
 @pytest.mark.parametrize("content", [json.dumps(SENT), YAML], ids=["json", "yaml"])
 def test_create_sends_name_and_config_as_texts(content: str, run: Run, cluster: Cluster) -> None:
     Path("c").write_text(content)
-    cluster.answer("POST", "/connectors", {}, 201)
+    cluster.answer("POST", "/connectors", answered.INFO, 201)
     assert run("create", "-f", "c", "--url", cluster.url) == (
         0,
         "connector flights created\n",
@@ -33,7 +34,12 @@ def test_create_sends_name_and_config_as_texts(content: str, run: Run, cluster: 
 
 def test_create_tells_what_is_strange_about_a_config(run: Run, cluster: Cluster) -> None:
     Path("c").write_text(YAML)
-    cluster.answer("POST", "/connectors", {"warnings": ["unknown key rate: it has no effect"]}, 201)
+    cluster.answer(
+        "POST",
+        "/connectors",
+        {**answered.INFO, "warnings": ["unknown key rate: it has no effect"]},
+        201,
+    )
     said = "connector flights created\nwarning: flights: unknown key rate: it has no effect\n"
     assert run("create", "-f", "c", "--url", cluster.url) == (0, said, "")
 
@@ -41,7 +47,7 @@ def test_create_tells_what_is_strange_about_a_config(run: Run, cluster: Cluster)
 def test_a_plain_config_names_its_connector_itself(run: Run, cluster: Cluster) -> None:
     plain = {"name": "flights", "tasks.max": 4}
     Path("c.json").write_text(json.dumps(plain))
-    cluster.answer("POST", "/connectors", {}, 201)
+    cluster.answer("POST", "/connectors", answered.INFO, 201)
     run("create", "--filename", "c.json", "--url", cluster.url)
     config = {"name": "flights", "tasks.max": "4"}
     sent = {"name": "flights", "config": config}
@@ -52,7 +58,7 @@ def test_a_hyphen_reads_standard_input(
     run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(YAML.encode())))
-    cluster.answer("POST", "/connectors", {}, 201)
+    cluster.answer("POST", "/connectors", answered.INFO, 201)
     assert run("create", "-f", "-", "--url", cluster.url).code == 0
     assert cluster.asked == [Asked("POST", "/connectors", SENT)]
 
@@ -66,7 +72,7 @@ def test_all_connectors_of_a_file_are_created_in_its_order(
     content: str, run: Run, cluster: Cluster
 ) -> None:
     Path("c").write_text(content)
-    cluster.answer("POST", "/connectors", {}, 201)
+    cluster.answer("POST", "/connectors", answered.INFO, 201)
     ended = run("create", "-f", "c", "--url", cluster.url)
     assert ended == (0, "connector x created\nconnector y created\n", "")
     assert cluster.asked == [

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -57,7 +58,22 @@ nothing moved
 """
 W1 = {"worker": "127.0.0.1:8083/w1", "member_id": written.W1}
 W2 = {"worker": "127.0.0.1:8083/w2", "member_id": written.W2}
-MOVED = {
+NO_TIMES: dict[str, Any] = dict.fromkeys(
+    (
+        *(f"{each}_ms" for each in ("asked", "stopped", "gone", "revoked", "granted", "running")),
+        *("first_batch_ms", "downtime_ms", "downtime_at_least_ms", "downtime_at_most_ms"),
+        "superseded_by",
+    )
+)
+
+
+def handover(name: str, reason: str, detail: str, **more: object) -> dict[str, Any]:
+    """Return a resource that w2 had, and that w1 has now unless it is said otherwise."""
+    moved = {"id": name, "reason": reason, "detail": detail, "from": W2, "to": W1}
+    return {**moved, **NO_TIMES, **more}
+
+
+MOVED: dict[str, Any] = {
     "group_epoch": 7,
     "cause": "from-the-future",
     "subject": "x",
@@ -68,39 +84,29 @@ MOVED = {
     "attempts": [{"assignment_epoch": 6, "time_ms": 1_357_000_000_500, "error": "no luck\nat x"}],
     "target_change": {
         "assignment_epoch": 7,
+        "time_ms": 1_357_000_001_000,
+        "settled_ms": None,
         "assignor": "uniform",
         "computed_by": None,
         "kept": [{"seat": W1, "resources": ["a", "a-0"]}],
+        "moved": [],
+        "returned": [],
+        "placed": [],
         "parked": [{"id": f"b-{n}", "deadline_ms": 1_357_000_300_000} for n in range(2)],
         "unplaceable": [{"id": "c", "reason": "pinned to w9"}],
+        "displaced": [],
+        "retired": [],
         "next_moves_at_ms": 1_357_000_030_000,
     },
     "total_ms": 2_500,
-    "phases": [{"phase": "detect", "took_ms": 0, "note": ""}],
+    "phases": [{"phase": "detect", "from_ms": None, "until_ms": None, "took_ms": 0, "note": ""}],
     "handovers": [
-        {
-            "id": "a-1",
-            "reason": "departure",
-            "detail": "session-expired",
-            "from": W2,
-            "to": W1,
-            "downtime_ms": None,
-            "downtime_at_least_ms": 1_250,
-            "superseded_by": None,
-        },
-        {
-            "id": "a-2",
-            "reason": "balance",
-            "detail": "",
-            "from": W2,
-            "to": W1,
-            "downtime_ms": 250,
-            "downtime_at_least_ms": None,
-            "superseded_by": 8,
-        },
-        {"id": "c", "reason": "constraint", "detail": "drain", "from": W2, "to": None},
-        {"id": "d", "reason": "deleted", "detail": "", "from": W2, "to": None},
+        handover("a-1", "departure", "session-expired", downtime_at_least_ms=1_250),
+        handover("a-2", "balance", "", downtime_ms=250, superseded_by=8),
+        handover("c", "constraint", "drain", to=None),
+        handover("d", "deleted", "", to=None),
     ],
+    "waits": [],
 }
 MOVED_TABLE = """\
 Epoch:        7
@@ -203,8 +209,17 @@ def test_what_waits_and_what_was_left_out_is_told_where_there_is_anything(
         "kept": 2,
         "parked": 1,
         "unplaceable": 3,
+        "failed_attempts": 0,
+        "displaced": 0,
+        "retired": 0,
     }
-    found: dict[str, object] = {"first_epoch": 1, "last_epoch": 1, "epochs": [line]}
+    found: dict[str, object] = {
+        "group_id": "connect",
+        "first_epoch": 1,
+        "last_epoch": 1,
+        "is_trimmed": False,
+        "epochs": [line],
+    }
     cluster.answer("GET", "/groups/connect/history?limit=50", found)
     heading, told = run("history", "--url", cluster.url).out.splitlines()
     assert heading.split("KEPT")[1].split() == ["PARKED", "LEFT", "OUT", "SETTLED"]
@@ -258,6 +273,7 @@ def test_a_cluster_is_asked_where_its_address_is_given(run: Run, cluster: Cluste
 
 def test_another_group_and_a_limit_are_handed_on(run: Run, cluster: Cluster) -> None:
     trimmed: dict[str, object] = {
+        "group_id": "g",
         "first_epoch": 5,
         "last_epoch": 5,
         "is_trimmed": True,
@@ -324,8 +340,7 @@ def test_what_waits_for_who_is_away_is_told_and_an_outage_once(run: Run, cluster
         {**still, **until},
         {**still, **until, "superseded_by": 9},
     ]
-    moved = {"id": "a-1", "reason": "return", "detail": "", "from": W2, "to": W1}
-    told = {**MOVED, "handovers": [{**moved, "freed_by": 6}], "waits": waits}
+    told = {**MOVED, "handovers": [handover("a-1", "return", "", freed_by=6)], "waits": waits}
     cluster.answer("GET", "/groups/connect/explain/7", told)
     out = run("explain", "7", "--url", cluster.url).out
     assert "see 6" in out

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from cli import answered
 from cli.conftest import Cluster, Run
 
 VERBS = {
@@ -88,8 +89,7 @@ def test_a_misuse_has_an_exit_code_of_its_own(words: str, run: Run, tmp_path: Pa
 def test_the_last_door_turns_any_fault_into_one_line(
     run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = {"groups": [{"members": [{"assigned": [{"connector": "a", "task": 1 << 70}]}]}]}
-    cluster.answer("GET", "/groups/g", broken)
+    cluster.answer("GET", "/groups/g", answered.GROUP)
     monkeypatch.setenv("FAIRLEAD_DEBUG", "0")
     monkeypatch.setitem(sys.modules, "yaml", None)
     ended = run("describe", "group", "g", "--url", cluster.url, "-o", "yaml")
@@ -130,8 +130,10 @@ def test_a_closed_stream_is_as_good_as_none(closed: str, words: str, code: int) 
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_what_the_terminal_can_not_show_is_spelled_out(encoding: str, cluster: Cluster) -> None:
-    cluster.answer("GET", "/connector-plugins", [{"class": "a.\udcff\u2603"}])
+def test_what_the_terminal_cannot_show_is_escaped(encoding: str, cluster: Cluster) -> None:
+    cluster.answer(
+        "GET", "/connector-plugins", [{**answered.PLUGINS[0], "class": "a.\udcff\u2603"}]
+    )
     ended = subprocess.run(
         [sys.executable, "-m", "fairlead.runtime", "get", "plugins", "--url", cluster.url],
         env={**os.environ, "PYTHONIOENCODING": encoding, "NO_COLOR": "1"},

@@ -68,7 +68,13 @@ def test_an_unknown_worker_is_told_in_the_cluster_s_words(run: Run, cluster: Clu
 def test_a_worker_is_removed_and_what_to_expect_is_told(
     flags: tuple[str, ...], path: str, run: Run, cluster: Cluster
 ) -> None:
-    told = {"group_id": "connect", "worker": "n1/w1", "message": "it leaves; its process ends"}
+    told = {
+        "group_id": "connect",
+        "worker": "n1/w1",
+        "member_id": "W1",
+        "process": "w1",
+        "message": "it leaves; its process ends",
+    }
     cluster.answer("DELETE", f"/workers/w1{path}", told, 202)
     assert run("remove", "worker", "w1", *flags, "--url", cluster.url) == (
         0,

@@ -8,9 +8,11 @@ import pytest
 import yaml
 from cli import answered
 from cli.conftest import Asked, Cluster, Run
+from msgspec import convert
 
 from fairlead.runtime.cli.command.printing import Table
-from fairlead.runtime.cli.tables.cluster import status as status_tables
+from fairlead.runtime.cli.tables.cluster import config_warnings
+from fairlead.runtime.replies.connectors import ExpandedConnector
 
 STATUS = """\
 Cluster:  {url}
@@ -107,6 +109,7 @@ Epoch:      4
 Holds:      flights flights-0
 Target:     flights flights-0
 Member id:  1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed
+Capacity:   1
 """,
     "worker 127.0.0.1:8083/w3": """\
 Name:      w3
@@ -193,7 +196,7 @@ def test_what_sets_workers_apart_is_told_where_anything_does(run: Run, cluster: 
     first, second, third = answered.WORKERS["workers"]
     members = [{**answered.MEMBER_1, **traits}, {**answered.MEMBER_2, **plain}]
     workers = [{**first, "member": members[0]}, {**second, "member": members[1]}, third]
-    cluster.answer("GET", "/workers", {"workers": workers})
+    cluster.answer("GET", "/workers", {"processes_known": True, "workers": workers})
     assert run("get", "workers", "--url", cluster.url) == (0, WITH_TRAITS, "")
     told = run("describe", "worker", "w1", "--url", cluster.url).out
     assert "Zone:       b\nTags:       gpu,ssd\nCapacity:   2\n" in told
@@ -209,11 +212,12 @@ def test_what_nobody_can_take_is_told_with_the_reason(
     reason = "needs tag gpu: no worker that takes work meets this"
     nowhere = {"state": "UNASSIGNED", "worker_id": "", "reason": reason}
     idle = {"id": 1, "state": "UNASSIGNED", "worker_id": answered.URL_1}
-    status = {"connector": nowhere, "tasks": [{"id": 0, **nowhere}, idle], "type": "source"}
+    tasks = [{"id": 0, **nowhere}, idle]
+    status = {**answered.STATUS, "connector": nowhere, "tasks": tasks}
     entry = {"status": status, "info": answered.INFO}
     cluster.answer("GET", EXPANDED, {"flights": entry})
     left_out = [answered.resource("flights", reason=reason)]
-    target = {"assignor": "balanced", "unplaceable": left_out}
+    target = {**answered.GROUP["target"], "unplaceable": left_out}
     cluster.answer("GET", "/groups/connect", {**answered.GROUP, "target": target})
     told = run("status", "--url", cluster.url).out
     assert f"SparkPipeline  {reason}\n" in told
@@ -276,10 +280,10 @@ def test_status_tells_which_process_is_slow(run: Run, cluster: Cluster) -> None:
 
 
 def with_tasks(cluster: Cluster, *tasks: dict[str, object]) -> None:
-    status = {"connector": {"state": "RUNNING", "worker_id": answered.URL_1}, "tasks": list(tasks)}
-    entry = {"status": {**status, "type": "source"}, "info": answered.INFO}
+    entry = {"status": {**answered.STATUS, "tasks": list(tasks)}, "info": answered.INFO}
     cluster.answer("GET", EXPANDED, {"flights": entry})
-    cluster.answer("GET", "/workers", {"workers": answered.WORKERS["workers"][:2]})
+    workers = answered.WORKERS["workers"][:2]
+    cluster.answer("GET", "/workers", {**answered.WORKERS, "workers": workers})
 
 
 @pytest.mark.parametrize(
@@ -343,36 +347,37 @@ def test_what_is_not_there_fails(what: str, said: str, run: Run, cluster: Cluste
     assert ended == (1, "", f"fairlead: {said}\n")
 
 
-def test_what_a_terminal_would_act_on_is_spelled_out(run: Run, cluster: Cluster) -> None:
-    hostile = [{"class": "a.\x1b[31mB\x9b", "type": "[red]x[/red]", "version": "\x07"}]
+def test_what_a_terminal_would_act_on_is_escaped(run: Run, cluster: Cluster) -> None:
+    plugin = {"class": "a.\x1b[31mB\x9b", "type": "[red]x[/red]", "version": "\x07"}
+    hostile = [{**plugin, "delivery": "at-least-once"}]
     cluster.answer("GET", "/connector-plugins", hostile)
     table = run("get", "plugins", "--url", cluster.url)
     as_json = run("get", "plugins", "--url", cluster.url, "-o", "json")
     assert table.out == (
-        "NAME           TYPE          VERSION  DELIVERY  MODULE\n"
-        "\\x1b[31mB\\x9b  [red]x[/red]  \\x07               a\n"
+        "NAME           TYPE          VERSION  DELIVERY       MODULE\n"
+        "\\x1b[31mB\\x9b  [red]x[/red]  \\x07     at-least-once  a\n"
     )
     assert json.loads(as_json.out) == hostile
     assert not set(as_json.out) & {"\x1b", "\x9b", "\x07"}
 
 
-@pytest.mark.parametrize(
-    "found", [None, 7, [], {}, [1], {"a": 1}, {"workers": 3}, {"members": [2]}]
-)
+@pytest.mark.parametrize("found", [None, 7, {"a": 1}, [1], {"workers": 3}])
 @pytest.mark.parametrize(
     "verb", ["status", *(f"get {kind}" for kind in LISTED), "describe group x"]
 )
-def test_misshapen_answers_read_as_empty(
+def test_a_misshapen_answer_is_told_in_one_line(
     verb: str, found: object, run: Run, cluster: Cluster
 ) -> None:
     for path in (*answered.ANSWERS, "/groups/x"):
         cluster.answer("GET", path, found)
     ended = run(*verb.split(), "--url", cluster.url)
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert " answers otherwise than this version of fairlead expects (" in ended.err
 
 
 def test_tables_stay_within_the_terminal(run: Run, cluster: Cluster) -> None:
-    long = {"class": "package." * 30 + "Name" * 30, "type": "source" * 9, "version": "1" * 50}
+    name = "package." * 30 + "Name" * 30
+    long = {"class": name, "type": "source" * 9, "version": "1" * 50, "delivery": "x"}
     cluster.answer("GET", "/connector-plugins", [long])
     ended = run("get", "plugins", "--url", cluster.url)
     assert max(map(len, ended.out.splitlines())) <= 100
@@ -405,7 +410,6 @@ def test_what_is_strange_about_a_config_is_told_by_describe_and_status(
     cluster.answer("GET", "/connectors/flights/status", status)
     described = run("describe", "connector", "flights", "--url", cluster.url).out
     assert "unknown key owner: it has no effect\n" in described
-    expanded = {"flights": {"status": status, "info": answered.INFO}}
-    told = [each for each in status_tables({"connectors": expanded}) if each.title == "Warnings"]
+    expanded = convert({"flights": {"status": status}}, dict[str, ExpandedConnector])
     rows = [("flights", "unknown key owner: it has no effect")]
-    assert told == [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")]
+    assert config_warnings(expanded) == [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")]

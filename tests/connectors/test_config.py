@@ -1,6 +1,7 @@
 """A config is checked as Connect checks it, and told in the shape of Connect's reply."""
 
 import pytest
+from msgspec import to_builtins
 
 from fairlead.actors.settings import SettingType, at_least
 from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
@@ -10,6 +11,7 @@ from fairlead.runtime.connectors.config import (
     Definition,
     Importance,
 )
+from fairlead.runtime.rest.routes.plugins import describe_validation
 
 DEFINITIONS = ConfigDef(
     (
@@ -41,7 +43,7 @@ def test_the_reply_has_the_shape_of_connects() -> None:
     config = {"size": "0", "secret": "hush", "option.any": "x", "sizes": "1"}
     validation = DEFINITIONS.check(config)
     assert (validation.warnings, validation.misspelt) == ((), {"sizes": "size"})
-    reply = validation.to_json("c")
+    reply = to_builtins(describe_validation("c", validation))
     assert (reply["name"], reply["error_count"], reply["groups"]) == ("c", 1, ["Common"])
     assert isinstance(reply["configs"], list)
     assert reply["configs"][0] == {

@@ -3,10 +3,12 @@
 from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
+from msgspec import to_builtins
 
 from fairlead.runtime.connectors.builtin import plugins
 from fairlead.runtime.connectors.builtin.plugins import Plugin, PluginUnknown, find_plugins
 from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.rest.routes.plugins import describe_plugin
 
 FULL = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
 
@@ -17,7 +19,7 @@ def test_a_class_is_found_by_its_short_and_its_full_name(name: str) -> None:
 
 
 def test_its_entry_tells_what_it_promises() -> None:
-    assert Plugin(SparkPipeline).to_json() == {
+    assert to_builtins(describe_plugin(Plugin(SparkPipeline))) == {
         "class": FULL,
         "type": "source",
         "version": "1.0",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from coordination.office import SESSION_MS, Office, told
 from decider import resources
+from msgspec import to_builtins
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
@@ -15,7 +16,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Cause, GroupState, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain.cache import EpochCache
-from fairlead.projections.views import group_summary, group_view
+from fairlead.runtime.replies.groups import describe_group, summarize_group
 
 FAR = {"2^30": 1 << 30, "2^31": 1 << 31, "2^53": 1 << 53, "2^62": 1 << 62}
 
@@ -105,7 +106,10 @@ def test_from_half_of_an_int32_on_each_view_of_a_group_warns(
     office.asks(office.joining("a"))
     assert office.group.group_epoch == epoch
     assert said in epoch_warning(epoch)
-    told_of = (group_view(office.group), group_summary(office.group))
+    told_of = (
+        to_builtins(describe_group(office.group)),
+        to_builtins(summarize_group(office.group)),
+    )
     office.close()
     with LogReader.open(tmp_path / "control", "connect") as log:
         explained = EpochCache(log).explain(epoch).to_json()

@@ -29,7 +29,8 @@ from fairlead.events.records import (
     Operator,
     Tombstone,
 )
-from fairlead.projections.views import Doing, awaited, doing, member_view
+from fairlead.projections.views import Doing, awaited, doing
+from fairlead.runtime.replies.groups import describe_member
 
 ALL = resources("A A-0 B B-0")
 NODE = "a1b2"
@@ -283,7 +284,7 @@ def test_the_wait_for_a_seat_is_told(decider: Decider) -> None:
     group = decider.group
     why = "http://s left for a while, and its place is kept for its return"
     assert doing(group, resource("B-0")) == Doing(RunState.UNASSIGNED, "", why)
-    assert member_view(group, group.members["S1"])["state"] == "AWAY"
+    assert describe_member(group, group.members["S1"]).state == "AWAY"
     assert awaited(group) == WORK
 
 
@@ -292,7 +293,7 @@ def test_a_seat_to_which_an_earlier_version_left_its_work_lets_go_of_it() -> Non
     grants = decider.current("S1").assigned
     decider.write(CurrentAssignment("S1", -2, 2, MemberState.STABLE, grants, {}))
     assert decider.group.owner.keys() >= WORK, "the log means what it meant"
-    assert member_view(decider.group, decider.member("S1"))["state"] == "AWAY"
+    assert describe_member(decider.group, decider.member("S1")).state == "AWAY"
     away = CurrentAssignment("S1", -2, 2, MemberState.AWAY, {}, {})
     assert decider.carry_out(FreeSeat("S1")).records == (away,)
     assert decider.carry_out(FreeSeat("S1")).records == ()

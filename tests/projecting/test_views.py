@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 from decider import JOIN, Decider, resource
+from msgspec import to_builtins
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
@@ -12,12 +13,11 @@ from fairlead.events.model import ClientAssignor, Resource, RunState, Token
 from fairlead.projections.views import (
     Doing,
     connector_names,
-    connector_status,
     doing,
-    group_view,
-    member_view,
     run_states,
 )
+from fairlead.runtime.replies.connectors import TaskState, connector_status, task_status
+from fairlead.runtime.replies.groups import describe_group, describe_member
 
 A0 = {"id": "A-0", "connector": "A", "task": 0}
 
@@ -43,13 +43,15 @@ def test_what_nobody_reported_is_unassigned(decider: Decider) -> None:
 
 def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(decider: Decider) -> None:
     report(decider, "A-0", RunState.RUNNING, "waiting for files")
-    assert doing(decider.group, resource("A-0")).to_json() == {
+    assert to_builtins(task_status(decider.group, "A", 0)) == {
+        "id": 0,
         "state": "RUNNING",
         "worker_id": "here/w1",
         "reason": "waiting for files",
     }
     report(decider, "A-0", RunState.FAILED, "no such column")
-    assert doing(decider.group, resource("A-0")).to_json() == {
+    assert to_builtins(task_status(decider.group, "A", 0)) == {
+        "id": 0,
         "state": "FAILED",
         "worker_id": "here/w1",
         "trace": "no such column",
@@ -60,7 +62,7 @@ def test_a_lost_worker_takes_its_states_with_it(decider: Decider) -> None:
     report(decider, "A-0", RunState.RUNNING)
     decider.command(ExpireSession("W1"))
     status = connector_status(decider.group, "A", "source")
-    assert status["tasks"] == [{"id": 0, "state": "UNASSIGNED", "worker_id": "here/w1"}]
+    assert status.tasks == [TaskState(0, "UNASSIGNED", "here/w1")]
     assert run_states(decider.group, "A") == {
         **dict.fromkeys(RunState, 0),
         RunState.UNASSIGNED: 1,
@@ -75,7 +77,7 @@ def test_what_is_lost_is_told_with_its_deadline(decider: Decider) -> None:
     decider.now_ms = 1_000
     decider.command(ExpireSession("W2"))
     decider.settle()
-    told = group_view(decider.group)
+    told = to_builtins(describe_group(decider.group))
     lost = [
         {"id": str(each), "connector": "A", "task": each.task if each.is_task else None}
         for each in moved
@@ -108,12 +110,11 @@ def test_what_no_member_can_take_is_told_with_the_reason() -> None:
     assignment = Assignment(members, unplaceable={Resource("A", 0): reason})
     decider.install("W1", decider.prepare("W1"), assignment)
     decider.beat("W1", "")
-    told = group_view(decider.group)
-    assert isinstance(told["target"], dict)
+    told = to_builtins(describe_group(decider.group))
     assert told["target"]["unplaceable"] == [{**A0, "reason": reason}]
     assert told["unassigned"] == [A0]
-    assert connector_status(decider.group, "A", "source")["tasks"] == [
-        {"id": 0, "state": "UNASSIGNED", "worker_id": "", "reason": reason}
+    assert connector_status(decider.group, "A", "source").tasks == [
+        TaskState(0, "UNASSIGNED", "", reason=reason)
     ]
 
 
@@ -121,8 +122,8 @@ def test_what_a_worker_says_of_itself_is_told() -> None:
     decider = Decider()
     listed = (ClientAssignor("balanced", metadata=b'{"capacity":3,"tags":["ssd","gpu"]}'),)
     decider.join("W1", replace(JOIN, assignors=listed, rack="b"))
-    told = member_view(decider.group, decider.group.members["W1"])
-    assert (told["rack"], told["tags"], told["capacity"]) == ("b", ["gpu", "ssd"], 3)
+    told = describe_member(decider.group, decider.group.members["W1"])
+    assert (told.rack, told.tags, told.capacity) == ("b", ["gpu", "ssd"], 3)
 
 
 def test_a_connector_that_is_being_deleted_is_not_listed(decider: Decider) -> None:

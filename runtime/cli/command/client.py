@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
+import msgspec
+
 from ...cluster.identity import HEADER, identity_of
-from .documents import text
+from ...replies.node import Message
 from .exit_codes import Failed, Misused, Unreachable
 from .options import There
 
@@ -24,15 +26,26 @@ HTTP_PORT: Final = 80
 SNIPPET_CHARACTERS: Final = 120
 
 
+T = TypeVar("T")
+
+
+class _NodeNote(msgspec.Struct):
+    """What a running node leaves in its run folder."""
+
+    rest: Annotated[str, msgspec.Meta(min_length=1)]
+    """The URL of its REST interface."""
+
+
 class Refused(Failed):
-    """The cluster answered with an error; the text is its own, and `found` all that it said."""
+    """The cluster answered with an error; the text is its own."""
 
-    def __init__(self, text: str, found: object = None) -> None:
+    def __init__(self, text: str, body: object = None) -> None:
         super().__init__(text)
-        self.found = found
+        self.body = body
+        """All that it said, as plain data."""
 
 
-class Expected(NamedTuple):
+class ExpectedNode(NamedTuple):
     """Whose answers are taken: the node of a data folder, "" where none has run there yet."""
 
     node: str
@@ -45,7 +58,7 @@ class Client:
     Where somebody is expected, nobody else is asked for anything but who they are.
     """
 
-    def __init__(self, base: str, origin: str, expected: Expected | None = None) -> None:
+    def __init__(self, base: str, origin: str, expected: ExpectedNode | None = None) -> None:
         parts = urlsplit(base)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise Misused(f"{origin} is no http URL: {_without_user(base)!r}")
@@ -55,21 +68,34 @@ class Client:
         self._name = f"{self.base} ({origin})"
         self._expected = expected
 
-    def get(self, *path: str, **query: str | tuple[str, ...]) -> object:
+    def get(self, kind: type[T], *path: str, **query: str | tuple[str, ...]) -> T:
         """Return what lies at a path; raises `Failed`, `Unreachable`."""
-        return self._ask("GET", path, query=query)
+        return self._convert(self._ask("GET", path, query=query), kind)
 
-    def post(self, *path: str, body: object) -> object:
+    def post(self, kind: type[T], *path: str, body: object) -> T:
         """Send a document to a path and return the answer; raises `Failed`, `Unreachable`."""
-        return self._ask("POST", path, body=body)
+        return self._convert(self._ask("POST", path, body=body), kind)
 
-    def put(self, *path: str, body: object = None) -> object:
+    def put(self, kind: type[T], *path: str, body: object = None) -> T:
         """Set what lies at a path and return the answer; raises `Failed`, `Unreachable`."""
-        return self._ask("PUT", path, body=body)
+        return self._convert(self._ask("PUT", path, body=body), kind)
 
-    def delete(self, *path: str, **query: str) -> object:
-        """Delete what lies at a path and return the answer; raises `Failed`, `Unreachable`."""
-        return self._ask("DELETE", path, query=query)
+    def delete(self, kind: type[T], *path: str, **query: str) -> T | None:
+        """Delete what lies at a path; return the answer, None for an empty one.
+
+        Raises `Failed`, `Unreachable`.
+        """
+        found = self._ask("DELETE", path, query=query)
+        return None if found is None else self._convert(found, kind)
+
+    def _convert(self, found: object, kind: type[T]) -> T:
+        try:
+            return msgspec.convert(found, kind)
+        except msgspec.ValidationError as error:
+            raise Failed(
+                f"{self._name} answers otherwise than this version of fairlead expects ({error}):"
+                " is it the right --url, and of the same version?"
+            ) from None
 
     def _ask(
         self,
@@ -136,7 +162,7 @@ class Client:
             ) from None
         if answer.is_success:
             return found
-        message = text(found, "message") or f"HTTP {answer.status_code}, without a message"
+        message = _message_in(found) or f"HTTP {answer.status_code}, without a message"
         raise Refused(f"{message} (HTTP {answer.status_code})", found)
 
 
@@ -156,7 +182,7 @@ def client_of(place: There) -> Client:
     return Client(config.listener.url, "the configured listener", expected)
 
 
-def _expected(data_dir: Path, *, is_named: bool) -> Expected | None:
+def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
     """Return who is to answer for a data folder; None where nobody could tell.
 
     A folder that nobody named and on which no node has run stands for no node at all.
@@ -169,7 +195,7 @@ def _expected(data_dir: Path, *, is_named: bool) -> Expected | None:
             f"{error.filename} cannot be read ({error.strerror}): give the cluster's --url"
         ) from None
     if node or (is_named and not run_folder.exists()):
-        return Expected(node, data_dir)
+        return ExpectedNode(node, data_dir)
     return None
 
 
@@ -181,7 +207,7 @@ def note_of(config: "Config") -> Path:
 def _noted(note: Path) -> str | None:
     """Return the URL that a running node left word of, None if there is none."""
     try:
-        found: object = json.loads(note.read_bytes())
+        return msgspec.json.decode(note.read_bytes(), type=_NodeNote).rest
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -189,11 +215,17 @@ def _noted(note: Path) -> str | None:
             f"{note} cannot be read ({error.strerror}): give the cluster's --url"
         ) from None
     except (ValueError, RecursionError):
-        found = None
-    base = text(found, "rest")
-    if not base:
-        raise Failed(f"{note} does not say where the node is reached: give the cluster's --url")
-    return base
+        raise Failed(
+            f"{note} does not say where the node is reached: give the cluster's --url"
+        ) from None
+
+
+def _message_in(body: object) -> str:
+    """Return what an error says, nothing if it is none of a cluster's."""
+    try:
+        return msgspec.convert(body, Message).message
+    except msgspec.ValidationError:
+        return ""
 
 
 def _without_user(url: str) -> str:

@@ -1,13 +1,37 @@
-"""Names as people see them: workers without their address, resources in their short form."""
+"""Names as people see them: workers without their address, causes, resources in short form."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from .documents import Document, inner, text
+from ....events.model import Cause, Why
+from ...replies.groups import ResourceId
 
 NAMES_MAX: Final = 12
 """How many names stand in one line; -o json has them all."""
+SHORT_ID: Final = 8
+"""Letters of a member id that are enough to tell members of one worker apart."""
+
+ABOUT_WORKERS: Final = frozenset(
+    {
+        Why.MEMBER_JOINED,
+        Why.MEMBER_LEFT,
+        Why.SESSION_EXPIRED,
+        Why.PROCESS_ENDED,
+        Why.REBALANCE_EXPIRED,
+        Why.MEMBER_REMOVED,
+        Why.ASSIGNORS_CHANGED,
+        Why.REASON_GIVEN,
+        Why.METADATA_CHANGED,
+        Why.WORKER_CORDONED,
+        Why.WORKER_UNCORDONED,
+        Why.WORKER_DRAINED,
+        Why.WORKER_EXPECTED,
+    }
+)
+"""The causes whose subject is a worker's URL."""
+
+_WHYS: Final = {each.value: each for each in Why}
 
 
 def worker_name(url: str) -> str:
@@ -15,12 +39,35 @@ def worker_name(url: str) -> str:
     return url.rpartition("/")[2] or url
 
 
-def short_form(resources: Iterable[Document]) -> str:
-    """Return documents of resources as `flights flights-0..3`."""
-    return named(
-        (text(each, "connector"), task if isinstance(task := inner(each, "task"), int) else None)
-        for each in resources
-    )
+def member_name(url: str, member_id: str) -> str:
+    """Return `w1(1b9d6bcd)`, or only the start of the member id where no worker is known."""
+    short = member_id[:SHORT_ID]
+    return f"{worker_name(url)}({short})" if url and url != member_id else short
+
+
+def cause_in_words(cause: Cause) -> str:
+    """Return a cause; a subject that is a worker goes by its name."""
+    if cause.why in ABOUT_WORKERS:
+        return str(cause._replace(subject=worker_name(cause.subject)))
+    return str(cause)
+
+
+def cause_of(cause: str, subject: str) -> str:
+    """Return a cause as it was answered; one that this version does not know as it is."""
+    if cause in _WHYS:
+        return cause_in_words(Cause(_WHYS[cause], subject))
+    return f"{cause} {subject}".rstrip()
+
+
+def short_form(resources: Iterable[ResourceId]) -> str:
+    """Return resources as `flights flights-0..3`."""
+    return named((each.connector, each.task) for each in resources)
+
+
+def first_of(ids: Sequence[str]) -> str:
+    """Return so many ids as stand in one line, and how many there are beside them."""
+    more = f" and {len(ids) - NAMES_MAX} more" if len(ids) > NAMES_MAX else ""
+    return " ".join(ids[:NAMES_MAX]) + more
 
 
 def named(resources: Iterable[tuple[str, int | None]]) -> str:

@@ -1,6 +1,6 @@
 """Printing what a verb found: as tables for people, as JSON or YAML for programs.
 
-What comes from a cluster or a log may hold anything, so control characters are spelled out
+What comes from a cluster or a log may hold anything, so control characters are escaped
 before a terminal can act on them.
 """
 
@@ -10,6 +10,8 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import to_builtins
 
 from .options import Output
 
@@ -56,8 +58,8 @@ STYLES: Final = {
 }
 """How the words of states look in a terminal."""
 
-_SPELLED_OUT: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
-_SPELLED_IN_JSON: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+_ESCAPED: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+_ESCAPED_IN_JSON: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +93,13 @@ Section = Table | Facts
 
 
 def show(output: Output, found: object, sections: Sequence[Section]) -> None:
-    """Print `found` for a program, or its sections for a person."""
+    """Print `found`, plain data or a reply, for a program, or its sections for a person."""
     if output is Output.TABLE:
         show_sections(sections)
     elif output is Output.JSON:
-        sys.stdout.write(as_json(found, indent=2) + "\n")
+        sys.stdout.write(as_json(to_builtins(found), indent=2) + "\n")
     else:
-        sys.stdout.write(as_yaml(found))
+        sys.stdout.write(as_yaml(to_builtins(found)))
 
 
 def say(line: str) -> None:
@@ -107,7 +109,7 @@ def say(line: str) -> None:
 
 def as_json(found: object, indent: int | None = None) -> str:
     """Return JSON that a terminal can be trusted with."""
-    return json.dumps(found, indent=indent, ensure_ascii=False).translate(_SPELLED_IN_JSON)
+    return json.dumps(found, indent=indent, ensure_ascii=False).translate(_ESCAPED_IN_JSON)
 
 
 def as_yaml(found: object) -> str:
@@ -118,8 +120,8 @@ def as_yaml(found: object) -> str:
 
 
 def plain(line: str) -> str:
-    """Return a text with its control characters spelled out."""
-    return line.translate(_SPELLED_OUT)
+    """Return a text with its control characters escaped."""
+    return line.translate(_ESCAPED)
 
 
 def show_sections(sections: Sequence[Section]) -> None:

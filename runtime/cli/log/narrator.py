@@ -1,35 +1,13 @@
 """The records of a group's log, each told in one line with the words of the protocol."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from ....events import records
-from ....events.model import Cause, Document, Grants, Resource, Resources, Scope, Why, identity
+from ....events.model import Document, Grants, Resource, Resources, Scope, identity
 from ....events.records import Record
 from ..command.durations import moment
-from ..command.phrases import named, worker_name
-
-SHORT_ID: Final = 8
-"""Letters of a member id that are enough to tell members of one worker apart."""
-
-ABOUT_WORKERS: Final = frozenset(
-    {
-        Why.MEMBER_JOINED,
-        Why.MEMBER_LEFT,
-        Why.SESSION_EXPIRED,
-        Why.PROCESS_ENDED,
-        Why.REBALANCE_EXPIRED,
-        Why.MEMBER_REMOVED,
-        Why.ASSIGNORS_CHANGED,
-        Why.REASON_GIVEN,
-        Why.METADATA_CHANGED,
-        Why.WORKER_CORDONED,
-        Why.WORKER_UNCORDONED,
-        Why.WORKER_DRAINED,
-        Why.WORKER_EXPECTED,
-    }
-)
-"""The causes whose subject is a worker's URL."""
+from ..command.phrases import SHORT_ID, cause_in_words, member_name, named, worker_name
 
 
 class Narrator:
@@ -52,12 +30,6 @@ class Narrator:
     def _note(self, record: Record | None) -> None:
         if isinstance(record, records.MemberMetadata) and record.url:
             self._workers[record.member_id] = record.url
-
-
-def member_name(url: str, member_id: str) -> str:
-    """Return `w1(1b9d6bcd)`, or only the start of the member id where no worker is known."""
-    short = member_id[:SHORT_ID]
-    return f"{worker_name(url)}({short})" if url and url != member_id else short
 
 
 def _bump(_: Narrator, record: records.GroupMetadata) -> str:
@@ -226,13 +198,6 @@ def _tombstone(narrator: Narrator, record: records.Tombstone) -> str:
         subject = worker_name(str(name)) if is_worker else Resource(str(name), int(task))
         return f"gone: {scope} {subject}"
     return f"gone: {' '.join(map(str, record.key)) or 'it'}"
-
-
-def cause_in_words(cause: Cause) -> str:
-    """Return a cause; a subject that is a worker goes by its name."""
-    if cause.why in ABOUT_WORKERS:
-        return str(cause._replace(subject=worker_name(cause.subject)))
-    return str(cause)
 
 
 def listed(resources: Resources | Grants | Iterable[Resource]) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from ....events.model import Resource
 from ....projections.explain.diff import Seat, TargetChange, Transfer
 from ....projections.explain.epochs import EpochReport
-from ..command.durations import moment
-from .narrator import cause_in_words, listed, member_name
+from ..command.durations import moment, seconds
+from ..command.phrases import cause_in_words, member_name
+from .narrator import listed
 
 INDENT = "    "
 
@@ -26,7 +27,7 @@ def tell(report: EpochReport) -> Iterator[str]:
     assignor = f", {change.assignor}{by}" if change.assignor else ""
     yield (
         f"{INDENT}answered by assignment epoch {change.assignment_epoch}"
-        f" after {_seconds(report.took_ms)}{assignor}"
+        f" after {seconds(report.took_ms)}{assignor}"
     )
     if change.assignment_epoch == bump.group_epoch:
         yield from (INDENT + line for line in _changes(change))
@@ -52,7 +53,7 @@ def _changes(change: TargetChange) -> Iterator[str]:
     shares = ", ".join(f"{_who(seat)} {len(change.kept[seat])}" for seat in sorted(change.kept))
     yield f"kept      {change.kept_count}{f' ({shares})' if shares else ''}"
     if change.settled_ms is not None:
-        yield f"settled   {_seconds(max(0, change.settled_ms - change.time_ms))} later"
+        yield f"settled   {seconds(max(0, change.settled_ms - change.time_ms))} later"
 
 
 def _transfers(word: str, transfers: Iterable[Transfer]) -> Iterator[str]:
@@ -67,10 +68,6 @@ def _transfers(word: str, transfers: Iterable[Transfer]) -> Iterator[str]:
 
 def _who(seat: Seat) -> str:
     return member_name(seat.worker, seat.member_id)
-
-
-def _seconds(milliseconds: int | None) -> str:
-    return "" if milliseconds is None else f"{milliseconds / 1000:.3f} s"
 
 
 def _first_line(text: str) -> str:

@@ -1,199 +1,187 @@
 """What a log tells of a group's epochs, as tables: the list of them, and one in full."""
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
 
-from ....events.model import Cause, Why
-from ..command.documents import Document, document, documents, inner, text, texts
-from ..command.durations import moment
-from ..command.phrases import NAMES_MAX
+from ...replies.epochs import (
+    AbsenceInfo,
+    EpochExplanation,
+    EpochLine,
+    EpochList,
+    HandoverInfo,
+    SeatInfo,
+    TargetChangeInfo,
+)
+from ..command.durations import moment, seconds
+from ..command.phrases import cause_of, first_of, member_name
 from ..command.printing import Facts, Section, Table
-from ..log.narrator import cause_in_words, member_name
 
-_COUNTS: Final = {"NEW": "placed", "KEPT": "kept", "PARKED": "parked", "LEFT OUT": "unplaceable"}
-"""What is counted of each epoch besides what moved, by the headings."""
+T = TypeVar("T")
+
 _USUAL: Final = {"NEW", "KEPT"}
-"""Those that are shown in any case: the others only where there is anything."""
-_CAUSES: Final = {each.value: each for each in Why}
+"""The counts that are shown in any case: the others only where there is anything."""
 DELETED: Final = "deleted"
 NOBODY: Final = "nobody"
 """Stands for the taker of what stopped because no worker may run it."""
 
 
-def history(found: object) -> list[Section]:
+def history(found: EpochList) -> list[Section]:
     """Return the table of `/groups/{g}/history`."""
-    last = text(found, "last_epoch")
-    epochs = documents(inner(found, "epochs"))
-    told = {heading: [text(each, name) for each in epochs] for heading, name in _COUNTS.items()}
-    counts = {
-        heading: cells
-        for heading, cells in told.items()
-        if heading in _USUAL or not {"", "0"}.issuperset(cells)
-    }
+    counts = _counts(found.epochs)
     columns = ("EPOCH", "TIME", "CAUSE", "BY", "MOVED", *counts, "SETTLED")
     rows = [
-        (*_line(each), *(cells[row] for cells in counts.values()), _settled(each, last))
-        for row, each in enumerate(epochs)
+        (*_line(each), *(cells[row] for cells in counts.values()), _settled(each, found.last_epoch))
+        for row, each in enumerate(found.epochs)
     ]
     empty = "no epochs: nobody has joined the group yet"
     sections: list[Section] = [Table(columns, rows, empty, folded=("CAUSE", "BY"))]
-    if inner(found, "is_trimmed") is True:
-        sections.append(Facts([("Trimmed", _trimmed(found))]))
+    if found.is_trimmed:
+        sections.append(Facts([("Trimmed", _trimmed(found.first_epoch))]))
     return sections
 
 
-def _trimmed(found: object) -> str:
-    first = text(found, "first_epoch")
-    if not first:
-        return "the log tells of no epoch any more"
-    return f"what was before epoch {first} is not in the log any more"
-
-
-def _line(each: Document) -> tuple[str, ...]:
-    """Return what an epoch was, and how much moved."""
-    moved = [inner(each, name) for name in ("moved", "returned")]
-    total = sum(count for count in moved if isinstance(count, int))
-    counted = inner(each, "moved") is not None
-    return (
-        text(each, "group_epoch"),
-        _to_the_second(inner(each, "time_ms")),
-        _cause(each),
-        text(each, "actor"),
-        str(total) if counted else "",
-    )
-
-
-def _to_the_second(time_ms: object) -> str:
-    whole, point, _ = moment(time_ms).partition(".")
-    return f"{whole}Z" if point else whole
-
-
-def _settled(each: Document, last: str) -> str:
-    """Return how long an epoch took, or which later one took it along."""
-    answered_by = text(each, "assignment_epoch")
-    if not answered_by:
-        return "unanswered"
-    if answered_by != text(each, "group_epoch"):
-        return f"with {answered_by}"
-    unsettled = "not yet" if answered_by == last else "overtaken"
-    return _seconds(inner(each, "settled_after_ms")) or unsettled
-
-
-def explained(found: object) -> list[Section]:
+def explained(found: EpochExplanation) -> list[Section]:
     """Return the sections of `/groups/{g}/explain/{epoch}`."""
-    sections: list[Section] = [Facts(list(_facts(document(found))))]
-    phases = [
-        (text(each, "phase"), _seconds(inner(each, "took_ms")), text(each, "note"))
-        for each in documents(inner(found, "phases"))
-    ]
-    total = ("total", _seconds(inner(found, "total_ms")), "")
-    sections.append(Table(("PHASE", "TOOK", "NOTE"), [*phases, total]))
-    rows = [_handover(each) for each in documents(inner(found, "handovers"))]
+    phases = [(each.phase, seconds(each.took_ms), each.note) for each in found.phases]
+    total = ("total", seconds(found.total_ms), "")
+    handovers = [_handover(each) for each in found.handovers]
     columns = ("RESOURCE", "REASON", "FROM", "TO", "DOWN")
-    sections.append(Table(columns, rows, "nothing moved", rigid=True))
-    if waits := [_wait(each) for each in documents(inner(found, "waits"))]:
+    sections: list[Section] = [
+        Facts(list(_facts(found))),
+        Table(("PHASE", "TOOK", "NOTE"), [*phases, total]),
+        Table(columns, handovers, "nothing moved", rigid=True),
+    ]
+    if waits := [_wait(each) for each in found.waits]:
         sections.append(Table(("AWAY", "SINCE", "UNTIL", "KEPT FOR IT"), waits, title="Waits"))
     return sections
 
 
-def _wait(each: Document) -> tuple[str, ...]:
-    """Return for whose return something waited, and what came of it."""
-    until, later = moment(inner(each, "until_ms")), text(each, "superseded_by")
-    came = "it was back" if inner(each, "is_back") else "others were given it"
-    came = f"goes on in {later}" if later else came
-    kept = texts(inner(each, "resources"))
-    more = f" and {len(kept) - NAMES_MAX} more" if len(kept) > NAMES_MAX else ""
+def _counts(epochs: list[EpochLine]) -> dict[str, list[str]]:
+    """Return what is counted of each epoch besides what moved, by heading."""
+    counts = {
+        "NEW": [each.placed for each in epochs],
+        "KEPT": [each.kept for each in epochs],
+        "PARKED": [each.parked for each in epochs],
+        "LEFT OUT": [each.unplaceable for each in epochs],
+    }
+    return {
+        heading: ["" if count is None else str(count) for count in column]
+        for heading, column in counts.items()
+        if heading in _USUAL or any(column)
+    }
+
+
+def _trimmed(first_epoch: int | None) -> str:
+    if first_epoch is None:
+        return "the log tells of no epoch any more"
+    return f"what was before epoch {first_epoch} is not in the log any more"
+
+
+def _line(each: EpochLine) -> tuple[str, ...]:
+    """Return what an epoch was, and how much moved."""
     return (
-        _who(inner(each, "seat")),
-        moment(inner(each, "since_ms")),
-        f"{until}, {came}" if until else "it waits still",
-        " ".join(kept[:NAMES_MAX]) + more,
+        str(each.group_epoch),
+        _to_the_second(each.time_ms),
+        cause_of(each.cause, each.subject),
+        each.actor or "",
+        "" if each.moved is None else str(each.moved + (each.returned or 0)),
     )
 
 
-def _facts(found: Document) -> Iterator[tuple[str, str]]:
-    change = inner(found, "target_change")
-    yield "Epoch", text(found, "group_epoch")
-    yield "Time", moment(inner(found, "time_ms"))
-    yield "Cause", _cause(found)
-    yield "Changed", text(found, "changed")
-    yield "Asked by", text(found, "actor")
-    yield "Warning", text(found, "warning")
-    for each in documents(inner(found, "attempts")):
-        failed = text(each, "error").strip().partition("\n")[0]
-        yield "Failed", f"{moment(inner(each, 'time_ms'))}: {failed}"
-    if change is None:
+def _to_the_second(time_ms: int) -> str:
+    whole, point, _ = moment(time_ms).partition(".")
+    return f"{whole}Z" if point else whole
+
+
+def _settled(each: EpochLine, last_epoch: int | None) -> str:
+    """Return how long an epoch took, or which later one took it along."""
+    if each.assignment_epoch is None:
+        return "unanswered"
+    if each.assignment_epoch != each.group_epoch:
+        return f"with {each.assignment_epoch}"
+    unsettled = "not yet" if each.assignment_epoch == last_epoch else "overtaken"
+    return seconds(each.settled_after_ms) or unsettled
+
+
+def _wait(each: AbsenceInfo) -> tuple[str, ...]:
+    """Return for whose return something waited, and what came of it."""
+    outcome = "it was back" if each.is_back else "others were given it"
+    outcome = f"goes on in {each.superseded_by}" if each.superseded_by else outcome
+    until = moment(each.until_ms)
+    return (
+        _member(each.seat),
+        moment(each.since_ms),
+        f"{until}, {outcome}" if until else "it waits still",
+        first_of(each.resources),
+    )
+
+
+def _facts(found: EpochExplanation) -> Iterator[tuple[str, str]]:
+    yield "Epoch", str(found.group_epoch)
+    yield "Time", moment(found.time_ms)
+    yield "Cause", cause_of(found.cause, found.subject)
+    yield "Changed", found.changed
+    yield "Asked by", found.actor or ""
+    yield "Warning", found.warning
+    for each in found.attempts:
+        failed = each.error.strip().partition("\n")[0]
+        yield "Failed", f"{moment(each.time_ms)}: {failed}"
+    if found.target_change is None:
         yield "Target", "none"
-        return
-    yield "Target", f"assignment epoch {text(change, 'assignment_epoch')}"
-    yield "Assignor", text(change, "assignor")
-    yield "Computed by", _who(inner(change, "computed_by")) or "the coordinator"
+    else:
+        yield from _target_facts(found.target_change)
+
+
+def _target_facts(change: TargetChangeInfo) -> Iterator[tuple[str, str]]:
+    yield "Target", f"assignment epoch {change.assignment_epoch}"
+    yield "Assignor", change.assignor
+    yield "Computed by", _member(change.computed_by) or "the coordinator"
     yield "Kept", _kept(change)
-    for due, parked in _by("deadline_ms", inner(change, "parked")):
+    for due, parked in group_ids((each.deadline_ms, each.id) for each in change.parked):
         yield "Parked", f"{parked} until {moment(due)}"
-    if inner(change, "next_moves_at_ms"):
-        yield "More moves", f"at {moment(inner(change, 'next_moves_at_ms'))}"
-    for reason, left_out in _by("reason", inner(change, "unplaceable")):
+    if change.next_moves_at_ms:
+        yield "More moves", f"at {moment(change.next_moves_at_ms)}"
+    for reason, left_out in group_ids((each.reason, each.id) for each in change.unplaceable):
         yield "Left out", f"{left_out}: {reason}"
 
 
-def _by(name: str, found: object) -> Iterator[tuple[object, str]]:
-    """Yield what resources have in common, and those that have it."""
-    sharing: dict[object, list[str]] = {}
-    for each in documents(found):
-        sharing.setdefault(each.get(name), []).append(text(each, "id"))
+def group_ids(pairs: Iterable[tuple[T, str]]) -> Iterator[tuple[T, str]]:
+    """Yield what resources have in common, and the ids of those that have it, in one line."""
+    sharing: dict[T, list[str]] = {}
+    for common, resource_id in pairs:
+        sharing.setdefault(common, []).append(resource_id)
     for common, ids in sharing.items():
-        more = f" and {len(ids) - NAMES_MAX} more" if len(ids) > NAMES_MAX else ""
-        yield common, " ".join(ids[:NAMES_MAX]) + more
+        yield common, first_of(ids)
 
 
-def _kept(change: object) -> str:
-    shares: list[tuple[str, int]] = []
-    for each in documents(inner(change, "kept")):
-        resources = inner(each, "resources")
-        count = len(resources) if isinstance(resources, list) else 0  # pyright: ignore[reportUnknownArgumentType]
-        shares.append((_who(inner(each, "seat")), count))
-    told = ", ".join(f"{who} {count}" for who, count in shares)
-    return f"{sum(count for _, count in shares)}{f' ({told})' if told else ''}"
+def _kept(change: TargetChangeInfo) -> str:
+    counts = [(_member(each.seat), len(each.resources)) for each in change.kept]
+    members = ", ".join(f"{member} {count}" for member, count in counts)
+    return f"{sum(count for _, count in counts)}{f' ({members})' if members else ''}"
 
 
-def _handover(each: Document) -> tuple[str, ...]:
-    details = (text(each, "reason"), text(each, "detail"))
-    superseded = text(each, "superseded_by")
-    taker = _who(inner(each, "to"))
-    if not taker and text(each, "reason") != DELETED:
+def _handover(each: HandoverInfo) -> tuple[str, ...]:
+    taker = _member(each.taker)
+    if not taker and each.reason != DELETED:
         taker = NOBODY
     return (
-        text(each, "id"),
-        ", ".join(filter(None, details)),
-        _who(inner(each, "from")),
-        f"{taker}, superseded by {superseded}" if superseded else taker,
+        each.id,
+        ", ".join(filter(None, (each.reason, each.detail))),
+        _member(each.giver),
+        f"{taker}, superseded by {each.superseded_by}" if each.superseded_by else taker,
         _down(each),
     )
 
 
-def _down(each: Document) -> str:
+def _down(each: HandoverInfo) -> str:
     """Return for how long nobody ran a resource, as far as the log tells."""
-    if freed_by := text(each, "freed_by"):
-        return f"see {freed_by}"
-    exactly = _seconds(inner(each, "downtime_ms"))
-    at_least = _seconds(inner(each, "downtime_at_least_ms"))
-    at_most = _seconds(inner(each, "downtime_at_most_ms"))
-    if exactly or not at_least:
-        return exactly
+    if each.freed_by:
+        return f"see {each.freed_by}"
+    at_least, at_most = seconds(each.downtime_at_least_ms), seconds(each.downtime_at_most_ms)
+    if each.downtime_ms is not None or not at_least:
+        return seconds(each.downtime_ms)
     return f"{at_least} to {at_most}" if at_most else f"at least {at_least}"
 
 
-def _cause(each: Document) -> str:
-    why, subject = text(each, "cause"), text(each, "subject")
-    if why in _CAUSES:
-        return cause_in_words(Cause(_CAUSES[why], subject))
-    return f"{why} {subject}".rstrip()
-
-
-def _who(seat: object) -> str:
-    return "" if seat is None else member_name(text(seat, "worker"), text(seat, "member_id"))
-
-
-def _seconds(milliseconds: object) -> str:
-    return f"{milliseconds / 1000:.3f} s" if isinstance(milliseconds, int) else ""
+def _member(seat: SeatInfo | None) -> str:
+    return "" if seat is None else member_name(seat.worker, seat.member_id)

@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from ....events.model import Cause, Why
 from ...planning.report import (
     ExpectedDowntime,
     Plan,
-    PlannedCause,
     PlannedLoad,
     PlannedRound,
     PlannedSeat,
@@ -16,11 +14,10 @@ from ...planning.report import (
     PlannedWorker,
 )
 from ..command.durations import moment
-from ..command.phrases import NAMES_MAX, worker_name
+from ..command.phrases import cause_of, member_name, worker_name
 from ..command.printing import Facts, Section, Table
-from ..log.narrator import cause_in_words, member_name
+from .epochs import group_ids
 
-_CAUSES: Final = {each.value: each for each in Why}
 UNMEASURED: Final = "not measured yet"
 
 
@@ -49,16 +46,11 @@ def _facts(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Group", f"{plan.group_id}, {plan.state.value} at epoch {plan.group_epoch}{settled}"
     yield "Assignor", plan.assignor
     for one_round in plan.rounds:
-        yield "Epoch", f"{', '.join(map(_cause, one_round.causes))}: {_round(one_round)}"
+        causes = ", ".join(cause_of(each.cause, each.subject) for each in one_round.causes)
+        yield "Epoch", f"{causes}: {_round(one_round)}"
     left_out = {each.id for each in plan.unplaceable}
     for split in plan.splits:
         yield "Tasks", _split(split, is_run=split.connector not in left_out)
-
-
-def _cause(each: PlannedCause) -> str:
-    if each.cause not in _CAUSES:  # a later release may know more of them
-        return f"{each.cause} {each.subject}"
-    return cause_in_words(Cause(_CAUSES[each.cause], each.subject))
 
 
 def _round(each: PlannedRound) -> str:
@@ -138,19 +130,10 @@ def _remarks(plan: Plan, names: _Names) -> Iterator[tuple[str, str]]:
         yield "Not warm yet", f"{cold}: what they will take then is not in this plan"
     for warning in plan.warnings:
         yield "Warning", warning
-    for refusal in _by_reason(plan):
-        yield "Unplaceable", refusal
+    for reason, ids in group_ids((each.reason, each.id) for each in plan.unplaceable):
+        yield "Unplaceable", f"{ids}: {reason}"
     for each in plan.parked:
         yield "Parked", f"{each.id} until {moment(each.deadline_ms)}"
-
-
-def _by_reason(plan: Plan) -> Iterator[str]:
-    sharing: dict[str, list[str]] = {}
-    for each in plan.unplaceable:
-        sharing.setdefault(each.reason, []).append(each.id)
-    for reason, ids in sharing.items():
-        more = f" and {len(ids) - NAMES_MAX} more" if len(ids) > NAMES_MAX else ""
-        yield f"{' '.join(ids[:NAMES_MAX])}{more}: {reason}"
 
 
 def _verdict(plan: Plan) -> str:

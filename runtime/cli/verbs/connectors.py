@@ -10,8 +10,9 @@ from typing import Annotated, Final, cast
 
 import typer
 
+from ...replies.connectors import ConnectorInfo
+from ...replies.node import Message
 from ..command.client import Refused, client_of
-from ..command.documents import inner, text, texts
 from ..command.exit_codes import Failed, Misused
 from ..command.options import There, takes
 from ..command.printing import say
@@ -48,14 +49,16 @@ def create(
     client = client_of(place)
     for name, config in connectors:
         try:
-            told = client.post("connectors", body={"name": name, "config": config})
+            created = client.post(
+                ConnectorInfo, "connectors", body={"name": name, "config": config}
+            )
         except Refused as refused:
             if len(connectors) == 1:
                 raise
             rest = f"{file}: nothing of what comes after {name} was sent"
             raise Failed(f"connector {name} was not created: {refused}\n{rest}") from None
         say(f"connector {name} created")
-        for warning in texts(inner(told, "warnings")):
+        for warning in created.warnings:
             say(f"warning: {name}: {warning}")
 
 
@@ -68,8 +71,8 @@ def delete(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.", show_default=False)],
 ) -> None:
     """Delete a connector: its tasks stop, its offsets stay."""
-    told = client_of(place).delete("connectors", name)
-    say(text(told, "message") or f"{what.value} {name} deleted")
+    pending = client_of(place).delete(Message, "connectors", name)
+    say(pending.message if pending else f"{what.value} {name} deleted")
 
 
 def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:
@@ -91,7 +94,8 @@ def _connector(file: Path, found: object) -> tuple[str, dict[str, str]]:
     if not isinstance(found, Mapping):
         raise Misused(f"{file} holds no connector: name and config are expected")
     members = {str(key): value for key, value in cast("Mapping[object, object]", found).items()}
-    name = text(members, "name")
+    given = members.get("name")
+    name = _text_of(given) if isinstance(given, str | bool | int | float) else ""
     if not name.strip():
         raise Misused(f"{file} gives the connector no name: add one")
     if "config" not in members:
@@ -141,10 +145,12 @@ def _texts(file: Path, config: Mapping[object, object] | Mapping[str, object]) -
     """Return a config as Connect has it: texts only."""
     texts: dict[str, str] = {}
     for key, value in config.items():
-        if isinstance(value, bool):
-            texts[str(key)] = str(value).lower()
-        elif isinstance(value, str | int | float):
-            texts[str(key)] = str(value)
+        if isinstance(value, str | bool | int | float):
+            texts[str(key)] = _text_of(value)
         else:
             raise Misused(f"{key} in {file} is no text, number, true or false: put it in quotes")
     return texts
+
+
+def _text_of(value: str | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

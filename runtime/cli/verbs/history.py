@@ -7,14 +7,15 @@ files are read. All that is told is in the log, so both say the same.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import typer
+from msgspec import convert
 
 from ....events.log.errors import NoLogError
 from ....events.log.reader import LogReader
-from ....projections.documents import Document
 from ....projections.explain.cache import EpochCache, NotToldError
+from ...replies.epochs import EpochExplanation, EpochList
 from ..command.client import Client, client_of, note_of
 from ..command.exit_codes import Failed, Unreachable
 from ..command.options import ReadThere, takes
@@ -22,6 +23,7 @@ from ..command.printing import show
 from ..log.files import GroupFolder, LogName
 from ..tables import epochs
 
+T = TypeVar("T")
 LINES: Final = 50
 
 Group = Annotated[
@@ -39,10 +41,13 @@ def history(
 ) -> None:
     """List the last epochs: cause, who asked, what moved, stayed and waits, how long it took."""
 
-    def ask(client: Client, group_id: str) -> object:
-        return client.get("groups", group_id, "history", limit=str(limit))
+    def ask(client: Client, group_id: str) -> EpochList:
+        return client.get(EpochList, "groups", group_id, "history", limit=str(limit))
 
-    found = _read(place, group, ask, lambda log: EpochCache(log).history(limit).to_json())
+    def read(log: LogReader) -> EpochList:
+        return convert(EpochCache(log).history(limit).to_json(), EpochList)
+
+    found = _read(place, group, ask, read)
     show(place.output, found, epochs.history(found))
 
 
@@ -60,17 +65,17 @@ def explain(
     From the log alone: also for epochs of long ago, and where no cluster runs.
     """
 
-    def ask(client: Client, group_id: str) -> object:
+    def ask(client: Client, group_id: str) -> EpochExplanation:
         wanted = "latest" if epoch is None else str(epoch)
-        return client.get("groups", group_id, "explain", wanted)
+        return client.get(EpochExplanation, "groups", group_id, "explain", wanted)
 
     found = _read(place, group, ask, lambda log: _explained(log, epoch))
     show(place.output, found, epochs.explained(found))
 
 
-def _explained(log: LogReader, epoch: int | None) -> Document:
+def _explained(log: LogReader, epoch: int | None) -> EpochExplanation:
     try:
-        return EpochCache(log).explain(epoch).to_json()
+        return convert(EpochCache(log).explain(epoch).to_json(), EpochExplanation)
     except NotToldError as untold:
         raise Failed(str(untold)) from None
 
@@ -78,10 +83,10 @@ def _explained(log: LogReader, epoch: int | None) -> Document:
 def _read(
     place: ReadThere,
     group: str | None,
-    ask: Callable[[Client, str], object],
-    told_by: Callable[[LogReader], Document],
-) -> object:
-    """Return what the cluster at `--url` or on this node tells, or else the files.
+    ask: Callable[[Client, str], T],
+    read: Callable[[LogReader], T],
+) -> T:
+    """Return what the cluster at `--url` or on this node answers, or else what its files say.
 
     `--data-dir` means the files, whatever runs.
     """
@@ -95,7 +100,7 @@ def _read(
             return ask(client_of(place), config.group_id)
     try:
         with GroupFolder(place).open(LogName.CONTROL) as log:
-            return told_by(log)
+            return read(log)
     except NoLogError:
         if place.data_dir is not None:
             raise

@@ -12,7 +12,7 @@ from ....events.log.errors import LogError, NoLogError
 from ....events.log.probe import probe
 from ....events.log.reader import LogReader
 from ....projections.explain.reader import read_reports
-from ....projections.views import group_view
+from ...replies.groups import describe_group
 from ..command.exit_codes import Failed
 from ..command.options import Here, Output, ReadHere, takes
 from ..command.printing import Table, say, show
@@ -134,7 +134,7 @@ def replay(
     """Fold the log into the group that it tells of, as it is or as it was at an offset."""
     folder = GroupFolder(place)
     with folder.open(LogName.CONTROL) as reader:
-        found = group_view(_folded(reader, folder.group_id, until))
+        found = describe_group(_folded(reader, folder.group_id, until))
     show(place.output, found, members.group(found))
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Final
 
 import typer
 
-from ...planning.report import read_plan
+from ...planning.report import Plan
 from ..command.client import client_of
-from ..command.exit_codes import Failed, Misused
+from ..command.exit_codes import Misused
 from ..command.options import ReadThere, takes
 from ..command.printing import show
 from ..tables.plan import plan_tables
@@ -96,12 +96,8 @@ def plan(asked: Proposed) -> None:
     if not body:
         raise Misused(NOTHING)
     group_id = asked.group or asked.configured().group_id
-    found = client_of(asked).post("groups", group_id, "plan", body=body)
-    try:
-        planned = read_plan(found)
-    except ValueError as error:
-        raise Failed(f"the cluster answers with something that is no plan: {error}") from None
-    show(asked.output, found, plan_tables(planned))
+    found = client_of(asked).post(Plan, "groups", group_id, "plan", body=body)
+    show(asked.output, found, plan_tables(found))
 
 
 def _connectors(files: list[Path]) -> list[dict[str, object]]:

@@ -1,18 +1,34 @@
 """`status`, `get` and `describe`: what a cluster says of itself."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 import typer
+from msgspec import ValidationError, convert
+from msgspec.structs import asdict, replace
 
+from ...replies.connectors import (
+    ConnectorInfo,
+    ConnectorProgressInfo,
+    ConnectorState,
+    ConnectorStateInfo,
+    ExpandedConnector,
+)
+from ...replies.groups import GroupDescription, GroupSummary
+from ...replies.node import AssignorList, Health, ServerInfo, WorkerDescription, WorkerList
+from ...replies.plugins import ConfigKeyInfo, PluginInfo
 from ..command.client import Client, Refused, client_of
-from ..command.documents import Document, document, documents, inner, listed, text
 from ..command.exit_codes import Failed
 from ..command.options import ReadThere, takes
 from ..command.printing import Section, show
-from ..tables import cluster, members
+from ..tables import cluster, connectors, members
+from ..tables.cluster import ClusterStatus
+from ..tables.connectors import ConnectorInFull, Expanded, PluginInFull, TaskLine, list_tasks
+
+T = TypeVar("T")
 
 RESTING: Final = frozenset({"PAUSED", "STOPPED"})
 """States that somebody asked for."""
@@ -53,8 +69,7 @@ def get(
     ],
 ) -> None:
     """List what there is of a kind."""
-    found = FETCH[what](client_of(place))
-    show(place.output, found, TABLES[what](found))
+    LISTS[what].show(place)
 
 
 @takes(ReadThere)
@@ -66,138 +81,140 @@ def describe(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.", show_default=False)],
 ) -> None:
     """Show one connector, worker, group or plugin in full."""
-    view = DESCRIPTIONS[what]
-    found = view.fetch(client_of(place), name)
-    show(place.output, found, view.sections(found))
+    DESCRIPTIONS[what].show(place, name)
 
 
 @takes(ReadThere)
 def status(place: ReadThere) -> None:
     """Show the cluster at a glance: its health, groups, workers and connectors."""
     client = client_of(place)
-    root = document(client.get())
+    root = client.get(ServerInfo)
     expanded = _connectors(client)
-    found: Document = {
-        "url": client.base,
-        "version": text(root, "version"),
-        "cluster_id": text(root, "kafka_cluster_id"),
-        "health": _health(client),
-        "groups": client.get("groups"),
-        "workers": client.get("workers"),
-        "connectors": expanded,
-        "tasks": cluster.task_list(expanded),
-    }
-    found = {**found, "health": _condition(found)}
+    found = ClusterStatus(
+        client.base,
+        root.version,
+        root.kafka_cluster_id,
+        _health(client),
+        client.get(list[GroupSummary], "groups"),
+        client.get(WorkerList, "workers"),
+        expanded,
+        list_tasks(expanded),
+    )
+    found = replace(found, health=_condition(found))
     show(place.output, found, cluster.status(found))
 
 
-def _health(client: Client) -> object:
+@dataclass(frozen=True, slots=True)
+class View(Generic[T]):
+    """How something is asked for, and the tables that it is shown in."""
+
+    fetch: Callable[[Client, str], T]
+    """Asks a cluster for what has a name; for a list there is none."""
+    sections: Callable[[T], Sequence[Section]]
+
+    def show(self, place: ReadThere, name: str = "") -> None:
+        """Ask the cluster, and print what it answers."""
+        found = self.fetch(client_of(place), name)
+        show(place.output, found, self.sections(found))
+
+
+def _health(client: Client) -> Health:
     try:
-        return client.get("health")
+        return client.get(Health, "health")
     except Refused as unwell:  # it says so with an error's status
-        return {"status": text(unwell.found, "status") or "unhealthy", "message": str(unwell)}
+        try:
+            word = convert(unwell.body, Health).status
+        except ValidationError:
+            word = "unhealthy"
+        return Health(status=word, message=str(unwell))
 
 
-def _condition(found: Document) -> Document:
+def _condition(found: ClusterStatus) -> Health:
     """Return the health of the cluster, degraded while anything failed, waits or has a remark."""
-    health = document(found["health"])
-    runs: list[object] = [
-        *(inner(each, "status", "connector") for each in document(found["connectors"]).values()),
-        *documents(found["tasks"]),
+    states: list[ConnectorState | TaskLine] = [
+        *(each.status.connector for each in found.connectors.values() if each.status),
+        *found.tasks,
     ]
-    troubles = Counter(trouble for each in runs if (trouble := _trouble(each)))
-    processes = listed(inner(found, "workers"), "workers")
-    down = sum(text(each, "process", "state") == BACKING_OFF for each in processes)
-    if down:
+    troubles = Counter(trouble for each in states if (trouble := _trouble(each)))
+    processes = (each.process for each in found.workers.workers)
+    if down := sum(each.state == BACKING_OFF for each in processes if each):
         troubles["worker processes down"] = down
-    if not troubles or text(health, "status") != "healthy":
+    health = found.health
+    if not troubles or health.status != "healthy":
         return health
-    told = ", ".join(f"{count} {what}" for what, count in sorted(troubles.items()))
-    message = f"{text(health, 'message')}; of its connectors, tasks and workers: {told}"
-    return {**health, "status": "degraded", "message": message}
+    counts = ", ".join(f"{count} {what}" for what, count in sorted(troubles.items()))
+    message = f"{health.message}; of its connectors, tasks and workers: {counts}"
+    return Health(status="degraded", message=message)
 
 
-def _trouble(status: object) -> str:
+def _trouble(each: ConnectorState | TaskLine) -> str:
     """Return in what way a connector or a task does not simply run; nothing if it does."""
-    state = text(status, "state")
-    if state == "RUNNING":
-        return "RUNNING with a remark" if text(status, "reason") else ""
-    return "" if state in RESTING else state
+    if each.state == "RUNNING":
+        return "RUNNING with a remark" if each.reason else ""
+    return "" if each.state in RESTING else each.state
 
 
-def _connectors(client: Client) -> object:
-    return client.get("connectors", expand=("status", "info", "progress"))
+def _connectors(client: Client) -> Expanded:
+    kind = dict[str, ExpandedConnector]
+    return client.get(kind, "connectors", expand=("status", "info", "progress"))
 
 
-def _connector(client: Client, name: str) -> object:
-    info = document(client.get("connectors", name))
-    status, progress = (client.get("connectors", name, each) for each in ("status", "progress"))
-    return {**info, "status": status, "progress": progress}
+def _connector(client: Client, name: str) -> ConnectorInFull:
+    info = client.get(ConnectorInfo, "connectors", name)
+    status = client.get(ConnectorStateInfo, "connectors", name, "status")
+    progress = client.get(ConnectorProgressInfo, "connectors", name, "progress")
+    return ConnectorInFull(**asdict(info), status=status, progress=progress)
 
 
-def _group(client: Client, name: str) -> object:
-    return client.get("groups", name)
+def _worker(client: Client, name: str) -> WorkerDescription:
+    found = client.get(WorkerList, "workers").workers
+    return _one_of("worker", name, ((_names_of_worker(each), each) for each in found))
 
 
-def _worker(client: Client, name: str) -> object:
-    found = listed(client.get("workers"), "workers")
-    return _one_of("worker", name, found, _names_of_worker)
+def _plugin(client: Client, name: str) -> PluginInFull:
+    found = client.get(list[PluginInfo], "connector-plugins")
+    named = ((_names_of_plugin(each), each) for each in found)
+    plugin = _one_of("plugin", name, named)
+    keys = client.get(list[ConfigKeyInfo], "connector-plugins", plugin.class_name, "config")
+    return PluginInFull(**asdict(plugin), configs=keys)
 
 
-def _plugin(client: Client, name: str) -> object:
-    found = documents(client.get("connector-plugins"))
-    one = _one_of("plugin", name, found, _names_of_plugin)
-    return {**one, "configs": client.get("connector-plugins", text(one, "class"), "config")}
+def _one_of(kind: str, name: str, named: Iterable[tuple[Sequence[str], T]]) -> T:
+    """Return what has a name; the first of its names is how it is listed. Raises `Failed`."""
+    known: list[str] = []
+    for names, found in named:
+        if name in names:
+            return found
+        known.append(names[0])
+    raise Failed(f"there is no {kind} {name}; there is: {', '.join(known) or 'none'}")
 
 
-def _one_of(
-    kind: str, name: str, found: list[Document], names_of: Callable[[Document], tuple[str, ...]]
-) -> Document:
-    for each in found:
-        if name in names_of(each):
-            return each
-    known = ", ".join(names_of(each)[0] for each in found) or "none"
-    raise Failed(f"there is no {kind} {name}; there is: {known}")
+def _names_of_worker(found: WorkerDescription) -> Sequence[str]:
+    member_id = found.member.member_id if found.member else ""
+    return members.worker_label(found), found.worker_id, member_id
 
 
-def _names_of_worker(found: Document) -> tuple[str, ...]:
-    member_id = text(found, "member", "member_id")
-    return members.worker_label(found), text(found, "worker_id"), member_id
+def _names_of_plugin(found: PluginInfo) -> Sequence[str]:
+    return found.class_name.rpartition(".")[2], found.class_name
 
 
-def _names_of_plugin(found: Document) -> tuple[str, ...]:
-    full = text(found, "class")
-    return full.rpartition(".")[2], full
-
-
-FETCH: dict[Listed, Callable[[Client], object]] = {
-    Listed.CONNECTORS: _connectors,
-    Listed.TASKS: lambda client: cluster.task_list(_connectors(client)),
-    Listed.WORKERS: lambda client: client.get("workers"),
-    Listed.GROUPS: lambda client: client.get("groups"),
-    Listed.PLUGINS: lambda client: client.get("connector-plugins"),
-    Listed.ASSIGNORS: lambda client: client.get("assignors"),
+LISTS: Final[Mapping[Listed, View[Any]]] = {
+    Listed.CONNECTORS: View(lambda client, _: _connectors(client), connectors.connectors),
+    Listed.TASKS: View(lambda client, _: list_tasks(_connectors(client)), connectors.tasks),
+    Listed.WORKERS: View(lambda client, _: client.get(WorkerList, "workers"), members.workers),
+    Listed.GROUPS: View(lambda client, _: client.get(list[GroupSummary], "groups"), cluster.groups),
+    Listed.PLUGINS: View(
+        lambda client, _: client.get(list[PluginInfo], "connector-plugins"), connectors.plugins
+    ),
+    Listed.ASSIGNORS: View(
+        lambda client, _: client.get(AssignorList, "assignors"), cluster.assignors
+    ),
 }
-TABLES: dict[Listed, Callable[[object], list[Section]]] = {
-    Listed.CONNECTORS: cluster.connectors,
-    Listed.TASKS: cluster.tasks,
-    Listed.WORKERS: members.workers,
-    Listed.GROUPS: cluster.groups,
-    Listed.PLUGINS: cluster.plugins,
-    Listed.ASSIGNORS: cluster.assignors,
-}
-
-
-class Description(NamedTuple):
-    """How one thing is asked for, and how it is told."""
-
-    fetch: Callable[[Client, str], object]
-    sections: Callable[[object], list[Section]]
-
-
-DESCRIPTIONS: dict[Described, Description] = {
-    Described.CONNECTOR: Description(_connector, cluster.connector),
-    Described.WORKER: Description(_worker, members.worker),
-    Described.GROUP: Description(_group, members.group),
-    Described.PLUGIN: Description(_plugin, cluster.plugin),
+DESCRIPTIONS: Final[Mapping[Described, View[Any]]] = {
+    Described.CONNECTOR: View(_connector, connectors.connector),
+    Described.WORKER: View(_worker, members.worker),
+    Described.GROUP: View(
+        lambda client, name: client.get(GroupDescription, "groups", name), members.group
+    ),
+    Described.PLUGIN: View(_plugin, connectors.plugin),
 }

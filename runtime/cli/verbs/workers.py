@@ -6,8 +6,9 @@ from typing import Annotated, Final
 
 import typer
 
+from ...replies.groups import GroupWorkerOrder
+from ...replies.node import WorkerRemoval
 from ..command.client import client_of
-from ..command.documents import inner, text
 from ..command.exit_codes import Misused
 from ..command.options import There, takes
 from ..command.printing import say
@@ -52,7 +53,7 @@ def expect(
 ) -> None:
     """Have a worker's work wait for it when it is lost, until it is back or the time is over.
 
-    Who leaves in good order is not waited for: its work goes to the others at once.
+    A worker that leaves in good order is not waited for: its work goes to the others at once.
     """
     _order(place, worker, "expect", {"within_ms": milliseconds(within)})
 
@@ -78,8 +79,9 @@ def remove(
     Nothing waits for its return. Of a worker that is away or lost, only the wait for it ends.
     """
     query = {"force": "true"} if force else dict[str, str]()
-    told = client_of(place).delete("workers", name, **query)
-    say(f"{what.value} {text(told, 'worker')}: {text(told, 'message')}")
+    removal = client_of(place).delete(WorkerRemoval, "workers", name, **query)
+    if removal:
+        say(f"{what.value} {removal.worker}: {removal.message}")
 
 
 def milliseconds(duration: str) -> int:
@@ -92,11 +94,10 @@ def milliseconds(duration: str) -> int:
 
 
 def _order(place: There, worker: str, verb: str, body: object = None) -> None:
-    """Have an order carried out, and tell what holds now."""
-    told = client_of(place).put("workers", worker, verb, body=body)
-    holds = [word for word in ("cordoned", "draining") if inner(told, word) is True]
-    if not holds:
-        holds = ["open to work"]
-    if text(told, "expected_back_ms"):
-        holds.append("expected back")
-    say(f"worker {text(told, 'worker')} is {', '.join(holds)}")
+    """Have an order carried out, and say what is in force now."""
+    order = client_of(place).put(GroupWorkerOrder, "workers", worker, verb, body=body)
+    wishes = {"cordoned": order.cordoned, "draining": order.draining}
+    words = [word for word, is_wished in wishes.items() if is_wished] or ["open to work"]
+    if order.expected_back_ms:
+        words.append("expected back")
+    say(f"worker {order.worker} is {', '.join(words)}")

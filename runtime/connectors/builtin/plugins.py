@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 
-from ..config import Json
 from ..spi import Connector, Delivery
 from .spark_pipeline import SparkPipeline
 
@@ -39,15 +38,6 @@ class Plugin:
     def delivery(self) -> Delivery:
         """What it promises about each row."""
         return self.made_by.delivery
-
-    def to_json(self) -> Mapping[str, Json]:
-        """Return its entry in `/connector-plugins`, Connect's with `delivery` added."""
-        return {
-            "class": self.name,
-            "type": self.made_by.kind,
-            "version": self.made_by.version,
-            "delivery": self.delivery.value,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,28 +3,22 @@
 import logging
 from http import HTTPMethod, HTTPStatus
 
+import msgspec
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Match
 
 from ....events.entries.codec import CodecError
 from ....events.log.errors import LogError, LowSpaceError, NoLogError, ReadersFullError
+from ...replies.node import ErrorMessage
 
 LOGGER = logging.getLogger(__name__)
 JSON = "application/json"
 _PASSING = (NoLogError, LowSpaceError, ReadersFullError)
 """What goes away by itself, or once somebody makes room: worth another try."""
-
-
-class ErrorBody(BaseModel):
-    """What every error looks like."""
-
-    error_code: int
-    message: str
 
 
 class ApiError(Exception):
@@ -53,10 +47,11 @@ def sent_otherwise(kind: str) -> ApiError:
     )
 
 
-def error_reply(status: int, message: str) -> JSONResponse:
+def error_reply(status: int, message: str) -> Response:
     """Return an error in its one shape."""
-    told = message.encode(errors="backslashreplace").decode()  # it may quote half a character
-    return JSONResponse({"error_code": status, "message": told}, status)
+    told = message.encode(errors="backslashreplace").decode()  # it may quote a lone surrogate
+    body = msgspec.json.encode(ErrorMessage(int(status), told))
+    return Response(body, status, media_type=JSON)
 
 
 def handle_errors(app: FastAPI) -> None:
@@ -70,24 +65,24 @@ def handle_errors(app: FastAPI) -> None:
     app.exception_handler(Exception)(_failed)
 
 
-async def _refused(_: Request, error: Exception) -> JSONResponse:
+async def _refused(_: Request, error: Exception) -> Response:
     if not isinstance(error, ApiError):
         raise error
     return error_reply(error.status, error.message)
 
 
-async def _unanswered(_: Request, error: Exception) -> JSONResponse:
+async def _unanswered(_: Request, error: Exception) -> Response:
     return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
 
 
-async def _unreadable(_: Request, error: Exception) -> JSONResponse:
+async def _unreadable(_: Request, error: Exception) -> Response:
     if isinstance(error, _PASSING):
         return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
     LOGGER.error("a log cannot be read", exc_info=error)
     return error_reply(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
 
 
-async def _http_error(request: Request, error: Exception) -> JSONResponse:
+async def _http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     message, asked = str(error.detail), f"{request.method} {request.url.path}"
@@ -112,7 +107,7 @@ def _methods(request: Request) -> list[str]:
     ]
 
 
-async def _malformed(_: Request, error: Exception) -> JSONResponse:
+async def _malformed(_: Request, error: Exception) -> Response:
     """Say where a request is malformed; never what was sent, it may be secret."""
     if not isinstance(error, RequestValidationError):
         raise error
@@ -132,7 +127,7 @@ def _flaw(told: dict[str, object]) -> str:
     return str(told["msg"]).removeprefix("Value error, ")
 
 
-async def _failed(request: Request, error: Exception) -> JSONResponse:
+async def _failed(request: Request, error: Exception) -> Response:
     LOGGER.error("%s %s failed", request.method, request.url.path, exc_info=error)
     text = f"{type(error).__name__} in {request.method} {request.url.path}"
     return error_reply(

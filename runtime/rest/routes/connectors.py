@@ -1,92 +1,107 @@
 """What is read of connectors, in Connect's shapes."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from http import HTTPStatus
+from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse
+from fastapi import Query
+from msgspec.structs import replace
 
 from ....events.group import Group
 from ....events.model import Resource
 from ....events.records import ConnectorConfig
 from ....projections import views
-from ....projections.documents import Document
 from ...config.secrets import shown
 from ...connectors.files.publishing import describe
+from ...replies import connectors as replies
+from ...replies.connectors import (
+    ConnectorInfo,
+    ConnectorProgressInfo,
+    ConnectorStateInfo,
+    ConnectorTaskId,
+    ExpandedConnector,
+    TaskInfo,
+    TaskState,
+)
 from ..backend.configs import warnings_of
 from ..backend.logs import GroupLogs
 from ..backend.service import Served, Service
+from ..http.answers import Routes
 from ..http.errors import not_found
 
-router = APIRouter(tags=["connectors"])
+routes = Routes("connectors")
+MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
+Warned = TypeVar("Warned", ConnectorInfo, ConnectorStateInfo)
 
 
-@router.get("/connectors")
-def list_connectors(service: Served, expand: Annotated[list[str], Query()] = []) -> JSONResponse:  # noqa: B006  # never changed
+@routes.add("GET /connectors", errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
+def list_connectors(
+    service: Served,
+    expand: Annotated[list[str], Query()] = [],  # noqa: B006  # never changed
+) -> list[str] | dict[str, ExpandedConnector]:
     """List the connectors; `expand` with status, info and progress tells more of each."""
     with service.logs.reading(service.group_id) as logs:
         group = logs.group
         names = views.connector_names(group)
         if not expand:
-            return JSONResponse(names)
-        return JSONResponse({name: _expanded(service, logs, name, expand) for name in names})
+            return names
+        return {name: _expand(service, logs, name, expand) for name in names}
 
 
-@router.get("/connectors/{connector}")
-def get_connector(service: Served, connector: str) -> JSONResponse:
+@routes.add("GET /connectors/{connector}", errors=MISSING)
+def get_connector(service: Served, connector: str) -> ConnectorInfo:
     """Tell a connector's config and tasks."""
     with service.logs.reading(service.group_id) as logs:
-        existing(logs, connector)
-        return JSONResponse(info(service, logs.group, connector))
+        require_connector(logs, connector)
+        return describe_connector(service, logs.group, connector)
 
 
-@router.get("/connectors/{connector}/config")
-def get_config(service: Served, connector: str) -> JSONResponse:
+@routes.add("GET /connectors/{connector}/config", errors=MISSING)
+def get_config(service: Served, connector: str) -> dict[str, str]:
     """Tell a connector's config; secret values are not shown."""
     with service.logs.reading(service.group_id) as logs:
-        return JSONResponse(shown(existing(logs, connector).config))
+        return shown(require_connector(logs, connector).config)
 
 
-@router.get("/connectors/{connector}/status")
-def get_status(service: Served, connector: str) -> JSONResponse:
+@routes.add("GET /connectors/{connector}/status", errors=MISSING)
+def get_status(service: Served, connector: str) -> ConnectorStateInfo:
     """Tell what a connector and its tasks do, and where."""
     with service.logs.reading(service.group_id) as logs:
-        existing(logs, connector)
-        return JSONResponse(status(service, logs.group, connector))
+        require_connector(logs, connector)
+        return _describe_state(service, logs.group, connector)
 
 
-@router.get("/connectors/{connector}/progress")
-def get_progress(service: Served, connector: str) -> JSONResponse:
+@routes.add("GET /connectors/{connector}/progress", errors=MISSING)
+def get_progress(service: Served, connector: str) -> ConnectorProgressInfo:
     """Tell how far each task has come: rows, batches, last commit, and what is left to read."""
     with service.logs.reading(service.group_id) as logs:
-        existing(logs, connector)
-        return JSONResponse(_progress(logs, connector))
+        require_connector(logs, connector)
+        return _describe_progress(logs, connector)
 
 
-@router.get("/connectors/{connector}/tasks")
-def list_tasks(service: Served, connector: str) -> JSONResponse:
+@routes.add("GET /connectors/{connector}/tasks", errors=MISSING)
+def list_tasks(service: Served, connector: str) -> list[TaskInfo]:
     """List a connector's tasks with their configs; secret values are not shown."""
     with service.logs.reading(service.group_id) as logs:
-        existing(logs, connector)
+        require_connector(logs, connector)
         split = logs.group.task_configs.get(connector)
-        tasks = [
-            {"id": {"connector": connector, "task": number}, "config": shown(task.config)}
+        return [
+            TaskInfo(ConnectorTaskId(connector, number), shown(task.config))
             for number, task in enumerate(split.tasks if split else ())
         ]
-        return JSONResponse(tasks)
 
 
-@router.get("/connectors/{connector}/tasks/{task}/status")
-def get_task_status(service: Served, connector: str, task: int) -> JSONResponse:
+@routes.add("GET /connectors/{connector}/tasks/{task}/status", errors=MISSING)
+def get_task_status(service: Served, connector: str, task: int) -> TaskState:
     """Tell what one task does, and where."""
     with service.logs.reading(service.group_id) as logs:
-        existing(logs, connector)
+        require_connector(logs, connector)
         if task not in views.task_numbers(logs.group, connector):
             raise not_found(f"there is no task {Resource(connector, task)}")
-        return JSONResponse(views.task_status(logs.group, connector, task, _held_up(service)))
+        return replies.task_status(logs.group, connector, task, _held_up(service))
 
 
-def existing(logs: GroupLogs, name: str) -> ConnectorConfig:
+def require_connector(logs: GroupLogs, name: str) -> ConnectorConfig:
     """Return a connector; raises `ApiError` if there is none, or no longer."""
     found = logs.group.connectors.get(name)
     if found is None:
@@ -109,22 +124,25 @@ def deletion_waits(logs: GroupLogs, name: str) -> str:
     )
 
 
-def info(service: Service, group: Group, name: str, found: Iterable[str] = ()) -> Document:
+def describe_connector(
+    service: Service, group: Group, name: str, found: Iterable[str] = ()
+) -> ConnectorInfo:
     """Return Connect's `ConnectorInfo` of an existing connector, without its secrets.
 
     `found` are warnings that its config alone does not give rise to.
     """
     connector = group.connectors[name]
+    tasks = [ConnectorTaskId(name, number) for number in views.task_numbers(group, name)]
     kind = service.kind_of(connector.config)
-    told = views.connector_info(group, name, kind, shown(connector.config))
-    return _with_warnings(service, connector, told, found)
+    described = ConnectorInfo(name, shown(connector.config), tasks, kind)
+    return _with_warnings(service, connector, described, found)
 
 
-def status(service: Service, group: Group, name: str) -> Document:
-    """Return Connect's `ConnectorStateInfo` of an existing connector."""
+def _describe_state(service: Service, group: Group, name: str) -> ConnectorStateInfo:
     connector = group.connectors[name]
-    told = views.connector_status(group, name, service.kind_of(connector.config), _held_up(service))
-    return _with_warnings(service, connector, told)
+    kind = service.kind_of(connector.config)
+    described = replies.connector_status(group, name, kind, _held_up(service))
+    return _with_warnings(service, connector, described)
 
 
 def _held_up(service: Service) -> str:
@@ -134,12 +152,12 @@ def _held_up(service: Service) -> str:
 
 
 def _with_warnings(
-    service: Service, connector: ConnectorConfig, told: Document, found: Iterable[str] = ()
-) -> Document:
+    service: Service, connector: ConnectorConfig, described: Warned, found: Iterable[str] = ()
+) -> Warned:
     """Add what is strange about a connector, if anything is: the reply is Connect's otherwise."""
-    of_config = warnings_of(service.plugins, connector.config)
+    of_config: tuple[str, ...] = warnings_of(service.plugins, connector.config)
     warnings = tuple(dict.fromkeys((*_inherited(connector), *of_config, *found)))
-    return {**told, "warnings": warnings} if warnings else told
+    return replace(described, warnings=warnings) if warnings else described
 
 
 def _inherited(connector: ConnectorConfig) -> Iterator[str]:
@@ -152,17 +170,14 @@ def _inherited(connector: ConnectorConfig) -> Iterator[str]:
         )
 
 
-def _expanded(service: Service, logs: GroupLogs, name: str, expand: list[str]) -> Document:
-    told: Document = {}
+def _expand(service: Service, logs: GroupLogs, name: str, expand: list[str]) -> ExpandedConnector:
     group = logs.group
-    if "status" in expand:
-        told["status"] = status(service, group, name)
-    if "info" in expand:
-        told["info"] = info(service, group, name)
-    if "progress" in expand:
-        told["progress"] = _progress(logs, name)
-    return told
+    return ExpandedConnector(
+        _describe_state(service, group, name) if "status" in expand else None,
+        describe_connector(service, group, name) if "info" in expand else None,
+        _describe_progress(logs, name) if "progress" in expand else None,
+    )
 
 
-def _progress(logs: GroupLogs, name: str) -> Document:
-    return views.connector_progress(logs.group, name, logs.task_progress(name))
+def _describe_progress(logs: GroupLogs, name: str) -> ConnectorProgressInfo:
+    return replies.connector_progress(logs.group, name, logs.task_progress(name))

@@ -1,105 +1,144 @@
-"""Groups, their members, and the worker processes of this node."""
+"""Groups: what their logs say of them, their epochs, their settings, and their end.
 
-from collections.abc import Mapping
-from dataclasses import replace
+A log may be long: epochs are read in a thread of their own, and what was told is kept.
+"""
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
+from http import HTTPStatus
+from typing import Annotated, Final, Literal
+
+import msgspec
+from fastapi import Path, Query
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 
-from ....events.group import Group, Member
-from ....events.placement.orders import worker_name
-from ....projections import views
-from ....projections.documents import Document
-from ...cluster.spec import ProcessView
-from ..backend.commands import known
+from ....actors.group.orders.configuration import SETTINGS
+from ....actors.messages.errors import Error
+from ....actors.messages.orders import ConfigureGroup, DeleteGroup
+from ....events.group import Group
+from ....projections.explain.cache import LINES_MAX, NotToldError
+from ...replies.epochs import EpochExplanation, EpochList
+from ...replies.groups import GroupDescription, GroupSummary, describe_group, summarize_group
+from ..backend.commands import ORDER_ERRORS, carry_out, principal_of, refuse, require_group
 from ..backend.service import Served, Service
-from ..http.errors import Unanswered
+from ..http.answers import Routes
+from ..http.bodies import ChangesBody, ConfigBody
+from ..http.errors import not_found
 
-router = APIRouter(tags=["groups"])
+routes = Routes("groups")
+LINES: Final = 50
+Limit = Annotated[int, Query(ge=1, le=LINES_MAX, description="How many epochs, the last ones.")]
+Epoch = Annotated[int | Literal["latest"], Path(description="A group epoch, or `latest`.")]
+MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
+_SETTINGS = "\n\n".join(
+    f"`{each.name}`: {each.allowed}. {each.documentation}" for each in SETTINGS.values()
+)
 
 
-@router.get("/groups")
-def list_groups(service: Served) -> JSONResponse:
+@routes.add("GET /groups")
+def list_groups(service: Served) -> list[GroupSummary]:
     """List the groups of this node, a line each."""
-    told: list[Document] = []
+    summaries: list[GroupSummary] = []
     for group_id in service.logs.group_ids():
         with service.logs.reading(group_id) as logs:
-            told.append(views.group_summary(logs.group))
-    return JSONResponse(told)
+            summaries.append(summarize_group(logs.group))
+    return summaries
 
 
-@router.get("/groups/{group}")
-def get_group(service: Served, group: str) -> JSONResponse:
+@routes.add("GET /groups/{group}", errors=MISSING)
+def get_group(service: Served, group: str) -> GroupDescription:
     """Tell all that the log says of a group: epochs, members, target, parked work, losses."""
-    known(service, group)
+    require_group(service, group)
     with service.logs.reading(group) as logs:
-        return JSONResponse(views.group_view(logs.group))
+        return describe_group(logs.group)
 
 
-@router.get("/workers")
-async def list_workers(service: Served) -> JSONResponse:
-    """List the members of all groups, and the worker processes of this node.
+@routes.add("GET /groups/{group}/history", errors=(HTTPStatus.BAD_REQUEST, *MISSING))
+async def get_history(service: Served, group: str, limit: Limit = LINES) -> EpochList:
+    """List a group's last epochs: cause, who asked, how much moved, how long it took.
 
-    A worker is both once it has joined. A member whose process has ended, and whose place a later
-    process has taken, is told as `ended`. Without the supervisor `processes_known` is false, and
-    only the members are told.
+    `first_epoch` is the first that the log tells of, `is_trimmed` whether there were others
+    before. What a target changed is counted at the last of the epochs that it answers.
     """
-    try:
-        node = await service.commands.describe_node()
-        processes, known = {each.url: each for each in node.workers}, True
-    except Unanswered:
-        processes, known = {}, False
-    workers = await run_in_threadpool(_workers, service, processes)
-    return JSONResponse({"processes_known": known, "workers": workers})
+
+    def read() -> EpochList:
+        with service.logs.reading_epochs(group) as epochs:
+            return msgspec.convert(epochs.history(limit).to_json(), EpochList)
+
+    await run_in_threadpool(require_group, service, group)
+    return await service.explaining.run(read)
 
 
-def _workers(service: Service, processes: Mapping[str, ProcessView]) -> list[Document]:
-    told: list[Document] = []
-    joined: set[str] = set()
-    for group_id in service.logs.group_ids():
-        with service.logs.reading(group_id) as logs:
-            for member in views.members(logs.group):
-                url = views.worker_of(member)
-                joined.add(url)
-                told.append(_worker(url, processes.get(url), logs.group, member))
-    told += [_worker(url, processes[url]) for url in sorted(processes.keys() - joined)]
-    return told
+@routes.add("GET /groups/{group}/explain/{epoch}", errors=MISSING)
+async def explain_epoch(service: Served, group: str, epoch: Epoch) -> EpochExplanation:
+    """Explain one epoch: its cause, its target, each phase, and each resource that moved.
+
+    An epoch that the log does not tell of is a 404 that says of which ones it does.
+    """
+
+    def read() -> EpochExplanation:
+        with service.logs.reading_epochs(group) as epochs:
+            try:
+                explanation = epochs.explain(None if epoch == "latest" else epoch)
+            except NotToldError as untold:
+                raise not_found(str(untold)) from None
+            return msgspec.convert(explanation.to_json(), EpochExplanation)
+
+    await run_in_threadpool(require_group, service, group)
+    return await service.explaining.run(read)
 
 
-def _worker(
-    url: str,
-    process: ProcessView | None,
-    group: Group | None = None,
-    member: Member | None = None,
-) -> Document:
-    return {
-        "name": url.rpartition("/")[2],
-        "worker_id": url,
-        "group_id": group.group_id if group else None,
-        "member": views.member_view(group, member) if group and member else None,
-        "order": _order(group, member) if group and member else None,
-        "process": _process(process, member) if process else None,
-    }
+@routes.add(
+    "GET /groups/{group}/config",
+    errors=MISSING,
+    description=f"Tell a group's own settings.\n\n{_SETTINGS}",
+)
+def get_group_config(service: Served, group: str) -> dict[str, str]:
+    """Tell the settings in which a group differs from its node."""
+    return _read_configs(service, group)
 
 
-def _process(process: ProcessView, member: Member | None) -> Document:
-    if member is None or member.is_away or process.member_id in {"", member.member_id}:
-        return process_view(process)  # of a seat that is away, the one that is about to return
-    ended = replace(process, pid=None, state="ended", detail="another process is this worker now")
-    return process_view(ended)
+@routes.add("PUT /groups/{group}/config", takes_json=True, errors=ORDER_ERRORS)
+async def put_group_config(
+    service: Served, request: Request, group: str, config: ConfigBody
+) -> dict[str, str]:
+    """Give a group these settings of its own and no others."""
+    before = await run_in_threadpool(_read_configs, service, group)
+    changes = {**dict.fromkeys(before), **config}
+    command = ConfigureGroup(group, changes, principal_of(request))
+    return await carry_out(service, command, _configs)
 
 
-def _order(group: Group, member: Member) -> Document | None:
-    order = group.worker_orders.get(worker_name(member.metadata))
-    return views.worker_order(order) if order else None
+@routes.add("PATCH /groups/{group}/config", takes_json=True, errors=ORDER_ERRORS)
+async def patch_group_config(
+    service: Served, request: Request, group: str, changes: ChangesBody
+) -> dict[str, str]:
+    """Change some of a group's own settings; null takes one back to the node's."""
+    command = ConfigureGroup(group, changes, principal_of(request))
+    return await carry_out(service, command, _configs)
 
 
-def process_view(process: ProcessView) -> Document:
-    """Return what is told of a process."""
-    return {
-        "pid": process.pid,
-        "state": process.state,
-        "restarts": process.restarts,
-        "detail": process.detail,
-    }
+@routes.add(
+    "DELETE /groups/{group}",
+    status=HTTPStatus.NO_CONTENT,
+    errors=(HTTPStatus.CONFLICT, *ORDER_ERRORS),
+)
+async def delete_group(service: Served, request: Request, group: str) -> None:
+    """Delete a group that has no members (409 if it has), with its connectors.
+
+    The offsets of its connectors stay, as they do when a connector is deleted; so does the
+    history.
+    """
+    await run_in_threadpool(require_group, service, group)
+    outcome = await service.commands.carry_out(DeleteGroup(group, principal_of(request)))
+    if not (outcome.repeated and outcome.reply.error is Error.GROUP_ID_NOT_FOUND):
+        refuse(outcome.reply)
+
+
+def _read_configs(service: Service, group_id: str) -> dict[str, str]:
+    require_group(service, group_id)
+    with service.logs.reading(group_id) as logs:
+        return _configs(logs.group)
+
+
+def _configs(group: Group) -> dict[str, str]:
+    return dict(group.configs)

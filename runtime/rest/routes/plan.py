@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Annotated, Final
 
-from fastapi import APIRouter
-from fastapi.responses import Response
+from msgspec.structs import replace
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ....actors.group.computing.preview import evolve_copy
@@ -35,15 +34,16 @@ from ...planning.changes import (
 )
 from ...planning.compare import make_plan
 from ...planning.dry_run import PlanError
-from ...planning.report import Plan, write_plan
+from ...planning.report import Plan
 from ...planning.sandbox import all_assignors
-from ..backend.commands import known
+from ..backend.commands import require_group
 from ..backend.configs import check_name, named, prepare, warnings_of
 from ..backend.service import Served, Service
-from ..http.bodies import Config, Key, RequiresJson
+from ..http.answers import Routes
+from ..http.bodies import Config, Key
 from ..http.errors import ApiError
 
-router = APIRouter(tags=["groups"])
+routes = Routes("groups")
 
 PLAN_SECONDS: Final = 20
 """How long a plan may take: its client waits no longer than a worker of Connect's would."""
@@ -142,15 +142,19 @@ class Proposal(BaseModel):
         return [ConnectorScaled(name, tasks) for name, tasks in self.scale.items()]
 
 
-@router.post("/groups/{group}/plan", dependencies=[RequiresJson])
-def plan(service: Served, group: str, body: Proposal) -> Response:
+@routes.add(
+    "POST /groups/{group}/plan",
+    takes_json=True,
+    errors=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+def plan(service: Served, group: str, body: Proposal) -> Plan:
     """Tell what would move, start, stop and stay if these changes were made now.
 
     The end state is that of a group that is left alone meanwhile. A downtime is that of past
     hand-overs, of the connector's own if it had any; null if none was measured. `warnings` are
     of configs that would be taken as they are: keys that nobody reads.
     """
-    known(service, group)
+    require_group(service, group)
     with _one_at_a_time(service):
         with service.logs.apart(group) as logs:
             measured = logs.downtimes()
@@ -158,8 +162,7 @@ def plan(service: Served, group: str, body: Proposal) -> Response:
             copied = evolve_copy(logs.group, ())
         changes = _changes(service, copied, body)
         planned = _make(service, copied, measured, changes)
-    document = write_plan(planned, [*_warnings(service, changes)])
-    return Response(document, media_type="application/json")
+    return replace(planned, warnings=[*_warnings(service, changes)])
 
 
 @contextmanager

@@ -2,38 +2,42 @@
 
 from http import HTTPStatus
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
-
 from ....events.log.errors import NoLogError
 from ...connectors.builtin.plugins import Plugin, PluginUnknown
 from ...connectors.common_keys import CONNECTOR_CLASS, NAME
+from ...connectors.config import Checked, Definition, Validation
+from ...replies.plugins import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo, PluginInfo
 from ..backend.configs import examine
 from ..backend.service import Served, Service
-from ..http.bodies import ConfigBody, RequiresJson
+from ..http.answers import Routes
+from ..http.bodies import ConfigBody
 from ..http.errors import ApiError, not_found
 
-router = APIRouter(tags=["connector plugins"])
+routes = Routes("connector plugins")
 
 
-@router.get("/connector-plugins")
+@routes.add("GET /connector-plugins")
 def list_plugins(
     service: Served,
     connectorsOnly: bool = True,  # noqa: ARG001, FBT001, FBT002, N803  # Connect's parameter
-) -> JSONResponse:
+) -> list[PluginInfo]:
     """List the connector classes; there are no plugins of other kinds yet."""
-    return JSONResponse([plugin.to_json() for plugin in service.plugins.plugins])
+    return [describe_plugin(each) for each in service.plugins.plugins]
 
 
-@router.get("/connector-plugins/{plugin}/config")
-def get_plugin_config(service: Served, plugin: str) -> JSONResponse:
+@routes.add("GET /connector-plugins/{plugin}/config", errors=(HTTPStatus.NOT_FOUND,))
+def get_plugin_config(service: Served, plugin: str) -> list[ConfigKeyInfo]:
     """List the keys of a connector class: type, default, meaning."""
     keys = _found(service, plugin).made_by.config()
-    return JSONResponse([each.to_json() for each in (*keys.definitions, *keys.families)])
+    return [_describe_key(each) for each in (*keys.definitions, *keys.families)]
 
 
-@router.put("/connector-plugins/{plugin}/config/validate", dependencies=[RequiresJson])
-def validate_config(service: Served, plugin: str, config: ConfigBody) -> JSONResponse:
+@routes.add(
+    "PUT /connector-plugins/{plugin}/config/validate",
+    takes_json=True,
+    errors=(HTTPStatus.NOT_FOUND,),
+)
+def validate_config(service: Served, plugin: str, config: ConfigBody) -> ConfigInfos:
     """Examine a config without putting it to use."""
     found = _found(service, plugin)
     given = config.get(CONNECTOR_CLASS, plugin)
@@ -50,7 +54,7 @@ def validate_config(service: Served, plugin: str, config: ConfigBody) -> JSONRes
     examined = examine(
         found, service.vault, {CONNECTOR_CLASS: plugin, **config}, stored, service.outside
     )
-    return JSONResponse(examined.validation.to_json(found.name))
+    return describe_validation(found.name, examined.validation)
 
 
 def _found(service: Service, name: str) -> Plugin:
@@ -68,3 +72,44 @@ def _stored(service: Service, name: str) -> dict[str, str]:
             return dict(found.config) if found else {}
     except NoLogError:
         return {}
+
+
+def describe_plugin(plugin: Plugin) -> PluginInfo:
+    """Return the entry of a connector class in `/connector-plugins`."""
+    made_by = plugin.made_by
+    return PluginInfo(plugin.name, made_by.kind, made_by.version, plugin.delivery.value)
+
+
+def _describe_key(key: Definition) -> ConfigKeyInfo:
+    return ConfigKeyInfo(
+        key.name,
+        key.type.value,
+        key.required,
+        key.default_text,
+        key.importance.value,
+        key.documentation,
+        key.group,
+        key.order,
+        key.width.value,
+        key.display_name or key.name,
+        key.dependents,
+    )
+
+
+def _describe_checked(checked: Checked) -> ConfigInfo:
+    key = checked.definition
+    value = ConfigValueInfo(
+        key.name, checked.shown_value, key.recommended, checked.errors, visible=True
+    )
+    return ConfigInfo(_describe_key(key), value)
+
+
+def describe_validation(name: str, validation: Validation) -> ConfigInfos:
+    """Return what was found in a config; `name` is the class's."""
+    return ConfigInfos(
+        name,
+        sum(len(each.errors) for each in validation.checked),
+        list(dict.fromkeys(each.definition.group for each in validation.checked)),
+        [_describe_checked(each) for each in validation.checked],
+        validation.warnings,
+    )

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse
+from fastapi import Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
@@ -20,47 +19,49 @@ from ....actors.messages.orders import RemoveMember
 from ....events.group import Group, Member
 from ....events.placement.orders import worker_name
 from ...cluster.spec import ProcessView
-from ..backend.commands import known, principal, refuse
+from ...replies.node import WorkerRemoval
+from ..backend.commands import ORDER_ERRORS, principal_of, refuse, require_group
 from ..backend.service import Served, Service
+from ..http.answers import Routes
 from .worker_orders import InGroup
 
-router = APIRouter(tags=["operators"])
+routes = Routes("operators")
 Force = Annotated[
     bool,
     Query(description="Do not wait until it has given up what it has: end its process at once."),
 ]
 
 
-@router.delete("/workers/{worker:path}", status_code=HTTPStatus.ACCEPTED)
+@routes.add("DELETE /workers/{worker:path}", status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS)
 async def remove_worker(
     service: Served,
     request: Request,
     worker: str,
     force: Force = False,  # noqa: FBT002  # a parameter of the query
     group: InGroup = None,  # noqa: RUF013, RUF100  # the alias allows None
-) -> JSONResponse:
+) -> WorkerRemoval:
     """Remove a worker: it gives up what it has, leaves, and its process is not started again.
 
     Nothing of its work is parked. Of a worker that is away or lost already, only the wait for it
     ends. `message` tells what is to be expected.
     """
     group_id = group or service.group_id
-    await run_in_threadpool(known, service, group_id)
+    await run_in_threadpool(require_group, service, group_id)
     node = await service.commands.describe_node()
     found = await run_in_threadpool(_find, service, group_id, worker)
     process = _process_of(found, node.workers) if group_id == service.group_id else None
-    command = RemoveMember(group_id, worker, force=force, principal=principal(request))
+    command = RemoveMember(group_id, worker, force=force, principal=principal_of(request))
     outcome = await service.commands.carry_out(command)
     is_gone = process is not None or (outcome.repeated and found.is_known)
     if outcome.reply.error is not Error.UNKNOWN_MEMBER_ID or not is_gone:
         refuse(outcome.reply)
     if process is not None:
         await service.commands.let_go(process.name, force=force)
-    return JSONResponse(_told(group_id, found, process, forced=force), HTTPStatus.ACCEPTED)
+    return _describe_removal(group_id, found, process, forced=force)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _NamedWorker:
     """Whom a name means before the removal, as the log tells it."""
 
     called: str
@@ -74,12 +75,12 @@ class _Found:
         return bool(self.name)
 
 
-def _find(service: Service, group_id: str, worker: str) -> _Found:
+def _find(service: Service, group_id: str, worker: str) -> _NamedWorker:
     with service.logs.reading(group_id) as logs:
         found = find_member(logs.group, worker)
         member = None if isinstance(found, str) else found
         name = worker_name(member.metadata) if member else find_worker(logs.group, worker).name
-        return _Found(worker, name, member, _is_last(logs.group, member))
+        return _NamedWorker(worker, name, member, _is_last(logs.group, member))
 
 
 def _is_last(group: Group, member: Member | None) -> bool:
@@ -88,7 +89,7 @@ def _is_last(group: Group, member: Member | None) -> bool:
     return member is not None and not others
 
 
-def _process_of(found: _Found, processes: Sequence[ProcessView]) -> ProcessView | None:
+def _process_of(found: _NamedWorker, processes: Sequence[ProcessView]) -> ProcessView | None:
     """Return the process of this node that is the worker, None if there is none.
 
     A member that is there and another process than the worker is now, is the only one to go.
@@ -103,20 +104,19 @@ def _process_of(found: _Found, processes: Sequence[ProcessView]) -> ProcessView 
     return None if is_other and not member.is_away else process
 
 
-def _told(
-    group_id: str, found: _Found, process: ProcessView | None, *, forced: bool
-) -> dict[str, object]:
-    sentences = _sentences(found, process, forced=forced)
-    return {
-        "group_id": group_id,
-        "worker": found.name or (process.url if process else found.called),
-        "member_id": found.member.member_id if found.member else None,
-        "process": process.name if process else None,
-        "message": "; ".join(sentences),
-    }
+def _describe_removal(
+    group_id: str, found: _NamedWorker, process: ProcessView | None, *, forced: bool
+) -> WorkerRemoval:
+    return WorkerRemoval(
+        group_id,
+        found.name or (process.url if process else found.called),
+        found.member.member_id if found.member else None,
+        process.name if process else None,
+        "; ".join(_sentences(found, process, forced=forced)),
+    )
 
 
-def _sentences(found: _Found, process: ProcessView | None, *, forced: bool) -> Iterator[str]:
+def _sentences(found: _NamedWorker, process: ProcessView | None, *, forced: bool) -> Iterator[str]:
     """Yield what is to be expected, a sentence for each thing."""
     member = found.member
     if member is not None:

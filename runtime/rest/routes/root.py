@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,27 +13,27 @@ from ....events.epochs import epoch_warning
 from ....events.log.errors import LogError
 from ....projections.metrics.groups import Beats
 from ...cluster.slow import SlowProcess, read_slow
+from ...replies.node import Health, ServerInfo
 from ..backend.service import Served, Service
+from ..http.answers import Answer, Routes
 from ..http.errors import Unanswered
 from .connectors import deletion_waits
 
-router = APIRouter(tags=["this process"])
+routes = Routes("this process")
 TAKERS = frozenset({"supervisor", "group"})
 """The kinds of processes without which no command is taken."""
 COMMIT = "unknown"
 """The root document of Connect names the commit it was built from; wheels do not know theirs."""
 
 
-@router.get("/")
-def get_root(service: Served) -> JSONResponse:
+@routes.add("GET /")
+def get_root(service: Served) -> ServerInfo:
     """Tell the version, and which cluster this is."""
-    return JSONResponse(
-        {"version": service.version, "commit": COMMIT, "kafka_cluster_id": service.cluster_id}
-    )
+    return ServerInfo(service.version, COMMIT, service.cluster_id)
 
 
-@router.get("/health")
-async def get_health(service: Served) -> JSONResponse:
+@routes.add("GET /health", also={HTTPStatus.SERVICE_UNAVAILABLE: Health})
+async def get_health(service: Served) -> Answer[Health]:
     """Tell whether commands would be taken now, and which processes are slow to answer."""
     slow = read_slow(service.run_folder)
     if any(each.kind in TAKERS for each in slow):
@@ -54,10 +52,10 @@ async def get_health(service: Served) -> JSONResponse:
     message = f"group {service.group_id} takes commands"
     for warning in await run_in_threadpool(_warnings, service):
         message = f"{message}; {warning}"
-    return JSONResponse({"status": "healthy", "message": message})
+    return Answer(Health(status="healthy", message=message))
 
 
-@router.get("/metrics")
+@routes.add("GET /metrics")
 async def get_metrics(service: Served, request: Request) -> Response:
     """Tell what is measured, for Prometheus; without an answer, all but the traffic."""
     beats: dict[str, Beats] = {}
@@ -89,14 +87,12 @@ def _warnings(service: Service) -> list[str]:
     return []
 
 
-def _slow(slow: Sequence[SlowProcess], status: HTTPStatus) -> JSONResponse:
-    message = "; ".join(map(str, slow))
-    error = {} if status is HTTPStatus.OK else {"error_code": status}
-    return JSONResponse({"status": "slow", **error, "message": message}, status_code=status)
+def _slow(slow: Sequence[SlowProcess], status: HTTPStatus) -> Answer[Health]:
+    return _unwell("; ".join(map(str, slow)), "slow", status)
 
 
-def _unwell(message: str) -> JSONResponse:
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-    return JSONResponse(
-        {"status": "unhealthy", "error_code": status, "message": message}, status_code=status
-    )
+def _unwell(
+    message: str, word: str = "unhealthy", status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE
+) -> Answer[Health]:
+    code = None if status is HTTPStatus.OK else int(status)
+    return Answer(Health(status=word, error_code=code, message=message), status)

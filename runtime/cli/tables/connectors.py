@@ -1,0 +1,187 @@
+"""Connectors, their tasks and their classes as tables, and as documents of one of them in full."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct, convert
+from rich.filesize import decimal
+
+from ...replies.connectors import (
+    ConnectorInfo,
+    ConnectorProgressInfo,
+    ConnectorState,
+    ConnectorStateInfo,
+    ExpandedConnector,
+    TaskCounts,
+    UnreadInput,
+)
+from ...replies.plugins import ConfigKeyInfo, PluginInfo
+from ..command.durations import age
+from ..command.phrases import worker_name
+from ..command.printing import Facts, Section, Table
+
+Expanded = dict[str, ExpandedConnector]
+"""What `/connectors?expand=…` answers."""
+
+
+class TaskLine(Struct, frozen=True, omit_defaults=True):
+    """A task with its connector, its state, and how far it has come."""
+
+    connector: str
+    task: int
+    state: str
+    worker_id: str
+    trace: str = ""
+    reason: str = ""
+    progress: TaskCounts | None = None
+
+
+class ConnectorInFull(ConnectorInfo, frozen=True, kw_only=True):
+    """A connector with its state and progress."""
+
+    status: ConnectorStateInfo
+    progress: ConnectorProgressInfo
+
+
+class PluginInFull(PluginInfo, frozen=True):
+    """A connector class with its keys."""
+
+    configs: list[ConfigKeyInfo]
+
+
+def list_tasks(found: Mapping[str, ExpandedConnector]) -> list[TaskLine]:
+    """Return the tasks of all connectors that were expanded by status, and perhaps progress."""
+    return [
+        line
+        for name, entry in sorted(found.items())
+        if entry.status
+        for line in _tasks_of(name, entry.status, entry.progress)
+    ]
+
+
+def connectors(found: Mapping[str, ExpandedConnector]) -> list[Section]:
+    """Return the table of connectors that were expanded by status and info."""
+    rows = [_connector_row(name, entry) for name, entry in sorted(found.items())]
+    columns = ("NAME", "TYPE", "STATE", "WORKER", "TASKS", "CLASS", "REASON")
+    empty = "no connectors: add one with `fairlead create -f FILE`"
+    return [Table(columns, rows, empty, brief=("REASON",))]
+
+
+def connector(found: ConnectorInFull) -> list[Section]:
+    """Return the sections of one connector."""
+    state = found.status.connector
+    lines = _tasks_of(found.name, found.status, found.progress)
+    traces = [(f"{each.connector}-{each.task}", each.trace) for each in lines if each.trace]
+    facts = (
+        ("Name", found.name),
+        ("Type", found.type),
+        ("State", state.state),
+        ("Worker", worker_name(state.worker_id)),
+        ("Reason", state.trace or state.reason),
+        *(("Warning", each) for each in found.warnings),
+    )
+    return [
+        Facts(facts),
+        Facts(sorted(found.config.items()), "Config"),
+        *tasks(lines),
+        *([Facts(traces, "Failures")] if traces else []),
+    ]
+
+
+def tasks(found: list[TaskLine]) -> list[Section]:
+    """Return the table of tasks."""
+    columns = ("TASK", "STATE", "WORKER", "ROWS", "BATCHES", "LAG", "LAST COMMIT", "REASON")
+    rows = [_task_row(each) for each in found]
+    return [Table(columns, rows, "no tasks", folded=("REASON",), brief=("REASON",))]
+
+
+def plugins(found: list[PluginInfo]) -> list[Section]:
+    """Return the table of `/connector-plugins`."""
+    rows = [
+        (name, each.type, each.version, each.delivery, module)
+        for each in found
+        for module, _, name in [each.class_name.rpartition(".")]
+    ]
+    return [Table(("NAME", "TYPE", "VERSION", "DELIVERY", "MODULE"), rows, "no plugins")]
+
+
+def plugin(found: PluginInFull) -> list[Section]:
+    """Return the sections of one connector class."""
+    facts = (
+        ("Class", found.class_name),
+        ("Type", found.type),
+        ("Version", found.version),
+        ("Delivery", found.delivery),
+    )
+    rows = [
+        (
+            each.name,
+            each.type.lower(),
+            "required" if each.required else each.default_value or "",
+            each.documentation,
+        )
+        for each in found.configs
+    ]
+    return [Facts(facts), Table(("KEY", "TYPE", "DEFAULT", "MEANING"), rows, "no keys")]
+
+
+def _tasks_of(
+    name: str, status: ConnectorStateInfo, progress: ConnectorProgressInfo | None
+) -> list[TaskLine]:
+    counts = {
+        each.id: convert(each, TaskCounts, from_attributes=True)
+        for each in (progress.tasks if progress else ())
+    }
+    return [
+        TaskLine(
+            name,
+            each.id,
+            each.state,
+            each.worker_id,
+            each.trace,
+            each.reason,
+            counts.get(each.id),
+        )
+        for each in status.tasks
+    ]
+
+
+def _connector_row(name: str, entry: ExpandedConnector) -> tuple[str, ...]:
+    status = entry.status or ConnectorStateInfo(name, ConnectorState("", ""), [], "")
+    made_by = entry.info.config.get("connector.class", "") if entry.info else ""
+    is_running = [each.state == "RUNNING" for each in status.tasks]
+    return (
+        name,
+        status.type,
+        status.connector.state,
+        worker_name(status.connector.worker_id),
+        f"{sum(is_running)}/{len(is_running)}",
+        made_by.rpartition(".")[2],
+        _reason(status.connector),
+    )
+
+
+def _task_row(each: TaskLine) -> tuple[str, ...]:
+    progress = each.progress
+    return (
+        f"{each.connector}-{each.task}",
+        each.state,
+        worker_name(each.worker_id),
+        str(progress.rows_out) if progress else "",
+        str(progress.batches) if progress else "",
+        _lag(progress.lag if progress else None),
+        age(progress.last_commit_ms if progress else None),
+        _reason(each),
+    )
+
+
+def _lag(lag: UnreadInput | None) -> str:
+    """Return what is left to read: bytes where there are any, else how many ranges."""
+    if lag is None:
+        return ""
+    return decimal(lag.bytes) if lag.bytes or not lag.ranges else f"{lag.ranges} ranges"
+
+
+def _reason(state: ConnectorState | TaskLine) -> str:
+    """Return in a line why something failed, or what it waits for."""
+    why = state.trace or state.reason
+    return next((each for each in why.splitlines() if each.strip()), "")

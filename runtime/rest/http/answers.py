@@ -1,0 +1,163 @@
+"""Routes that declare what they answer: the type is encoded, and described in /openapi.json.
+
+A handler returns a value of the type that it is annotated with, in an `Answer` where status or
+headers are not always the same, and None where there is nothing to say (204).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from http import HTTPStatus
+from inspect import iscoroutinefunction
+from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.responses import Response
+
+from ...replies.node import ErrorMessage
+from .bodies import RequiresJson
+from .errors import JSON
+
+T = TypeVar("T")
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+REFERENCE = "#/components/schemas/{name}"
+BODY_ERRORS = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+)
+"""What every request with a body can be refused with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """A body that is answered with a status, and headers, of its own."""
+
+    body: T
+    status: HTTPStatus = HTTPStatus.OK
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Routes:
+    """The routes of one subject; `router` is what an application includes."""
+
+    def __init__(self, tag: str) -> None:
+        self.router = APIRouter(tags=[tag])
+        self.types: list[Any] = [ErrorMessage]
+        """The types of all answers."""
+
+    def add(
+        self,
+        request: str,
+        *,
+        status: HTTPStatus = HTTPStatus.OK,
+        also: Mapping[HTTPStatus, Any] | None = None,
+        errors: Iterable[HTTPStatus] = (),
+        takes_json: bool = False,
+        description: str | None = None,
+    ) -> Callable[[Handler], Handler]:
+        """Return a decorator that makes a handler the route of a request such as `GET /groups`.
+
+        `status` goes with the type that the handler is annotated with, `also` has the types of
+        further ones; `errors` are the statuses that the route itself answers an error with.
+        """
+        method, _, path = request.partition(" ")
+
+        def declare(handler: Handler) -> Handler:
+            is_empty = status is HTTPStatus.NO_CONTENT
+            answered = None if is_empty else _answered_by(handler)
+            types = {status: answered, **(also or {})}
+            described = {str(each.value): self._describe(kind) for each, kind in types.items()}
+            refusals = {*errors, *(BODY_ERRORS if takes_json else ())} - types.keys()
+            for each in sorted(refusals):
+                described[str(each.value)] = {"description": each.phrase, **ERROR}
+            self.router.add_api_route(
+                path,
+                _encoding(handler, status),
+                methods=[method],
+                status_code=status,
+                response_model=None,
+                response_class=Response,
+                description=description,
+                dependencies=[RequiresJson] if takes_json else None,
+                openapi_extra={"responses": described},
+            )
+            return handler
+
+        return declare
+
+    def _describe(self, kind: Any) -> dict[str, Any]:  # noqa: ANN401  # any type
+        if kind is None:
+            return {}
+        if kind is Response:  # it is written by hand, as text
+            return {"description": "Done.", **TEXT}
+        self.types.append(kind)
+        return {"description": "Done.", **_content(kind)}
+
+
+def encode(body: object, status: int = HTTPStatus.OK) -> Response:
+    """Return a body as JSON."""
+    return Response(msgspec.json.encode(body), status, media_type=JSON)
+
+
+def describe_answers(app: FastAPI, types: list[Any]) -> None:
+    """Have the schemas of all answers in the application's /openapi.json."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = get_openapi(
+                title=app.title, version=app.version, summary=app.summary, routes=app.routes
+            )
+            _, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+            document.setdefault("components", {}).setdefault("schemas", {}).update(components)
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _content(kind: Any) -> dict[str, Any]:  # noqa: ANN401  # any type
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=REFERENCE)
+    return {"content": {JSON: {"schema": schema}}}
+
+
+TEXT: Mapping[str, Any] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+ERROR: Mapping[str, Any] = _content(ErrorMessage)
+"""How an error is described."""
+
+
+def _answered_by(handler: Callable[..., object]) -> Any:  # noqa: ANN401  # any type
+    """Return the type that a handler's annotation says it answers."""
+    hint = get_type_hints(handler)["return"]
+    return get_args(hint)[0] if get_origin(hint) is Answer else hint
+
+
+def _encoding(handler: Callable[..., Any], status: HTTPStatus) -> Callable[..., Any]:
+    """Return a handler's function that returns responses."""
+
+    def respond(found: object) -> Response:
+        if found is None:
+            return Response(status_code=status)
+        if isinstance(found, Response):
+            return found
+        answer = cast(Answer[object], found) if isinstance(found, Answer) else Answer(found, status)
+        response = encode(answer.body, answer.status)
+        response.headers.update(answer.headers)
+        return response
+
+    if iscoroutinefunction(handler):
+
+        @wraps(handler)
+        async def respond_later(*args: object, **options: object) -> Response:
+            return respond(await handler(*args, **options))
+
+        return respond_later
+
+    @wraps(handler)
+    def respond_now(*args: object, **options: object) -> Response:
+        return respond(handler(*args, **options))
+
+    return respond_now

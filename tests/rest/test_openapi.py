@@ -1,0 +1,161 @@
+"""What `/openapi.json` says of the answers, held against what is answered."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from rest.client import Client
+from rest.conftest import House
+
+from fairlead.events.model import Resource, RunState
+from fairlead.runtime.cluster.spec import ProcessView
+
+SCHEMAS = "#/components/schemas/"
+KINDS: dict[str, Any] = {
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "array": list,
+    "object": dict,
+    "null": type(None),
+}
+PATHS = {
+    "/",
+    "/health",
+    "/connectors",
+    "/connectors?expand=status&expand=info&expand=progress",
+    "/connectors/A",
+    "/connectors/A/config",
+    "/connectors/A/status",
+    "/connectors/A/progress",
+    "/connectors/A/tasks",
+    "/connectors/A/tasks/0/status",
+    "/connector-plugins",
+    "/connector-plugins/SparkPipeline/config",
+    "/assignors",
+    "/workers",
+    "/groups",
+    "/groups/connect",
+    "/groups/connect/config",
+    "/groups/connect/history",
+    "/groups/connect/explain/latest",
+    "/connectors/none",
+    "/groups/none",
+    "/groups/connect/explain/99",
+}
+
+
+def flaws_of(value: Any, schema: dict[str, Any], document: dict[str, Any]) -> Iterator[str]:
+    """Yield where a value is not what a schema says, members that it does not know included."""
+    if reference := schema.get("$ref"):
+        schema = document["components"]["schemas"][reference.removeprefix(SCHEMAS)]
+    if alternatives := schema.get("anyOf"):
+        found = [list(flaws_of(value, each, document)) for each in alternatives]
+        yield from min(found, key=len)
+        return
+    kind = KINDS[schema["type"]]
+    if type(value) is not kind:
+        yield f"{value!r} is not {schema['type']}"
+    elif kind is list:
+        for each in value:
+            yield from flaws_of(each, schema["items"], document)
+    elif kind is dict:
+        yield from flaws_of_object(value, schema, document)
+
+
+def flaws_of_object(
+    value: dict[str, Any], schema: dict[str, Any], document: dict[str, Any]
+) -> Iterator[str]:
+    yield from (f"no {each}" for each in schema.get("required", ()) if each not in value)
+    for name, each in value.items():
+        others: Any = schema.get("additionalProperties")
+        described: Any = schema.get("properties", {}).get(name, others)
+        if described:
+            yield from flaws_of(each, described, document)
+        else:
+            yield f"{name} is not described"
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+@pytest.fixture
+def document(client: Client) -> dict[str, Any]:
+    found: dict[str, Any] = client.get("/openapi.json").json()
+    return found
+
+
+def test_every_answer_and_every_error_has_a_schema(document: dict[str, Any]) -> None:
+    error = {"$ref": f"{SCHEMAS}ErrorMessage"}
+    for method, path, operation in operations(document):
+        responses = operation["responses"]
+        assert responses["default"]["content"]["application/json"]["schema"] == error
+        for status, response in responses.items():
+            where = f"{method} {path} {status}"
+            if status == "204":
+                assert "content" not in response, where
+                continue
+            ((_, content),) = response["content"].items()
+            assert content["schema"], where
+            assert content["schema"].keys() & {"$ref", "type", "anyOf"}, where
+            if status not in {"200", "201", "202", "default"} and path != "/health":
+                assert content["schema"] == error, where
+
+
+def test_every_schema_that_is_referred_to_is_there(document: dict[str, Any]) -> None:
+    references = set(re.findall(f'"{SCHEMAS}([^"]+)"', json.dumps(document)))
+    assert references <= document["components"]["schemas"].keys()
+
+
+def test_no_member_of_an_answer_may_be_anything(document: dict[str, Any]) -> None:
+    for name, schema in document["components"]["schemas"].items():
+        for member, each in schema.get("properties", {}).items():
+            assert each.keys() & {"$ref", "type", "anyOf", "enum"}, f"{name}.{member}"
+
+
+def template_of(path: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Return the operation that reads a path."""
+    asked = path.partition("?")[0].split("/")
+    for method, template, operation in operations(document):
+        parts = template.split("/")
+        if (
+            method == "get"
+            and len(parts) == len(asked)
+            and all(one == other or one[:1] == "{" for one, other in zip(parts, asked, strict=True))
+        ):
+            return operation
+    raise AssertionError(path)
+
+
+def test_real_answers_are_what_their_schemas_say(house: House, document: dict[str, Any]) -> None:
+    scribe = house.scribe
+    scribe.ask("seat", "w1")
+    house.client.put(
+        "/connectors/A/config",
+        json={
+            "connector.class": "SparkPipeline",
+            "source.format": "csv",
+            "source.path": "/in",
+            "sink.format": "parquet",
+            "sink.path": "/out",
+        },
+    )
+    scribe.ask("settle")
+    scribe.ask("split", "A", {"task": "0"}, {"task": "1"})
+    scribe.ask("seat", "w2")
+    scribe.ask("report", Resource("A", 0), RunState.FAILED, "no such column")
+    scribe.ask("commit", Resource("A", 0), 0, 10, 9)
+    house.client.put("/workers/w1/cordon")
+    house.client.put("/groups/connect/placements/A", json={"weight": 2})
+    house.clerk.workers = (ProcessView("w1", 4711, "127.0.0.1:8083/w1", "running", 0, ""),)
+    for path in sorted(PATHS):
+        answer = house.client.get(path)
+        responses = template_of(path, document)["responses"]
+        described = responses.get(str(answer.status_code), responses["default"])
+        schema = described["content"]["application/json"]["schema"]
+        assert list(flaws_of(answer.json(), schema, document)) == [], path
