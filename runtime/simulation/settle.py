@@ -36,6 +36,8 @@ def come_to_rest(world: World) -> None:
     world.clock.run(world.clock.now_ms + QUIET_MS)
     if world.durable_state.control.end != end:
         raise Violation("6: a group at rest writes")
+    for worker in world.workers():
+        worker.engine.see_answers(world.clock.now_ms)
 
 
 def _tidy(world: World) -> None:

@@ -50,15 +50,21 @@ class Starts:
 
     def align(self, now_ms: int) -> list[StartResource | StopResource]:
         """Return what to do so that what runs is what the log grants."""
-        rested = {each for each, until_ms in self._rests.items() if now_ms >= until_ms}
-        for resource in rested:
-            del self._rests[resource]
-        todo = self._allowed & self._log.take_changed().union(rested, self._fresh)
+        todo = self._log.take_changed() | self._fresh
+        if self._rests:
+            todo |= self._take_rested(now_ms)
+        todo &= self._allowed
         if not todo:
             return []
         found = launches(self._log.group, self._log.member_id, todo)
         self._fresh = (self._fresh & self._allowed) - found.keys()
         return [order for each in sorted(found) if (order := self._turn_to(found[each]))]
+
+    def _take_rested(self, now_ms: int) -> Resources:
+        rested = frozenset(each for each, until_ms in self._rests.items() if now_ms >= until_ms)
+        for resource in rested:
+            del self._rests[resource]
+        return rested
 
     def take_end(self, resource: Resource, now_ms: int) -> bool:
         """Tell whether a resource that ended may not run any more; one that may begins again."""

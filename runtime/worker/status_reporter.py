@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ...actors.messages.work import PutTaskConfigs, ReportStatus, StatusUpdate
 from ...events.group import Group, token_of
-from ...events.model import BATCHES_RUN, Resource, Resources, RunState, Token
+from ...events.model import BATCHES_RUN, NOTHING, Resource, Resources, RunState, Token
 from ..tasks.reports import BatchDone, StatusChanged, Stopped, TaskConfigsChanged
 from .member_log import MemberLog
 
@@ -92,6 +92,8 @@ class StatusReporter:
     @property
     def awaited(self) -> Resources:
         """Of which resources the log is to show what was said."""
+        if not (self._statuses or self._splits):
+            return NOTHING
         return frozenset((*self._statuses, *map(Resource, self._splits)))
 
     def next_tick_ms(self) -> int | None:

@@ -7,6 +7,7 @@ counted, with a margin, when runtime/simulation/MUTATIONS.md was written.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from simulation import core_mutations as core
 from simulation import member_mutations as own
 from simulation import mutations as off
 from simulation.mutations import Patch
@@ -321,6 +322,35 @@ MUTATIONS = (
         "A member that leaves says with each request what it still owns.",
         own.hold_back_owned_while_leaving,
         only=(Fault.LEAVE, Fault.HANG, Fault.SPLIT, Fault.JOIN),
+    ),
+    Mutation(
+        "start_what_still_runs",
+        "9",
+        "A resource starts only when nothing of it runs.",
+        core.start_what_still_runs,
+    ),
+    Mutation(
+        "start_what_may_run_as_it_was",
+        "9",
+        "A resource starts with the config and the token that the log grants by then.",
+        core.start_what_may_run_as_it_was,
+    ),
+    Mutation(
+        "take_any_answer_to_an_install",
+        "5 Install",
+        "An answer to an Install ends no computation that has handed nothing in yet.",
+        core.take_any_answer_to_an_install,
+        masked=(
+            "the group asks again, and the assignor computes the same once more: it takes an old "
+            "answer that comes while it computes, and costs the computation"
+        ),
+        held_by="worker/test_core.py::test_an_answer_to_an_earlier_install_ends_no_computation",
+    ),
+    Mutation(
+        "forget_what_was_carried",
+        "DATA_PLANE 3",
+        "A commit whose message is given up is told as unknown, so that its task asks again.",
+        core.forget_what_was_carried,
     ),
     Mutation(
         "commit_under_any_token",
