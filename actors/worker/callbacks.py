@@ -17,7 +17,7 @@ the member hands its Start, Stop and Fence on, and tells the member what has end
     for instruction in member.tick(clock()):
         if not callbacks.take(instruction):
             obey(instruction)                               # Send, Kill, Compute, Gone
-    member.stopped(callbacks.released(), clock())           # more instructions, the same way
+    member.release(callbacks.released(), clock())           # more instructions, the same way
 """
 
 import logging

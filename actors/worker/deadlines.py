@@ -61,7 +61,7 @@ class Deadlines:
         """When what was cancelled is killed; None: nothing was cancelled."""
         self._is_kill_given = False
 
-    def answered(self, sent_ms: int, session_ms: int | None) -> None:
+    def start_session(self, sent_ms: int, session_ms: int | None) -> None:
         """Count the session from a request's sending time; None: there is no seat to lose yet."""
         self.asked_ms = sent_ms
         self._session_end_ms = None if session_ms is None else sent_ms + session_ms
@@ -75,7 +75,7 @@ class Deadlines:
         end_ms = self.end_ms()
         return None if end_ms is None else end_ms - self._margin_ms
 
-    def overdue(self, now_ms: int) -> str:
+    def why_overdue(self, now_ms: int) -> str:
         """Return why it is time to fence, or nothing."""
         fence_at_ms = self.fence_at_ms()
         if fence_at_ms is None or now_ms < fence_at_ms:
@@ -106,7 +106,7 @@ class Deadlines:
         """Return when a kill will be due, None if none is to come."""
         return None if self._is_kill_given else self._kill_at_ms
 
-    def stopped(self) -> None:
+    def call_off_kill(self) -> None:
         """Take note that nothing runs: there is nothing to kill."""
         self._kill_at_ms, self._is_kill_given = None, False
 

@@ -8,8 +8,8 @@ itself before anybody else may start it.
 
     member = Membership(Identity("connect", "m-1", "p-1"), Timing(), (ClientAssignor("balanced"),))
     obey(member.join(clock()))              # [Send(...)]: to the group, by whatever carries it
-    obey(member.answered(reply, clock()))   # [Start(...), Send(...)]
-    obey(member.stopped(freed, clock()))    # what a Stop or Fence named, once it has ended
+    obey(member.take_reply(reply, clock()))   # [Start(...), Send(...)]
+    obey(member.release(freed, clock()))    # what a Stop or Fence named, once it has ended
     obey(member.tick(clock()))              # by `next_tick_ms()` at the latest
 
 `callbacks.py` turns Start, Stop and Fence into a listener's callbacks; STATES.md shows the
@@ -104,15 +104,17 @@ class Membership:
         stop: list[Instruction] = [Stop(self.owned)] if self.owned else []
         return stop + self._settle(now_ms)
 
-    def stopped(self, resources: Iterable[object], now_ms: int) -> list[Instruction]:
+    def release(self, resources: Iterable[object], now_ms: int) -> list[Instruction]:
         """Take note that these do not run any more."""
-        if not self._work.stopped(resources):
+        if not self._work.release(resources):
             return []
         if not self.owned:
-            self._deadlines.stopped()
+            self._deadlines.call_off_kill()
         return self._settle(now_ms)
 
-    def changed(self, assignors: tuple[ClientAssignor, ...], now_ms: int) -> list[Instruction]:
+    def change_assignors(
+        self, assignors: tuple[ClientAssignor, ...], now_ms: int
+    ) -> list[Instruction]:
         """Take new assignors, or new metadata of theirs, and tell the group at once.
 
         Raises `ValueError` in a member that named a server assignor.
@@ -120,7 +122,7 @@ class Membership:
         is_new = self._requests.change(assignors)
         return self._send(now_ms) if is_new and self.state in SPEAKING else []
 
-    def reconnected(
+    def reconnect(
         self, now_ms: int, coordinator_epoch: int = NO_COORDINATOR_EPOCH
     ) -> list[Instruction]:
         """Say everything again, at once: the group is served by the process of that number."""
@@ -131,9 +133,9 @@ class Membership:
         self._voice.speak_up()
         return self._send(now_ms)
 
-    def answered(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
+    def take_reply(self, reply: HeartbeatReply, now_ms: int) -> list[Instruction]:
         """Take the answer to the latest request; any other answer is ignored."""
-        sent = self._requests.answered(reply) if self.state in SPEAKING else None
+        sent = self._requests.match_reply(reply) if self.state in SPEAKING else None
         if sent is None:
             return []
         if reply.throttle_time_ms > 0 and self.state is not State.LEAVING:
@@ -143,7 +145,7 @@ class Membership:
         self._requests.doubt()
         is_other = reply.coordinator_epoch != sent.request.coordinator_epoch
         if reply.error is Error.NOT_COORDINATOR and is_other:
-            return self.reconnected(now_ms, reply.coordinator_epoch)
+            return self.reconnect(now_ms, reply.coordinator_epoch)
         return self._refused(reply, now_ms)
 
     def tick(self, now_ms: int) -> list[Instruction]:
@@ -176,10 +178,10 @@ class Membership:
         before_ms = self._deadlines.asked_ms
         self.member_epoch = reply.member_epoch
         self._work.log_offset = max(self._work.log_offset, reply.log_offset)
-        self._requests.heard(sent.request)
-        session_ms = self._voice.accepted(reply)
+        self._requests.keep_heard(sent.request)
+        session_ms = self._voice.take_success(reply)
         is_seated = reply.member_epoch != JOIN_EPOCH
-        self._deadlines.answered(sent.at_ms, session_ms if is_seated else None)
+        self._deadlines.start_session(sent.at_ms, session_ms if is_seated else None)
         self._acknowledged(sent.request)
         if overdue := self._overdue(now_ms):  # an answer that lay unread while time went by
             return self._fence(overdue, now_ms)
@@ -202,9 +204,9 @@ class Membership:
             return self._die(reason, now_ms)
         if remedy is Remedy.REJOIN and self.state is not State.JOINING:
             return self._fence(reason, now_ms)
-        if is_taken and (advice := self._voice.taken(now_ms)):
+        if is_taken and (advice := self._voice.judge_taken_seat(now_ms)):
             return self._die(f"{reason} ({advice})", now_ms)
-        self._voice.refused(now_ms)
+        self._voice.back_off(now_ms)
         return []
 
     def _aim(self, target: Resources, asked_from_ms: int) -> list[Instruction]:
@@ -269,7 +271,7 @@ class Membership:
     # -- endings
 
     def _overdue(self, now_ms: int) -> str:
-        return "" if self.state is State.LEAVING else self._deadlines.overdue(now_ms)
+        return "" if self.state is State.LEAVING else self._deadlines.why_overdue(now_ms)
 
     def _fence(self, reason: str, now_ms: int) -> list[Instruction]:
         """Stop everything without grace; no late answer calls this off."""

@@ -61,7 +61,7 @@ class Requests:
         was, self.assignors = self.assignors, assignors
         return assignors != was
 
-    def make(self, epoch: int, timing: Timing, owned: Resources, now_ms: int) -> Heartbeat:
+    def make_request(self, epoch: int, timing: Timing, owned: Resources, now_ms: int) -> Heartbeat:
         """Return the next request; answers to any earlier one count no more."""
         identity = self._identity
         self._sequence += 1
@@ -84,7 +84,7 @@ class Requests:
         self.sent = Sent(request, now_ms)
         return request
 
-    def answered(self, reply: HeartbeatReply) -> Sent | None:
+    def match_reply(self, reply: HeartbeatReply) -> Sent | None:
         """Return the request that this answers, None unless that is the latest."""
         sent = self.sent
         if sent is None or reply.incarnation != self._identity.incarnation:
@@ -95,7 +95,7 @@ class Requests:
         self.coordinator_epoch = reply.coordinator_epoch
         return sent
 
-    def heard(self, request: Heartbeat) -> None:
+    def keep_heard(self, request: Heartbeat) -> None:
         """Keep that the group knows this now; what was left out it had heard before."""
         if self._known is None or request.is_full:
             self._known = request

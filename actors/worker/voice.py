@@ -35,7 +35,7 @@ class Voice:
             self._again_ms = silent_until_ms
             return []
         self._again_ms = None
-        return [Send(self.requests.make(epoch, self.timing, owned, now_ms))]
+        return [Send(self.requests.make_request(epoch, self.timing, owned, now_ms))]
 
     def next_ms(self, fence_at_ms: int | None) -> int | None:
         """Return when to send what was put off, refused, or not answered in time, if anything."""
@@ -44,7 +44,7 @@ class Voice:
         wanted = [time for time in (self._again_ms, lost_ms) if time is not None]
         return max(min(wanted), self._silent_until_ms(fence_at_ms)) if wanted else None
 
-    def accepted(self, reply: HeartbeatReply) -> int:
+    def take_success(self, reply: HeartbeatReply) -> int:
         """Follow the group's interval and session; return the session to fence oneself by.
 
         Why this is safe: the group waits for the longer of its own session and the one that
@@ -65,13 +65,13 @@ class Voice:
             )
         return min(self.requests.known_session_ms, session_ms, timing.rebalance_timeout_ms)
 
-    def refused(self, now_ms: int) -> None:
+    def back_off(self, now_ms: int) -> None:
         """Let a refusal rest, each in a row longer than the one before."""
         self._refusals += 1
         backoff = Backoff(BACKOFF_MS, self.timing.heartbeat_interval_ms)
         self._again_ms = now_ms + backoff.pause(self._refusals)
 
-    def taken(self, now_ms: int) -> str:
+    def judge_taken_seat(self, now_ms: int) -> str:
         """Return what to do about a seat that is another process's, nothing while it may end.
 
         After a kill the old process's session has to expire first: that is waited for twice.

@@ -31,7 +31,7 @@ class Work:
         self.owned |= grant
         return grant
 
-    def stopped(self, resources: Iterable[object]) -> bool:
+    def release(self, resources: Iterable[object]) -> bool:
         """Own these no more; tell whether any of them was."""
         gone = self.owned.intersection(resources)
         self.owned -= gone

@@ -101,9 +101,9 @@ class Member:
                 return
             now_ms = _now().steady_ms
             if isinstance(message, HeartbeatReply):
-                self._obey(self._membership.answered(message, now_ms))
+                self._obey(self._membership.take_reply(message, now_ms))
             else:
-                self._obey(self._membership.stopped(self._callbacks.released(), now_ms))
+                self._obey(self._membership.release(self._callbacks.released(), now_ms))
 
     def _obey(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:

@@ -78,7 +78,7 @@ class AssignorQuestions:
         """Whether some assignor has spoken for the worker as it is now: it can join."""
         return bool(self._said)
 
-    def moved(self, pid: int | None) -> None:
+    def move_to(self, pid: int | None) -> None:
         """Turn to another process: nothing was asked of it, and it was told nothing."""
         self.pid = pid
         self._number += 1
@@ -87,7 +87,7 @@ class AssignorQuestions:
             self._ends += 1
         self._share = None
 
-    def is_now(self, worker: Worker) -> None:
+    def see_worker(self, worker: Worker) -> None:
         """Have the assignors say anew what they say, if the worker's facts are others.
 
         What they said before is of no more use: that of a cold worker would keep work away.
@@ -112,7 +112,7 @@ class AssignorQuestions:
             self._waits_since_ms = now_ms
         return Introduce(self._member_id, self._worker, self._number)
 
-    def introduced(self, reply: Introduced, now_ms: int) -> tuple[ClientAssignor, ...] | None:
+    def take_answer(self, reply: Introduced, now_ms: int) -> tuple[ClientAssignor, ...] | None:
         """Return what heartbeats are to say from now on; None: what they said before."""
         self._waits_since_ms = None
         if reply.number != self._number:
@@ -147,7 +147,7 @@ class AssignorQuestions:
         since_ms = self._silent_since_ms
         return None if self.is_known or since_ms is None else since_ms + REPEAT_MS + 1
 
-    def overdue(self, now_ms: int) -> int | None:
+    def find_hung(self, now_ms: int) -> int | None:
         """Return the process that has owed an answer for too long, once."""
         since_ms = self._waits_since_ms
         if since_ms is None or now_ms < since_ms + self._timeout_ms:
@@ -155,7 +155,7 @@ class AssignorQuestions:
         self._waits_since_ms = None
         return self.pid
 
-    def give(self, target: TargetAssignment, share: Resources) -> Given | None:
+    def take_share(self, target: TargetAssignment, share: Resources) -> Given | None:
         """Return what its assignor is to be told of the worker's share, if that is another."""
         if self.pid is None or not target.assignor or share == self._share:
             return None
@@ -183,7 +183,7 @@ class AssignorQuestions:
         """Whether the worker's share is not told, since each process that was told it ended."""
         return self._unnoted is not None and self._ends > ENDS_BORNE
 
-    def noted(self, reply: Noted) -> None:
+    def take_note(self, reply: Noted) -> None:
         """Take note that this process has come through what it was told last."""
         if self._share is not None and reply.number == self._given:
             self._unnoted, self._ends = None, 0
@@ -227,14 +227,14 @@ class AssignorClient:
             case AssignorAt():
                 return self._move(message.pid, epoch, now_ms)
             case PrepareReply():
-                return self._ask(self.computing.prepared(message, now_ms))
+                return self._ask(self.computing.take_snapshot(message, now_ms))
             case Assigned():
-                install = self.computing.assigned(message, epoch, now_ms)
+                install = self.computing.take_result(message, epoch, now_ms)
                 return [] if install is None else [SendToGroup(install)]
             case InstallReply():
-                self.computing.installed(message, now_ms)
+                self.computing.take_install_reply(message, now_ms)
             case Noted() if self._questions is not None:
-                self._questions.noted(message)
+                self._questions.take_note(message)
             case _:
                 pass
         return []
@@ -244,9 +244,9 @@ class AssignorClient:
         self._pid = pid
         asked: list[AssignorMessage | None] = []
         if self._questions is not None:
-            self._questions.moved(pid)
+            self._questions.move_to(pid)
             asked.append(self._questions.tick(now_ms))
-        computation = self.computing.assignor_moved(epoch, now_ms)
+        computation = self.computing.ask_anew(epoch, now_ms)
         if isinstance(computation, Install):
             return [*self._ask(*asked), SendToGroup(computation)]
         return self._ask(*asked, computation)
@@ -257,7 +257,7 @@ class AssignorClient:
         if self._questions is not None:
             effects += self._ask(self._questions.tick(now_ms))
             effects += self._tell_wait(self._questions.silent_ms(now_ms), wall_ms)
-            hung = self._questions.overdue(now_ms)
+            hung = self._questions.find_hung(now_ms)
         effects += self._ask(self.computing.ask_again(now_ms))
         if self.computing.overdue(now_ms):
             hung = self._pid
@@ -283,16 +283,18 @@ class AssignorClient:
             return [], None
         withheld = [UNTOLD] if self._questions.keeps_share else []
         effects = self._tell("; ".join([*reply.errors, *withheld]))
-        return effects, self._questions.introduced(reply, now_ms)
+        return effects, self._questions.take_answer(reply, now_ms)
 
     def see_worker(self, worker: Worker) -> None:
         """Have the assignors speak anew for the worker, if its facts are others."""
         if self._questions is not None:
-            self._questions.is_now(worker)
+            self._questions.see_worker(worker)
 
     def tell_share(self, target: TargetAssignment, share: Resources) -> list[Effect]:
         """Have the assignor know what the worker has been given, if that is another."""
-        return [] if self._questions is None else self._ask(self._questions.give(target, share))
+        return (
+            [] if self._questions is None else self._ask(self._questions.take_share(target, share))
+        )
 
     def _ask(self, *messages: AssignorMessage | None) -> list[Effect]:
         if self._pid is None:

@@ -59,7 +59,7 @@ class Computing:
         self._retry_at_ms = now_ms + LOST_MS
         return Prepare(self._group_id, self._member_id, epoch)
 
-    def prepared(self, reply: PrepareReply, now_ms: int) -> Assign | None:
+    def take_snapshot(self, reply: PrepareReply, now_ms: int) -> Assign | None:
         """Have the assignor compute."""
         if not self.is_busy or self._snapshot is not None:
             return None
@@ -72,7 +72,7 @@ class Computing:
         self._snapshot, self._retry_at_ms = reply.snapshot, None
         return Assign(reply.snapshot, self._member_id)
 
-    def assigned(self, result: Assigned, epoch: int, now_ms: int) -> Install | None:
+    def take_result(self, result: Assigned, epoch: int, now_ms: int) -> Install | None:
         """Hand in what the assignor made of it."""
         snapshot = self._snapshot
         if snapshot is None or not snapshot.is_named(result.group_epoch, result.snapshot_id):
@@ -80,7 +80,7 @@ class Computing:
         self._result, self._retry_at_ms = result, now_ms + LOST_MS
         return self._install(result, epoch)
 
-    def installed(self, reply: InstallReply, now_ms: int) -> None:
+    def take_install_reply(self, reply: InstallReply, now_ms: int) -> None:
         """Be done, unless the member's epoch was not the one it has reached.
 
         An answer that comes while nothing was handed in is to an earlier computation.
@@ -92,7 +92,7 @@ class Computing:
         else:
             self._reset()
 
-    def assignor_moved(self, epoch: int, now_ms: int) -> Assign | Install | None:
+    def ask_anew(self, epoch: int, now_ms: int) -> Assign | Install | None:
         """Ask the new process what the old one did not answer, unless it ends every time."""
         snapshot = self._unanswered()
         if snapshot is None:
@@ -101,11 +101,11 @@ class Computing:
         if self._ends <= ENDS_BORNE:
             return Assign(snapshot, self._member_id)
         error = f"the process of assignor {snapshot.assignor} ended {self._ends} times over it"
-        return self.assigned(
+        return self.take_result(
             Assigned(snapshot.group_epoch, None, error, snapshot.snapshot_id), epoch, now_ms
         )
 
-    def not_delivered(self, asked: Assign, now_ms: int) -> None:
+    def put_off(self, asked: Assign, now_ms: int) -> None:
         """Ask again in a moment: the assignor has not taken the question."""
         if asked.snapshot is self._unanswered():
             self._assign_at_ms = now_ms + RETRY_ASSIGN_MS

@@ -140,14 +140,14 @@ class WorkerCore:
         match message:
             case HeartbeatReply():
                 self._has_new_share |= message.assignment is not None
-                self._obey(self.membership.answered(message, now_ms), now_ms)
+                self._obey(self.membership.take_reply(message, now_ms), now_ms)
             case CommitReply():
                 self._effects += self._commits.settle(message, now_ms)
             case GroupAt():
                 self._assignors.computing.drop()
                 self._effects += self._commits.lose()
                 number = message.coordinator_epoch
-                self._obey(self.membership.reconnected(now_ms, number), now_ms)
+                self._obey(self.membership.reconnect(now_ms, number), now_ms)
             case Leave():
                 self._leave(message, now_ms)
             case Introduced():
@@ -163,11 +163,11 @@ class WorkerCore:
         self._effects += effects
         if said is not None:
             self._has_new_share = True
-            self._obey(self.membership.changed(said, now_ms), now_ms)
+            self._obey(self.membership.change_assignors(said, now_ms), now_ms)
 
     def take_back(self, asked: Assign, now_ms: int) -> None:
         """Take note that the assignor process had no time for a question: it is asked again."""
-        self._assignors.computing.not_delivered(asked, now_ms)
+        self._assignors.computing.put_off(asked, now_ms)
 
     def report(self, reports: Iterable[CoreReport], now_ms: int, wall_ms: int) -> list[Effect]:
         """Take what happened to what runs here."""
@@ -215,7 +215,7 @@ class WorkerCore:
         if ended:
             self._tell_statuses(now_ms)
             free = [each for each in ended if self._starts.take_end(each, now_ms)]
-            self._obey(self.membership.stopped(free, now_ms), now_ms)
+            self._obey(self.membership.release(free, now_ms), now_ms)
         self._join_if_ready(now_ms)
         self._look(now_ms)
         self.membership.computing = self._assignors.computing.is_busy
@@ -251,7 +251,7 @@ class WorkerCore:
 
     def _tell_statuses(self, now_ms: int) -> None:
         if self._reporter.awaited:
-            self._effects += map(SendToGroup, self._reporter.unsaid(self._catch_up(), now_ms))
+            self._effects += map(SendToGroup, self._reporter.take_due(self._catch_up(), now_ms))
 
     def _carry_commits(self, now_ms: int) -> None:
         if carried := self._commits.carry(now_ms):
@@ -274,10 +274,10 @@ class WorkerCore:
             case Stop(resources):
                 orders, idle = self._starts.stop(resources)
                 self._effects += orders
-                return self.membership.stopped(idle, now_ms)
+                return self.membership.release(idle, now_ms)
             case Fence(reason):
                 self._effects.append(AbandonAll(reason))
-                return self.membership.stopped(self._idle(), now_ms)
+                return self.membership.release(self._idle(), now_ms)
             case Kill(reason):
                 self._effects.append(Exit(reason))
             case Compute(epoch):

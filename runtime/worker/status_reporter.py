@@ -73,11 +73,11 @@ class StatusReporter:
         else:
             self._take(update)
 
-    def unsaid(self, group: Group, now_ms: int) -> Iterator[ReportStatus | PutTaskConfigs]:
+    def take_due(self, group: Group, now_ms: int) -> Iterator[ReportStatus | PutTaskConfigs]:
         """Yield what is to be sent now: what is new at once, the rest now and then."""
         if not (self._statuses or self._splits):
             return
-        self._drop_said(group)
+        self._drop_known(group)
         if not self._is_fresh and now_ms < self._said_at_ms + AGAIN_MS:
             return
         self._is_fresh, self._said_at_ms = False, now_ms
@@ -121,11 +121,11 @@ class StatusReporter:
         self._latest_ms[update.resource] = at_ms
         self._is_fresh = True
 
-    def _drop_said(self, group: Group) -> None:
+    def _drop_known(self, group: Group) -> None:
         said = [
             each
             for each, update in self._statuses.items()
-            if _is_said(group, update, is_overtaking=each in self._overtaking)
+            if _is_shown(group, update, is_overtaking=each in self._overtaking)
         ]
         for resource in said:
             del self._statuses[resource]
@@ -145,7 +145,7 @@ class StatusReporter:
         return logged is not None and [task.config for task in logged.tasks] == list(split.configs)
 
 
-def _is_said(group: Group, update: StatusUpdate, *, is_overtaking: bool) -> bool:
+def _is_shown(group: Group, update: StatusUpdate, *, is_overtaking: bool) -> bool:
     """Tell whether the log shows a status, or never will.
 
     A log that shows the same from before tells nothing while another status is on its way.

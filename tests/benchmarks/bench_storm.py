@@ -127,24 +127,24 @@ class Crowd:
         now_ms = self.office.now_ms
         match reply:
             case HeartbeatReply():
-                self._obey(name, self._members[name].answered(reply, now_ms))
+                self._obey(name, self._members[name].take_reply(reply, now_ms))
             case PrepareReply():
                 self._compute(name, reply)
             case InstallReply():
-                self._computing.pop(name).installed(reply, now_ms)
+                self._computing.pop(name).take_install_reply(reply, now_ms)
                 self._members[name].computing = False
             case _:
                 raise TypeError(reply)
 
     def _compute(self, name: str, reply: PrepareReply) -> None:
         computing, now_ms = self._computing[name], self.office.now_ms
-        asked = computing.prepared(reply, now_ms)
+        asked = computing.take_snapshot(reply, now_ms)
         assert asked is not None
         snapshot = asked.snapshot
         assignment = balanced.assign(snapshot)
         made = Assigned(snapshot.group_epoch, assignment, snapshot_id=snapshot.snapshot_id)
         self.targets += 1
-        install = computing.assigned(made, self._members[name].member_epoch, now_ms)
+        install = computing.take_result(made, self._members[name].member_epoch, now_ms)
         assert install is not None
         self._say_of_target(install, name)
 
@@ -162,7 +162,7 @@ class Crowd:
                     self.heartbeats += 1
                     self.said.append((request, name))
                 case Stop(resources):
-                    self._obey(name, self._members[name].stopped(resources, now_ms))
+                    self._obey(name, self._members[name].release(resources, now_ms))
                 case Compute(epoch):
                     computing = Computing("storm", name, TIMING.rebalance_timeout_ms)
                     self._computing[name] = computing

@@ -38,8 +38,8 @@ def told(number: int) -> Given:
 def new_client() -> AssignorQuestions:
     """The client of a cold worker whose assignor process was just found."""
     client = AssignorQuestions("m", COLD, NAMES, TIMEOUT_MS)
-    assert (client.tick(0), client.overdue(TIMEOUT_MS)) == (None, None)
-    client.moved(PID)
+    assert (client.tick(0), client.find_hung(TIMEOUT_MS)) == (None, None)
+    client.move_to(PID)
     return client
 
 
@@ -53,7 +53,7 @@ def answers(
     client: AssignorQuestions, number: int, at_ms: int, *said: ClientAssignor
 ) -> tuple[ClientAssignor, ...] | None:
     """What heartbeats say after an answer without an error."""
-    return client.introduced(Introduced(number, said), at_ms)
+    return client.take_answer(Introduced(number, said), at_ms)
 
 
 def test_a_question_is_repeated_until_it_is_answered_and_another_put_from_time_to_time() -> None:
@@ -78,7 +78,7 @@ def test_the_first_answer_to_a_repeated_question_counts_and_the_second_tells_not
 def test_an_answer_that_was_meant_for_another_process_does_not_count() -> None:
     client = new_client()
     client.tick(0)
-    client.moved(PID + 1)
+    client.move_to(PID + 1)
     assert answers(client, 1, 50, BALANCED) is None
     assert not client.is_known
 
@@ -98,16 +98,16 @@ def test_a_slow_assignor_keeps_no_worker_from_joining_and_does_not_fall_behind(
             done_at_ms = done_at_ms if waiting else now_ms + takes_ms
             waiting.append(asked.number)
         lengths.add(len(waiting))
-        assert client.overdue(now_ms) is None
+        assert client.find_hung(now_ms) is None
     assert (joined_at_ms[0], max(lengths) <= 3) == (takes_ms, True)
 
 
 def test_a_process_that_took_the_place_of_one_that_hung_is_asked_as_often_as_any() -> None:
     client = new_client()
     asks(client, TIMEOUT_MS)
-    client.moved(PID + 1)
+    client.move_to(PID + 1)
     client.tick(TIMEOUT_MS)
-    client.introduced(Introduced(2, (), ("broken",)), TIMEOUT_MS + 100)
+    client.take_answer(Introduced(2, (), ("broken",)), TIMEOUT_MS + 100)
     assert client.tick(TIMEOUT_MS + 100 + REPEAT_MS) == Introduce("m", COLD, 3)
 
 
@@ -115,7 +115,7 @@ def test_a_worker_that_nobody_speaks_for_knows_how_long_it_has_been_waiting() ->
     client = new_client()
     assert client.silent_ms(0) == 0
     asks(client, 7_000)
-    client.moved(PID + 1)
+    client.move_to(PID + 1)
     asks(client, 8_000)
     assert client.silent_ms(9_000) == 9_000
     answers(client, 2, 9_000, BALANCED)
@@ -130,7 +130,7 @@ def test_who_says_nothing_stands_by_its_last_word_in_the_order_of_preference() -
     other = ClientAssignor("balanced", metadata=b"other")
     client.tick(REFRESH_MS + 50)
     assert answers(client, 2, 11_000, other) == (MINE, other)
-    client.moved(PID + 1)
+    client.move_to(PID + 1)
     client.tick(11_000)
     assert answers(client, 4, 12_000, BALANCED) == (MINE, BALANCED)
 
@@ -141,7 +141,7 @@ def test_who_never_spoke_for_the_worker_as_it_is_now_is_left_out() -> None:
     assert answers(client, 1, 50, BALANCED) == SAID
     client.tick(REFRESH_MS + 50)
     assert answers(client, 2, 11_000, MINE) == (MINE, BALANCED)
-    client.is_now(WARM)
+    client.see_worker(WARM)
     client.tick(12_000)
     assert answers(client, 4, 12_050, BALANCED) == SAID
 
@@ -162,90 +162,93 @@ def test_who_says_something_else_each_time_is_asked_ever_less_often_until_it_doe
 def test_new_facts_are_told_at_once() -> None:
     client = new_client()
     assert client.tick(0) == Introduce("m", COLD, 1)
-    client.is_now(COLD)
+    client.see_worker(COLD)
     assert client.tick(50) is None
-    client.is_now(WARM)
+    client.see_worker(WARM)
     assert client.tick(50) == Introduce("m", WARM, 2)
-    assert client.introduced(Introduced(1, SAID), 100) is None
-    assert client.introduced(Introduced(2, SAID), 100) == SAID
+    assert client.take_answer(Introduced(1, SAID), 100) is None
+    assert client.take_answer(Introduced(2, SAID), 100) == SAID
 
 
 def test_what_was_said_of_a_cold_worker_does_not_let_a_warm_one_join() -> None:
     client = new_client()
     client.tick(0)
-    client.introduced(Introduced(1, SAID), 50)
-    client.is_now(WARM)
+    client.take_answer(Introduced(1, SAID), 50)
+    client.see_worker(WARM)
     assert not client.is_known
     client.tick(100)
-    client.introduced(Introduced(3, SAID), 150)
+    client.take_answer(Introduced(3, SAID), 150)
     assert client.is_known
 
 
 def test_when_no_assignor_speaks_for_it_the_worker_stays_as_it_was_and_asks_again() -> None:
     client = new_client()
     client.tick(0)
-    assert client.introduced(Introduced(1, (), ("broken",)), 100) is None
+    assert client.take_answer(Introduced(1, (), ("broken",)), 100) is None
     assert not client.is_known
     assert client.tick(100 + REPEAT_MS) == Introduce("m", COLD, 2)
-    assert client.introduced(Introduced(2, SAID), 5_200) == SAID
+    assert client.take_answer(Introduced(2, SAID), 5_200) == SAID
     client.tick(5_200 + REFRESH_MS)
-    assert client.introduced(Introduced(3, (), ("broken",)), 16_000) is None
+    assert client.take_answer(Introduced(3, (), ("broken",)), 16_000) is None
     assert client.is_known
 
 
 def test_a_process_that_owes_an_answer_for_too_long_is_reported_once() -> None:
     client = new_client()
     asks(client, TIMEOUT_MS - 50)
-    assert client.overdue(TIMEOUT_MS - 1) is None
-    assert [client.overdue(TIMEOUT_MS), client.overdue(TIMEOUT_MS + 50)] == [PID, None]
+    assert client.find_hung(TIMEOUT_MS - 1) is None
+    assert [client.find_hung(TIMEOUT_MS), client.find_hung(TIMEOUT_MS + 50)] == [PID, None]
 
 
 def test_an_answer_however_late_is_proof_of_life() -> None:
     client = new_client()
     asks(client, TIMEOUT_MS - 50)
-    client.introduced(Introduced(1, SAID), TIMEOUT_MS - 1)
-    assert client.overdue(TIMEOUT_MS) is None
+    client.take_answer(Introduced(1, SAID), TIMEOUT_MS - 1)
+    assert client.find_hung(TIMEOUT_MS) is None
 
 
 def test_another_process_is_asked_at_once_and_owes_nothing_yet() -> None:
     client = new_client()
     asks(client, TIMEOUT_MS - 50)
-    client.moved(PID + 1)
-    assert client.overdue(TIMEOUT_MS) is None
+    client.move_to(PID + 1)
+    assert client.find_hung(TIMEOUT_MS) is None
     assert client.tick(TIMEOUT_MS) == Introduce("m", COLD, 2)
 
 
 def test_an_assignor_is_told_its_workers_share_whenever_that_is_another() -> None:
     client = new_client()
-    assert [client.give(TARGET, WORK), client.give(TARGET, WORK)] == [told(1), None]
-    assert client.give(TARGET, NOTHING) is not None
-    assert client.give(TARGET, WORK) == told(3)
-    client.moved(PID + 1)
-    assert client.give(TARGET, WORK) == told(4)
+    assert [client.take_share(TARGET, WORK), client.take_share(TARGET, WORK)] == [
+        told(1),
+        None,
+    ]
+    assert client.take_share(TARGET, NOTHING) is not None
+    assert client.take_share(TARGET, WORK) == told(3)
+    client.move_to(PID + 1)
+    assert client.take_share(TARGET, WORK) == told(4)
 
 
 def test_a_share_over_which_three_processes_ended_is_not_told_again() -> None:
     client = new_client()
     for number in (1, 2, 3):
-        assert (client.give(TARGET, WORK), client.keeps_share) == (told(number), False)
-        client.moved(PID + number)
-    assert (client.give(TARGET, WORK), client.keeps_share) == (None, True)
-    client.moved(PID + 4)
-    assert (client.give(TARGET, WORK), client.keeps_share) == (None, True)
-    assert client.give(TARGET, NOTHING) is not None
+        assert (client.take_share(TARGET, WORK), client.keeps_share) == (told(number), False)
+        client.move_to(PID + number)
+    assert (client.take_share(TARGET, WORK), client.keeps_share) == (None, True)
+    client.move_to(PID + 4)
+    assert (client.take_share(TARGET, WORK), client.keeps_share) == (None, True)
+    assert client.take_share(TARGET, NOTHING) is not None
     assert not client.keeps_share
 
 
 def test_a_process_that_came_through_a_share_did_not_end_over_it() -> None:
     client = new_client()
     for number in range(1, 9):
-        assert client.give(TARGET, WORK) == told(number)
+        assert client.take_share(TARGET, WORK) == told(number)
         if number % 3 == 0:
-            client.noted(Noted(number))
-        client.moved(PID + number)
-        client.noted(Noted(number))
+            client.take_note(Noted(number))
+        client.move_to(PID + number)
+        client.take_note(Noted(number))
     assert not client.keeps_share
 
 
 def test_nothing_is_told_while_nobody_has_computed() -> None:
-    assert new_client().give(TargetAssignment(0, {}), NOTHING) is None
+    assert new_client().take_share(TargetAssignment(0, {}), NOTHING) is None

@@ -61,7 +61,7 @@ class Seat:
 
     def stopped(self, text: str) -> list[Instruction]:
         """Report that resources run no more."""
-        return self.take(self.membership.stopped(resources(text), self.now_ms))
+        return self.take(self.membership.release(resources(text), self.now_ms))
 
     def passes(self, milliseconds: int) -> list[Instruction]:
         """Let time pass and the member notice it."""
@@ -100,7 +100,7 @@ class Seat:
     ) -> list[Instruction]:
         """Have a request answered, by default the latest."""
         reply = self.reply(to or self.sent[-1], target, epoch=epoch, error=error, **told)
-        return self.take(self.membership.answered(reply, self.now_ms))
+        return self.take(self.membership.take_reply(reply, self.now_ms))
 
 
 def static_seat() -> Seat:

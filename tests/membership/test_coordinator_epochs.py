@@ -60,7 +60,7 @@ def test_a_silence_that_another_process_asked_for_is_over() -> None:
 
 def test_who_is_told_the_number_with_the_address_needs_no_refusal() -> None:
     seat = seated("A")
-    seat.take(seat.membership.reconnected(seat.now_ms, 8))
+    seat.take(seat.membership.reconnect(seat.now_ms, 8))
     assert (seat.sent[-1].coordinator_epoch, seat.sent[-1].is_full) == (8, True)
 
 

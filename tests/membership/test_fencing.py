@@ -99,7 +99,7 @@ def test_a_fenced_member_says_nothing() -> None:
     seat = seated()
     seat.passes(SESSION_MS - MARGIN_MS)
     count = len(seat.sent)
-    assert seat.membership.reconnected(seat.now_ms) == []
+    assert seat.membership.reconnect(seat.now_ms) == []
     seat.passes(1)
     assert len(seat.sent) == count
 

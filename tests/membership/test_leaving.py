@@ -110,6 +110,6 @@ def test_whoever_missed_that_it_is_gone_is_told_again() -> None:
 
 def test_a_goodbye_is_said_to_a_group_that_is_served_by_somebody_new() -> None:
     seat = leaving()
-    seat.take(seat.membership.reconnected(seat.now_ms))
+    seat.take(seat.membership.reconnect(seat.now_ms))
     assert [each.member_epoch for each in seat.sent[-2:]] == [-1, -1]
     assert seat.answer(epoch=-1) == [Gone()]

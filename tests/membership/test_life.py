@@ -48,10 +48,10 @@ class Runner:
                     self.story.append(f"starts {words(resources)}")
                 case Stop(resources):
                     self.story.append(f"stops {words(resources)}")
-                    waiting += self.member.stopped(resources, now_ms)
+                    waiting += self.member.release(resources, now_ms)
                 case Fence(reason) | Kill(reason):
                     self.story.append(f"drops all: {reason}")
-                    waiting += self.member.stopped(self.member.owned, now_ms)
+                    waiting += self.member.release(self.member.owned, now_ms)
                 case Gone(error):
                     self.story.append(f"is gone {error}".strip())
                 case _:
@@ -75,7 +75,7 @@ class Runner:
             asked.sequence,
             assignment=None if target is None else frozenset(target),
         )
-        self.obey(self.member.answered(reply, now_ms), now_ms)
+        self.obey(self.member.take_reply(reply, now_ms), now_ms)
 
 
 def words(resources: Iterable[Resource]) -> str:

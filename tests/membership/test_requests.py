@@ -70,7 +70,9 @@ def test_a_request_without_an_answer_is_repeated_in_full_and_only_its_answer_cou
 def test_a_request_that_supersedes_another_is_full() -> None:
     seat = seated()
     assert not seat.sent[-1].is_full
-    seat.take(seat.membership.changed((ClientAssignor("balanced", metadata=b"1"),), seat.now_ms))
+    seat.take(
+        seat.membership.change_assignors((ClientAssignor("balanced", metadata=b"1"),), seat.now_ms)
+    )
     assert seat.sent[-1].is_full
     seat.answer()
     assert not seat.sent[-1].is_full
@@ -78,7 +80,7 @@ def test_a_request_that_supersedes_another_is_full() -> None:
 
 def test_assignors_that_did_not_change_are_not_told_again() -> None:
     seat = seated()
-    assert seat.membership.changed(ASSIGNORS, seat.now_ms) == []
+    assert seat.membership.change_assignors(ASSIGNORS, seat.now_ms) == []
 
 
 def test_an_answer_counts_once() -> None:
@@ -93,7 +95,7 @@ def test_an_answer_counts_once() -> None:
 def test_the_answer_to_another_incarnation_does_not_count() -> None:
     seat = seated()
     reply = replace(seat.reply(seat.sent[-1], "A"), incarnation="another")
-    assert seat.membership.answered(reply, seat.now_ms) == []
+    assert seat.membership.take_reply(reply, seat.now_ms) == []
     assert spelled(seat.membership.owned) == "A A-0"
 
 
@@ -108,10 +110,10 @@ def test_after_a_lost_reply_the_repeated_join_finds_the_seat() -> None:
 
 def test_everything_is_said_again_to_a_group_that_is_served_by_somebody_new() -> None:
     seat = seated()
-    seat.take(seat.membership.reconnected(seat.now_ms))
+    seat.take(seat.membership.reconnect(seat.now_ms))
     request = seat.sent[-1]
     assert (request.is_full, spelled(request.owned), request.member_epoch) == (True, "A A-0", 1)
-    seat.membership.answered(seat.reply(request), seat.now_ms)
+    seat.membership.take_reply(seat.reply(request), seat.now_ms)
     assert seat.state() is State.STABLE
 
 

@@ -41,6 +41,6 @@ def test_a_member_names_assignors_or_a_server_assignor(
 def test_a_member_keeps_to_its_mode() -> None:
     seat = seated("A", served())
     with pytest.raises(ValueError, match="mode"):
-        seat.membership.changed(ASSIGNORS, seat.now_ms)
+        seat.membership.change_assignors(ASSIGNORS, seat.now_ms)
     with pytest.raises(ValueError, match="mode"):
-        seated().membership.changed((), 0)
+        seated().membership.change_assignors((), 0)

@@ -55,7 +55,10 @@ def test_what_is_granted_starts_at_once_and_is_reported_after_the_silence() -> N
 def test_news_of_the_member_waits_for_the_end_of_the_silence() -> None:
     seat = seated()
     seat.answer(throttle_time_ms=THROTTLE_MS)
-    assert seat.membership.changed((ClientAssignor("balanced", metadata=b"1"),), seat.now_ms) == []
+    assert (
+        seat.membership.change_assignors((ClientAssignor("balanced", metadata=b"1"),), seat.now_ms)
+        == []
+    )
     assert silence_of(seat) == THROTTLE_MS
     assert seat.sent[-1].assignors == (ClientAssignor("balanced", metadata=b"1"),)
 
@@ -144,7 +147,7 @@ def test_a_silence_is_owed_to_nobody_once_somebody_new_serves_the_group() -> Non
     seat = seated()
     seat.answer(throttle_time_ms=THROTTLE_MS)
     count = len(seat.sent)
-    seat.take(seat.membership.reconnected(seat.now_ms))
+    seat.take(seat.membership.reconnect(seat.now_ms))
     assert len(seat.sent) == count + 1
 
 

@@ -45,7 +45,7 @@ def start_what_may_run_as_it_was(patch: Patch) -> None:
 
 
 def take_any_answer_to_an_install(patch: Patch) -> None:
-    original = Computing.installed
+    original = Computing.take_install_reply
 
     def installed(self: Computing, reply: InstallReply, now_ms: int) -> None:
         if self._result is None:
@@ -53,4 +53,4 @@ def take_any_answer_to_an_install(patch: Patch) -> None:
         else:
             original(self, reply, now_ms)
 
-    patch.setattr(Computing, "installed", installed)
+    patch.setattr(Computing, "take_install_reply", installed)

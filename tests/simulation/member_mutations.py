@@ -17,24 +17,24 @@ from fairlead.actors.worker.states import State
 
 
 def take_any_answer(patch: Patch) -> None:
-    original = Requests.answered
+    original = Requests.match_reply
 
     def answered(self: Requests, reply: Any) -> Any:
         if self.sent is not None:
             reply = replace(reply, sequence=self.sent.request.sequence)
         return original(self, reply)
 
-    patch.setattr(Requests, "answered", answered)
+    patch.setattr(Requests, "match_reply", answered)
 
 
 def say_little_when_superseding(patch: Patch) -> None:
-    original = Requests.make
+    original = Requests.make_request
 
     def make(self: Requests, *args: Any) -> Any:
         self.sent = None
         return original(self, *args)
 
-    patch.setattr(Requests, "make", make)
+    patch.setattr(Requests, "make_request", make)
 
 
 # -- §8: what a member does by itself
@@ -50,7 +50,7 @@ def count_the_session_from_the_answer(patch: Patch) -> None:
 
 
 def never_fence(patch: Patch) -> None:
-    always(patch, Deadlines, "overdue", "")
+    always(patch, Deadlines, "why_overdue", "")
 
 
 def never_kill(patch: Patch) -> None:
@@ -71,7 +71,7 @@ def let_a_late_answer_move_the_deadline(patch: Patch) -> None:
 
 def call_a_fence_off(patch: Patch) -> None:
     """Take an answer that comes after the fence has begun, and go on as if nothing were."""
-    fence, answered = Membership._fence, Membership.answered
+    fence, answered = Membership._fence, Membership.take_reply
     before: dict[Membership, tuple[Any, ...]] = {}
 
     def begin(self: Membership, reason: str, now_ms: int) -> Any:
@@ -85,11 +85,11 @@ def call_a_fence_off(patch: Patch) -> None:
             self._requests.sent, self.member_epoch = sent, epoch
             self._work.target = aimed
             self._machine.state = State.RECONCILING
-            self._deadlines.stopped()
+            self._deadlines.call_off_kill()
         return answered(self, reply, now_ms)
 
     patch.setattr(Membership, "_fence", begin)
-    patch.setattr(Membership, "answered", take)
+    patch.setattr(Membership, "take_reply", take)
 
 
 def keep_no_deadline_of_a_revocation(patch: Patch) -> None:
@@ -104,7 +104,7 @@ def keep_no_deadline_of_a_revocation(patch: Patch) -> None:
 
 
 def take_stopped_for_acknowledged(patch: Patch) -> None:
-    original = Membership.stopped
+    original = Membership.release
 
     def stopped(self: Membership, resources: Iterable[object], now_ms: int) -> Any:
         done = original(self, resources, now_ms)
@@ -112,7 +112,7 @@ def take_stopped_for_acknowledged(patch: Patch) -> None:
             self._deadlines.revoke_by_ms = None
         return done
 
-    patch.setattr(Membership, "stopped", stopped)
+    patch.setattr(Membership, "release", stopped)
 
 
 def rejoin_while_something_runs(patch: Patch) -> None:

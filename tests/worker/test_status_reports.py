@@ -41,7 +41,7 @@ def test_what_is_said_later_has_a_later_time_whatever_the_clock_says() -> None:
     times = list[int]()
     for state, at_ms in ((RunState.RUNNING, 100), (RunState.FAILED, 100), (RunState.RUNNING, 5)):
         reporter.take(StatusChanged(a0, token, state), at_ms)
-        (report,) = reporter.unsaid(group, at_ms)
+        (report,) = reporter.take_due(group, at_ms)
         assert isinstance(report, ReportStatus)
         times += [each.at_ms for each in report.updates]
     assert times == [100, 101, 102]
@@ -57,7 +57,9 @@ def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_w
 
     def said(state: RunState, at_ms: int) -> list[RunState]:
         reporter.take(StatusChanged(a0, token, state), at_ms)
-        reports = [each for each in reporter.unsaid(group, at_ms) if isinstance(each, ReportStatus)]
+        reports = [
+            each for each in reporter.take_due(group, at_ms) if isinstance(each, ReportStatus)
+        ]
         return [update.state for each in reports for update in each.updates]
 
     assert said(RunState.RUNNING, 10) == [RunState.RUNNING]
@@ -66,9 +68,9 @@ def test_a_word_that_the_log_shows_from_before_is_said_while_another_is_on_its_w
     assert said(RunState.UNASSIGNED, 20) == [RunState.UNASSIGNED]
     assert said(RunState.RUNNING, 30) == [RunState.RUNNING]
     logged(RunState.UNASSIGNED, 20)
-    assert list(reporter.unsaid(group, 2_000)), "and again, as long as the log tells another"
+    assert list(reporter.take_due(group, 2_000)), "and again, as long as the log tells another"
     logged(RunState.RUNNING, 30)
-    assert not list(reporter.unsaid(group, 4_000))
+    assert not list(reporter.take_due(group, 4_000))
 
 
 def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:
@@ -80,14 +82,14 @@ def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:
     reporter.take(StatusChanged(a0, token, RunState.RUNNING, "1 link is skipped"), 60)
 
     def told() -> list[str]:
-        (report,) = reporter.unsaid(group, 100)
+        (report,) = reporter.take_due(group, 100)
         assert isinstance(report, ReportStatus)
         (update,) = report.updates
         status = TaskStatus(a0, update.state, "w1", token, update.at_ms, update.reason)
         evolve(group, status, 1)
         return [update.reason]
 
-    assert [told(), told(), list(reporter.unsaid(group, 200))] == [
+    assert [told(), told(), list(reporter.take_due(group, 200))] == [
         [BATCHES_RUN],
         ["1 link is skipped"],
         [],
