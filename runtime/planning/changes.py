@@ -1,7 +1,7 @@
 """What can be planned: changes to a group that nobody has made yet, and how a dry run makes them.
 
 Each stands for the command, or the join or leave, that would make it. A connector comes in two
-epochs, as it really does: it is placed first, and whoever has it then splits it into its tasks.
+epochs, as it really does: it is placed first, and its worker then splits it into tasks.
 """
 
 from collections.abc import Iterator, Mapping

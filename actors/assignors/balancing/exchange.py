@@ -15,8 +15,8 @@ a class beyond what it had is one move. Balance comes first, moves second.
 
 **Three steps lead there.**
 
-1. *Transfers* (`weighing`): what is unassigned is dealt to whom it makes least full. Then a taker
-   gives one resource to another as long as that leaves both less full than the giver was.
+1. *Transfers* (`weighing`): unassigned work is dealt to the takers that it makes least full. Then a
+   taker gives one resource to another as long as that leaves both less full than the giver was.
 2. *Augmenting paths* (here): a taker that is full of work which only its like may run cannot give
    to the emptiest, but to one that gives something else to a third. A path leads from a giver
    through others, each of which has as much after as before, to a receiver; the search is
