@@ -60,7 +60,7 @@ class Handovers:
         """Those that were not at their end when the last target came, and all since."""
         self._by_giver: defaultdict[str, list[FollowedHandover]] = defaultdict(list)
         self._by_taker: defaultdict[str, list[FollowedHandover]] = defaultdict(list)
-        self._deleted: dict[Resource, FollowedHandover] = {}
+        self._deleted: defaultdict[Resource, list[FollowedHandover]] = defaultdict(list)
         """Those of deleted resources for which nobody was asked yet."""
         self._heard: defaultdict[Resource, list[FollowedHandover]] = defaultdict(list)
         """Those that hear of a resource's statuses, the latest last."""
@@ -94,8 +94,9 @@ class Handovers:
         """
         for each in self._open:
             each.take_target(target)
-        handovers = handovers_of(change) if change else ()
-        begun = tuple(self._begin(each, target.assignment_epoch) for each in handovers)
+        # The last one counts: a target may still move what was deleted since it was computed.
+        handovers = {each.resource: each for each in handovers_of(change)} if change else {}
+        begun = tuple(self._begin(each, target.assignment_epoch) for each in handovers.values())
         still = [*self._open, *begun]
         self._open = [each for each in still if each.is_awaited or each.is_pending]
         self._by_giver.clear()
@@ -105,7 +106,7 @@ class Handovers:
             self._by_giver[each.giver_id].append(each)
             self._by_taker[each.taker_id].append(each)
             if each.needs_giver:
-                self._deleted[each.handover.resource] = each
+                self._deleted[each.handover.resource].append(each)
         return begun
 
     def forget(self, target: TargetAssignment) -> None:
@@ -145,9 +146,9 @@ class Handovers:
         for resource in step.assigned.keys() - _held(before):
             self._stops.pop((resource, worker), None)
         for resource in self._deleted.keys() & step.pending.keys():
-            each = self._deleted.pop(resource)
-            each.ask_giver(Seat(worker, member_id))
-            self._by_giver[member_id].append(each)
+            for each in self._deleted.pop(resource):
+                each.ask_giver(Seat(worker, member_id))
+                self._by_giver[member_id].append(each)
         for each in self._by_giver.get(member_id, ()):
             each.take_givers_step(step, before, now_ms)
         for each in self._by_taker.get(member_id, ()):

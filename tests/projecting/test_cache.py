@@ -14,6 +14,10 @@ from fairlead.events.records import GroupMetadata
 from fairlead.projections.documents import Document
 from fairlead.projections.explain import cache
 from fairlead.projections.explain.cache import EpochCache, NotToldError
+from fairlead.runtime.simulation.durable_state import MemoryLog
+from fairlead.runtime.simulation.faults import schedule_faults
+from fairlead.runtime.simulation.schedule import Size, draw
+from fairlead.runtime.simulation.world import World
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
 LIVES = [life for folder in generations() for life in sorted(folder.glob("*.control"))]
@@ -78,6 +82,27 @@ def test_what_is_kept_is_what_the_log_tells_from_its_beginning(
     for end in (*range(0, len(entries), 1 + len(entries) // 12), len(entries)):
         log.entries = entries[:end]
         check(kept, log, epochs_of(entries))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_kept_of_a_group_in_foul_weather_is_what_its_log_tells(seed: int) -> None:
+    world = World(draw(seed, Size()))
+    schedule_faults(world)
+    world.clock.run(world.schedule.end_ms)
+    entries = read_entries(world)
+    log = Growing([])
+    kept = EpochCache(log)
+    for end in (*range(0, len(entries), 1 + len(entries) // 4), len(entries)):
+        log.entries = entries[:end]
+        check(kept, log, epochs_of(entries))
+    log.trimmed_to = len(entries) // 2
+    check(kept, log, epochs_of(entries))
+
+
+def read_entries(world: World) -> list[Entry]:
+    log = world.durable_state.control
+    assert isinstance(log, MemoryLog)
+    return log.entries
 
 
 @pytest.mark.parametrize("life", LIVES, ids=lambda life: f"{life.parent.name}-{life.stem}")
