@@ -11,7 +11,7 @@ from fairlead.actors.group.computing.compute import schedule_target
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.orders.configuration import open_soft_state
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.group.state.soft_state import Decision, Facts, SoftState
+from fairlead.actors.group.state.soft_state import Decision, DecisionFacts, SoftState
 from fairlead.actors.messages.commands import Command, CommandReply
 from fairlead.actors.messages.computing import (
     Assignment,
@@ -81,11 +81,11 @@ class Decider:
 
     def expire(self, member_id: str, *, acknowledged: bool) -> Decision:
         """End a session, of a member that has or has never answered for an assignment."""
-        with self.knowing(Facts(has_acknowledged=lambda _: acknowledged)):
+        with self.knowing(DecisionFacts(has_acknowledged=lambda _: acknowledged)):
             return self.carry_out(ExpireSession(member_id))
 
     @contextmanager
-    def knowing(self, facts: Facts) -> Generator[None]:
+    def knowing(self, facts: DecisionFacts) -> Generator[None]:
         """Decide by other facts meanwhile."""
         before = self.soft.facts
         self.soft = replace(self.soft, facts=facts)

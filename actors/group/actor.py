@@ -91,8 +91,8 @@ class Tick:
     at_ms: int
 
 
-class GroupLogs:
-    """The two logs of one group, which its process alone writes."""
+class HostedLogs:
+    """The two logs of a group that this process hosts; it alone writes them."""
 
     def __init__(self, order: OpenGroup) -> None:
         """Open them, or begin them where the group is new."""
@@ -132,7 +132,7 @@ class GroupLogs:
 class GroupActor(Actor):
     """One group, whose whole state is the fold of its log."""
 
-    _logs: GroupLogs
+    _logs: HostedLogs
 
     def __init__(self) -> None:
         super().__init__()
@@ -197,7 +197,7 @@ class GroupActor(Actor):
 
     def _open(self, order: OpenGroup, sender: Address) -> None:
         if self._shard is None:
-            now, self._logs = _now(), GroupLogs(order)
+            now, self._logs = _now(), HostedLogs(order)
             control, ledger = self._logs.control, OffsetLedger(self._logs.offsets)
             group = restore(order.group_id, *control.load())
             number = first_epoch(control.epoch, secrets.randbelow(SALTS))

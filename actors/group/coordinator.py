@@ -42,10 +42,10 @@ from .members.heartbeat import refuse_heartbeat, refuse_stale
 from .members.quota import Quota
 from .members.request_filter import RequestFilter
 from .orders.configuration import open_soft_state
-from .shard import Address, Answer, Now, Ready
+from .shard import Address, AddressedReply, Now, Ready
 from .state.in_force import is_silenced
 from .state.settings import GroupSettings
-from .state.soft_state import Decision, Facts
+from .state.soft_state import Decision, DecisionFacts
 from .work.commit import commit_offsets
 from .work.ledger import OffsetLedger
 
@@ -84,12 +84,12 @@ class Coordinator:
         """What was decided for the control log, since the last `ready`."""
         self._offset_entries: list[NewEntry] = []
         """The same for the offset log."""
-        self._answers: list[Answer] = []
+        self._answers: list[AddressedReply] = []
         """What may be said once all of these are durable."""
         self._room: Room | None = None
         """How much may be written, as of the last look at the disk; None: as much as comes."""
         self._filter = RequestFilter(group.members, coordinator_epoch)
-        facts = Facts(ledger.count, ledger.has_unpublished, self._filter.has_acknowledged)
+        facts = DecisionFacts(ledger.count, ledger.has_unpublished, self._filter.has_acknowledged)
         self._soft = open_soft_state(settings, group, coordinator_epoch, facts)
         self._ledger = ledger
         self._new_id = new_id
@@ -141,7 +141,7 @@ class Coordinator:
             self._ledger.clear()
 
     def _answer(self, to: Address, reply: Reply) -> None:
-        self._answers.append(Answer(to, reply))
+        self._answers.append(AddressedReply(to, reply))
 
     # -- what comes in
 

@@ -36,7 +36,7 @@ class Now:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AddressedReply:
     """What may be said to whom once the records are durable."""
 
     to: Address
@@ -49,7 +49,7 @@ class Ready:
 
     offset_entries: Sequence[NewEntry] = ()
     entries: Sequence[NewEntry] = ()
-    answers: Sequence[Answer] = ()
+    answers: Sequence[AddressedReply] = ()
 
     @property
     def has_entries(self) -> bool:
@@ -120,7 +120,7 @@ class LogPair(Protocol):
         ...
 
 
-def drain(shard: CoordinatorShard, logs: LogPair, now: Now) -> Sequence[Answer]:
+def drain(shard: CoordinatorShard, logs: LogPair, now: Now) -> Sequence[AddressedReply]:
     """Write what the shard has decided, and return what may be said now that it is durable."""
     ready = shard.ready(now)
     if ready.has_entries:

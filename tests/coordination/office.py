@@ -10,7 +10,7 @@ from decider import COOPERATIVE, resources
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.members.request_filter import first_epoch
-from fairlead.actors.group.shard import Answer, Now, drain
+from fairlead.actors.group.shard import AddressedReply, Now, drain
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.commands import GroupRequest
@@ -86,7 +86,7 @@ class Office:
         """This moment."""
         return Now(WALL_MS + self.wall_jump_ms + self.now_ms, self.now_ms)
 
-    def flush(self) -> list[Answer]:
+    def flush(self) -> list[AddressedReply]:
         """Write what was decided, and return what is said."""
         return list(drain(self.coordinator, self, self.now))
 
@@ -100,13 +100,13 @@ class Office:
         if entries:
             self.control.append(self.control.end, entries, now.wall_ms)
 
-    def passes(self, milliseconds: int) -> list[Answer]:
+    def passes(self, milliseconds: int) -> list[AddressedReply]:
         """Let time pass and the coordinator notice it."""
         self.now_ms += milliseconds
         self.coordinator.pass_time(self.now)
         return self.flush()
 
-    def send(self, command: GroupRequest) -> list[Answer]:
+    def send(self, command: GroupRequest) -> list[AddressedReply]:
         """Have a command carried out for "someone"; returns all that is said."""
         self.coordinator.take(command, "someone", self.now)
         return self.flush()
@@ -119,13 +119,13 @@ class Office:
         fields.setdefault("coordinator_epoch", self.coordinator.coordinator_epoch)
         return Heartbeat("connect", member, epoch, f"i-{member}", self.sequences[member], **fields)
 
-    def asks(self, *requests: Heartbeat) -> list[Answer]:
+    def asks(self, *requests: Heartbeat) -> list[AddressedReply]:
         """Have heartbeats decided together, each asked by its member."""
         for each in requests:
             self.coordinator.take(each, each.member_id, self.now)
         return self.flush()
 
-    def beat(self, member: str, **fields: Any) -> list[Answer]:
+    def beat(self, member: str, **fields: Any) -> list[AddressedReply]:
         """Have a member beat; one that has no epoch yet asks to join again."""
         if self.group.members[member].current.member_epoch == 0:
             return self.asks(self.joining(member))
@@ -151,7 +151,7 @@ class Office:
             owned=tuple(sorted(resources(text))),
         )
 
-    def compute(self, member: str) -> list[Answer]:
+    def compute(self, member: str) -> list[AddressedReply]:
         """Have a member compute the target; returns what is said when it is installed."""
         epoch = self.group.members[member].current.member_epoch
         return self.end(member, epoch, self.begin(member, epoch))
@@ -163,18 +163,18 @@ class Office:
         assert prepared.reply.snapshot is not None, prepared
         return prepared.reply.snapshot
 
-    def end(self, member: str, epoch: int, snapshot: Snapshot) -> list[Answer]:
+    def end(self, member: str, epoch: int, snapshot: Snapshot) -> list[AddressedReply]:
         """Have a member hand in its target; returns what is said besides."""
         install = Install("connect", member, epoch, snapshot.group_epoch, self.assign(snapshot))
         done, *said = self.send(install)
         assert done.reply == InstallReply(Error.NONE)
         return said
 
-    def put(self, name: str) -> list[Answer]:
+    def put(self, name: str) -> list[AddressedReply]:
         """Have a connector created."""
         return self.send(PutConnector("connect", name, {"name": name}))
 
-    def split(self, member: str, name: str, tasks: int) -> list[Answer]:
+    def split(self, member: str, name: str, tasks: int) -> list[AddressedReply]:
         """Have the holder of a connector split its work."""
         (connector,) = resources(name)
         token = token_of(self.group, member, connector)
@@ -183,7 +183,7 @@ class Office:
         return self.send(PutTaskConfigs("connect", member, name, token, configs))
 
 
-def told(said: list[Answer]) -> dict[str, tuple[str, str | None]]:
+def told(said: list[AddressedReply]) -> dict[str, tuple[str, str | None]]:
     """To whom what is said in a heartbeat's answer: the error, and the assignment if any."""
     found = dict[str, tuple[str, str | None]]()
     for answer in said:
@@ -194,7 +194,7 @@ def told(said: list[Answer]) -> dict[str, tuple[str, str | None]]:
     return found
 
 
-def sequences(said: list[Answer]) -> list[tuple[str, int]]:
+def sequences(said: list[AddressedReply]) -> list[tuple[str, int]]:
     """Which requests were answered, in order."""
     replies = [each.reply for each in said]
     return [(each.member_id, each.sequence) for each in replies if isinstance(each, HeartbeatReply)]

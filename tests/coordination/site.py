@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coordination.office import WALL_MS, Office
 
-from fairlead.actors.group.shard import Answer
+from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.work import DeleteConnector, PutConnector, ReportStatus, StatusUpdate
 from fairlead.events.entries.codec import encode
@@ -98,7 +98,7 @@ class Site(Office):
         self.passes(100)
         assert name not in self.group.connectors
 
-    def command(self, said: list[Answer]) -> None:
+    def command(self, said: list[AddressedReply]) -> None:
         """See that a command was carried out."""
         assert any(isinstance(each.reply, CommandReply) for each in said)
 

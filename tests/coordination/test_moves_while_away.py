@@ -9,7 +9,7 @@ from coordination.office import told
 from coordination.test_more_moves import CONNECTORS, INTERVAL_MS, Gently
 
 from fairlead.actors.assignors.built_in import incremental
-from fairlead.actors.group.shard import Answer
+from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.records import ScheduledRebalance
@@ -47,7 +47,7 @@ class Static(Gently):
                 return
         raise AssertionError("the group does not come to rest")
 
-    def passes(self, milliseconds: int) -> list[Answer]:
+    def passes(self, milliseconds: int) -> list[AddressedReply]:
         """Let time pass, and members do what they are told when they have waited for it."""
         said = super().passes(milliseconds)
         self.carried_out(said)
@@ -57,7 +57,7 @@ class Static(Gently):
         """Have members do what they are told once this is asked."""
         self.carried_out(self.asks(request))
 
-    def carried_out(self, said: list[Answer]) -> None:
+    def carried_out(self, said: list[AddressedReply]) -> None:
         """Have who is told to compute do so."""
         for name, (error, _) in told(said).items():
             if error == "COMPUTE_ASSIGNMENT":

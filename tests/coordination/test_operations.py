@@ -9,7 +9,7 @@ from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 from decider import resource
 
 from fairlead.actors.group.orders.remove import GOODBYE_MS
-from fairlead.actors.group.shard import Answer
+from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import HeartbeatReply
@@ -47,7 +47,7 @@ def office(tmp_path: Path) -> Iterator[Office]:
     office.close()
 
 
-def errors(said: list[Answer]) -> list[Error]:
+def errors(said: list[AddressedReply]) -> list[Error]:
     return [each.reply.error for each in said if isinstance(each.reply, CommandReply)]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from coordination.office import HEARTBEAT_MS, SESSION_MS, SETTINGS, Office
 
 from fairlead.actors.group.members.quota import BURST
-from fairlead.actors.group.shard import Answer
+from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import MemberState
@@ -17,7 +17,7 @@ def limited(office: Office, rate: int = 1) -> None:
     office.open()
 
 
-def throttles(said: list[Answer]) -> list[int]:
+def throttles(said: list[AddressedReply]) -> list[int]:
     """How long each answered member is to wait."""
     replies = [answer.reply for answer in said]
     return [each.throttle_time_ms for each in replies if isinstance(each, HeartbeatReply)]

@@ -6,7 +6,7 @@ import pytest
 from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, SETTINGS, Office
 from decider import COOPERATIVE
 
-from fairlead.actors.group.shard import Answer
+from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
@@ -24,7 +24,7 @@ def joins(office: Office, member: str = "a", **said: object) -> Heartbeat:
     return request
 
 
-def sessions_told(said: list[Answer]) -> list[int]:
+def sessions_told(said: list[AddressedReply]) -> list[int]:
     """By which session the members that are answered are to fence themselves."""
     replies = [each.reply for each in said]
     return [each.session_timeout_ms for each in replies if isinstance(each, HeartbeatReply)]

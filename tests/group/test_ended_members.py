@@ -7,7 +7,7 @@ from decider import JOIN, Decider, resources
 from group.static_seat import AWAY, static_group
 
 from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.group.state.soft_state import Facts
+from fairlead.actors.group.state.soft_state import DecisionFacts
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -77,7 +77,7 @@ def test_with_a_delay_its_work_waits_for_its_replacement_and_is_given_back_at_on
 
 def test_a_member_that_never_acknowledged_an_assignment_loses_nothing() -> None:
     decider = two_members()
-    with decider.knowing(Facts(has_acknowledged=lambda _: False)):
+    with decider.knowing(DecisionFacts(has_acknowledged=lambda _: False)):
         records = decider.carry_out(W2_ENDED).records
     assert records == (*GONE, GroupMetadata(3, CAUSE, SEEN_MS, since_ms=ENDED_MS))
 

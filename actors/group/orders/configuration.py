@@ -20,7 +20,7 @@ from ...messages.orders import ConfigureGroup
 from ...settings import Setting, SettingType, whole
 from ...worker.instructions import flaw_in_session
 from ..state.settings import GroupSettings
-from ..state.soft_state import NO_FACTS, Decision, Facts, SoftState
+from ..state.soft_state import NO_FACTS, Decision, DecisionFacts, SoftState
 from ..state.validate import LARGEST_NUMBER, LONGEST_SESSION_MS
 
 LONGEST_SHOWN = 60
@@ -95,7 +95,7 @@ def open_soft_state(
     node: GroupSettings,
     group: Group,
     coordinator_epoch: int = NO_COORDINATOR_EPOCH,
-    facts: Facts = NO_FACTS,
+    facts: DecisionFacts = NO_FACTS,
 ) -> SoftState:
     """Return the empty soft state beside a group that was rebuilt from its log."""
     settings = effective(node, group.configs)

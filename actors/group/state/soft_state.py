@@ -35,7 +35,7 @@ class Computation:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DecisionFacts:
     """What the rules may ask that the control log does not tell; to ask changes nothing.
 
     The defaults are those of a group without an offset log, whose process has heard nobody yet.
@@ -49,7 +49,7 @@ class Facts:
     """Whether a member, by its id, ever answered for an assignment; else it cannot lose any."""
 
 
-NO_FACTS = Facts()
+NO_FACTS = DecisionFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class SoftState:
     """The number that answers carry; see `members/request_filter.py`."""
     rests: bool = False
     """Whether the last one began less than the assignment interval ago."""
-    facts: Facts = NO_FACTS
+    facts: DecisionFacts = NO_FACTS
     """What else the rules may ask; the same for as long as the process lives."""
 
     def numbered(self, coordinator_epoch: int) -> "SoftState":
