@@ -8,7 +8,7 @@ from bisect import bisect_left, insort
 from dataclasses import replace
 from typing import TypeVar
 
-from .folds import drop_share, inherit_share
+from . import folds
 from .group import NOT_STARTED, AssignorRange, Group, Member
 from .model import ClientAssignor, MemberState
 from .records import CurrentAssignment, MemberMetadata
@@ -35,9 +35,9 @@ def seat_member(group: Group, record: MemberMetadata) -> None:
         _list_runner(group, known, -1)
         _list_runner(group, record, 1)
     if record.joined_epoch > group.assignment_epoch:
-        drop_share(group, record.member_id)
+        folds.drop_share(group, record.member_id)
     elif record.succession is not None:
-        inherit_share(group, record.member_id, record.succession)
+        folds.inherit_share(group, record.member_id, record.succession)
 
 
 def unseat_member(group: Group, member_id: str) -> None:
@@ -48,7 +48,7 @@ def unseat_member(group: Group, member_id: str) -> None:
         _count_stable(group, NOT_STARTED, -1)
         _index(group, member.metadata, -1)
         _list_runner(group, member.metadata, -1)
-    drop_share(group, member_id)
+    folds.drop_share(group, member_id)
 
 
 def take_step(group: Group, record: CurrentAssignment) -> None:
