@@ -40,7 +40,7 @@ Changed = Mapping[str, Iterable[Resource]]
 """Those of them that go into one shard."""
 
 
-class Laid(NamedTuple):
+class Layout(NamedTuple):
     """A record as a group evolves by it, and what is to be written for it, the head last."""
 
     whole: Record
@@ -67,35 +67,35 @@ class _Before(NamedTuple):
     whole: Head | None
 
 
-def lay_out(shards: Shards, records: Iterable[Record]) -> list[Laid]:
+def lay_out(shards: Shards, records: Iterable[Record]) -> list[Layout]:
     """Return how records are to be written down, one after the other, in one batch.
 
     `shards` are those that the log holds; they stay as they are.
     """
     ahead: dict[Owner, _Before] = {}
-    return [_laid_out(shards, ahead, record) for record in records]
+    return [_lay_out_one(shards, ahead, record) for record in records]
 
 
-def _laid_out(shards: Shards, ahead: dict[Owner, _Before], record: Record) -> Laid:
+def _lay_out_one(shards: Shards, ahead: dict[Owner, _Before], record: Record) -> Layout:
     kind = record.kind if isinstance(record, Tombstone) else type(record)
     if kind not in _FORMS:
-        return Laid(record, [record])
+        return Layout(record, [record])
     owner = owner_of(record)
     before = ahead.get(owner) or _Before(shards.rows.get(owner, {}), shards.wholes.get(owner))
     if not isinstance(record, HEADS):
         ahead[owner] = _Before({}, None)
-        return Laid(record, [*_changes(before.rows, {}), record])
+        return Layout(record, [*_changes(before.rows, {}), record])
     form = _FORMS[kind]
     count = shard_count(size_of(record))
     if not count:
         record = replace(record, shards=0) if record.shards else record
         ahead[owner] = _Before({}, None)
-        return Laid(record, [*_changes(before.rows, {}), record])
+        return Layout(record, [*_changes(before.rows, {}), record])
     after = _rows_of(form, before, record, count)
     whole: Head = replace(record, shards=count, **_without_idle(record))
     ahead[owner] = _Before(after, whole)
     head: Head = replace(whole, **form.emptied)  # type: ignore[arg-type]
-    return Laid(whole, [*_changes(before.rows, after), head])
+    return Layout(whole, [*_changes(before.rows, after), head])
 
 
 def _without_idle(record: Head) -> dict[str, Any]:

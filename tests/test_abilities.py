@@ -10,8 +10,8 @@ from fairlead.events.placement.abilities import (
     WARM,
     Abilities,
     abilities,
+    encode_abilities,
     is_warm,
-    written,
 )
 
 
@@ -42,8 +42,8 @@ def test_only_a_plain_capacity_0_is_no_capacity(metadata: bytes, warm: bool) -> 
 
 def test_what_is_written_is_read() -> None:
     able = Abilities(7, frozenset({"gpu", "ssd"}))
-    assert written(able) == b'{"capacity":7,"tags":["gpu","ssd"]}'
-    assert abilities(written(able)) == able
+    assert encode_abilities(able) == b'{"capacity":7,"tags":["gpu","ssd"]}'
+    assert abilities(encode_abilities(able)) == able
 
 
 @pytest.mark.parametrize(

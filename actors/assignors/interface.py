@@ -24,7 +24,7 @@ call returns. `sdk` has all that an author needs to import.
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ...events.placement.abilities import Abilities, written
+from ...events.placement.abilities import Abilities, encode_abilities
 from ..messages.assignors import MemberAssignment, Metadata, Worker
 from ..messages.computing import Assignment, Snapshot
 
@@ -88,4 +88,4 @@ AssignorFactory = Callable[[Mapping[str, str]], ConnectAssignor]
 
 def plain_metadata(worker: Worker) -> Metadata:
     """Return what the built-in assignors say: the worker's capacity and tags, as JSON."""
-    return Metadata(content=written(Abilities(worker.capacity, worker.tags)))
+    return Metadata(content=encode_abilities(Abilities(worker.capacity, worker.tags)))

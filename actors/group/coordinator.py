@@ -19,7 +19,7 @@ from ...events.group import Group
 from ...events.log.frame import NewEntry
 from ...events.log.space import Room
 from ...events.records import MemberMetadata, Operator, Record, Tombstone
-from ...events.shard_layout import Laid, lay_out
+from ...events.shard_layout import Layout, lay_out
 from ..messages.commands import Command, CommandReply, GroupCommand, GroupRequest, Reply, Traffic
 from ..messages.computing import Install, InstallReply
 from ..messages.errors import SUCCESS, Error
@@ -295,7 +295,7 @@ class Coordinator:
         self._decide(replace(command, assignment=None, error=error), now)
         return InstallReply(Error.INVALID_ASSIGNMENT, f"{error}; {KEPT}")
 
-    def _write(self, laid_out: Sequence[Laid], now: Now) -> None:
+    def _write(self, laid_out: Sequence[Layout], now: Now) -> None:
         self._long_poll.see(self.group, [laid.whole for laid in laid_out])
         for record, parts in laid_out:
             self._legality.check(self.group, record)

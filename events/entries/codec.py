@@ -79,14 +79,14 @@ def encode(record: Record) -> NewEntry:
             f" {ANOTHER_GROUP}"
         )
     try:
-        return _encoded(record)
+        return _encode(record)
     except (ValueError, TypeError, OverflowError, RecursionError, MsgspecError) as error:
         raise UnwritableRecordError(
             f"{type(record).__name__} cannot be written down ({error}): nothing was changed"
         ) from error
 
 
-def _encoded(record: Record) -> NewEntry:
+def _encode(record: Record) -> NewEntry:
     if isinstance(record, Tombstone):
         number, key = entry_key(record.kind, record.key)
         return NewEntry(number, _FORM_OF[record.kind].version, key, None)
@@ -116,7 +116,7 @@ def decode(entry: Entry) -> Record | None:
         if entry.value is None:
             return Tombstone(kind, form.row.key.parse(entry.key))
         is_old = entry.version < form.version
-        value: Any = _lifted(form, entry) if is_old else form.read(entry.value)
+        value: Any = _lift(form, entry) if is_old else form.read(entry.value)
         found: Record = value.to_record() if form.shape else value
     except (ValueError, TypeError, LookupError, RecursionError, MsgspecError) as error:
         raise MalformedRecordError(
@@ -126,7 +126,7 @@ def decode(entry: Entry) -> Record | None:
     return found
 
 
-def _lifted(form: Form, entry: Entry) -> object:
+def _lift(form: Form, entry: Entry) -> object:
     """Return what an entry of an earlier version holds, in the form of the version of today."""
     if entry.version < 1:
         raise ValueError("versions count from 1")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .errors import CorruptLogError
-from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, chained, unpack_commit, unseal
+from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, next_chain, unpack_commit, unseal
 from .tables import (
     LOW_KEY,
     Tables,
@@ -116,7 +116,7 @@ def _check_commit(commit: LogCommit, before: bytes, low: int, checksums: Iterato
             raise CorruptLogError(f"entry {offset} is missing")
         found.append(checksum)
     # Of a commit that was trimmed in part, or wholly, the chain can only be taken as it stands.
-    if len(found) == commit.length and chained(before, commit, b"".join(found)) != commit.chain:
+    if len(found) == commit.length and next_chain(before, commit, b"".join(found)) != commit.chain:
         raise CorruptLogError(f"the chain is broken at the commit of offset {commit.base}")
 
 

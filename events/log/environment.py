@@ -84,7 +84,7 @@ class ReadTransaction:
             self._env.set_mapsize(0)  # the owner has grown the map: adopt its size
             self._txn = self._env.begin()
         except lmdb.Error as error:
-            raise named(error, self._path) from error
+            raise translate_error(error, self._path) from error
         return self._txn
 
     def __exit__(
@@ -95,19 +95,19 @@ class ReadTransaction:
     ) -> None:
         self._txn.abort()
         if isinstance(error, FOREIGN):
-            raise named(error, self._path) from error
+            raise translate_error(error, self._path) from error
 
 
 @contextmanager
-def naming_errors(path: Path) -> Generator[None, None, None]:
+def translated_errors(path: Path) -> Generator[None, None, None]:
     """Raise what goes wrong inside, about the log at `path`, by the log's own names."""
     try:
         yield
     except FOREIGN as error:
-        raise named(error, path) from error
+        raise translate_error(error, path) from error
 
 
-def named(error: BaseException, path: Path) -> LogError:
+def translate_error(error: BaseException, path: Path) -> LogError:
     """Return the log's own error for a foreign one."""
     found: LogError
     match error:
@@ -126,7 +126,7 @@ def named(error: BaseException, path: Path) -> LogError:
                 " memory is plenty, a length in it is damaged: verify it"
             )
         case OSError():
-            found = _of_the_system(error, path)
+            found = _translate_system_error(error, path)
         case lmdb.Error() if error.code > 0 and error.code != errno.EINVAL:
             found = LogError(f"{path} could not be used: {error}; the log is as before")
         case lmdb.Error() if "already open in this process" in str(error):
@@ -139,7 +139,7 @@ def named(error: BaseException, path: Path) -> LogError:
     return found
 
 
-def _of_the_system(error: OSError, path: Path) -> LogError:
+def _translate_system_error(error: OSError, path: Path) -> LogError:
     if error.errno == errno.ENOSPC:
         return LowSpaceError(
             f"{path}: the disk is full ({error}). The log is as before; free space and try again"

@@ -40,7 +40,7 @@ _FIELDS = struct.Struct(f">Q{CHAIN_BYTES}s")
 _CHECKSUM = struct.Struct(">I")
 
 
-def problems(path: Path) -> list[str]:
+def find_problems(path: Path) -> list[str]:
     """Return what is wrong with the pages of the log at `path`; it should not be written to."""
     found: Iterable[object]
     try:
@@ -66,7 +66,7 @@ def check_not_cut(path: Path) -> None:
         return
     # A last page that was taken and given back within one transaction is never written: a short
     # file may be sound, and only a walk over its pages can tell.
-    found = _broken_extents(data) or problems(path)
+    found = _broken_extents(data) or find_problems(path)
     if found:
         raise CorruptLogError(
             f"{data} was cut short to {size} bytes ({found[0]}): nothing was changed; restore the"
@@ -178,7 +178,7 @@ def write_backup(source: Path, target: Path, copy: Callable[[Path], None]) -> No
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(mode=0o700)
         copy(part)
-        if found := problems(part):
+        if found := find_problems(part):
             raise BackupError(f"the copy of {source} is not sound: {found[0]}; check the log")
         sync_path(part / DATA_NAME)
         sync_path(part)

@@ -104,7 +104,7 @@ def unseal(offset: int, frame: bytes) -> Entry:
     return Entry._make(fields)
 
 
-def chained(before: bytes, commit: LogCommit, checksums: bytes) -> bytes:
+def next_chain(before: bytes, commit: LogCommit, checksums: bytes) -> bytes:
     """Return the chain of a commit from the chain before it and its entries' checksums."""
     header = _HEADER.pack(commit.base, commit.length, commit.epoch, commit.timestamp_ms)
     return blake2b(before + header + checksums, digest_size=CHAIN_BYTES).digest()

@@ -65,7 +65,7 @@ class OwnerLock:
             os.pwrite(descriptor, json.dumps(me).encode().ljust(RECORD_BYTES), 0)
         except BlockingIOError:
             os.close(descriptor)
-            raise _owned(path) from None
+            raise _owned_error(path) from None
         except BaseException:
             os.close(descriptor)
             raise
@@ -90,7 +90,7 @@ def _release_inherited() -> None:
 os.register_at_fork(after_in_child=_release_inherited)
 
 
-def _owned(path: Path) -> OwnedError:
+def _owned_error(path: Path) -> OwnedError:
     owner = recorded_owner(path)
     if owner is None or not is_alive(owner):
         return OwnedError(f"{path} is owned by a process that left no name; try again, or stop it")

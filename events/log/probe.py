@@ -15,7 +15,7 @@ from typing import Final
 from . import errors as log_errors
 from .check import Report
 from .errors import CorruptLogError, LogError
-from .files import problems
+from .files import find_problems
 from .owner import recorded_owner
 from .process import is_alive
 from .reader import LogReader
@@ -73,7 +73,7 @@ def _check(path: Path, log_id: str | None, kind: LogKind | None) -> Report:
         report = log.verify()
         owner = recorded_owner(path)
         # A walk over the pages means something only while nobody writes to them.
-        if (owner is None or not is_alive(owner)) and (found := problems(path)):
+        if (owner is None or not is_alive(owner)) and (found := find_problems(path)):
             raise CorruptLogError(f"{path} has unsound pages: {found[0]} ({len(found)} in all)")
         return report
 

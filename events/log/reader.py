@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Self
 import lmdb
 
 from .check import Report, check, check_last_commit
-from .environment import MAP_BYTES, ReadTransaction, naming_errors, open_environment
+from .environment import MAP_BYTES, ReadTransaction, open_environment, translated_errors
 from .errors import CorruptLogError, ForkedError, LogError, NoLogError, TrimmedError
 from .files import check_mark, mark_of, read_mark, write_backup
 from .frame import OFFSET, Entry, unseal
@@ -256,7 +256,7 @@ class LogReader(ReadableLog):
         """
         if not path.is_dir():
             raise NoLogError(f"there is no log at {path} yet: its owner makes it; try again")
-        with naming_errors(path), ExitStack() as undo:
+        with translated_errors(path), ExitStack() as undo:
             env = open_environment(path, map_bytes=map_bytes, readonly=True)
             undo.callback(env.close)
             with env.begin() as txn:

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple, Self, TypeVar
 
 import lmdb
 
-from .environment import MAP_BYTES, named, naming_errors, open_environment
+from .environment import MAP_BYTES, open_environment, translate_error, translated_errors
 from .errors import LogFailedError, OffsetConflictError, OwnerFencedError
 from .files import MarkWriter, mark_of
-from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, NewEntry, chained, pack_commit, seal
+from .frame import CHECKSUM_BYTES, OFFSET, LogCommit, NewEntry, next_chain, pack_commit, seal
 from .owner import Claim, OwnerLock, claim_log, make_directory
 from .reader import ReadableLog
 from .space import RESERVE_BYTES, Room, require_room, room_at
@@ -71,7 +71,7 @@ class GroupLog(ReadableLog):
         `AlreadyOpenError`, `WrongLogError`, `UnknownFormatError`, `CorruptLogError`,
         `LowSpaceError`, `DiskFullError`.
         """
-        with naming_errors(path), ExitStack() as undo:
+        with translated_errors(path), ExitStack() as undo:
             make_directory(path)
             lock = OwnerLock.claim(path)
             undo.callback(lock.release)
@@ -110,7 +110,7 @@ class GroupLog(ReadableLog):
             raise self._conflict(expected_offset, self._end)
         if not entries:
             return expected_offset
-        batch = self._sealed(entries, timestamp_ms)
+        batch = self._seal(entries, timestamp_ms)
         count = len(batch.events)
         require_room(self.room, count, batch.size, into_reserve=into_reserve)
 
@@ -152,7 +152,7 @@ class GroupLog(ReadableLog):
             self._mark.close()
             self._lock.release()
 
-    def _sealed(self, entries: Sequence[NewEntry], timestamp_ms: int) -> _Append:
+    def _seal(self, entries: Sequence[NewEntry], timestamp_ms: int) -> _Append:
         events: list[tuple[bytes, bytes]] = []
         view: dict[bytes, bytes] = {}
         for offset, entry in enumerate(entries, self._end):
@@ -162,7 +162,7 @@ class GroupLog(ReadableLog):
             view[view_key(entry.type, entry.key)] = key
         checksums = b"".join([frame[:CHECKSUM_BYTES] for _, frame in events])
         commit = LogCommit(self._end, len(events), self.epoch, timestamp_ms, b"")
-        chain = chained(self._chain, commit, checksums)
+        chain = next_chain(self._chain, commit, checksums)
         size = sum([len(frame) for _, frame in events])
         return _Append(events, view, commit._replace(chain=chain), size)
 
@@ -192,7 +192,7 @@ class GroupLog(ReadableLog):
                 return self._attempt(change)
         except lmdb.DiskError as error:
             self._failed = True
-            raise named(error, self.path) from error
+            raise translate_error(error, self.path) from error
         except (lmdb.Error, OSError, MemoryError) as error:
             self._failed = True
             raise LogFailedError(

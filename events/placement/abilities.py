@@ -19,7 +19,7 @@ LARGEST_CAPACITY = 1_000
 MOST_TAGS = 32
 """How many tags a worker has at most."""
 
-NOTHING_SAID = ClientAssignor("")
+NO_ASSIGNOR = ClientAssignor("")
 """What is shown of a member that lists no assignor: it leaves the computing to the group."""
 
 
@@ -38,7 +38,7 @@ ORDINARY = Abilities()
 """What a worker can take that says nothing of it."""
 
 
-def written(abilities: Abilities) -> bytes:
+def encode_abilities(abilities: Abilities) -> bytes:
     """Return the metadata that says so."""
     document: dict[str, object] = {"capacity": abilities.capacity}
     if abilities.tags:
@@ -46,10 +46,10 @@ def written(abilities: Abilities) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-COLD = written(Abilities(0))
+COLD = encode_abilities(Abilities(0))
 """The metadata of a worker that is not to be given work yet, or no longer."""
 
-WARM = written(ORDINARY)
+WARM = encode_abilities(ORDINARY)
 """The metadata of an ordinary worker that can run what it is given."""
 
 
@@ -72,13 +72,13 @@ def abilities(metadata: bytes) -> Abilities:
     return Abilities(_capacity(said.get("capacity", 1)), _tags(said.get("tags")))
 
 
-def said_for(assignor: str, said: Sequence[ClientAssignor]) -> ClientAssignor:
+def assignor_of(assignor: str, said: Sequence[ClientAssignor]) -> ClientAssignor:
     """Return what a member says for an assignor of that name.
 
     One that the coordinator runs is in nobody's list. It is shown what the member says for
     its own first choice, so that it knows a worker that is not warm yet.
     """
-    first = said[0] if said else NOTHING_SAID
+    first = said[0] if said else NO_ASSIGNOR
     return next((each for each in said if each.name == assignor), first)
 
 

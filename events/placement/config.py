@@ -61,10 +61,10 @@ def placement_in(config: Mapping[str, str]) -> Placement:
     """
     if KEYS.isdisjoint(config):
         return ANYWHERE
-    workers, tags, zones = (listed(config.get(key, "")) for key in (WORKERS, TAGS, ZONES))
+    workers, tags, zones = (split_list(config.get(key, "")) for key in (WORKERS, TAGS, ZONES))
     return Placement(
         weight_in(config.get(WEIGHT, "")) or 1,
-        task_weights_in(listed(config.get(TASK_WEIGHTS, ""))) or {},
+        task_weights_in(split_list(config.get(TASK_WEIGHTS, ""))) or {},
         () if flaw_in_workers(workers) else tuple(sorted(set(workers))),
         frozenset() if flaw_in_labels(tags) else frozenset(tags),
         frozenset() if flaw_in_labels(zones) else frozenset(zones),
@@ -78,7 +78,7 @@ def work_in(config: Mapping[str, str]) -> Mapping[str, str]:
     return {key: value for key, value in config.items() if key not in KEYS}
 
 
-def listed(text: str) -> tuple[str, ...]:
+def split_list(text: str) -> tuple[str, ...]:
     """Return the items of a list as configs spell it: with commas between them."""
     return tuple(item.strip() for item in text.split(",")) if text.strip() else ()
 

@@ -62,16 +62,16 @@ class Directory:
     loosely: Mapping[str, set[str]]
     everybody: set[str]
 
-    def called(self, name: str) -> set[str]:
+    def find(self, name: str) -> set[str]:
         """Return who is called so: whom it names exactly, else whom it may mean."""
         return self.exactly.get(name) or self.loosely.get(name) or set()
 
-    def resolved(self, names: Iterable[str]) -> tuple[str, ...]:
+    def resolve(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return by which names orders know all that these may mean; who is not known, stays.
 
         A pin allows a set of workers: one name more in it never takes a worker out.
         """
-        return tuple(sorted({each for name in names for each in self.called(name) or {name}}))
+        return tuple(sorted({each for name in names for each in self.find(name) or {name}}))
 
 
 def directory_of(workers: Iterable[Names]) -> Directory:
@@ -91,11 +91,11 @@ def directory_of(workers: Iterable[Names]) -> Directory:
 def workers_in(group: Group) -> Iterator[Names]:
     """Yield the workers of the group: those that are there, and the lost."""
     for member in group.members.values():
-        yield _names(member.metadata)
+        yield _names_of_worker(member.metadata)
     for loss in group.losses.values():
-        yield _names(loss)
+        yield _names_of_worker(loss)
 
 
-def _names(who: MemberMetadata | Loss) -> Names:
+def _names_of_worker(who: MemberMetadata | Loss) -> Names:
     own, shared = names_of(who)
     return Names(worker_name(who), own, shared)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from ...events.catalogue import key_of
 from ...events.keys import Key
 from ...events.model import Resource, Scope, Why
-from ...events.placement.abilities import Abilities, abilities, said_for
+from ...events.placement.abilities import Abilities, abilities, assignor_of
 from ...events.placement.config import KEYS
 from ...events.placement.orders import last_part
 from ...events.records import (
@@ -137,7 +137,7 @@ def _of_order(before: Operator | None, after: Operator | None) -> Iterator[str]:
 
 
 def _able(member: MemberMetadata) -> Abilities:
-    return abilities(said_for("", member.assignors).metadata)
+    return abilities(assignor_of("", member.assignors).metadata)
 
 
 def _change(

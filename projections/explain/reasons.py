@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...events.group import Group, Member
 from ...events.model import Cause, Resource, Why
-from ...events.placement.abilities import abilities, is_warm, said_for
+from ...events.placement.abilities import abilities, assignor_of, is_warm
 from ...events.placement.config import ANYWHERE, placement_in
 from ...events.placement.orders import Directory, is_drained, placement_of, worker_name
 from ...events.records import GroupMetadata, MemberMetadata
@@ -108,10 +108,10 @@ def _unmet(
     asked = placement_in(connector.config) if connector else ANYWHERE
     pins = order.pins if order is not None else ()
     if not pins and asked.workers:
-        pins = directory().resolved(asked.workers)
+        pins = directory().resolve(asked.workers)
     if pins and worker_name(giver) not in pins:
         return "pin"
-    said = said_for(group.target.assignor, giver.assignors)
+    said = assignor_of(group.target.assignor, giver.assignors)
     if not asked.tags <= abilities(said.metadata).tags:
         return "tag"
     return "zone" if asked.zones and giver.rack not in asked.zones else ""
@@ -132,7 +132,7 @@ def _is_open(group: Group, member: Member) -> bool:
 
 
 def _is_warm(group: Group, member: MemberMetadata) -> bool:
-    return is_warm(said_for(group.target.assignor, member.assignors).metadata)
+    return is_warm(assignor_of(group.target.assignor, member.assignors).metadata)
 
 
 def _departure(group: Group, giver: MemberMetadata, bumps: Iterable[GroupMetadata]) -> str:

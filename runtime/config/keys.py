@@ -16,7 +16,7 @@ from ...actors.group.state.settings import GroupSettings
 from ...actors.settings import Setting, SettingType
 from ...actors.worker.instructions import Timing, flaw_in_session
 from ...events.placement.abilities import ORDINARY, Abilities
-from ...events.placement.config import listed
+from ...events.placement.config import split_list
 from ..connectors.reach import Reach
 from . import kinds
 from .kinds import Domain, Endpoint, bracketed, bytes_of, cores_of, parse_listener
@@ -326,12 +326,12 @@ class Config:
     def allowed_hosts(self) -> tuple[str, ...]:
         """Return the names that lead to the REST interface, beside those of its listener."""
         told = self.rest_advertised_host_name
-        return (*([bracketed(told)] if told else []), *listed(self.rest_allowed_hosts))
+        return (*([bracketed(told)] if told else []), *split_list(self.rest_allowed_hosts))
 
     def reach(self) -> Reach:
         """Return what connectors may reach on this node."""
-        names = frozenset(name.lower() for name in listed(self.sql_allow))
-        return Reach(str(self.data_path), listed(self.paths_allow), names)
+        names = frozenset(name.lower() for name in split_list(self.sql_allow))
+        return Reach(str(self.data_path), split_list(self.paths_allow), names)
 
     def place(self, port: int | None = None) -> str:
         """Return `host:port` as others are told; `port` is the one really listened on."""
@@ -378,7 +378,7 @@ class Config:
 
     def abilities(self) -> Abilities:
         """Return what this node's workers can take."""
-        return Abilities(self.worker_capacity, frozenset(listed(self.worker_tags)))
+        return Abilities(self.worker_capacity, frozenset(split_list(self.worker_tags)))
 
     def timing(self) -> Timing:
         """Return what a member goes by."""

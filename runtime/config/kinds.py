@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
 from ...actors.settings import Convert, SettingType, whole, word
 from ...events.placement.abilities import LARGEST_CAPACITY, MOST_TAGS
-from ...events.placement.config import LONGEST_LABEL, flaw_in_labels, listed
+from ...events.placement.config import LONGEST_LABEL, flaw_in_labels, split_list
 
 INT32_MAX: Final = (1 << 31) - 1
 PORT_MAX: Final = 65_535
@@ -129,7 +129,7 @@ def _check_zone(text: str) -> str:
 
 
 def _check_tags(text: str) -> str:
-    tags = listed(text)
+    tags = split_list(text)
     if flaw := flaw_in_labels(tags):
         raise ValueError(flaw)
     if len(tags) > MOST_TAGS:
@@ -144,21 +144,21 @@ def _check_host(text: str) -> str:
 
 
 def _check_folders(value: str) -> str:
-    for path in listed(value):
+    for path in split_list(value):
         if not path.startswith("/"):
             raise ValueError(f"{path!r} is no absolute path")
     return value
 
 
 def _check_sql_names(value: str) -> str:
-    for name in listed(value):
+    for name in split_list(value):
         if not name or any(letter.isspace() for letter in name):
             raise ValueError(f"{name!r} is no name")
     return value
 
 
 def _check_hosts(text: str) -> str:
-    hosts = listed(text)
+    hosts = split_list(text)
     for host in hosts:
         try:
             parts = urlsplit("//" + host)

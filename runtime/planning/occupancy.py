@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ...actors.group.computing.snapshot import snapshot_of
 from ...events.group import Group
 from ...events.model import Grants, Resource, Resources
-from ...events.placement.abilities import is_warm, said_for
+from ...events.placement.abilities import assignor_of, is_warm
 from ...events.records import MemberMetadata
 from ...projections.explain.diff import homes_in
 from .dry_run import DryRun
@@ -53,7 +53,7 @@ def occupancy_of(dry_run: DryRun) -> Occupancy:
 
 
 def _is_cold(group: Group, member: MemberMetadata) -> bool:
-    return not is_warm(said_for(group.target.assignor, member.assignors).metadata)
+    return not is_warm(assignor_of(group.target.assignor, member.assignors).metadata)
 
 
 def _seat(metadata: MemberMetadata, added: Mapping[str, str]) -> PlannedSeat:

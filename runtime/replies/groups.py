@@ -10,7 +10,7 @@ from msgspec import Struct
 from ...events.epochs import epoch_warning
 from ...events.group import Group, Member
 from ...events.model import Grants, Resource
-from ...events.placement.abilities import abilities, said_for
+from ...events.placement.abilities import abilities, assignor_of
 from ...events.records import GroupMetadata, Loss, Operator
 from ...projections.views import assigned, awaited, connector_names, members, worker_of
 
@@ -241,7 +241,7 @@ def describe_group(group: Group) -> GroupDescription:
 def describe_member(group: Group, member: Member) -> MemberDescription:
     """Return where one member stands, and what it holds."""
     metadata, current = member.metadata, member.current
-    able = abilities(said_for(group.target.assignor, metadata.assignors).metadata)
+    able = abilities(assignor_of(group.target.assignor, metadata.assignors).metadata)
     return MemberDescription(
         member.member_id,
         worker_of(member),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import CONNECTOR, NOTHING, Resource, Resources
-from fairlead.events.placement.abilities import Abilities, abilities, written
+from fairlead.events.placement.abilities import Abilities, abilities, encode_abilities
 
 WORKERS = ("W1", "W2", "W3", "W4")
 TAGS = ("gpu", "ssd")
@@ -23,7 +23,7 @@ def crews(draw: st.DrawFn, most: int = 4, *, alike: bool = False) -> Sequence[Me
     names = draw(st.permutations(WORKERS))[: draw(st.integers(1, most))]
     return [
         replace(
-            member(f"m{place}", metadata=written(draw(_abilities(alike=alike)))),
+            member(f"m{place}", metadata=encode_abilities(draw(_abilities(alike=alike)))),
             worker=name,
             rack=draw(st.sampled_from(RACKS)),
         )

@@ -22,7 +22,7 @@ from benchmarks.bench_assignors import (
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource
-from fairlead.events.placement.abilities import Abilities, written
+from fairlead.events.placement.abilities import Abilities, encode_abilities
 
 
 def worker(
@@ -33,7 +33,7 @@ def worker(
     capacity: int = 1,
     **orders: object,
 ) -> MemberView:
-    said = written(Abilities(capacity, frozenset(tags)))
+    said = encode_abilities(Abilities(capacity, frozenset(tags)))
     view = replace(member(name, target, metadata=said), worker=name, rack=zone)
     return replace(view, **orders)  # type: ignore[arg-type]
 

@@ -25,7 +25,7 @@ from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.assignors.demands import demand_of
 from fairlead.actors.messages.computing import MemberView, Snapshot
 from fairlead.events.model import Resource, Resources
-from fairlead.events.placement.abilities import Abilities, written
+from fairlead.events.placement.abilities import Abilities, encode_abilities
 
 KINDS = (False, True)
 NOBODY = member("")
@@ -93,7 +93,7 @@ def test_shares_are_level_as_demands_permit_and_nothing_level_moves_less(group: 
 def unequal(group: Snapshot) -> Snapshot:
     """Return a group with workers of unequal capacities."""
     members = {
-        view.member_id: replace(view, metadata=written(Abilities(1 + place % 3)))
+        view.member_id: replace(view, metadata=encode_abilities(Abilities(1 + place % 3)))
         for place, view in enumerate(group.members.values())
     }
     return replace(group, members=members)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
 from fairlead.actors.assignors.demands import Demand, demand_of
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
-from fairlead.events.placement.abilities import Abilities, written
+from fairlead.events.placement.abilities import Abilities, encode_abilities
 
 Assign = Callable[[Snapshot], Assignment]
 GPU = Needs(tags=frozenset({"gpu"}))
@@ -36,7 +36,7 @@ whichever = pytest.mark.parametrize(
 def worker(
     member_id: str, target: str = "", *tags: str, zone: str | None = None, **orders: object
 ) -> MemberView:
-    said = written(Abilities(1, frozenset(tags)))
+    said = encode_abilities(Abilities(1, frozenset(tags)))
     view = replace(member(member_id, target, metadata=said), worker=member_id, rack=zone)
     return replace(view, **orders)  # type: ignore[arg-type]
 
@@ -96,7 +96,7 @@ def test_a_cordoned_worker_gives_up_what_it_does_not_meet(assign: Assign) -> Non
 @each_assignor
 def test_who_meets_a_need_but_takes_no_work_is_nobody(assign: Assign) -> None:
     cordoned, cold = worker("W1", "", "gpu", cordoned=True), worker("W2", "", "gpu")
-    cold = replace(cold, metadata=written(Abilities(0, frozenset({"gpu"}))))
+    cold = replace(cold, metadata=encode_abilities(Abilities(0, frozenset({"gpu"}))))
     group = replace(snapshot("A", cordoned, cold, worker("W3")), needs={"A": GPU})
     reason = "needs tag gpu: no worker that takes work meets this"
     assert assign(group).unplaceable == {one("A"): reason}
@@ -113,7 +113,7 @@ def demanding(drawn: Snapshot, seed: int) -> Snapshot:
         member_id: replace(
             drawn.members[member_id],
             rack=dice.choice([None, "a", "b"]),
-            metadata=written(Abilities(dice.randrange(3), labels())),
+            metadata=encode_abilities(Abilities(dice.randrange(3), labels())),
         )
         for member_id in sorted(drawn.members)
     }

@@ -13,13 +13,13 @@ from fairlead.actors.assignors.balancing.workers import classes_of, workers_of
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource, Resources
-from fairlead.events.placement.abilities import Abilities, written
+from fairlead.events.placement.abilities import Abilities, encode_abilities
 
 TAGS = ("a", "b", "c", "d")
 
 
 def worker(name: str, target: Resources = NOTHING, tags: tuple[str, ...] = TAGS) -> MemberView:
-    said = written(Abilities(1, frozenset(tags)))
+    said = encode_abilities(Abilities(1, frozenset(tags)))
     return replace(member(name, target, metadata=said), worker=name)
 
 

@@ -30,7 +30,7 @@ from fairlead.actors.assignors.classic.loads import Loads, add_loads, remove_loa
 from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource
-from fairlead.events.placement.abilities import Abilities, written
+from fairlead.events.placement.abilities import Abilities, encode_abilities
 
 SIZES = (100, 1_000, 10_000)
 RUNS = 7
@@ -78,7 +78,7 @@ def _member(number: int, case: str) -> MemberView:
     rack = ZONES[number % len(ZONES)] if case == WEIGHTED else None
     return MemberView(
         member_id(number), 1, None, f"h{number}:8083/w1", rack, 0, 0,
-        written(Abilities(1, tags)), NOTHING, NOTHING, number, worker=f"h{number}:8083/w1",
+        encode_abilities(Abilities(1, tags)), NOTHING, NOTHING, number, worker=f"h{number}:8083/w1",
     )  # fmt: skip
 
 

@@ -328,10 +328,10 @@ def gently(stage: Stage) -> None:
 
 def storm(stage: Stage) -> None:
     """Whatever happens to come, in whatever order; one seed of it."""
-    dice = Random(1)
+    rng = Random(1)
     names = [*DEEDS, "join", "expire", *["rest"] * 6]
     deeds = [
-        (dice.choice(names), dice.randrange(NUMBERS), dice.randrange(NUMBERS)) for _ in range(150)
+        (rng.choice(names), rng.randrange(NUMBERS), rng.randrange(NUMBERS)) for _ in range(150)
     ]
     entries = Life().lead([*OPENING, *deeds]).witness.entries
     for entry in entries:

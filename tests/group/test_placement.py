@@ -13,11 +13,11 @@ from fairlead.actors.messages.orders import Cordon, Place
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.events.model import Cause, ClientAssignor, Why
-from fairlead.events.placement.abilities import Abilities, written
+from fairlead.events.placement.abilities import Abilities, encode_abilities
 from fairlead.events.records import ConnectorConfig, GroupMetadata, Record
 from fairlead.projections.launches import launches
 
-GPU = written(Abilities(1, frozenset({"gpu"})))
+GPU = encode_abilities(Abilities(1, frozenset({"gpu"})))
 
 
 @pytest.fixture

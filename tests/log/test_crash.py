@@ -19,21 +19,21 @@ KEYS = 40
 
 def _append_forever(line: Connection, path: Path, seed: int, keep: int | None) -> None:
     """Append batches whose entries say how many they are, and acknowledge each."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     with GroupLog.open_writer(path, "flights") as log:
         while True:
-            size = dice.choice((1, 1, 2, 7, 30))
-            log.append(log.end, [_entry(dice, size, index) for index in range(size)], TIME_MS)
+            size = rng.choice((1, 1, 2, 7, 30))
+            log.append(log.end, [_entry(rng, size, index) for index in range(size)], TIME_MS)
             line.send(log.end)
-            if keep is not None and dice.random() < 0.7:
+            if keep is not None and rng.random() < 0.7:
                 log.trim(log.end - keep, 50)
 
 
-def _entry(dice: random.Random, size: int, index: int) -> NewEntry:
-    name = f"W{dice.randrange(KEYS)}"
-    if dice.random() < 0.2:
+def _entry(rng: random.Random, size: int, index: int) -> NewEntry:
+    name = f"W{rng.randrange(KEYS)}"
+    if rng.random() < 0.2:
         return gone(name)._replace(version=size * 100 + index)
-    value = [size, index, "x" * dice.choice((0, 10, 3000))]
+    value = [size, index, "x" * rng.choice((0, 10, 3000))]
     return member(name, value)._replace(version=size * 100 + index)
 
 
@@ -50,14 +50,14 @@ def _whole_batches(entries: list[Entry]) -> bool:
 
 
 def test_no_acknowledged_entry_is_lost_by_kill_9(path: Path, fork: Fork) -> None:
-    dice = random.Random(7)
+    rng = random.Random(7)
     acknowledged = checked = 0
     history: list[Entry] = []
     for kill in range(KILLS):
         owner = fork(_append_forever, path, kill, None)
         if kill % 2:  # else the kill may come before the log is open
             owner.line.poll(20)
-        time.sleep(dice.uniform(0, 0.03))
+        time.sleep(rng.uniform(0, 0.03))
         owner.kill()
         acknowledged = max([acknowledged, *owner.last_words()])
         with GroupLog.open_writer(path, "flights") as log:
@@ -76,12 +76,12 @@ def test_no_acknowledged_entry_is_lost_by_kill_9(path: Path, fork: Fork) -> None
 
 
 def test_a_log_that_is_trimmed_all_the_time_survives_kill_9(path: Path, fork: Fork) -> None:
-    dice = random.Random(8)
+    rng = random.Random(8)
     acknowledged = low = 0
     for kill in range(30):
         owner = fork(_append_forever, path, kill, 10)
         owner.line.poll(20)
-        time.sleep(dice.uniform(0, 0.05))
+        time.sleep(rng.uniform(0, 0.05))
         owner.kill()
         acknowledged = max([acknowledged, *owner.last_words()])
         with GroupLog.open_writer(path, "flights") as log:

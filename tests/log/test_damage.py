@@ -31,13 +31,13 @@ DEADLY = {-signal.SIGBUS, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGALRM}
 @pytest.fixture
 def written(path: Path) -> Path:
     """A log with deletes, overflow pages, reused pages and several owners behind it."""
-    dice = random.Random(3)
+    rng = random.Random(3)
     for _ in range(3):
         with GroupLog.open_writer(path, "flights") as log:
             for _ in range(12):
-                name = f"W{dice.randrange(60)}"
-                entries = [member(name, "x" * dice.choice((5, 50, 6000))), gone(name)]
-                log.append(log.end, dice.choices(entries, (4, 1), k=dice.randrange(1, 9)), TIME_MS)
+                name = f"W{rng.randrange(60)}"
+                entries = [member(name, "x" * rng.choice((5, 50, 6000))), gone(name)]
+                log.append(log.end, rng.choices(entries, (4, 1), k=rng.randrange(1, 9)), TIME_MS)
     return path
 
 
@@ -90,15 +90,15 @@ def _outcome(puppet: Puppet, position: int, bit: int) -> str:
 def test_every_flipped_bit_is_found_out_or_harmless(
     written: Path, tmp_path: Path, fork: Fork
 ) -> None:
-    dice = random.Random(5)
+    rng = random.Random(5)
     size = (written / "data.mdb").stat().st_size
     metas = [page * PAGE + at for page in (0, 1) for at in range(16, 152, 3)]
     heads = [page * PAGE + at for page in range(2, size // PAGE) for at in (9, 11, 13, 17)]
-    anywhere = [dice.randrange(size) for _ in range(900)]
+    anywhere = [rng.randrange(size) for _ in range(900)]
     outcomes: Counter[str] = Counter()
     puppet = fork(_flip_and_read, written, tmp_path / "scratch")
-    for position in [*metas, *dice.sample(heads, 200), *anywhere]:
-        outcome = _outcome(puppet, position, dice.randrange(8))
+    for position in [*metas, *rng.sample(heads, 200), *anywhere]:
+        outcome = _outcome(puppet, position, rng.randrange(8))
         outcomes[outcome] += 1
         if outcome == "killed":
             puppet = fork(_flip_and_read, written, tmp_path / "scratch")

@@ -13,7 +13,7 @@ from fairlead.events.log.frame import (
     Entry,
     LogCommit,
     NewEntry,
-    chained,
+    next_chain,
     pack_commit,
     seal,
     unpack_commit,
@@ -54,7 +54,7 @@ def test_a_commit_is_the_same_for_both_libraries() -> None:
     assert unpack_commit(40, pack_commit(commit)) == commit
     header = b"".join(number.to_bytes(8) for number in (40, 2, 3, TIME_MS))
     chain = hashlib.blake2b(b"before" + header + b"checksums", digest_size=16).digest()
-    assert chained(b"before", commit, b"checksums") == chain
+    assert next_chain(b"before", commit, b"checksums") == chain
 
 
 @pytest.mark.parametrize("position", range(len(GOLDEN)))

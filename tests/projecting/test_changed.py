@@ -12,7 +12,7 @@ from fairlead.actors.messages.orders import Cordon, Place
 from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Why
-from fairlead.events.placement.abilities import COLD, Abilities, written
+from fairlead.events.placement.abilities import COLD, Abilities, encode_abilities
 
 COLD_JOIN = replace(JOIN, url="http://w1", assignors=(ClientAssignor("balanced", metadata=COLD),))
 
@@ -39,7 +39,7 @@ def told(scribe: Scribe, why: Why) -> str:
 
 def says(scribe: Scribe, abilities: Abilities) -> None:
     """Let W1 say of itself that it is able to this."""
-    assignor = ClientAssignor("balanced", metadata=written(abilities))
+    assignor = ClientAssignor("balanced", metadata=encode_abilities(abilities))
     member = scribe.member("W1")
     beat = replace(COLD_JOIN, member_id="W1", member_epoch=member.current.member_epoch)
     scribe.heartbeat(replace(beat, assignors=(assignor,)))

@@ -11,11 +11,11 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Place
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import ClientAssignor
-from fairlead.events.placement.abilities import COLD, Abilities, written
+from fairlead.events.placement.abilities import COLD, Abilities, encode_abilities
 from fairlead.projections.explain.reasons import Reason, ReasonKind
 
 NOT_WARM = (ClientAssignor("balanced", metadata=COLD),)
-GPU = (ClientAssignor("balanced", metadata=written(Abilities(1, frozenset({"gpu"})))),)
+GPU = (ClientAssignor("balanced", metadata=encode_abilities(Abilities(1, frozenset({"gpu"})))),)
 
 
 def asked(**placement: str) -> PutConnector:

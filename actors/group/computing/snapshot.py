@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ....events.group import Group, Member
 from ....events.model import Resource
-from ....events.placement.abilities import said_for
+from ....events.placement.abilities import assignor_of
 from ....events.placement.config import ANYWHERE, Placement, placement_in
 from ....events.placement.orders import (
     directory_of,
@@ -50,7 +50,7 @@ def snapshot_of(group: Group, assignor: str, now_ms: int, snapshot_id: str = "")
 
 def _view(group: Group, member: Member, assignor: str) -> MemberView:
     metadata = member.metadata
-    runs = said_for(assignor, metadata.assignors)
+    runs = assignor_of(assignor, metadata.assignors)
     worker = worker_name(metadata)
     order = group.worker_orders.get(worker)
     return MemberView(
@@ -88,7 +88,7 @@ def placements_of(group: Group) -> Placements:
     for connector, asked in _asked(group):
         if asked.tags or asked.zones:
             needs[connector] = Needs(asked.tags, asked.zones)
-        workers = directory().resolved(asked.workers) if asked.workers else ()
+        workers = directory().resolve(asked.workers) if asked.workers else ()
         for resource in _work_of(group, connector):
             weights[resource] = asked.weight_of(resource)
             pins[resource] = workers

@@ -37,7 +37,7 @@ def find_workers(group: Group, names: Iterable[str]) -> Iterator[WorkerMatch]:
     """Yield of each name by which other name orders know the worker that is called so."""
     directory = _directory(group)
     for called in names:
-        yield _only(called, directory.called(called), directory.everybody)
+        yield _only(called, directory.find(called), directory.everybody)
 
 
 def find_member(group: Group, called: str) -> Member | str:
