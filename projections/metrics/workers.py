@@ -12,7 +12,7 @@ import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 from prometheus_client import CollectorRegistry, Histogram, values
@@ -86,7 +86,7 @@ def _values_in(folder: Path, worker: str) -> Generator[None]:
     """
     before, name = values.ValueClass, quote(worker, safe="")
     os.environ[_FOLDER_KEY] = str(folder)
-    kept_by: Any = values.MultiProcessValue  # pyright: ignore[reportUnknownMemberType]
+    kept_by = cast("Any", values.MultiProcessValue)  # pyright: ignore[reportUnknownMemberType]
     values.ValueClass = kept_by(lambda: name)
     try:
         yield
