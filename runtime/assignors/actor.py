@@ -15,7 +15,8 @@ from types import FrameType
 from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.door.actor import Actor, Address
 from ...actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
-from ..cluster.spec import AssignorsOpen, AssignorSpec, AssignorUp, OpenAssignors
+from ..cluster.messages import AssignorsOpen, AssignorUp, OpenAssignors
+from ..cluster.spec import AssignorSpec
 from .codec import Answer, Question
 from .finding import AssignorRefusedError
 from .guard import adopt_orphans, end_descendants

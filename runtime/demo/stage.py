@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 
 from ...actors.door.actor import System, connect
+from ..cluster.messages import DescribeNode, NodeView
 from ..cluster.run_folder import NodeFile, NoNodeError, RunFolder
-from ..cluster.spec import DescribeNode, NodeView
 from ..spark import tether
 from .feeder import start_feeder
 

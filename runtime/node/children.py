@@ -10,7 +10,8 @@ from typing import Final
 from ...actors.backoff import Backoff
 from ...actors.door.actor import Address
 from ...actors.messages.orders import EndMember
-from ..cluster.spec import ProcessView, WorkerTraits
+from ..cluster.messages import ProcessView
+from ..cluster.spec import WorkerTraits
 from .processes import NodeProcess
 from .silence import GroupCare
 

@@ -13,6 +13,14 @@ from ...actors.backoff import Backoff
 from ...actors.door.actor import Address, System, UnreachableError, connect
 from ...actors.door.ports import PortTakenError, check_free
 from ...events.log.process import ProcessId, is_alive, kill
+from ..cluster.messages import (
+    AddWorker,
+    DescribeNode,
+    NodeView,
+    ProcessView,
+    StopWorker,
+    WorkerAdded,
+)
 from ..cluster.run_folder import (
     KeyRefusedError,
     NodeRunsError,
@@ -20,18 +28,7 @@ from ..cluster.run_folder import (
     RunFolder,
     open_folders,
 )
-from ..cluster.spec import (
-    AddWorker,
-    AssignorSpec,
-    DescribeNode,
-    EngineSpec,
-    NodeSpec,
-    NodeView,
-    ProcessView,
-    StopWorker,
-    WorkerAdded,
-    WorkerTraits,
-)
+from ..cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
 from ..config.keys import Config
 from .launcher import HOST, Launcher, NodeFailedError, free_port
 from .processes import ProcessFiles

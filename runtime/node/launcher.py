@@ -28,9 +28,10 @@ from ...actors.door.actor import (
 from ...actors.door.ports import PortTakenError, check_free
 from ...events.log.process import ProcessId, is_alive, kill, process_of
 from ..cluster.assignor_file import write_assignors
+from ..cluster.messages import AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
 from ..cluster.run_folder import RunFolder
 from ..cluster.slow import SlowProcess, write_slow
-from ..cluster.spec import AllLeft, Begin, Begun, DescribeNode, NodeSpec, NodeView, ShutDown
+from ..cluster.spec import NodeSpec
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
 from .silence import ProcessWatch, Silence

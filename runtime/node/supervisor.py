@@ -21,8 +21,7 @@ from ...actors.messages.orders import ReleaseSeats
 from ...events.log.process import kill, process_of
 from ...events.placement.abilities import ORDINARY
 from ..assignors.actor import AssignorActor
-from ..cluster.spec import (
-    RESTART_BACKOFF_MS,
+from ..cluster.messages import (
     AddWorker,
     AllLeft,
     AssignorAt,
@@ -35,7 +34,6 @@ from ..cluster.spec import (
     EngineRuns,
     GroupAt,
     Leave,
-    NodeSpec,
     NodeView,
     OpenAssignors,
     ProcessView,
@@ -47,9 +45,9 @@ from ..cluster.spec import (
     WorkerAdded,
     WorkerGone,
     WorkerSays,
-    WorkerTraits,
     WorkerUp,
 )
+from ..cluster.spec import RESTART_BACKOFF_MS, NodeSpec, WorkerTraits
 from ..worker.actor import WorkerActor
 from . import assignor_process
 from .children import ChildProcess, Deaths

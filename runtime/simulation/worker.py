@@ -15,7 +15,7 @@ from ...actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ...actors.messages.work import CommitOffsets
 from ...events.group import Group
 from ...events.model import NOTHING, Resources
-from ..cluster.spec import AssignorAt, AssignorHangs, GroupAt, Leave, WorkerGone
+from ..cluster.messages import AssignorAt, AssignorHangs, GroupAt, Leave, WorkerGone
 from ..worker.core import CoreReport, WorkerCore
 from ..worker.effects import (
     AbandonAll,

@@ -16,7 +16,7 @@ from ...actors.worker.instructions import Identity, Timing
 from ...actors.worker.membership import Membership
 from ...events.group import Group
 from ...events.model import ClientAssignor
-from ..cluster.spec import AssignorAt
+from ..cluster.messages import AssignorAt
 from .assignor import SimulatedAssignor
 from .clock import SimulatedClock, Story, stream
 from .durable_state import GROUP_ID, DurableState

@@ -40,7 +40,7 @@ class ConnectorLoop:
     def run(self) -> Ending:
         """Report task configs, at first and whenever they change, until asked for an end."""
         persist(self._attempt, self.halt, self._restarts, self._tell)
-        return Ending.CANCELLED if self.halt.cancelled else Ending.STOPPED
+        return Ending.CANCELLED if self.halt.is_cancelled else Ending.STOPPED
 
     def cancel(self) -> None:
         """Ask for an end now."""
@@ -56,7 +56,7 @@ class ConnectorLoop:
         try:
             max_tasks = keys.COMMON.parse(config).number(keys.TASKS_MAX)
             due = True
-            while not self.halt.draining:
+            while not self.halt.is_draining:
                 if due:
                     due = not self._reconfigure(connector, max_tasks)
                 self.halt.wait(_POLL_S)

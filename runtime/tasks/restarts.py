@@ -28,12 +28,12 @@ class Halt:
         self._cancel = Event()
 
     @property
-    def draining(self) -> bool:
+    def is_draining(self) -> bool:
         """Whether to end once the current batch is done."""
         return self._drain.is_set()
 
     @property
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Whether to end now, and to commit nothing more."""
         return self._cancel.is_set()
 
@@ -138,13 +138,13 @@ def persist(attempt: Callable[[], None], halt: Halt, restarts: Restarts, tell: T
     FAILED until then. A broken sink costs no budget: it is FAILED for as long as that lasts.
     Only `Fenced` gets through.
     """
-    while not halt.draining:
+    while not halt.is_draining:
         try:
             attempt()
         except Fenced:
             raise
         except Exception as error:  # noqa: BLE001  # user code may fail in any way
-            if not halt.cancelled:
+            if not halt.is_cancelled:
                 _failed(error, halt, restarts, tell)
 
 
@@ -189,13 +189,13 @@ def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> Non
         again = f"restarts in {delay:.1f} s ({restarts.count} of {restarts.policy.budget})"
         tell(RunState.FAILED, f"{reason}; {again}", trace)
         halt.wait(delay)
-        if not halt.draining:
+        if not halt.is_draining:
             tell(RunState.RESTARTING, f"after: {reason}", "")
         return
     if restarts.count > 1:
         trace = f"{trace}\n\nfailures before it stayed FAILED:\n{restarts.history}"
     tell(RunState.FAILED, reason, trace)
-    while not halt.draining:
+    while not halt.is_draining:
         halt.wait(3600)
 
 

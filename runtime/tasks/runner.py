@@ -33,7 +33,7 @@ class _Slot:
     next: Launch | None = None
     cancel_at: float | None = None
     hung_at: float | None = None
-    told_hung: bool = False
+    was_told_hung: bool = False
     thread: Thread = field(init=False)
 
 
@@ -83,7 +83,7 @@ class Runner:
             if slot is None:
                 slot = self._slots[launch.resource] = self._fill(launch)
                 slot.thread.start()
-            elif slot.launch != launch or slot.body.halt.draining:
+            elif slot.launch != launch or slot.body.halt.is_draining:
                 slot.next = launch
                 self._drain(slot)
             else:
@@ -176,7 +176,7 @@ class Runner:
                 follower.thread.start()
 
     def _drain(self, slot: _Slot) -> None:
-        if not slot.body.halt.draining:
+        if not slot.body.halt.is_draining:
             slot.cancel_at = time.monotonic() + self._grace_s
             slot.body.halt.drain()
             self._changed.notify_all()
@@ -198,17 +198,17 @@ class Runner:
                 self._tell_if_hung(slot)
                 slot.body.cancel()
             with self._changed:
-                ending = any(slot.body.halt.draining for slot in self._slots.values())
+                ending = any(slot.body.halt.is_draining for slot in self._slots.values())
                 if not self._closed or self._slots:
                     self._changed.wait(_WATCH_S if ending else None)
 
     def _is_cut(self, slot: _Slot) -> bool:
         if slot.cancel_at is not None and time.monotonic() >= slot.cancel_at:
             self._cut(slot)
-        return slot.body.halt.cancelled
+        return slot.body.halt.is_cancelled
 
     def _tell_if_hung(self, slot: _Slot) -> None:
         overdue = slot.hung_at is not None and time.monotonic() >= slot.hung_at
-        if overdue and not slot.told_hung and slot.thread.is_alive():
-            slot.told_hung = True
+        if overdue and not slot.was_told_hung and slot.thread.is_alive():
+            slot.was_told_hung = True
             self._report(Hung(slot.launch.resource, slot.launch.token))

@@ -125,7 +125,7 @@ class Task:
             self._memory.not_before = time.monotonic() + pause
             self._tell(RunState.UNASSIGNED, f"fenced: {fenced}")
             return Ending.FENCED
-        return Ending.CANCELLED if self.halt.cancelled else Ending.STOPPED
+        return Ending.CANCELLED if self.halt.is_cancelled else Ending.STOPPED
 
     def cancel(self) -> None:
         """Ask for an end now; repeat it until there is one, a job may just be beginning."""
@@ -142,7 +142,7 @@ class Task:
                 if not self._away:  # else it runs once a batch is staged
                     self._tell(RunState.RUNNING)
                 self._loop(pipeline)
-                if not self.halt.cancelled:  # else a batch may be left to publish
+                if not self.halt.is_cancelled:  # else a batch may be left to publish
                     self._sweep(pipeline)
         except LedgerUnavailable as unanswered:
             self._tell(self._waiting, f"waiting for the offsets: {unanswered}")
@@ -188,7 +188,7 @@ class Task:
         self._sweep_at = time.monotonic() + _SWEEP_S
 
     def _wait_warm(self) -> bool:
-        while not self.halt.draining:
+        while not self.halt.is_draining:
             if self._engine.wait_warm(_WARM_POLL_S):
                 self._ran = True
                 return True
@@ -207,13 +207,13 @@ class Task:
         first = True
         # Data may come much later: who looks for it, and finds none, is not down.
         began_ms = time.time_ns() // 1_000_000
-        while not self.halt.draining:
+        while not self.halt.is_draining:
             if time.monotonic() >= self._sweep_at:
                 self._sweep(pipeline)
             clock = _Clock()
             with clock.phase("plan"):
                 plan = self._plan(pipeline, offsets, size)
-            if self.halt.draining:
+            if self.halt.is_draining:
                 return
             if not plan.ranges:
                 self.halt.wait(idle.next_pause())
@@ -254,7 +254,7 @@ class Task:
             self._memory.unsettled = commit
             self._settle(pipeline)
         with clock.phase("publish"):
-            if not self.halt.cancelled:  # else the next owner does
+            if not self.halt.is_cancelled:  # else the next owner does
                 pipeline.sink.publish(commit.manifest, commit_id)
                 self._ledger.published(commit_id)
                 pipeline.source.acknowledge(plan.advances)
@@ -267,7 +267,7 @@ class Task:
             with suppress(OSError):  # it is swept later; the first error is the one to tell
                 batch.pipeline.sink.discard(batch.commit_id)
             raise
-        if self.halt.cancelled:
+        if self.halt.is_cancelled:
             batch.pipeline.sink.discard(batch.commit_id)
             raise Cancelled("cancelled before its commit")
         return staged
@@ -280,7 +280,7 @@ class Task:
         commit = self._memory.unsettled
         attempts = Attempts(_COMMIT_BACKOFF)
         while commit:
-            if self.halt.cancelled:
+            if self.halt.is_cancelled:
                 raise Cancelled("the outcome of the last commit is unknown")
             try:
                 self._ledger.commit(commit)

@@ -18,8 +18,8 @@ from ...events.log.reader import LogReader
 from ...events.model import RunState
 from ...projections.member_follower import MemberFollower
 from ..cluster.identity import cluster_id
+from ..cluster.messages import AssignorAt, GroupAt, Leave, StartWorker, WorkerUp
 from ..cluster.run_folder import RunFolder
-from ..cluster.spec import AssignorAt, GroupAt, Leave, StartWorker, WorkerUp
 from ..tasks.reports import StatusChanged, Warned
 from .core import CoreReport, WorkerCore
 from .effects import (

@@ -24,7 +24,7 @@ from ...actors.messages.assignors import (
 from ...actors.messages.computing import Install, InstallReply, PrepareReply
 from ...events.model import ClientAssignor, Resources
 from ...events.records import TargetAssignment
-from ..cluster.spec import AssignorAt, AssignorHangs, WorkerSays
+from ..cluster.messages import AssignorAt, AssignorHangs, WorkerSays
 from .computing import Computing
 from .effects import AskAssignor, AssignorMessage, Effect, SendToGroup, TellSupervisor
 

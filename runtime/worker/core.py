@@ -43,7 +43,7 @@ from ...actors.worker.instructions import (
 from ...actors.worker.membership import Membership
 from ...events.group import Group
 from ...events.model import Resource, Resources
-from ..cluster.spec import EngineRuns, GroupAt, Leave, WorkerGone
+from ..cluster.messages import EngineRuns, GroupAt, Leave, WorkerGone
 from ..tasks.reports import Hung, Report, Stopped
 from .assignor_client import AssignorClient, AssignorQuestions
 from .commit_queue import CommitQueue

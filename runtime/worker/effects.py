@@ -11,7 +11,7 @@ from ...actors.messages.heartbeat import Heartbeat
 from ...actors.messages.work import CommitOffsets, CommitVerdict, PutTaskConfigs, ReportStatus
 from ...events.model import Commit, CommitId, Resource
 from ...projections.launches import Launch
-from ..cluster.spec import AssignorHangs, EngineRuns, WorkerGone, WorkerSays
+from ..cluster.messages import AssignorHangs, EngineRuns, WorkerGone, WorkerSays
 
 GroupMessage = Heartbeat | Prepare | Install | ReportStatus | PutTaskConfigs | CommitOffsets
 AssignorMessage = Introduce | Assign | Given

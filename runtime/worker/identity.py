@@ -7,7 +7,7 @@ from ...actors.messages.assignors import Worker
 from ...actors.worker.instructions import Identity
 from ...actors.worker.membership import Membership
 from ...events.model import ClientAssignor
-from ..cluster.spec import StartWorker
+from ..cluster.messages import StartWorker
 from .core import WorkerCore
 from .member_log import MemberLog
 

@@ -23,8 +23,9 @@ from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import RunState
 from fairlead.projections.follow import Follower
+from fairlead.runtime.cluster.messages import AddWorker, Begin, ShutDown, WhereIs
 from fairlead.runtime.cluster.run_folder import RunFolder
-from fairlead.runtime.cluster.spec import AddWorker, Begin, EngineSpec, NodeSpec, ShutDown, WhereIs
+from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node.launcher import free_port
 from fairlead.runtime.node.supervisor import Supervisor
 

@@ -22,8 +22,7 @@ from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, MemberState, Resource, RunState
 from fairlead.projections.follow import Follower
-from fairlead.runtime.cluster.run_folder import RunFolder
-from fairlead.runtime.cluster.spec import (
+from fairlead.runtime.cluster.messages import (
     AddWorker,
     DescribeNode,
     NodeView,
@@ -32,6 +31,7 @@ from fairlead.runtime.cluster.spec import (
     WhereIs,
     WorkerAdded,
 )
+from fairlead.runtime.cluster.run_folder import RunFolder
 
 GROUP = "connect"
 PATIENCE_SECONDS = 60.0

@@ -11,7 +11,7 @@ from cluster.remains import Starts
 from fairlead.actors.messages.orders import ConfigureGroup, Cordon, Uncordon
 from fairlead.actors.messages.work import DeleteConnector
 from fairlead.events.model import MemberState
-from fairlead.runtime.cluster.spec import AddWorker, WorkerAdded
+from fairlead.runtime.cluster.messages import AddWorker, WorkerAdded
 
 pytestmark = pytest.mark.cluster
 

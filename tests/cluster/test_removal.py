@@ -10,7 +10,7 @@ from cluster.remains import Starts
 
 from fairlead.actors.messages.orders import RemoveMember
 from fairlead.events.model import Why
-from fairlead.runtime.cluster.spec import StopWorker, WorkerAdded
+from fairlead.runtime.cluster.messages import StopWorker, WorkerAdded
 
 pytestmark = pytest.mark.cluster
 

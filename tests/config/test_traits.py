@@ -7,7 +7,8 @@ import pytest
 from config.conftest import Refused
 
 from fairlead.events.placement.abilities import ORDINARY, Abilities
-from fairlead.runtime.cluster.spec import AddWorker, WorkerTraits
+from fairlead.runtime.cluster.messages import AddWorker
+from fairlead.runtime.cluster.spec import WorkerTraits
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import node_spec
 

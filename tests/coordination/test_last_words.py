@@ -11,7 +11,8 @@ from fairlead.actors.messages.work import PutTaskConfigs, ReportStatus
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Resource, RunState
-from fairlead.runtime.cluster.spec import EngineSpec, Leave, NodeSpec, StartWorker
+from fairlead.runtime.cluster.messages import Leave, StartWorker
+from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.simulation.clock import Deed
 from fairlead.runtime.simulation.network import Line, Network
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, Size

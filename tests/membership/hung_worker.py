@@ -20,8 +20,9 @@ from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import ClientAssignor, Resource
+from fairlead.runtime.cluster.messages import AssignorAt, StartWorker
 from fairlead.runtime.cluster.run_folder import RunFolder
-from fairlead.runtime.cluster.spec import AssignorAt, EngineSpec, NodeSpec, StartWorker
+from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.worker.actor import WorkerActor
 
 SESSION_MS = 1_500

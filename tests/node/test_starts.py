@@ -9,7 +9,8 @@ from fairlead.actors.door.actor import Actor
 from fairlead.actors.group.actor import GroupOpened
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.worker.instructions import Timing
-from fairlead.runtime.cluster.spec import Begin, EngineSpec, NodeSpec, StartWorker, WorkerUp
+from fairlead.runtime.cluster.messages import Begin, StartWorker, WorkerUp
+from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node import supervisor as real
 from fairlead.runtime.node.children import BEGIN_SECONDS
 from fairlead.runtime.node.supervisor import STARTS_AT_ONCE

@@ -3,7 +3,7 @@
 from rest.scribe import Desk
 
 from fairlead.actors.messages.commands import CommandReply, Traffic
-from fairlead.runtime.cluster.spec import NodeView, ProcessView, Whereabouts
+from fairlead.runtime.cluster.messages import NodeView, ProcessView, Whereabouts
 from fairlead.runtime.rest.backend.gateway import Command, Outcome
 from fairlead.runtime.rest.http.errors import Unanswered
 

@@ -15,8 +15,9 @@ from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.actors.worker.instructions import Timing
+from fairlead.runtime.cluster.messages import Begin, Begun
 from fairlead.runtime.cluster.run_folder import RunFolder
-from fairlead.runtime.cluster.spec import Begin, Begun, EngineSpec, NodeSpec
+from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node.supervisor import Supervisor
 from fairlead.runtime.rest.backend.gateway import Gateway
 from fairlead.runtime.rest.http.errors import Unanswered

@@ -15,8 +15,8 @@ from fairlead.events.epochs import MANY_EPOCHS, epoch_warning
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
+from fairlead.runtime.cluster.messages import ProcessView
 from fairlead.runtime.cluster.slow import SlowProcess, write_slow
-from fairlead.runtime.cluster.spec import ProcessView
 from fairlead.runtime.rest.app import make_app
 
 LOCKED = {"connector.class": "Locked"}

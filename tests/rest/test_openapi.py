@@ -10,7 +10,7 @@ from rest.client import Client
 from rest.conftest import House
 
 from fairlead.events.model import Resource, RunState
-from fairlead.runtime.cluster.spec import ProcessView
+from fairlead.runtime.cluster.messages import ProcessView
 
 SCHEMAS = "#/components/schemas/"
 KINDS: dict[str, Any] = {

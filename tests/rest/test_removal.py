@@ -5,7 +5,7 @@ from rest.client import Client
 from rest.conftest import House
 
 from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.runtime.cluster.spec import ProcessView
+from fairlead.runtime.cluster.messages import ProcessView
 
 PLACE = "127.0.0.1:8083"
 W1, W2 = f"{PLACE}/w1", f"{PLACE}/w2"

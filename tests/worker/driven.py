@@ -34,7 +34,7 @@ from fairlead.events.records import (
     Record,
     TaskConfigs,
 )
-from fairlead.runtime.cluster.spec import AssignorAt
+from fairlead.runtime.cluster.messages import AssignorAt
 from fairlead.runtime.tasks.reports import Ending, Stopped
 from fairlead.runtime.worker.core import CoreReport, WorkerCore
 from fairlead.runtime.worker.effects import (

@@ -12,7 +12,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.model import NOTHING, ClientAssignor, CommitId, Resource, RunState, Token
 from fairlead.events.records import ConnectorConfig, TaskConfigs
-from fairlead.runtime.cluster.spec import AssignorAt, GroupAt, Leave
+from fairlead.runtime.cluster.messages import AssignorAt, GroupAt, Leave
 from fairlead.runtime.tasks.reports import (
     Ending,
     Hung,

@@ -72,7 +72,7 @@ def worker(
         if flaw := flaw_in_labels(labels):
             raise Misused(f"{option}: {flaw}")
     config = place.configured()
-    from ...cluster.spec import AddWorker  # noqa: PLC0415
+    from ...cluster.messages import AddWorker  # noqa: PLC0415
     from ...node.commands import run_worker  # noqa: PLC0415
 
     tagged = frozenset(tags) if tags else None

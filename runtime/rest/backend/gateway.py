@@ -31,8 +31,7 @@ from ....actors.messages.orders import (
 )
 from ....actors.messages.work import DeleteConnector, PutConnector
 from ....events.log.space import room_at
-from ...cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
-from ...cluster.spec import (
+from ...cluster.messages import (
     DescribeNode,
     NodeView,
     StopWorker,
@@ -40,6 +39,7 @@ from ...cluster.spec import (
     WhereIs,
     WorkerAdded,
 )
+from ...cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 from ..http.errors import Unanswered
 
 SUPERVISOR = "supervisor"

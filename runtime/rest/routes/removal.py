@@ -18,7 +18,7 @@ from ....actors.messages.errors import Error
 from ....actors.messages.orders import RemoveMember
 from ....events.group import Group, Member
 from ....events.placement.orders import worker_name
-from ...cluster.spec import ProcessView
+from ...cluster.messages import ProcessView
 from ...replies.node import WorkerRemoval
 from ..backend.commands import ORDER_ERRORS, principal_of, refuse, require_group
 from ..backend.service import Served, Service

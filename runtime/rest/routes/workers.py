@@ -9,7 +9,7 @@ from ....events.group import Group, Member
 from ....events.placement.orders import worker_name
 from ....projections import views
 from ...assignors.finding import known_assignors
-from ...cluster.spec import ProcessView
+from ...cluster.messages import ProcessView
 from ...replies import groups
 from ...replies.node import (
     AssignorDescription,
