@@ -128,7 +128,7 @@ class GroupWorkerOrder(Struct, frozen=True):
     removing: str | None
 
 
-class Placement(ResourceId, frozen=True):
+class PlacementOrder(ResourceId, frozen=True):
     """What operators want of one connector, or of one task."""
 
     weight: int
@@ -185,7 +185,7 @@ class GroupDescription(Struct, frozen=True, omit_defaults=True):
     config: dict[str, str]
     """The settings in which the group differs from its node."""
     worker_orders: list[WorkerOrder]
-    placements: list[Placement]
+    placements: list[PlacementOrder]
     log_end: int
     """The offset behind the last record that was read."""
     unknown_records: int
@@ -270,10 +270,10 @@ def worker_order(order: Operator) -> WorkerOrder:
     )
 
 
-def placement(order: Operator) -> Placement:
+def placement(order: Operator) -> PlacementOrder:
     """Return what operators want of one connector, or of one task."""
     resource = Resource(order.name, order.task)
-    return Placement(*_id_of(resource), order.weight, list(order.pins))
+    return PlacementOrder(*_id_of(resource), order.weight, list(order.pins))
 
 
 def _describe_target(group: Group) -> TargetDescription:

@@ -32,12 +32,12 @@ from ..connectors.reach import Reach
 from ..connectors.spi import Outside
 from ..spark.query_check import QueryCheck
 from .app import make_app
-from .backend.gateway import Gateway
-from .backend.logs import Logs
+from .backend.gateway import CommandGateway
+from .backend.logs import NodeLogs
 from .backend.outside import OutsideChecks
 from .backend.service import Service
 from .http.listeners import BACKLOG, DEFAULT, CannotListen, listen, parse, where
-from .http.receive_timeouts import PatientProtocol
+from .http.receive_timeouts import ReceiveTimeoutProtocol
 
 LOGGER = logging.getLogger(__name__)
 EXIT_FAILED = 1
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (CannotServe, CannotListen, KeyRefusedError) as error:
         sys.stderr.write(f"the REST process cannot start: {error}\n")
         return EXIT_FAILED
-    gateway = Gateway(options.data_dir)
+    gateway = CommandGateway(options.data_dir)
     try:
         service = replace(
             _service(options.data_dir, options.group, gateway, key), outside=_outside(options)
@@ -112,14 +112,14 @@ def options_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _service(data_dir: Path, group_id: str, gateway: Gateway, key: bytes) -> Service:
+def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes) -> Service:
     release = version("fairlead")
     requests = RequestMetrics()
     return Service(
         group_id=group_id,
         cluster_id=cluster_id(key),
         version=release,
-        logs=Logs(data_dir),
+        logs=NodeLogs(data_dir),
         commands=gateway,
         plugins=find_plugins(),
         vault=Vault(key),
@@ -161,7 +161,7 @@ def _serve(
     config = uvicorn.Config(
         make_app(service, [where(each) for each in sockets], hosts),
         loop="asyncio",
-        http=PatientProtocol,
+        http=ReceiveTimeoutProtocol,
         backlog=BACKLOG,
         ws="none",
         log_config=None,
@@ -176,7 +176,7 @@ def _serve(
 
 
 def _say_ready(pipe: int | None) -> None:
-    """Tell whoever waits at the other end that requests can be sent from now on."""
+    """Tell the process at the other end that requests can be sent from now on."""
     if pipe is not None:
         with suppress(OSError):
             os.write(pipe, b"1")

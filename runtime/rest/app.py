@@ -8,9 +8,9 @@ from fastapi import FastAPI
 from .backend.service import Service
 from .http.answers import ERROR, describe_answers
 from .http.errors import handle_errors
-from .http.listeners import DEFAULT, Listener, parse
-from .http.middleware import Meter
-from .http.origins import Visitors
+from .http.listeners import DEFAULT, RestListener, parse
+from .http.middleware import RequestMeter
+from .http.origins import OriginCheck
 from .routes import (
     connector_commands,
     connectors,
@@ -40,7 +40,9 @@ SUBJECTS = (
 
 
 def make_app(
-    service: Service, listeners: Sequence[Listener] = (parse(DEFAULT),), hosts: Sequence[str] = ()
+    service: Service,
+    listeners: Sequence[RestListener] = (parse(DEFAULT),),
+    hosts: Sequence[str] = (),
 ) -> FastAPI:
     """Return the application; its logs are let go of when it ends.
 
@@ -69,6 +71,6 @@ def make_app(
         app.include_router(each.router)
         types += each.types
     describe_answers(app, types)
-    app.add_middleware(Visitors, listeners=listeners, allowed=hosts)
-    app.add_middleware(Meter, requests=service.requests)
+    app.add_middleware(OriginCheck, listeners=listeners, allowed=hosts)
+    app.add_middleware(RequestMeter, requests=service.requests)
     return app

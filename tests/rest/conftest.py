@@ -15,7 +15,7 @@ from fairlead.runtime.config.secrets import Vault
 from fairlead.runtime.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.rest.app import make_app
-from fairlead.runtime.rest.backend.logs import Logs
+from fairlead.runtime.rest.backend.logs import NodeLogs
 from fairlead.runtime.rest.backend.service import Service
 
 KEY = bytes(range(32))
@@ -39,7 +39,7 @@ def service_over(data_dir: Path, clerk: Clerk) -> Service:
         group_id="connect",
         cluster_id="a-cluster",
         version="1.2.3",
-        logs=Logs(data_dir),
+        logs=NodeLogs(data_dir),
         commands=clerk,
         plugins=plugins,
         vault=Vault(KEY),

@@ -19,7 +19,7 @@ from fairlead.runtime.cluster.messages import Begin, Begun
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node.supervisor import Supervisor
-from fairlead.runtime.rest.backend.gateway import Gateway
+from fairlead.runtime.rest.backend.gateway import CommandGateway
 from fairlead.runtime.rest.http.errors import Unanswered
 
 __all__ = ["actor_system"]
@@ -29,7 +29,7 @@ PUT = PutConnector("connect", "a", {"name": "a"}, create_only=True)
 
 
 @pytest.fixture
-def gateway(actor_system: Running) -> Iterator[Gateway]:
+def gateway(actor_system: Running) -> Iterator[CommandGateway]:
     node = NodeSpec(
         actor_system.folder.resolve(),
         "connect",
@@ -47,17 +47,17 @@ def gateway(actor_system: Running) -> Iterator[Gateway]:
     (folder.path / "key").touch(0o600)
     (folder.path / "key").write_bytes(door.key)
     folder.announce(door, "", "connect")
-    made = Gateway(actor_system.folder)
+    made = CommandGateway(actor_system.folder)
     yield made
     made.close()
 
 
-def group_pid(gateway: Gateway) -> int:
+def group_pid(gateway: CommandGateway) -> int:
     pid = asyncio.run(gateway.locate("connect")).pid
     return pid or 0
 
 
-def test_commands_are_carried_out_and_answered(gateway: Gateway) -> None:
+def test_commands_are_carried_out_and_answered(gateway: CommandGateway) -> None:
     created = asyncio.run(gateway.carry_out(PUT))
     assert (created.reply.error, created.reply.created, created.repeated) == (
         Error.NONE,
@@ -71,7 +71,7 @@ def test_commands_are_carried_out_and_answered(gateway: Gateway) -> None:
     )
 
 
-def test_a_group_that_was_restarted_is_found_again(gateway: Gateway) -> None:
+def test_a_group_that_was_restarted_is_found_again(gateway: CommandGateway) -> None:
     asyncio.run(gateway.carry_out(PUT))
     old = group_pid(gateway)
     os.kill(old, signal.SIGKILL)
@@ -80,7 +80,7 @@ def test_a_group_that_was_restarted_is_found_again(gateway: Gateway) -> None:
     eventually(lambda: group_pid(gateway) not in {0, old}, "the group has a new process")
 
 
-def test_many_ask_at_once_and_all_are_answered(gateway: Gateway) -> None:
+def test_many_ask_at_once_and_all_are_answered(gateway: CommandGateway) -> None:
     async def ask_all() -> set[Error]:
         orders = [PutConnector("connect", f"c{n}", {"name": f"c{n}"}) for n in range(50)]
         outcomes = await asyncio.gather(*(gateway.carry_out(order) for order in orders))
@@ -89,12 +89,14 @@ def test_many_ask_at_once_and_all_are_answered(gateway: Gateway) -> None:
     assert asyncio.run(ask_all()) == {Error.NONE}
 
 
-def test_the_processes_of_the_node_are_told(gateway: Gateway) -> None:
+def test_the_processes_of_the_node_are_told(gateway: CommandGateway) -> None:
     node = asyncio.run(gateway.describe_node())
     assert ([each.name for each in node.groups], node.workers) == (["connect"], ())
 
 
-def test_a_system_that_went_away_is_told_as_such(gateway: Gateway, actor_system: Running) -> None:
+def test_a_system_that_went_away_is_told_as_such(
+    gateway: CommandGateway, actor_system: Running
+) -> None:
     asyncio.run(gateway.describe_node())
     actor_system.shut_down()
     for _ in range(2):
@@ -103,7 +105,7 @@ def test_a_system_that_went_away_is_told_as_such(gateway: Gateway, actor_system:
 
 
 def test_a_request_goes_all_the_way_to_the_group_and_back(
-    gateway: Gateway, actor_system: Running, tmp_path: Path
+    gateway: CommandGateway, actor_system: Running, tmp_path: Path
 ) -> None:
     config = {
         "connector.class": "SparkPipeline",

@@ -2,19 +2,19 @@ import socket
 
 import pytest
 
-from fairlead.runtime.rest.http.listeners import CannotListen, Listener, listen, parse, where
+from fairlead.runtime.rest.http.listeners import CannotListen, RestListener, listen, parse, where
 
 
 @pytest.mark.parametrize(
     ("text", "listener"),
     [
-        ("http://127.0.0.1:8083", Listener("127.0.0.1", 8083)),
-        ("http://:8083", Listener("127.0.0.1", 8083)),
-        ("http://0.0.0.0:8083/", Listener("0.0.0.0", 8083)),
-        ("http://[::1]:8083", Listener("::1", 8083)),
+        ("http://127.0.0.1:8083", RestListener("127.0.0.1", 8083)),
+        ("http://:8083", RestListener("127.0.0.1", 8083)),
+        ("http://0.0.0.0:8083/", RestListener("0.0.0.0", 8083)),
+        ("http://[::1]:8083", RestListener("::1", 8083)),
     ],
 )
-def test_a_listener_without_a_host_is_on_loopback(text: str, listener: Listener) -> None:
+def test_a_listener_without_a_host_is_on_loopback(text: str, listener: RestListener) -> None:
     assert parse(text) == listener
 
 
@@ -27,14 +27,14 @@ def test_what_is_no_listener_is_refused(text: str) -> None:
 
 
 def test_a_port_that_is_taken_leaves_nothing_open() -> None:
-    (taken,) = listen([Listener("127.0.0.1", 0)])
+    (taken,) = listen([RestListener("127.0.0.1", 0)])
     with taken:
         assert str(where(taken)).startswith("http://127.0.0.1:")
         with pytest.raises(CannotListen, match="Address already in use"):
-            listen([Listener("127.0.0.1", 0), where(taken)])
+            listen([RestListener("127.0.0.1", 0), where(taken)])
 
 
 def test_answers_are_not_held_back_by_nagle() -> None:
-    (bound,) = listen([Listener("127.0.0.1", 0)])
+    (bound,) = listen([RestListener("127.0.0.1", 0)])
     with bound:
         assert bound.proto == socket.IPPROTO_TCP

@@ -13,21 +13,23 @@ from rest.conftest import House
 
 from fairlead.runtime.rest.app import make_app
 from fairlead.runtime.rest.http import receive_timeouts
-from fairlead.runtime.rest.http.listeners import Listener, listen, where
+from fairlead.runtime.rest.http.listeners import RestListener, listen, where
 
 WAIT = 20.0
 LATE = b'{"error_code":408,"message":"the request took too long to come; nothing was done"}'
 
 
 @pytest.fixture
-def place(house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
+def place(house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestListener]:
     """Where the real server listens, one of little patience."""
     monkeypatch.setattr(receive_timeouts, "SECONDS", dict.fromkeys(receive_timeouts.SECONDS, 0.4))
     monkeypatch.setattr(receive_timeouts, "MOST_CONNECTIONS", 8)
-    (bound,) = listen([Listener("127.0.0.1", 0)])
+    (bound,) = listen([RestListener("127.0.0.1", 0)])
     app = make_app(house.service, [where(bound)])
     server = uvicorn.Server(
-        uvicorn.Config(app, http=receive_timeouts.PatientProtocol, log_config=None, ws="none")
+        uvicorn.Config(
+            app, http=receive_timeouts.ReceiveTimeoutProtocol, log_config=None, ws="none"
+        )
     )
     thread = threading.Thread(target=server.run, args=([bound],))
     thread.start()
@@ -37,7 +39,7 @@ def place(house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
     assert not thread.is_alive()
 
 
-def test_a_trickle_of_headers_is_ended(place: Listener) -> None:
+def test_a_trickle_of_headers_is_ended(place: RestListener) -> None:
     with closing(socket.create_connection(place, WAIT)) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
         heard = _trickle(slow, b"x-more: 1\r\n")
@@ -45,12 +47,12 @@ def test_a_trickle_of_headers_is_ended(place: Listener) -> None:
     assert heard.endswith(b"connection: close\r\n\r\n" + LATE)
 
 
-def test_a_connection_that_says_nothing_is_ended(place: Listener) -> None:
+def test_a_connection_that_says_nothing_is_ended(place: RestListener) -> None:
     with closing(socket.create_connection(place, WAIT)) as silent:
         assert _all(silent).endswith(LATE)
 
 
-def test_a_trickle_of_a_body_is_ended_without_a_change(place: Listener, house: House) -> None:
+def test_a_trickle_of_a_body_is_ended_without_a_change(place: RestListener, house: House) -> None:
     head = f"POST /connectors HTTP/1.1\r\nHost: {place.host}:{place.port}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"
     with closing(socket.create_connection(place, WAIT)) as slow:
@@ -60,7 +62,7 @@ def test_a_trickle_of_a_body_is_ended_without_a_change(place: Listener, house: H
     assert house.clerk.sent == []
 
 
-def test_a_further_request_on_a_connection_is_given_its_own_time(place: Listener) -> None:
+def test_a_further_request_on_a_connection_is_given_its_own_time(place: RestListener) -> None:
     get = f"GET / HTTP/1.1\r\nHost: {place.host}:{place.port}\r\n\r\n".encode()
     with closing(socket.create_connection(place, WAIT)) as kept:
         for _ in range(3):
@@ -71,7 +73,7 @@ def test_a_further_request_on_a_connection_is_given_its_own_time(place: Listener
         assert _trickle(kept, b"y").endswith(LATE)
 
 
-def test_those_that_wait_longest_make_room_for_others(place: Listener) -> None:
+def test_those_that_wait_longest_make_room_for_others(place: RestListener) -> None:
     with ExitStack() as stack:
         crowd = [
             stack.enter_context(closing(socket.create_connection(place, WAIT))) for _ in range(30)

@@ -266,7 +266,7 @@ def test_half_a_character_names_nobody(house: House) -> None:
     }
     told = house.client.post("/groups/connect/plan", **hostile)
     assert told.status_code == 400
-    assert "drain.0: holds half a character" in told.json()["message"]
+    assert "drain.0: holds a lone surrogate" in told.json()["message"]
 
 
 def test_a_plan_is_sent_as_json(house: House) -> None:

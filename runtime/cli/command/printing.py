@@ -82,14 +82,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FactList:
     """Names and what they are; those without a value are left out."""
 
     pairs: Sequence[tuple[str, str]]
     title: str = ""
 
 
-Section = Table | Facts
+Section = Table | FactList
 
 
 def show(output: Output, found: object, sections: Sequence[Section]) -> None:
@@ -133,7 +133,7 @@ def show_sections(sections: Sequence[Section]) -> None:
                 console.print()
             if section.title:
                 console.print(plain(section.title), style="bold", markup=False, highlight=False)
-            if isinstance(section, Facts):
+            if isinstance(section, FactList):
                 _print_facts(console, section)
             elif section.rows and _width(section) > console.width:
                 _print_rows(console, section)
@@ -187,10 +187,10 @@ def _print_rows(console: "Console", section: Table) -> None:
     for number, row in enumerate(section.rows):
         if number:
             console.print()
-        _print_facts(console, Facts(list(zip(section.columns, row, strict=True))))
+        _print_facts(console, FactList(list(zip(section.columns, row, strict=True))))
 
 
-def _print_facts(console: "Console", section: Facts) -> None:
+def _print_facts(console: "Console", section: FactList) -> None:
     from rich.table import Table as RichTable  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 

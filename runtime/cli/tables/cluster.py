@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ...replies.groups import GroupSummary
 from ...replies.node import AssignorList, Health, ProcessDescription, WorkerList
-from ..command.printing import Facts, Section, Table
+from ..command.printing import FactList, Section, Table
 from .connectors import Expanded, TaskLine, connectors, tasks
 from .members import workers
 
@@ -35,7 +35,7 @@ def status(found: ClusterStatus) -> list[Section]:
         ("Tasks", ", ".join(f"{count} {state}" for state, count in sorted(states.items()))),
     )
     return [
-        Facts(facts),
+        FactList(facts),
         *groups(found.groups),
         *workers(found.workers),
         *_troubles(found),

@@ -17,7 +17,7 @@ from ...replies.connectors import (
 from ...replies.plugins import ConfigKeyInfo, PluginInfo
 from ..command.durations import age
 from ..command.phrases import worker_name
-from ..command.printing import Facts, Section, Table
+from ..command.printing import FactList, Section, Table
 
 Expanded = dict[str, ExpandedConnector]
 """What `/connectors?expand=…` answers."""
@@ -80,10 +80,10 @@ def connector(found: ConnectorInFull) -> list[Section]:
         *(("Warning", each) for each in found.warnings),
     )
     return [
-        Facts(facts),
-        Facts(sorted(found.config.items()), "Config"),
+        FactList(facts),
+        FactList(sorted(found.config.items()), "Config"),
         *tasks(lines),
-        *([Facts(traces, "Failures")] if traces else []),
+        *([FactList(traces, "Failures")] if traces else []),
     ]
 
 
@@ -121,7 +121,7 @@ def plugin(found: PluginInFull) -> list[Section]:
         )
         for each in found.configs
     ]
-    return [Facts(facts), Table(("KEY", "TYPE", "DEFAULT", "MEANING"), rows, "no keys")]
+    return [FactList(facts), Table(("KEY", "TYPE", "DEFAULT", "MEANING"), rows, "no keys")]
 
 
 def _tasks_of(

@@ -14,7 +14,7 @@ from ...replies.epochs import (
 )
 from ..command.durations import moment, seconds
 from ..command.phrases import cause_of, first_of, member_name
-from ..command.printing import Facts, Section, Table
+from ..command.printing import FactList, Section, Table
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def history(found: EpochList) -> list[Section]:
     empty = "no epochs: nobody has joined the group yet"
     sections: list[Section] = [Table(columns, rows, empty, folded=("CAUSE", "BY"))]
     if found.is_trimmed:
-        sections.append(Facts([("Trimmed", _trimmed(found.first_epoch))]))
+        sections.append(FactList([("Trimmed", _trimmed(found.first_epoch))]))
     return sections
 
 
@@ -47,7 +47,7 @@ def explained(found: EpochExplanation) -> list[Section]:
     handovers = [_handover(each) for each in found.handovers]
     columns = ("RESOURCE", "REASON", "FROM", "TO", "DOWN")
     sections: list[Section] = [
-        Facts(list(_facts(found))),
+        FactList(list(_facts(found))),
         Table(("PHASE", "TOOK", "NOTE"), [*phases, total]),
         Table(columns, handovers, "nothing moved", rigid=True),
     ]

@@ -12,7 +12,7 @@ from ...replies.groups import (
 from ...replies.node import WorkerDescription, WorkerList
 from ..command.durations import moment
 from ..command.phrases import short_form, worker_name
-from ..command.printing import Facts, Section, Table
+from ..command.printing import FactList, Section, Table
 
 
 def workers(found: WorkerList) -> list[Section]:
@@ -39,15 +39,15 @@ def worker(found: WorkerDescription) -> list[Section]:
         ("Order", _order_word(found.order)),
     )
     if found.member is None:
-        return [Facts(worker_facts)]
-    return [Facts(worker_facts), Facts(_member_facts(found.member), "Member")]
+        return [FactList(worker_facts)]
+    return [FactList(worker_facts), FactList(_member_facts(found.member), "Member")]
 
 
 def group(found: GroupDescription) -> list[Section]:
     """Return `/groups/{g}`, which is also what a replay of its log tells."""
-    sections: list[Section] = [Facts(_group_facts(found))]
+    sections: list[Section] = [FactList(_group_facts(found))]
     if found.config:
-        sections.append(Facts(sorted(found.config.items()), "Settings"))
+        sections.append(FactList(sorted(found.config.items()), "Settings"))
     sections.append(_members(found.members))
     if left_out := [(each.id, each.reason) for each in found.target.unplaceable]:
         sections.append(Table(("UNPLACEABLE", "REASON"), left_out, title="Unplaceable"))

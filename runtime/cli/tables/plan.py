@@ -15,7 +15,7 @@ from ...planning.report import (
 )
 from ..command.durations import moment
 from ..command.phrases import cause_of, member_name, worker_name
-from ..command.printing import Facts, Section, Table
+from ..command.printing import FactList, Section, Table
 from .epochs import group_ids
 
 UNMEASURED: Final = "not measured yet"
@@ -25,7 +25,7 @@ def plan_tables(plan: Plan) -> list[Section]:
     """Return the sections of a plan; the last one is the verdict."""
     names = _Names(plan)
     return [
-        Facts([*_facts(plan)]),
+        FactList([*_facts(plan)]),
         Table(
             ("RESOURCE", "FROM", "TO", "WHY", "EXPECTED DOWNTIME"),
             [*_changes(plan, names)],
@@ -37,7 +37,7 @@ def plan_tables(plan: Plan) -> list[Section]:
             [_worker(each, names) for each in plan.workers],
             "no workers",
         ),
-        Facts([*_remarks(plan, names), ("Verdict", _verdict(plan))]),
+        FactList([*_remarks(plan, names), ("Verdict", _verdict(plan))]),
     ]
 
 

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ..command.options import Output, ReadHere, takes
-from ..command.printing import Facts, Section, Table, show
+from ..command.printing import FactList, Section, Table, show
 
 if TYPE_CHECKING:
     from ...config.load import Loaded
@@ -79,7 +79,7 @@ def _sections(found: list[dict[str, str]]) -> list[Section]:
     meanings = [(each["key"], f"{each['meaning']}{_default(each)}") for each in found]
     return [
         Table([name.upper() for name in columns], rows, rigid=True),
-        Facts(meanings, "What they mean"),
+        FactList(meanings, "What they mean"),
     ]
 
 

@@ -11,7 +11,7 @@ import typer
 
 from ..command.exit_codes import FAILED, Misused
 from ..command.options import Output, takes
-from ..command.printing import Facts, say, show
+from ..command.printing import FactList, say, show
 
 if TYPE_CHECKING:
     from ...simulation.campaign import CampaignResult
@@ -140,6 +140,6 @@ def _print(output: Output, found: "CampaignResult") -> None:
     whole |= {"violation": violation or None, "again": command or None, "story": story}
     pairs = [("seeds", str(found.seeds)), ("cluster time", f"{hours:.2f} h")]
     pairs += [(name, str(figure)) for name, figure in figures.items()]
-    show(output, whole, [Facts([*pairs, ("violation", violation or "none")])])
+    show(output, whole, [FactList([*pairs, ("violation", violation or "none")])])
     if output is Output.TABLE and command:
         say(command)

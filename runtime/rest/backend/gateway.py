@@ -1,9 +1,9 @@
 """The way from the REST process to the actors: one thread, one connection, for commands only.
 
 An actor system's connection belongs to one thread. So requests queue up here, each with the
-moment at which whoever asked stops waiting; what is overdue when its turn comes is not sent.
+moment at which its caller stops waiting; what is overdue when its turn comes is not sent.
 A command without an answer is sent once more: all commands here may be repeated, and the
-`Outcome` says that it was.
+`Outcome` says that it was. Where a group is served is remembered as long as its process lives.
 """
 
 import asyncio
@@ -30,6 +30,7 @@ from ....actors.messages.orders import (
     Uncordon,
 )
 from ....actors.messages.work import DeleteConnector, PutConnector
+from ....events.log.process import ProcessId, is_alive, process_of
 from ....events.log.space import room_at
 from ...cluster.messages import (
     DescribeNode,
@@ -103,92 +104,95 @@ class Connection:
         self._system: System | None = None
         self._line: Line | None = None
         self._supervisor: Address | None = None
+        self._groups: dict[str, tuple[Address, ProcessId]] = {}
+        """Where each group was served when it was last asked for, by group id."""
         self._open = ExitStack()
 
     def carry_out(self, command: Command, deadline: float) -> Outcome:
         """Send a command, and a second time if there is no answer; raises `Unanswered`."""
-        address = self._group_at(command.group_id, deadline)
+        address = self._await_group(command.group_id, deadline)
         half = (deadline - time.monotonic()) / 2
-        answer = self._ask(address, command, half)
-        if isinstance(answer, CommandReply):
-            return Outcome(answer)
+        if reply := self._ask_group(command.group_id, address, command, CommandReply, half):
+            return Outcome(reply)
         time.sleep(_PAUSE_SECONDS)
         with suppress(Unanswered):
-            address = self._group_at(command.group_id, deadline)
-            answer = self._ask(address, command, deadline - time.monotonic())
-        if isinstance(answer, CommandReply):
-            return Outcome(answer, repeated=True)
+            address = self._await_group(command.group_id, deadline)
+            left = deadline - time.monotonic()
+            if reply := self._ask_group(command.group_id, address, command, CommandReply, left):
+                return Outcome(reply, repeated=True)
         raise Unanswered(_UNKNOWN)
-
-    def locate(self, group_id: str, deadline: float) -> Whereabouts:
-        """Ask the supervisor where a group is served; raises `Unanswered`."""
-        answer = self._ask_supervisor(WhereIs(group_id), deadline)
-        if not isinstance(answer, Whereabouts):
-            raise Unanswered(_NO_SUPERVISOR)
-        return answer
-
-    def describe_node(self, deadline: float) -> NodeView:
-        """Ask the supervisor which processes there are; raises `Unanswered`."""
-        answer = self._ask_supervisor(DescribeNode(), deadline)
-        if not isinstance(answer, NodeView):
-            raise Unanswered(_NO_SUPERVISOR)
-        return answer
 
     def traffic(self, group_id: str, deadline: float) -> Traffic:
         """Ask a group's actor what went through it; raises `Unanswered`."""
-        address = self.locate(group_id, deadline).address
-        answer = None
-        if address is not None:
-            answer = self._ask(address, DescribeTraffic(group_id), deadline - time.monotonic())
-        if not isinstance(answer, Traffic):
+        address = self._find_group(group_id, deadline)
+        left = deadline - time.monotonic()
+        question = DescribeTraffic(group_id)
+        traffic = address and self._ask_group(group_id, address, question, Traffic, left)
+        if not isinstance(traffic, Traffic):
             raise Unanswered(f"group {group_id} does not tell its traffic at this moment")
-        return answer
+        return traffic
 
-    def let_go(self, worker: str, deadline: float, *, force: bool) -> None:
-        """Have the supervisor let a worker go, if it has one; raises `Unanswered`."""
-        answer = None
-        with suppress(Unanswered):
-            answer = self._ask_supervisor(StopWorker(worker, force), deadline)
-        if not isinstance(answer, WorkerAdded):
-            raise Unanswered(_NOT_LET_GO)
+    def ask_supervisor(self, question: object, kind: type[T], deadline: float) -> T:
+        """Ask the supervisor, or the one that has its place by now; raises `Unanswered`."""
+        is_known = self._supervisor is not None
+        answer = self._ask_once(question, kind, deadline)
+        if answer is None and is_known and time.monotonic() < deadline - _PAUSE_SECONDS:
+            answer = self._ask_once(question, kind, deadline)
+        if answer is None:
+            raise Unanswered(_NO_SUPERVISOR)
+        return answer
 
     def hang_up(self) -> None:
         """Close the connection; the next question opens another."""
         self._open.close()
         self._system = self._line = self._supervisor = None
+        self._groups.clear()
 
-    def _group_at(self, group_id: str, deadline: float) -> Address:
+    def _await_group(self, group_id: str, deadline: float) -> Address:
         """Return the group's address, as soon as it has one: it changes with each restart."""
-        while (address := self.locate(group_id, deadline).address) is None:
+        while (address := self._find_group(group_id, deadline)) is None:
             if time.monotonic() > deadline:
                 raise Unanswered(not_served(group_id, self._data_dir))
             time.sleep(_PAUSE_SECONDS)
         return address
 
-    def _ask_supervisor(self, question: object, deadline: float) -> object:
-        """Ask the supervisor, and who has its place by now if that one is gone."""
-        is_known = self._supervisor is not None
-        answer = self._ask_once(question, deadline)
-        if answer is None and is_known and time.monotonic() < deadline - _PAUSE_SECONDS:
-            answer = self._ask_once(question, deadline)
+    def _find_group(self, group_id: str, deadline: float) -> Address | None:
+        """Return where a group is served: where it was last, while that process lives."""
+        if group_id in self._groups:
+            address, process = self._groups[group_id]
+            if is_alive(process):
+                return address
+        found = self.ask_supervisor(WhereIs(group_id), Whereabouts, deadline)
+        if found.address is not None and found.pid is not None:
+            self._groups[group_id] = (found.address, process_of(found.pid))
+        return found.address
+
+    def _ask_group(
+        self, group_id: str, address: Address, message: object, kind: type[T], seconds: float
+    ) -> T | None:
+        """Ask a group; one that does not answer is looked for anew the next time."""
+        answer = self._ask(address, message, kind, seconds)
+        if answer is None:
+            self._groups.pop(group_id, None)
         return answer
 
-    def _ask_once(self, question: object, deadline: float) -> object:
+    def _ask_once(self, question: object, kind: type[T], deadline: float) -> T | None:
         if self._supervisor is None:
             self._dial()
         left = max(_PAUSE_SECONDS, min(QUESTION_SECONDS, deadline - time.monotonic()))
-        answer = self._ask(self._supervisor, question, left)
+        answer = self._ask(self._supervisor, question, kind, left)
         if answer is None:
             self.hang_up()
         return answer
 
-    def _ask(self, actor: Address, message: object, seconds: float) -> object:
+    def _ask(self, actor: Address, message: object, kind: type[T], seconds: float) -> T | None:
+        """Return an actor's answer, None if there is none of that kind in time."""
         if self._line is None or seconds <= 0:
             return None
-        try:
-            return self._line.ask(actor, message, seconds)
-        except UnreachableError:
-            return None
+        with suppress(UnreachableError):
+            answer = self._line.ask(actor, message, seconds)
+            return answer if isinstance(answer, kind) else None
+        return None
 
     def _dial(self) -> None:
         try:
@@ -238,7 +242,7 @@ class _Job:
     future: Future[Any] = field(default_factory=Future[Any])
 
 
-class Gateway:
+class CommandGateway:
     """Carries out commands on a thread of its own; `close` it once nobody asks any more."""
 
     def __init__(self, data_dir: Path) -> None:
@@ -255,13 +259,11 @@ class Gateway:
 
     async def locate(self, group_id: str) -> Whereabouts:
         """Ask where a group is served now; raises `Unanswered`."""
-        return await self._submit(
-            lambda connection, deadline: connection.locate(group_id, deadline), QUESTION_SECONDS
-        )
+        return await self._ask_supervisor(WhereIs(group_id), Whereabouts)
 
     async def describe_node(self) -> NodeView:
         """Ask which processes the node has; raises `Unanswered`."""
-        return await self._submit(Connection.describe_node, QUESTION_SECONDS)
+        return await self._ask_supervisor(DescribeNode(), NodeView)
 
     async def traffic(self, group_id: str) -> Traffic:
         """Ask what went through a group's actor; raises `Unanswered`."""
@@ -271,15 +273,21 @@ class Gateway:
 
     async def let_go(self, worker: str, *, force: bool) -> None:
         """Have the process of a worker end and not start again; raises `Unanswered`."""
-        await self._submit(
-            lambda connection, deadline: connection.let_go(worker, deadline, force=force),
-            QUESTION_SECONDS,
-        )
+        try:
+            await self._ask_supervisor(StopWorker(worker, force), WorkerAdded)
+        except Unanswered:
+            raise Unanswered(_NOT_LET_GO) from None
 
     def close(self, seconds: float = 1.0) -> None:
         """Close the connection, once what is under way has ended; do not wait longer than that."""
         self._jobs.put(None)
         self._thread.join(seconds)
+
+    async def _ask_supervisor(self, question: object, kind: type[T]) -> T:
+        return await self._submit(
+            lambda connection, deadline: connection.ask_supervisor(question, kind, deadline),
+            QUESTION_SECONDS,
+        )
 
     async def _submit(self, run: Callable[[Connection, float], T], seconds: float) -> T:
         job = _Job(run, time.monotonic() + seconds)
@@ -301,7 +309,7 @@ class Gateway:
 def _carry_out(job: _Job, connection: Connection) -> None:
     try:
         job.future.set_result(_answer(job, connection))
-    except Exception as error:  # noqa: BLE001  # it is whoever asked who answers for it
+    except Exception as error:  # noqa: BLE001  # it is raised where the job was handed in
         job.future.set_exception(error)
 
 

@@ -30,7 +30,7 @@ LOGGER = logging.getLogger(__name__)
 _BLOCK_BYTES = 512
 
 
-class GroupLogs:
+class FollowedGroup:
     """The two logs of one group, read by one thread at a time.
 
     Meanwhile another may read the epochs, one may count, and one measure downtimes.
@@ -108,7 +108,7 @@ class GroupLogs:
         return self._offsets
 
 
-class Logs:
+class NodeLogs:
     """The groups of a node by their logs; they are opened when they are first asked for."""
 
     def __init__(self, data_dir: Path) -> None:
@@ -116,7 +116,7 @@ class Logs:
         self._folder = data_dir / "groups"
         self._lock = Lock()
         self._counting = Lock()
-        self._groups: dict[str, GroupLogs] = {}
+        self._groups: dict[str, FollowedGroup] = {}
 
     def room(self) -> Room:
         """Return how much may still be written to the logs."""
@@ -130,7 +130,7 @@ class Logs:
         return []
 
     @contextmanager
-    def reading(self, group_id: str) -> Generator[GroupLogs]:
+    def reading(self, group_id: str) -> Generator[FollowedGroup]:
         """Give one thread the logs of a group, caught up; nobody else reads meanwhile.
 
         Raises `NoLogError` while the group has none. Logs that cannot be read are let go of,
@@ -140,7 +140,7 @@ class Logs:
             yield self._caught_up(group_id)
 
     @contextmanager
-    def apart(self, group_id: str) -> Generator[GroupLogs]:
+    def apart(self, group_id: str) -> Generator[FollowedGroup]:
         """Give a thread what it may use of a group's logs while others read; raises as `reading`.
 
         Only one may use the same of it: each use has an order of its own.
@@ -190,10 +190,10 @@ class Logs:
             LOGGER.warning("group %s cannot be measured: %s", group_id, error)
             return None
 
-    def _caught_up(self, group_id: str) -> GroupLogs:
+    def _caught_up(self, group_id: str) -> FollowedGroup:
         logs = self._groups.get(group_id)
         if logs is None:
-            logs = GroupLogs(group_id, self._folder / quote(group_id, safe=""))
+            logs = FollowedGroup(group_id, self._folder / quote(group_id, safe=""))
             self._groups[group_id] = logs
         logs.catch_up()
         return logs

@@ -16,7 +16,7 @@ from ...config.secrets import Vault
 from ...connectors.builtin.plugins import Plugins, PluginUnknown
 from ...connectors.common_keys import CONNECTOR_CLASS
 from .gateway import Commands
-from .logs import Logs
+from .logs import NodeLogs
 from .outside import OutsideChecks
 from .serial_executor import SerialExecutor
 
@@ -31,7 +31,7 @@ class Service:
     group_id: str
     cluster_id: str
     version: str
-    logs: Logs
+    logs: NodeLogs
     commands: Commands
     plugins: Plugins
     vault: Vault
@@ -40,7 +40,7 @@ class Service:
     assignors: AssignorSpec = field(default_factory=AssignorSpec)
     """What this node's workers compute with: plans are made by the same."""
     assignor_log: Path = Path(os.devnull)
-    """Where what assignors of others print goes."""
+    """Where what third-party assignors print goes."""
     run_folder: Path = Path(os.devnull)
     """Where the node's first process writes down which of the others are silent."""
     traits: WorkerTraits = field(default_factory=WorkerTraits)

@@ -33,7 +33,7 @@ BODY_ERRORS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class HttpAnswer(Generic[T]):
     """A body that is answered with a status, and headers, of its own."""
 
     body: T
@@ -132,7 +132,7 @@ ERROR: Mapping[str, Any] = _content(ErrorMessage)
 def _answered_by(handler: Callable[..., object]) -> Any:  # noqa: ANN401  # any type
     """Return the type that a handler's annotation says it answers."""
     hint = get_type_hints(handler)["return"]
-    return get_args(hint)[0] if get_origin(hint) is Answer else hint
+    return get_args(hint)[0] if get_origin(hint) is HttpAnswer else hint
 
 
 def _encoding(handler: Callable[..., Any], status: HTTPStatus) -> Callable[..., Any]:
@@ -143,7 +143,11 @@ def _encoding(handler: Callable[..., Any], status: HTTPStatus) -> Callable[..., 
             return Response(status_code=status)
         if isinstance(found, Response):
             return found
-        answer = cast(Answer[object], found) if isinstance(found, Answer) else Answer(found, status)
+        answer = (
+            cast(HttpAnswer[object], found)
+            if isinstance(found, HttpAnswer)
+            else HttpAnswer(found, status)
+        )
         response = encode(answer.body, answer.status)
         response.headers.update(answer.headers)
         return response

@@ -23,7 +23,7 @@ def _whole(value: object) -> object:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ValueError("holds half a character, which is no Unicode") from None
+            raise ValueError("holds a lone surrogate, which is no Unicode") from None
     return value
 
 

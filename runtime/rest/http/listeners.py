@@ -15,7 +15,7 @@ class CannotListen(Exception):  # noqa: N818  # says what happened
     """A listener is malformed, or its port cannot be had."""
 
 
-class Listener(NamedTuple):
+class RestListener(NamedTuple):
     """One address to listen at; port 0 takes any that is free."""
 
     host: str
@@ -27,7 +27,7 @@ class Listener(NamedTuple):
         return f"http://{host}:{self.port}"
 
 
-def parse(text: str) -> Listener:
+def parse(text: str) -> RestListener:
     """Return the listener that `http://host:port` means; raises `CannotListen`.
 
     Without a host it is this machine's loopback: other machines have to be let in by name.
@@ -39,10 +39,10 @@ def parse(text: str) -> Listener:
         parts, host, port = urlsplit(""), None, None
     if parts.scheme != "http" or port is None or parts.path not in {"", "/"}:
         raise CannotListen(f"{text!r} is no listener: write http://HOST:PORT, as {DEFAULT}")
-    return Listener(host or LOOPBACK, port)
+    return RestListener(host or LOOPBACK, port)
 
 
-def listen(listeners: Sequence[Listener]) -> list[socket.socket]:
+def listen(listeners: Sequence[RestListener]) -> list[socket.socket]:
     """Return a listening socket for each; raises `CannotListen` and then leaves none open."""
     with ExitStack() as undo:
         sockets = [undo.enter_context(_listen(listener)) for listener in listeners]
@@ -50,13 +50,13 @@ def listen(listeners: Sequence[Listener]) -> list[socket.socket]:
     return sockets
 
 
-def where(bound: socket.socket) -> Listener:
+def where(bound: socket.socket) -> RestListener:
     """Return where a socket listens."""
     host, port = bound.getsockname()[:2]
-    return Listener(host, port)
+    return RestListener(host, port)
 
 
-def _listen(listener: Listener) -> socket.socket:
+def _listen(listener: RestListener) -> socket.socket:
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     # Only where the protocol is named does asyncio switch off Nagle's delay, 40 ms an answer.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

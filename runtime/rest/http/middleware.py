@@ -12,7 +12,7 @@ MOST_BYTES = 1 << 20
 UNMATCHED = "unmatched"
 
 
-class Meter:
+class RequestMeter:
     """Counts requests by their route's template and times them; pure ASGI."""
 
     def __init__(self, app: ASGIApp, requests: RequestMetrics) -> None:

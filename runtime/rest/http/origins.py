@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .errors import JSON, ApiError, error_reply, sent_otherwise
-from .listeners import Listener
+from .listeners import RestListener
 
 SETTING = "rest.allowed.hosts"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -24,10 +24,12 @@ Place = tuple[str, int | None]
 """A host's name in lower case, and a port; None stands for any."""
 
 
-class Visitors:
+class OriginCheck:
     """Refuses requests that name another host, come from another site's page, or are forms."""
 
-    def __init__(self, app: ASGIApp, listeners: Iterable[Listener], allowed: Iterable[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, listeners: Iterable[RestListener], allowed: Iterable[str]
+    ) -> None:
         """Take where the interface listens, and further names as `HOST` or `HOST:PORT`."""
         self._app = app
         self._places = {place for text in allowed for place in _places(text)}

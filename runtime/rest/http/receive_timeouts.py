@@ -25,7 +25,7 @@ LINGER_SECONDS = 1.0
 SECONDS: dict[object, float] = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}
 
 
-class PatientProtocol(H11Protocol):
+class ReceiveTimeoutProtocol(H11Protocol):
     """uvicorn's HTTP/1.1 connection with a time limit for what is received."""
 
     _receives: type | None = None  # the state of the other side, as h11 names it
@@ -37,8 +37,10 @@ class PatientProtocol(H11Protocol):
         super().connection_made(transport)
         self._watch()
         if len(self.connections) > MOST_CONNECTIONS:
-            waiting = (each for each in self.connections if isinstance(each, PatientProtocol))
-            min(waiting, key=PatientProtocol.ends_at).transport.abort()
+            waiting = (
+                each for each in self.connections if isinstance(each, ReceiveTimeoutProtocol)
+            )
+            min(waiting, key=ReceiveTimeoutProtocol.ends_at).transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Take what has come, and wait for the rest of it."""

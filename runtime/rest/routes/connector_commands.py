@@ -24,7 +24,7 @@ from ..backend.commands import ORDER_ERRORS, principal_of, refuse, require_writt
 from ..backend.configs import Prepared, check_name, named, prepare
 from ..backend.gateway import Outcome
 from ..backend.service import Served, Service
-from ..http.answers import Answer, Routes
+from ..http.answers import HttpAnswer, Routes
 from ..http.bodies import ConfigBody, NewConnector
 from ..http.errors import ApiError, not_found
 from .connectors import deletion_waits, describe_connector, require_connector
@@ -38,7 +38,7 @@ PUBLISH_SECONDS: Final = 1.0
 @routes.add("POST /connectors", status=HTTPStatus.CREATED, takes_json=True, errors=CONFLICTS)
 async def create_connector(
     service: Served, request: Request, connector: NewConnector
-) -> Answer[ConnectorInfo]:
+) -> HttpAnswer[ConnectorInfo]:
     """Create a connector."""
     if connector.initial_state not in {None, "RUNNING"}:
         raise ApiError(HTTPStatus.BAD_REQUEST, "initial_state can only be RUNNING in this version")
@@ -68,7 +68,7 @@ async def create_connector(
 )
 async def put_config(
     service: Served, request: Request, connector: str, config: ConfigBody
-) -> Answer[ConnectorInfo]:
+) -> HttpAnswer[ConnectorInfo]:
     """Create a connector (201), or give one a new config (200)."""
     check_name(connector)
     before = await run_in_threadpool(_find, service, connector)
@@ -92,7 +92,7 @@ async def put_config(
 )
 async def delete_connector(
     service: Served, request: Request, connector: str
-) -> Answer[Message] | None:
+) -> HttpAnswer[Message] | None:
     """Delete a connector; its last batches are brought to an end, its offsets stay.
 
     The answer is 202 and says what it waits for if one of them cannot be published.
@@ -110,7 +110,7 @@ async def delete_connector(
         waits = await run_in_threadpool(_reason_kept, service, connector)
     if waits:
         message = f"connector {connector} is being deleted{waits}"
-        return Answer(Message(message), HTTPStatus.ACCEPTED)
+        return HttpAnswer(Message(message), HTTPStatus.ACCEPTED)
     return None
 
 
@@ -146,7 +146,7 @@ async def _answer_with(
     reply: CommandReply,
     status: HTTPStatus,
     warnings: tuple[str, ...],
-) -> Answer[ConnectorInfo]:
+) -> HttpAnswer[ConnectorInfo]:
     """Answer with the connector as the log has it, which is at least as far as the command."""
 
     def read() -> ConnectorInfo:
@@ -157,7 +157,7 @@ async def _answer_with(
 
     is_new = status is HTTPStatus.CREATED
     headers = {"Location": f"/connectors/{quote(name, safe='')}"} if is_new else dict[str, str]()
-    return Answer(await run_in_threadpool(read), status, headers)
+    return HttpAnswer(await run_in_threadpool(read), status, headers)
 
 
 def _name_conflict(service: Service, found: ConnectorConfig) -> str:

@@ -24,7 +24,7 @@ from ...replies.connectors import (
     TaskState,
 )
 from ..backend.configs import warnings_of
-from ..backend.logs import GroupLogs
+from ..backend.logs import FollowedGroup
 from ..backend.service import Served, Service
 from ..http.answers import Routes
 from ..http.errors import not_found
@@ -101,7 +101,7 @@ def get_task_status(service: Served, connector: str, task: int) -> TaskState:
         return replies.task_status(logs.group, connector, task, _held_up(service))
 
 
-def require_connector(logs: GroupLogs, name: str) -> ConnectorConfig:
+def require_connector(logs: FollowedGroup, name: str) -> ConnectorConfig:
     """Return a connector; raises `ApiError` if there is none, or no longer."""
     found = logs.group.connectors.get(name)
     if found is None:
@@ -112,7 +112,7 @@ def require_connector(logs: GroupLogs, name: str) -> ConnectorConfig:
     return found
 
 
-def deletion_waits(logs: GroupLogs, name: str) -> str:
+def deletion_waits(logs: FollowedGroup, name: str) -> str:
     """Say which batches keep a connector from being deleted, and where they belong; or nothing."""
     left = logs.unpublished(name)
     if not left:
@@ -170,7 +170,9 @@ def _inherited(connector: ConnectorConfig) -> Iterator[str]:
         )
 
 
-def _expand(service: Service, logs: GroupLogs, name: str, expand: list[str]) -> ExpandedConnector:
+def _expand(
+    service: Service, logs: FollowedGroup, name: str, expand: list[str]
+) -> ExpandedConnector:
     group = logs.group
     return ExpandedConnector(
         _describe_state(service, group, name) if "status" in expand else None,
@@ -179,5 +181,5 @@ def _expand(service: Service, logs: GroupLogs, name: str, expand: list[str]) -> 
     )
 
 
-def _describe_progress(logs: GroupLogs, name: str) -> ConnectorProgressInfo:
+def _describe_progress(logs: FollowedGroup, name: str) -> ConnectorProgressInfo:
     return replies.connector_progress(logs.group, name, logs.task_progress(name))

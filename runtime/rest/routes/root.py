@@ -15,7 +15,7 @@ from ....projections.metrics.groups import Beats
 from ...cluster.slow import SlowProcess, read_slow
 from ...replies.node import Health, ServerInfo
 from ..backend.service import Served, Service
-from ..http.answers import Answer, Routes
+from ..http.answers import HttpAnswer, Routes
 from ..http.errors import Unanswered
 from .connectors import deletion_waits
 
@@ -33,7 +33,7 @@ def get_root(service: Served) -> ServerInfo:
 
 
 @routes.add("GET /health", also={HTTPStatus.SERVICE_UNAVAILABLE: Health})
-async def get_health(service: Served) -> Answer[Health]:
+async def get_health(service: Served) -> HttpAnswer[Health]:
     """Tell whether commands would be taken now, and which processes are slow to answer."""
     slow = read_slow(service.run_folder)
     if any(each.kind in TAKERS for each in slow):
@@ -52,7 +52,7 @@ async def get_health(service: Served) -> Answer[Health]:
     message = f"group {service.group_id} takes commands"
     for warning in await run_in_threadpool(_warnings, service):
         message = f"{message}; {warning}"
-    return Answer(Health(status="healthy", message=message))
+    return HttpAnswer(Health(status="healthy", message=message))
 
 
 @routes.add("GET /metrics")
@@ -87,12 +87,12 @@ def _warnings(service: Service) -> list[str]:
     return []
 
 
-def _slow(slow: Sequence[SlowProcess], status: HTTPStatus) -> Answer[Health]:
+def _slow(slow: Sequence[SlowProcess], status: HTTPStatus) -> HttpAnswer[Health]:
     return _unwell("; ".join(map(str, slow)), "slow", status)
 
 
 def _unwell(
     message: str, word: str = "unhealthy", status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE
-) -> Answer[Health]:
+) -> HttpAnswer[Health]:
     code = None if status is HTTPStatus.OK else int(status)
-    return Answer(Health(status=word, error_code=code, message=message), status)
+    return HttpAnswer(Health(status=word, error_code=code, message=message), status)
