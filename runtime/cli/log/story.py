@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from ....events.model import Resource
 from ....projections.explain.diff import Seat, TargetChange, Transfer
 from ....projections.explain.epochs import EpochReport
-from ..command.durations import moment, seconds
-from ..command.phrases import cause_in_words, member_name
+from ..command.phrases import cause_in_words, member_name, moment, seconds
 from .narrator import listed
 
 INDENT = "    "

@@ -15,8 +15,7 @@ from ...replies.connectors import (
     UnreadInput,
 )
 from ...replies.plugins import ConfigKeyInfo, PluginInfo
-from ..command.durations import age
-from ..command.phrases import worker_name
+from ..command.phrases import age, worker_name
 from ..command.printing import FactList, Section, Table
 
 Expanded = dict[str, ExpandedConnector]

@@ -12,8 +12,7 @@ from ...replies.epochs import (
     SeatInfo,
     TargetChangeInfo,
 )
-from ..command.durations import moment, seconds
-from ..command.phrases import cause_of, first_of, member_name
+from ..command.phrases import cause_of, first_of, member_name, moment, seconds
 from ..command.printing import FactList, Section, Table
 
 T = TypeVar("T")

@@ -10,8 +10,7 @@ from ...replies.groups import (
     WorkerOrder,
 )
 from ...replies.node import WorkerDescription, WorkerList
-from ..command.durations import moment
-from ..command.phrases import short_form, worker_name
+from ..command.phrases import moment, short_form, worker_name
 from ..command.printing import FactList, Section, Table
 
 

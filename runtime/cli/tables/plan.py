@@ -13,8 +13,7 @@ from ...planning.report import (
     PlannedSplit,
     PlannedWorker,
 )
-from ..command.durations import moment
-from ..command.phrases import cause_of, member_name, worker_name
+from ..command.phrases import cause_of, member_name, moment, worker_name
 from ..command.printing import FactList, Section, Table
 from .epochs import group_ids
 

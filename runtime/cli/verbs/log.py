@@ -16,8 +16,8 @@ from ...replies.groups import describe_group
 from ..command.exit_codes import Failed
 from ..command.options import Here, Output, ReadHere, takes
 from ..command.printing import Table, say, show
+from ..log.entries import entries_from, follow_from, printer_of
 from ..log.files import GroupFolder, LogName
-from ..log.show import entries_from, follow_from, printer_of
 from ..log.story import tell
 from ..tables import members
 
