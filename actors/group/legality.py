@@ -43,6 +43,7 @@ class Legality:
 
     def __init__(self) -> None:
         self._last: deque[tuple[int, Record]] = deque(maxlen=REMEMBERED)
+        """The last records, each with its offset in the log; of targets, not the assignment."""
 
     def check(self, group: Group, record: Record) -> None:
         """Take the record that the group is to evolve by; raises `IllegalRecordError`."""

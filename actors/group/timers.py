@@ -49,8 +49,11 @@ class TimerQueue(Generic[K]):
 
     def __init__(self) -> None:
         self._at: dict[K, int] = {}
+        """When each key is due."""
         self._queued: dict[K, int] = {}
+        """The time of the one entry of each key in the heap that counts; others are stale."""
         self._heap: list[tuple[int, int, K]] = []
+        """Time, number of the entry, key: keys need no order of their own."""
         self._count = 0
 
     def set(self, key: K, at_ms: int) -> None:
@@ -99,7 +102,9 @@ class MemberTimers:
     def __init__(self, group: Group, settings: GroupSettings, steady_ms: int) -> None:
         """Give every member of the log all the time that it can have."""
         self._sessions: TimerQueue[tuple[str, int]] = TimerQueue()
+        """By member id and the epoch at which it joined: a later seat has a timer of its own."""
         self._revocations: TimerQueue[tuple[str, int]] = TimerQueue()
+        """By member id and the log offset of the record that asks for it."""
         self._heard_ms: dict[str, int] = {}
         """When each member was last heard of, by member id: not those of the log as it was."""
         self._excused_ms = 0
@@ -178,7 +183,9 @@ class ParkingTimers:
         self._target: TargetAssignment = NO_TARGET
         self._queue: TimerQueue[Promise] = TimerQueue()
         self._timed: set[Promise] = set()
+        """What the schedule and the target promise, and has a timer."""
         self._expected: set[Promise] = set()
+        """The workers expected back, that have a timer."""
 
     def see(self, group: Group, wall_ms: int, steady_ms: int) -> None:
         """Time what is new in the schedule and the target; costs nothing while they stay."""

@@ -26,6 +26,7 @@ class Quota:
 
     def __init__(self) -> None:
         self._full_at_us: dict[str, int] = {}
+        """When the bucket of each member id would be full again, steady clock, in microseconds."""
 
     def charge(self, member_id: str, per_second: int, now_ms: int, longest_ms: int) -> int:
         """Count a request, and return for how long the member is to be silent, in milliseconds.

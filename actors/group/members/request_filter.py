@@ -64,11 +64,16 @@ class RequestFilter:
         """Begin with nothing remembered; `members` are those with a seat at any time, by id."""
         self.coordinator_epoch = coordinator_epoch
         self._first_epoch = coordinator_epoch
+        """The number with which this process began; it has been raised since."""
         self._members = members
         self._newest: dict[tuple[str, str], int] = {}
+        """The sequence of the newest request, by member id and incarnation."""
         self._acknowledged: set[str] = set()
+        """The member ids that said that they own anything."""
         self._joined: set[str] = set()
+        """The member ids whose join this process has seen."""
         self._limit = STRANGERS
+        """How many senders are remembered before those that are no members are forgotten."""
 
     def is_stale(self, request: Heartbeat) -> bool:
         """Tell whether the request was not meant for this process, as far as can be told."""

@@ -29,6 +29,7 @@ class OffsetLedger:
     def __init__(self, log: Latest) -> None:
         self._log = log
         self._laid: dict[tuple[type, Key], records.Record | None] = {}
+        """What was decided and is not durable yet, by type and key; None for a tombstone."""
 
     def lay(self, decided: Iterable[records.Record]) -> None:
         """Take records that were decided but are not appended yet."""
