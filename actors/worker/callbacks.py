@@ -1,14 +1,14 @@
 """What a member's instructions mean to a listener: assigned, revoked, lost (PROTOCOL §9).
 
 The callbacks run on a thread of their own, one at a time, in the order of what caused them.
-So a listener may take its time, or hang, and the member's heartbeats go on: whoever runs
-the member hands its Start, Stop and Fence on, and tells the member what has ended since.
+So a listener may take its time, or hang, and the member's heartbeats go on: the program that
+runs the member hands its Start, Stop and Fence on, and tells the member what has ended since.
 
 * Nothing counts as released before its `on_revoked` has returned.
 * On a fence what had not begun is never begun: an assignment not told yet is dropped without a
   word, and a revocation not told yet becomes a loss. Each resource that was assigned hears of one
   end. The fence waits for nobody: if the listener still hangs at its deadline, the member's Kill
-  comes all the same, and it is for whoever runs the member to obey it.
+  comes all the same, and it is for the member's program to obey it.
 * A callback that raises is logged. It has ended nothing: what `on_assigned` failed for counts as
   assigned, since some of it may run; what `on_revoked` failed for stays owned until the
   revocation's deadline fences, and is then lost; what `on_lost` failed for is left to the Kill.
@@ -75,9 +75,11 @@ class Callbacks:
         self._ended = ended
         self._changed = Condition()
         self._calls: deque[Call] = deque()
+        """What is still to be made, in order."""
         self._told: Resources = NOTHING
         """What the listener was told of, and no end of which is under way or over."""
         self._released: Resources = NOTHING
+        """What has ended, and the member was not told of."""
         self._is_fenced = self._is_closed = False
         Thread(target=self._run, name="listener", daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""What a member is told at its start, and what it tells whoever runs it to do."""
+"""What a member is told at its start, and what it tells its program to do."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ class Identity:
     client_id: str = ""
     client_host: str = ""
     instance_id: str | None = None
-    """What makes the member static: its seat waits for whoever comes with it again."""
+    """What makes the member static: its seat waits for the next process that comes with it."""
     node: str = ""
     """The id of the node that the process runs on."""
 

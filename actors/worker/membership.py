@@ -1,7 +1,7 @@
 """A member's side of the protocol, without any input or output (sans-io).
 
 Events come in as calls with the time (monotonic, milliseconds); out go instructions for
-whoever runs the member. Safety rests on three rules of PROTOCOL §8 and §9: only an answer
+the program that runs the member. Safety rests on three rules of PROTOCOL §8 and §9: only an answer
 starts a resource; what is to be given up counts as given up only when an answer to the
 report has come; and a member that cannot be sure of its session stops everything by
 itself before anybody else may start it.
@@ -50,6 +50,7 @@ class Membership:
         """Name assignors that this member can run, or one of the group's (else `ValueError`)."""
         self.identity = identity
         self.member_epoch = JOIN_EPOCH
+        """The assignment epoch that it has reached; below 1 without a seat."""
         self.computing = False
         """Whether a computation is under way; the member's owner sets it back when it is over."""
         self._machine = Machine()
@@ -58,6 +59,7 @@ class Membership:
         self._deadlines = Deadlines(timing.fence_margin_ms)
         self._work = Work()
         self._goodbye: int | None = None
+        """The epoch by which it says goodbye, once it was told to leave."""
 
     @property
     def state(self) -> State:
@@ -89,7 +91,7 @@ class Membership:
     def leave(self, now_ms: int, *, temporary: bool = False) -> list[Instruction]:
         """Give everything up in good order, then say goodbye; once begun it stays as it began.
 
-        With `temporary` the seat and its work wait for whoever comes with the instance id;
+        With `temporary` the seat and its work wait for the next process with the instance id;
         raises `ValueError` for a member without one.
         """
         if temporary and self.identity.instance_id is None:

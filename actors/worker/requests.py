@@ -2,7 +2,7 @@
 
 A request says everything, or only what is new since the last answered one. It is full
 whenever it cannot be known what the group has heard: at a join, while an answer is missing,
-after any error, and towards whoever serves the group anew. Each names the process of the
+after any error, and towards a new process of the coordinator. Each names the process of the
 coordinator that was heard of last, which carries out nothing that names another.
 """
 
@@ -38,12 +38,17 @@ class Requests:
         if (server_assignor is None) is not bool(assignors):
             raise ValueError("a member names assignors of its own or a server assignor, not both")
         self.assignors = assignors
+        """What the member can run, the best liked first; none if it names a server assignor."""
         self.sent: Sent | None = None
+        """The latest request, until it is answered."""
         self.coordinator_epoch = NO_COORDINATOR_EPOCH
+        """The number of the coordinator's process that was heard of last."""
         self._identity = identity
         self._server_assignor = server_assignor
         self._known: Heartbeat | None = None
+        """What the group is known to have heard; None: the next request has to say everything."""
         self._sequence = 0
+        """That of the latest request of this process."""
 
     @property
     def known_session_ms(self) -> int:
@@ -73,7 +78,7 @@ class Requests:
             epoch,
             identity.incarnation,
             self._sequence,
-            identity.instance_id,  # always: who lost its instance id is to hear so
+            identity.instance_id,  # always: a member that lost its instance id is to hear so
         )
         if epoch < JOIN_EPOCH:
             request = Heartbeat(*head, coordinator_epoch=self.coordinator_epoch)

@@ -1,4 +1,4 @@
-"""When a member speaks: with news, once an answer is lost, after a refusal, out of a silence."""
+"""When a member sends a request: with news, after a lost answer, a refusal, or a silence."""
 
 from dataclasses import replace
 
@@ -20,11 +20,15 @@ class Voice:
     def __init__(self, requests: Requests, timing: Timing) -> None:
         self.requests = requests
         self.timing = timing
+        """As configured; with the group's own interval and session once it has answered."""
         self._again_ms: int | None = None
+        """When to send what was put off or refused; None: nothing was."""
         self._hushed_until_ms = 0
+        """Until when the group has asked for silence."""
         self._refusals = 0
         """How many requests in a row were refused."""
         self._taken_since_ms: int | None = None
+        """Since when the seat is known to be another process's; None: it is not."""
 
     def say(
         self, epoch: int, owned: Resources, now_ms: int, fence_at_ms: int | None

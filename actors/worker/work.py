@@ -12,7 +12,9 @@ class Work:
         self.owned: Resources = NOTHING
         """From before its start begins until after its stop has completed."""
         self.target: Resources = NOTHING
+        """What the group's latest assignment names."""
         self.log_offset = 0
+        """The log's end that the latest answer rests on."""
 
     @property
     def must_release(self) -> bool:

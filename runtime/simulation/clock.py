@@ -63,7 +63,7 @@ class SimulatedClock:
 
 
 def stream(*names: object) -> Random:
-    """Return the stream of chance of these names; the same names, the same stream."""
+    """Return the random generator of these names; the same names, the same numbers."""
     return Random("/".join(map(str, names)))  # noqa: S311  # nobody is to be kept from guessing
 
 

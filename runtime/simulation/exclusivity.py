@@ -40,7 +40,7 @@ class Exclusivity:
         self._running: dict[Resource, list[RunningWorker]] = {}
         self._last: dict[Resource, str] = {}
         self._disowned: set[str] = set()
-        """Who lives and was reported to have ended: others may be given what it runs."""
+        """Workers that live and were reported to have ended: others may be given what they run."""
         self._under: dict[tuple[Resource, Token], str] = {}
 
     def take(self, runner: RunningWorker, resource: Resource, token: Token) -> None:

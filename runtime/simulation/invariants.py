@@ -39,7 +39,7 @@ class GroupInvariants:
         self.installs: dict[int, Assignment] = {}
         """What was handed in, by the group epoch that it was computed for."""
         self.gone: set[str] = set()
-        """Who has left, and heard that the group knows: such a process never comes back."""
+        """Members that have left, and heard that the group knows: none of them comes back."""
         self._epochs = (0, 0)
         self._member_epochs: dict[tuple[str, int], int] = {}
         self._tokens: dict[Resource, Token] = {}

@@ -129,7 +129,7 @@ class SimulatedWorker:
             self.world.supervisor.sees_end(self.name)
 
     def leave(self, *, temporary: bool = False) -> None:
-        """Give everything up in good order, then say goodbye; who is static may come again."""
+        """Give everything up in good order, then say goodbye; a static worker may come again."""
         if self.is_awake:
             self.hear(Leave(temporary))
 
@@ -206,7 +206,8 @@ class SimulatedWorker:
         self._clock.after(self.world.schedule.traits.commit_every_ms, self._commit)
         if self.is_awake:
             self._reports.extend(self.engine.ask_for_commits(self._clock.now_ms))
-            self.settle()
+            if self._reports:
+                self.settle()
 
     def _see_goodbye(self, reply: HeartbeatReply) -> None:
         """Remember that the group knows of a member's end: such a process never comes back."""

@@ -116,7 +116,7 @@ class Node:
         return self.worker if self.worker is not None and self.worker.is_alive else None
 
     def hear(self, message: object) -> None:
-        """Have whoever lives here by now hear a message, whoever it was meant for."""
+        """Have the worker that lives here by now hear a message, meant for it or for another."""
         if self.live is not None:
             self.live.hear(message)
 

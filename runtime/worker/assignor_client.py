@@ -60,7 +60,9 @@ class AssignorQuestions:
         self._asked_ms: list[int] = []
         """When this process was asked it."""
         self._silent_since_ms: int | None = None
+        """Since when no process has answered a question; None: one has."""
         self._waits_since_ms: int | None = None
+        """Since when this process owes an answer; None: it owes none."""
         self._ask_at_ms = 0
         self._changes = 0
         """How many answers in a row said something else than the one before."""
@@ -71,7 +73,9 @@ class AssignorQuestions:
         self._unnoted: Resources | None = None
         """What some process was told of last, until one has come through it."""
         self._given = 0
+        """The number of what was told of a share last."""
         self._ends = 0
+        """How many processes in a row have ended over the share."""
 
     @property
     def is_known(self) -> bool:
@@ -132,7 +136,7 @@ class AssignorQuestions:
         return (now_ms - asked_ms[0]) * len(asked_ms) if asked_ms else 0
 
     def _take(self, assignors: tuple[ClientAssignor, ...]) -> None:
-        """Note what was said; who says something else each time is asked ever less often."""
+        """Note what was said; assignors that say something else each time are asked less often."""
         is_new = any(self._said.get(each.name, each) != each for each in assignors)
         self._changes = self._changes + 1 if is_new else 0
         self._said |= {each.name: each for each in assignors}
@@ -200,8 +204,8 @@ class AssignorQuestions:
 class AssignorClient:
     """All that a worker asks of its assignors, and what it says of them to its supervisor.
 
-    That is what they are to say for it, and what a computation asks for. Where nobody is there
-    to be asked, nothing is: whoever comes is asked anew.
+    That is what they are to say for it, and what a computation asks for. Where there is no
+    assignor process nothing is asked; the next one is asked anew.
     """
 
     def __init__(

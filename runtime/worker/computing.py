@@ -40,12 +40,19 @@ class Computing:
 
     def _reset(self) -> None:
         self._until_ms: int | None = None
+        """When the group will turn to another member; None: nothing is being computed."""
         self._retry_at_ms: int | None = None
+        """When to send Prepare or Install once more; None: no answer to either is waited for."""
         self._snapshot: Snapshot | None = None
+        """What the assignor is to compute from, once the group has said so."""
         self._result: Assigned | None = None
+        """What it made of that."""
         self._assign_at_ms: int | None = None
+        """When to put a question to the assignor process again that it had no time to take."""
         self._is_overdue = False
+        """Whether the assignor process was reported as hanging."""
         self._ends = 0
+        """How many of its processes have ended over this computation."""
 
     @property
     def is_busy(self) -> bool:

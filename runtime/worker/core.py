@@ -2,9 +2,9 @@
 
 The core holds all that a worker decides: its membership, its part in computing assignments, what
 it asks of its assignors, what it starts and stops, what it has to tell the group, and the commits
-of its tasks. It has no clock, no thread and no library, and it does nothing by itself. Whoever
-runs it (the worker's actor on real processes, the simulator in virtual time) hands in what
-happened and carries out the effects, in their order and before anything else is handed in:
+of its tasks. It has no clock, no thread and no library, and it does nothing by itself. A shell
+(the worker's actor on real processes, the simulator in virtual time) hands in what happened and
+carries out the effects, in their order and before anything else is handed in:
 
     core.begin(now_ms)                      # and each of the following: -> list[Effect]
     core.receive(reply, now_ms)             # from the group, an assignor process, a supervisor
@@ -14,7 +14,7 @@ happened and carries out the effects, in their order and before anything else is
 Times are milliseconds on the monotonic clock; `wall_ms` is the time of day.
 
 Three rules of order are kept here. The group hears that a task has ended before it hears that its
-resource is free, for whoever has it next reports under a newer token. It hears ends and commits
+resource is free, for the next owner reports under a newer token. It hears ends and commits
 before a goodbye, for it takes no word from a member that has left. And a resource starts only
 when nothing of it runs, by a launch that the log grants.
 
@@ -118,15 +118,17 @@ class WorkerCore:
 
     def next_tick_ms(self) -> int:
         """Return by when `tick` has to be called next."""
-        times = (
+        due_ms = self._look_at_ms
+        for at_ms in (
             self.membership.next_tick_ms(),
             self._assignors.next_tick_ms(),
             self._reporter.next_tick_ms(),
             self._starts.next_tick_ms(),
             self._commits.next_tick_ms(),
-            self._look_at_ms,
-        )
-        return min(each for each in times if each is not None)
+        ):
+            if at_ms is not None and at_ms < due_ms:
+                due_ms = at_ms
+        return due_ms
 
     # -- what comes in
 

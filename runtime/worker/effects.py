@@ -1,4 +1,4 @@
-"""What a `WorkerCore` has whoever runs it do: a closed set of values, carried out in order.
+"""What a `WorkerCore` has its shell do: a closed set of values, carried out in order.
 
 The actor carries them out on real processes, the simulator in virtual time.
 """

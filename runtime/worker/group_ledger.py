@@ -40,7 +40,7 @@ class GroupLedger:
         self._hand_over = hand_over
         self._waits = Lock()
         self._answers: dict[CommitId, Future[AnswerCommit]] = {}
-        """Who waits for what became of a commit."""
+        """What each task waits for that has asked for a commit."""
         self._reading = Lock()
         self._reader: LogReader | None = None
 
@@ -105,7 +105,7 @@ class GroupLedger:
     # -- for the actor, on its own thread
 
     def answer(self, answer: AnswerCommit) -> None:
-        """Tell whoever waits what became of a commit; nobody may wait any more."""
+        """Tell the task that waits what became of its commit, if one still does."""
         with self._waits:
             waiting = self._answers.pop(answer.commit_id, None)
         if waiting is not None:

@@ -82,7 +82,7 @@ class Starts:
 
     def next_tick_ms(self) -> int | None:
         """Return when something has rested, None if nothing rests."""
-        return min(self._rests.values(), default=None)
+        return min(self._rests.values()) if self._rests else None
 
     def _turn_to(self, launch: Launch) -> StartResource | StopResource | None:
         resource = launch.resource
