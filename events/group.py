@@ -82,6 +82,7 @@ class Group:
     target_of: dict[str, Resources] = field(default_factory=dict[str, Resources])
     """The target by member id, without the departed."""
     configured: Resources = NOTHING
+    """The connectors and tasks that the group is to run."""
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
     """The settings in which the group differs from its node's."""
     worker_orders: dict[str, Operator] = field(default_factory=dict[str, Operator])
@@ -89,26 +90,31 @@ class Group:
     resource_orders: dict[Resource, Operator] = field(default_factory=dict[Resource, Operator])
     """What operators want of connectors (for all their tasks) and of single tasks."""
     connectors: dict[str, ConnectorConfig] = field(default_factory=dict[str, ConnectorConfig])
+    """By name; those that are being deleted are among them."""
     task_configs: dict[str, TaskConfigs] = field(default_factory=dict[str, TaskConfigs])
+    """By connector."""
     statuses: dict[Resource, TaskStatus] = field(default_factory=dict[Resource, TaskStatus])
     members: dict[str, Member] = field(default_factory=dict[str, Member])
+    """By member id; members that are away are among them."""
     losses: dict[str, Loss] = field(default_factory=dict[str, Loss])
+    """By the id of the member that was lost."""
     schedule: ScheduledRebalance = NO_SCHEDULE
+    """What the target leaves for later."""
 
     log_shards: Shards = field(default_factory=Shards)
     """The parts in which the log holds the large ones of these facts."""
 
     # Indexes, all derived from the facts above.
     owner: dict[Resource, str] = field(default_factory=dict[Resource, str])
-    """Who holds a resource, assigned or pending revocation."""
+    """Which member holds a resource, assigned or pending revocation."""
     instances: dict[str, str] = field(default_factory=dict[str, str])
     """Which member sits in the seat of an instance id."""
     away: set[str] = field(default_factory=set[str])
-    """Which members left for a while, and have not returned."""
+    """The ids of members that left for a while, and have not returned."""
     away_urls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The urls of those, sorted, each with its member id."""
     target_owner: dict[Resource, str] = field(default_factory=dict[Resource, str])
-    """Whom the target gives a resource to."""
+    """Which member the target gives a resource to, if that member has a seat."""
     stable_at: dict[int, int] = field(default_factory=dict[int, int])
     """How many members are STABLE at an epoch."""
     assignor_ranges: dict[AssignorRange, int] = field(default_factory=dict[AssignorRange, int])
@@ -116,7 +122,7 @@ class Group:
     runners: list[tuple[AssignorRange, str]] = field(
         default_factory=list[tuple[AssignorRange, str]]
     )
-    """Who is there and can run an assignor in these versions, sorted: by range, then by id."""
+    """The members that are there, by the assignors they can run, sorted: by range, then by id."""
     ballots: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
     """How many members list their assignors in this order: their votes."""
     server_choices: dict[str, int] = field(default_factory=dict[str, int])

@@ -251,5 +251,6 @@ class Commit:
     advances: tuple[Advance, ...]
     manifest: Manifest
     rows_in: int
+    """Rows that were read for it."""
     lag: Lag | None = None
     """What the source held beyond this batch when the batch was planned; None: not known."""

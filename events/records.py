@@ -3,6 +3,10 @@
 The names are those of the proposal without the prefix that the folder already speaks.
 `Tombstone` ends the life of a key. Each group has two logs: an `OffsetRecord` goes to its
 offset log, all others to its control log.
+
+The names of the fields are their names in the log, which never change. A field with a default
+may be missing there: it came later than its record, or says nothing as a rule. All times are
+wall clock, in ms since 1970.
 """
 
 from collections.abc import Mapping
@@ -33,12 +37,13 @@ from .model import (
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadata:
-    """The group epoch rose (key type 3); `actor` is who asked, where that is known."""
+    """The group epoch rose (key type 3)."""
 
     group_epoch: int
     cause: Cause
     time_ms: int
     actor: str | None = None
+    """The principal who asked for it, where that is known."""
     since_ms: int = 0
     """When the cause came about, where that was earlier: a process's end, a member's last word."""
 
@@ -62,12 +67,18 @@ class MemberMetadata:
 
     member_id: str
     incarnation: str = ""
+    """Which process sits in the seat: each has another."""
     joined_epoch: int = 0
     rebalance_timeout_ms: int = -1
+    """How long it may take to give up what it is asked to; -1: it did not say."""
     assignors: tuple[ClientAssignor, ...] = ()
+    """What it can run, its first choice first; empty: the group's default computes."""
     server_assignor: str | None = None
+    """The assignor that it wants the coordinator to run, if any."""
     instance_id: str | None = None
+    """The name of its static seat; None: it is a dynamic member."""
     rack: str | None = None
+    """Its zone."""
     url: str = ""
     client_id: str = ""
     client_host: str = ""
@@ -89,11 +100,14 @@ class TargetAssignment:
 
     assignment_epoch: int
     members: Mapping[str, Resources]
+    """By member id: what each is to have."""
     assignor: str = ""
     assignor_version: int = 0
     assignor_metadata: bytes = b""
     unplaceable: Mapping[Resource, str] = field(default_factory=dict[Resource, str])
+    """What nobody is to have, each with the reason."""
     computed_by: str = ""
+    """The id of the member that computed it, `coordinator` where no member did."""
     time_ms: int = 0
     error: str = ""
     failures: int = 0
@@ -112,7 +126,9 @@ class CurrentAssignment:
     state: MemberState
     assigned: Grants
     pending: Grants
+    """What it is asked to give up, and has not said yet that it did."""
     assignor_error: int = 0
+    """A field of the proposal; nothing writes it yet."""
     shards: int = field(default=0, compare=False)
     """Into how many shards `assigned` and `pending` went; 0: they are all here."""
 
@@ -162,6 +178,7 @@ class TaskStatus:
     resource: Resource
     state: RunState
     worker: str
+    """The url of the worker that says so, or its member id where it has none."""
     token: Token
     time_ms: int
     reason: str = ""
@@ -292,6 +309,7 @@ class TargetShard:
 
     number: int
     members: Mapping[str, Resources]
+    """By member id: what each is to have of these connectors; a member without any is left out."""
     unplaceable: Mapping[Resource, str] = field(default_factory=dict[Resource, str])
 
 

@@ -1,4 +1,4 @@
-"""Records as log entries, and back.
+"""Records as log entries, and back (LOG.md §7).
 
 An entry names its record by a type number and a version, never by a class. An unknown type is
 skipped and counted by the reader; a later version of a known type refuses to load, since

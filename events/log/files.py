@@ -1,4 +1,4 @@
-"""A log's files, handled as files: the data file, the mark beside it, and copies of them.
+"""A log's files, handled as files: data file, mark, and copies of them (LOG.md §5, §12).
 
 LMDB trusts its data file: it dies by SIGBUS on one that was cut short and by SIGABRT on a bad
 page. What looks at that file here only reads, so it may be run on any bytes.

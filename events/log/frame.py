@@ -1,4 +1,4 @@
-"""The sealed frame: one entry of the log as bytes, and back.
+"""The sealed frame: one entry of the log as bytes, and back (LOG.md §2).
 
 A frame is `crc32(offset || body) || body`, the offset as 8 bytes and the checksum as 4, both big
 endian, so that a frame that lies at the wrong offset is found out as well as a damaged one. The

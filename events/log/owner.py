@@ -1,4 +1,4 @@
-"""Who owns a log: one process at a time, by a lock that dies with it and an epoch that stays.
+"""Who owns a log: one process at a time, by a lock that dies with it and an epoch (LOG.md §4).
 
 Three fences keep a second writer out. `owner.lock` is held by flock for the owner's life and
 names its pid and start, so that a second claimant can say who is in the way. A claim takes the

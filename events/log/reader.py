@@ -67,7 +67,9 @@ class ReadableLog:
         self._env = env
         self._tables = tables
         self._pid = os.getpid()
+        """The process that opened it: in a fork it must not be used."""
         self._turn = Lock()
+        """Held by the thread that reads, or closes."""
         self._closed = False
 
     def low(self) -> int:

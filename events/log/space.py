@@ -1,4 +1,4 @@
-"""Room on the disk: a log refuses before the disk is full, and never dies of it.
+"""Room on the disk: a log refuses before the disk is full, and never dies of it (LOG.md §11).
 
 LMDB answers a full disk with an error while it writes the data file, but with SIGBUS while it
 touches a page of its lock file that has no block yet. So the lock file gets all its blocks before

@@ -1,4 +1,4 @@
-"""The databases of a log, and what one transaction can say of them.
+"""The databases of a log, and what one transaction can do with them (LOG.md §3, §10).
 
 `events`: offset -> frame. `commits`: base offset -> commit. `view`: type and key -> offset of the
 key's latest entry, and behind it the frame if that was trimmed. `meta`: format, log id, kind, owner

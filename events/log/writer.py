@@ -1,4 +1,4 @@
-"""The durable event log of one group, as its single owner sees it.
+"""The durable event log of one group, as its single owner sees it (LOG.md §2, §4).
 
 An append is durable when it returns, and only then may anyone hear of it. Three fences keep a
 second writer out: the lock that dies with its owner, and, inside every write transaction, the
@@ -47,12 +47,15 @@ class GroupLog(ReadableLog):
     ) -> None:
         super().__init__(path, env, claim.tables, claim.log_id)
         self.epoch = claim.epoch
+        """The owner epoch that this process has claimed."""
         self._lock = lock
         self._packed_epoch = OFFSET.pack(claim.epoch)
         self._reserve_bytes = reserve_bytes
         self._mark = MarkWriter(path)
         self._failed = False
+        """Whether a write has an unknown outcome: nothing more may be written."""
         self._commits = 0
+        """Since the log was opened."""
         self._set_last(claim.last)
 
     @classmethod

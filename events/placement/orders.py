@@ -51,7 +51,9 @@ class Names(NamedTuple):
 
     name: str
     own: AbstractSet[str]
+    """The names that only this worker has."""
     shared: AbstractSet[str]
+    """The names that others may have as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,9 @@ class Directory:
     """The workers by what they are called, as the names by which orders know them."""
 
     exactly: Mapping[str, set[str]]
+    """By a name of a worker's own: the workers that have it."""
     loosely: Mapping[str, set[str]]
+    """By client id or last part of the url: the workers that it may mean."""
     everybody: set[str]
 
     def find(self, name: str) -> set[str]:
