@@ -107,6 +107,7 @@ class Connection:
         self._groups: dict[str, tuple[Address, ProcessId]] = {}
         """Where each group was served when it was last asked for, by group id."""
         self._open = ExitStack()
+        """What is to be closed with the connection."""
 
     def carry_out(self, command: Command, deadline: float) -> Outcome:
         """Send a command, and a second time if there is no answer; raises `Unanswered`."""

@@ -46,6 +46,7 @@ class FollowedGroup:
             self._follower = Follower(group_id, self._control)
             self._open = undo.pop_all()
         self._offsets: LogReader | None = None
+        """The offset log, once it was there to be opened."""
         self.epochs = EpochCache(self._control)
         self._rebalances = Rebalances()
         self._downtimes = Downtimes()
@@ -115,8 +116,11 @@ class NodeLogs:
         self._data_dir = data_dir
         self._folder = data_dir / "groups"
         self._lock = Lock()
+        """Held while a group is caught up with its log, or read."""
         self._counting = Lock()
+        """Held while all groups are measured: one at a time counts."""
         self._groups: dict[str, FollowedGroup] = {}
+        """The groups whose logs are open, by group id."""
 
     def room(self) -> Room:
         """Return how much may still be written to the logs."""

@@ -27,6 +27,7 @@ class OutsideChecks:
         self._outside = outside
         self._seconds = seconds
         self._free = Semaphore(MOST_AT_ONCE)
+        """How many more configs may be looked at now."""
 
     def find(self, plugin: Plugin, config: Mapping[str, str]) -> Findings:
         """Return what keeps a sound config from working; never raises, and never waits longer."""

@@ -32,6 +32,7 @@ class OriginCheck:
     ) -> None:
         """Take where the interface listens, and further names as `HOST` or `HOST:PORT`."""
         self._app = app
+        #: The hosts and ports under which the interface is known.
         self._places = {place for text in allowed for place in _places(text)}
         for listener in listeners:
             names = (listener.host.lower(), *LOOPBACK_NAMES)
