@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOAK_MINUTES ?= 10
 
-.PHONY: demo test bench soak lint format clean
+.PHONY: demo test test-fast bench soak lint format clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -15,7 +15,11 @@ demo: .venv/ready
 	$(BIN)/fairlead demo
 
 test: .venv/ready
-	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
+
+# What needs no process of its own and no Spark.
+test-fast: .venv/ready
+	$(BIN)/pytest -n 2 -m "not soak and not cluster and not spark"
 
 bench: .venv/ready
 	@for each in tests/benchmarks/bench_*.py; do PYTHONPATH=tests $(BIN)/python $$each || exit 1; done

@@ -1,8 +1,11 @@
 """What the test run can be told: where the conformance data lies, and to retell the stories.
 
-With `--hypothesis-profile=thorough` the properties are tried on many more examples. Tests that
-start real processes run one after the other with those that start the same: two that both wait
-for the machine would wait in vain.
+With `--hypothesis-profile=thorough` the properties are tried on many more examples.
+
+A run on several processes (`-n`) takes the tests that start real processes module by module:
+those of one module one after the other, as they share what they start, and several modules side
+by side, since such tests mostly wait. The longest begin first; tests that only compute fill the
+gaps.
 """
 
 import signal
@@ -14,8 +17,8 @@ from hypothesis import settings
 REAL_PROCESSES = ("cluster", "spark")
 """The marks of tests that start some."""
 
-ORDER: list[tuple[str, ...]] = [("cluster", "spark"), (), ("spark",), ("cluster",)]
-"""What takes the longest comes first, and beside it what leaves a processor to it."""
+ORDER: list[tuple[str, ...]] = [("cluster", "spark"), ("spark",), ("cluster",), ()]
+"""By what they start: those that take the longest come first."""
 
 settings.register_profile("brief", settings.default, max_examples=30)
 settings.register_profile("thorough", settings.default, max_examples=1_000)
@@ -45,8 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: ORDER.index(_started_by(item)))
     for item in items:
-        if started := _started_by(item):
-            item.add_marker(pytest.mark.xdist_group("+".join(started)))
+        if _started_by(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 def _started_by(item: pytest.Item) -> tuple[str, ...]:
