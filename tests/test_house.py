@@ -8,8 +8,10 @@ import ast
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -23,19 +25,75 @@ LEANS_ON = {
     "runtime": {"events", "actors", "projections"},
 }
 
-CLI = ("runtime/cli/*", "runtime/demo/*")
-SPARK = ("runtime/spark/*", "runtime/connectors/*")
-REST = ("runtime/rest/*",)
+ROOMS_LEAN_ON = {
+    "actors": {"events"},
+    "actors/door": {"events"},
+    "actors/messages": {"events"},
+    "actors/assignors": {"events", "actors/messages"},
+    "actors/worker": {"events", "actors", "actors/messages"},
+    "actors/group": {
+        "events",
+        "actors",
+        "actors/door",
+        "actors/messages",
+        "actors/assignors",
+        "actors/worker",
+    },
+    "projections": {"events"},
+    "runtime": {"runtime/interfaces"},
+    "runtime/pipeline": {"events", "actors", "projections"},
+    "runtime/config": {"events", "actors", "runtime/pipeline"},
+    "runtime/cluster": {"events", "actors", "runtime/pipeline"},
+    "runtime/node": {
+        "events",
+        "actors",
+        "projections",
+        "runtime/pipeline",
+        "runtime/config",
+        "runtime/cluster",
+    },
+    "runtime/planning": {"events", "actors", "projections", "runtime/cluster", "runtime/node"},
+    "runtime/simulation": {
+        "events",
+        "actors",
+        "projections",
+        "runtime/pipeline",
+        "runtime/cluster",
+        "runtime/node",
+    },
+    "runtime/demo": {"events", "actors", "projections", "runtime/pipeline", "runtime/cluster"},
+    "runtime/interfaces": {
+        "events",
+        "actors",
+        "projections",
+        "runtime/pipeline",
+        "runtime/config",
+        "runtime/cluster",
+        "runtime/node",
+        "runtime/planning",
+        "runtime/simulation",
+        "runtime/demo",
+    },
+}
+"""The second level: whom each room may lean on. A name of the first level means all below it,
+but within the same first level only what lies beside the rooms."""
+
+MOST_FILES = 16
+"""So many modules a folder may hold."""
+
+CLI = ("runtime/interfaces/cli/*", "runtime/demo/*")
+SPARK = ("runtime/pipeline/spark/*", "runtime/pipeline/connectors/*")
+REST = ("runtime/interfaces/rest/*",)
 
 KNOWN_ONLY_TO = {
     "msgspec": (
         "events/entries/*.py",
         "events/log/frame.py",
-        "runtime/assignors/codec.py",
+        "runtime/node/assignors/codec.py",
         "runtime/planning/report.py",
-        "runtime/replies/*.py",
-        "runtime/cli/*",
-        "runtime/rest/*",
+        "runtime/interfaces/replies/*.py",
+        "runtime/interfaces/cli/*",
+        "runtime/interfaces/rest/*",
     ),
     "lmdb": ("events/log/*.py",),
     "thespian": ("actors/door/actor.py", "actors/door/transport.py"),
@@ -83,14 +141,14 @@ PURE = (
     "runtime/planning/dry_run.py",
     "runtime/planning/joiners.py",
     "actors/worker/*.py",
-    "runtime/worker/assignor_client.py",
-    "runtime/worker/commit_queue.py",
-    "runtime/worker/computing.py",
-    "runtime/worker/core.py",
-    "runtime/worker/effects.py",
-    "runtime/worker/member_log.py",
-    "runtime/worker/starts.py",
-    "runtime/worker/status_reporter.py",
+    "runtime/node/worker/assignor_client.py",
+    "runtime/node/worker/commit_queue.py",
+    "runtime/node/worker/computing.py",
+    "runtime/node/worker/core.py",
+    "runtime/node/worker/effects.py",
+    "runtime/node/worker/member_log.py",
+    "runtime/node/worker/starts.py",
+    "runtime/node/worker/status_reporter.py",
     "projections/launches.py",
 )
 """Files that decide, fold or compute: they come without any library."""
@@ -113,6 +171,7 @@ DOOR = {
     "pyproject.toml",
     "Makefile",
     "README.md",
+    "CONTRIBUTING.md",
     "LICENSE",
     "__init__.py",
     "py.typed",
@@ -155,11 +214,61 @@ def test_a_room_leans_only_on_those_below(path: Path) -> None:
             assert top != "fairlead", f"within the house, imports are relative: {module}"
 
 
+def room_of(folder: str) -> str:
+    """Return the room of the second level that a folder belongs to."""
+    top, *rest = folder.split("/")
+    return f"{top}/{rest[0]}" if rest and top in {"actors", "runtime"} else top
+
+
+def leanings() -> Iterator[tuple[str, str]]:
+    """Yield each folder with each other folder that one of its files imports from."""
+    for path in ROOMS:
+        folder = path.relative_to(HOUSE).parent.as_posix()
+        for is_relative, module in imports(path):
+            place = HOUSE / module.replace(".", "/")
+            target = place if place.is_dir() else place.parent
+            if is_relative and target.relative_to(HOUSE).as_posix() != folder:
+                yield folder, target.relative_to(HOUSE).as_posix()
+
+
+def test_a_room_of_the_second_level_leans_only_on_those_of_the_table() -> None:
+    strange: set[str] = set()
+    for folder, target in leanings():
+        room, other = room_of(folder), room_of(target)
+        allowed = ROOMS_LEAN_ON.get(room, set[str]())
+        is_below = other.split("/")[0] in allowed and other.split("/")[0] != room.split("/")[0]
+        if room != other and other not in allowed and not is_below:
+            strange.add(f"{room} leans on {other}")
+    assert strange == set()
+
+
+def test_no_two_folders_lean_on_each_other_not_even_by_way_of_others() -> None:
+    leans: dict[str, set[str]] = {}
+    for folder, target in leanings():
+        leans.setdefault(folder, set()).add(target)
+    assert [*TopologicalSorter(leans).static_order()]  # raises CycleError with the circle
+
+
+def test_no_folder_holds_more_files_than_one_can_look_over() -> None:
+    counts = Counter(path.parent for path in ROOMS if path.name != "__init__.py")
+    assert {str(each.relative_to(HOUSE)) for each in counts if counts[each] > MOST_FILES} == set()
+
+
 @pytest.mark.parametrize("path", ROOMS, ids=lambda path: path.relative_to(HOUSE).as_posix())
 def test_a_library_is_known_only_where_the_table_says(path: Path) -> None:
     tops = {module.partition(".")[0] for is_relative, module in imports(path) if not is_relative}
     libraries = tops - sys.stdlib_module_names - {"fairlead"}
     assert {library for library in libraries if not may_know(path, library)} == set()
+
+
+def test_a_class_name_means_one_thing_in_the_product() -> None:
+    names = Counter(
+        node.name
+        for path in ROOMS
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, count in names.items() if count > 1} == set()
 
 
 def test_what_decides_comes_without_libraries() -> None:

@@ -9,7 +9,7 @@ HOUSE = Path(__file__).parents[1]
 PAGES = {
     "PROTOCOL": "actors/PROTOCOL.md",
     "LOG": "events/LOG.md",
-    "DATA_PLANE": "runtime/connectors/DATA_PLANE.md",
+    "DATA_PLANE": "runtime/pipeline/connectors/DATA_PLANE.md",
 }
 """The pages that are cited by section, by the name that citations use."""
 
@@ -43,8 +43,28 @@ def test_every_section_that_is_cited_exists(room: str) -> None:
             continue
         text = path.read_text()
         for page, numbers in NAMED.findall(text):
-            gone = set(ANY.findall(numbers)) - sections(page) if page in PAGES else set[str]()
+            gone = set(ANY.findall(numbers)) - (sections(page) if page in PAGES else set[str]())
             missing += [f"{path.relative_to(HOUSE)}: {page} §{number}" for number in gone]
         bare = set(ANY.findall(NAMED.sub("", text))) - sections("PROTOCOL")
         missing += [f"{path.relative_to(HOUSE)}: §{number}" for number in bare]
     assert missing == []
+
+
+FILE = re.compile(r"`([\w./]+/[\w.]+\.py)`")
+
+
+def test_the_files_that_a_page_names_exist() -> None:
+    files = {
+        path.relative_to(HOUSE).as_posix()
+        for room in ROOMS
+        for path in (HOUSE / room).rglob("*.py")
+    }
+    pages = [HOUSE / "CONTRIBUTING.md", HOUSE / "README.md"]
+    pages += [path for room in ROOMS for path in (HOUSE / room).rglob("*.md")]
+    missing = {
+        f"{page.name}: {name}"
+        for page in pages
+        for name in FILE.findall(page.read_text())
+        if not any(f"/{each}".endswith(f"/{name}") for each in files)
+    }
+    assert missing == set()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...actors.settings import Value
-from ..spark.settings import SettingRefused, refuse_unsafe
+from ..pipeline.spark.settings import SettingRefused, refuse_unsafe
 from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, Config, Contradiction, Contradictory
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 

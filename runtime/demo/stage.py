@@ -17,7 +17,7 @@ import httpx
 from ...actors.door.actor import System, connect
 from ..cluster.messages import DescribeNode, NodeView
 from ..cluster.run_folder import NodeFile, NoNodeError, RunFolder
-from ..spark import tether
+from ..pipeline.spark import tether
 from .feeder import start_feeder
 
 CONNECTOR = "flights"

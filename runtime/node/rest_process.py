@@ -13,8 +13,8 @@ from ...actors.backoff import Attempts
 from ...events.log.process import process_of
 from ..cluster.spec import NodeSpec
 from ..config.keys import Config
-from ..spark import tether
-from ..spark.settings import SQL_MEANINGS
+from ..pipeline.spark import tether
+from ..pipeline.spark.settings import SQL_MEANINGS
 from .processes import NodeProcess, ProcessFiles
 
 LOGGER = logging.getLogger(__name__)
@@ -123,4 +123,4 @@ def rest_command(config: Config, url: str) -> Sequence[str]:
     for name, value in config.spark_conf.items():
         limits += ["--spark-sql", f"{name}={value}"] if name.startswith(SQL_MEANINGS) else []
     limits += ["--engine", config.engine]
-    return ("-m", "fairlead.runtime.rest", *options, *traits, *hosts, *limits)
+    return ("-m", "fairlead.runtime.interfaces.rest", *options, *traits, *hosts, *limits)

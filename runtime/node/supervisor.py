@@ -20,7 +20,6 @@ from ...actors.messages.errors import Error
 from ...actors.messages.orders import ReleaseSeats
 from ...events.log.process import kill, process_of
 from ...events.placement.abilities import ORDINARY
-from ..assignors.actor import AssignorActor
 from ..cluster.messages import (
     AddWorker,
     AllLeft,
@@ -48,11 +47,12 @@ from ..cluster.messages import (
     WorkerUp,
 )
 from ..cluster.spec import RESTART_BACKOFF_MS, NodeSpec, WorkerTraits
-from ..worker.actor import WorkerActor
 from . import assignor_process
+from .assignors.actor import AssignorActor
 from .children import ChildProcess, Deaths
 from .processes import NodeProcess, ProcessFiles
 from .silence import GroupCare
+from .worker.actor import WorkerActor
 
 LOGGER = logging.getLogger(__name__)
 TICK_SECONDS = 0.1

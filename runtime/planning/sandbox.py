@@ -18,10 +18,10 @@ from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced, Metadata, Worker
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error
-from ..assignors.codec import Answer, Question
-from ..assignors.sandbox import Sandbox, SandboxEndedError
 from ..cluster.process_group import deed_of
 from ..cluster.spec import AssignorSpec
+from ..node.assignors.codec import Answer, Question
+from ..node.assignors.sandbox import Sandbox, SandboxEndedError
 from .dry_run import DryRunAssignor, PlanError
 
 MEMBER = "plan"

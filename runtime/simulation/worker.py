@@ -16,8 +16,8 @@ from ...actors.messages.work import CommitOffsets
 from ...events.group import Group
 from ...events.model import NOTHING, Resources
 from ..cluster.messages import AssignorAt, AssignorHangs, GroupAt, Leave, WorkerGone
-from ..worker.core import CoreReport, WorkerCore
-from ..worker.effects import (
+from ..node.worker.core import CoreReport, WorkerCore
+from ..node.worker.effects import (
     AbandonAll,
     AnswerCommit,
     AskAssignor,

@@ -25,7 +25,7 @@ from fairlead.events.model import GroupState, Resource, RunState
 from fairlead.events.records import Committed, Offset, Record, TaskStatus
 from fairlead.projections.moves import Move, Moves
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
-from fairlead.runtime.spark import tether
+from fairlead.runtime.pipeline.spark import tether
 
 GROUP = "chaos"
 PATIENCE_S = 150.0

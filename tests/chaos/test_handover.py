@@ -18,8 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.events.model import BATCHES_RUN, Resource, RunState, Token
 from fairlead.projections.metrics.workers import PHASES
-from fairlead.runtime.connectors.files.staging import STAGING
 from fairlead.runtime.demo.verdict import judge
+from fairlead.runtime.pipeline.connectors.files.staging import STAGING
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
 

@@ -11,9 +11,9 @@ from chaos.crew import Crew, crew
 from chaos.lookout import Lookout
 from chaos.storm import CSV, JSON, Pipelines, Storm
 
-from fairlead.runtime.connectors.files.staging import STAGING
 from fairlead.runtime.demo.output import Format
 from fairlead.runtime.demo.verdict import Check, judge
+from fairlead.runtime.pipeline.connectors.files.staging import STAGING
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
 

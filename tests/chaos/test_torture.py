@@ -12,9 +12,9 @@ from chaos.lookout import Lookout
 from chaos.storm import CSV, JSON, Pipelines
 from chaos.torture import PATIENCE_S, Clock, Disk, Torture
 
-from fairlead.runtime.connectors.files.staging import STAGING
 from fairlead.runtime.demo.output import Format
 from fairlead.runtime.demo.verdict import judge
+from fairlead.runtime.pipeline.connectors.files.staging import STAGING
 
 pytestmark = [pytest.mark.soak, pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(0)]
 

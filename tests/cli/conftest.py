@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 from cli import answered, written
 
-from fairlead.runtime.cli.main import main
 from fairlead.runtime.cluster.identity import HEADER
+from fairlead.runtime.interfaces.cli.main import main
 
 
 class Ended(NamedTuple):

@@ -12,8 +12,8 @@ from fairlead.events.model import Cause, Resource, Scope, Why
 from fairlead.events.records import GroupMetadata, Operator, Tombstone
 from fairlead.projections.explain.diff import Seat, TargetChange
 from fairlead.projections.explain.epochs import EpochReport
-from fairlead.runtime.cli.log.narrator import TELL, Narrator
-from fairlead.runtime.cli.log.story import tell
+from fairlead.runtime.interfaces.cli.log.narrator import TELL, Narrator
+from fairlead.runtime.interfaces.cli.log.story import tell
 
 TOLD = """\
 epoch 1  2013-01-01T00:26:40.000Z  member-joined w1

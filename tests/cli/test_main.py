@@ -103,7 +103,8 @@ def test_the_last_door_turns_any_fault_into_one_line(
 
 def test_reading_verbs_load_no_engine_and_no_actors(cluster: Cluster, data_dir: Path) -> None:
     program = (
-        "import sys; from fairlead.runtime.cli.main import main; code = main(sys.argv[1:]);"
+        "import sys; from fairlead.runtime.interfaces.cli.main import main;"
+        " code = main(sys.argv[1:]);"
         f" print(code, *sorted(sys.modules.keys() & set({HEAVY})))"
     )
     logs = ["--data-dir", str(data_dir)]

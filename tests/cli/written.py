@@ -43,7 +43,7 @@ W1, W2 = "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed", "9b1deb4d-3b7d-4bad-9bdd-2b0d7b
 URL_1, URL_2 = "127.0.0.1:8083/w1", "127.0.0.1:8083/w2"
 FLIGHTS = Resource("flights")
 TASKS = [Resource("flights", number) for number in range(4)]
-CONFIG = {"connector.class": "fairlead.runtime.connectors.SparkPipeline", "tasks.max": "4"}
+CONFIG = {"connector.class": "fairlead.runtime.pipeline.connectors.SparkPipeline", "tasks.max": "4"}
 COMMIT = CommitId("flights", 0, Token(2, 1), 7)
 
 CONTROL: Sequence[Record] = (

@@ -14,9 +14,9 @@ from local_assignors import packages
 from local_assignors.packages import install, install_example
 
 from fairlead.events.model import Resource
-from fairlead.runtime.assignors.actor import FULL
-from fairlead.runtime.assignors.guard import LARGEST
-from fairlead.runtime.worker.assignor_client import UNTOLD
+from fairlead.runtime.node.assignors.actor import FULL
+from fairlead.runtime.node.assignors.guard import LARGEST
+from fairlead.runtime.node.worker.assignor_client import UNTOLD
 
 pytestmark = pytest.mark.cluster
 

@@ -14,7 +14,7 @@ from local_assignors.packages import install_example
 from rest.process import running
 
 from fairlead.actors.messages.orders import Cordon
-from fairlead.runtime.cli.main import main
+from fairlead.runtime.interfaces.cli.main import main
 
 pytestmark = pytest.mark.cluster
 

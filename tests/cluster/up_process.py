@@ -5,8 +5,8 @@ from pathlib import Path
 
 from actor_system import watch_files
 
-from fairlead.runtime.cli.main import main as fairlead
 from fairlead.runtime.config.load import load_config
+from fairlead.runtime.interfaces.cli.main import main as fairlead
 from fairlead.runtime.node.commands import up
 
 

@@ -12,11 +12,11 @@ from tasks.numbers import Reports
 
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.connectors.files.listing import walk
-from fairlead.runtime.spark.embedded import Embedded
-from fairlead.runtime.tasks.reports import TaskConfigsChanged
-from fairlead.runtime.tasks.runner import Runner
+from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
+from fairlead.runtime.pipeline.connectors.files.listing import walk
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
+from fairlead.runtime.pipeline.tasks.runner import Runner
 
 WARM_S = 120.0
 Run = Callable[[Mapping[str, str]], Reports]

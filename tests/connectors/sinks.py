@@ -21,14 +21,14 @@ from tasks.numbers import CountingSource, Hooks, LocalEngine, Reports
 
 from fairlead.events.model import Commit, CommitId, Resource, RunState, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.connectors.builtin.sink_claim import claim_sink
-from fairlead.runtime.connectors.files.sink import FileSink, WriteFormat
-from fairlead.runtime.connectors.files.sink_marks import SinkClaim
-from fairlead.runtime.connectors.files.sink_root import SinkLocation
-from fairlead.runtime.connectors.spi import Context, Limit, Pace, Pipeline, Tenure
-from fairlead.runtime.tasks.reports import StatusChanged
-from fairlead.runtime.tasks.task import Task
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.sink_claim import claim_sink
+from fairlead.runtime.pipeline.connectors.files.sink import FileSink, WriteFormat
+from fairlead.runtime.pipeline.connectors.files.sink_marks import SinkClaim
+from fairlead.runtime.pipeline.connectors.files.sink_root import SinkLocation
+from fairlead.runtime.pipeline.connectors.spi import Context, Limit, Pace, Pipeline, Tenure
+from fairlead.runtime.pipeline.tasks.reports import StatusChanged
+from fairlead.runtime.pipeline.tasks.task import Task
 
 NAME, TASK = "c", Resource("c", 0)
 FIRST, SECOND = Token(1, 1), Token(2, 1)

@@ -4,14 +4,14 @@ import pytest
 from msgspec import to_builtins
 
 from fairlead.actors.settings import SettingType, at_least
-from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.connectors.config import (
+from fairlead.runtime.interfaces.rest.routes.plugins import describe_validation
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.config import (
     ConfigDef,
     ConfigInvalid,
     Definition,
     Importance,
 )
-from fairlead.runtime.rest.routes.plugins import describe_validation
 
 DEFINITIONS = ConfigDef(
     (

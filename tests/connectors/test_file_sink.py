@@ -28,8 +28,8 @@ from connectors.sinks import (
 )
 
 from fairlead.events.model import CommitId, Resource, Token
-from fairlead.runtime.connectors.files import sink_marks as marks
-from fairlead.runtime.connectors.spi import SinkAway, SinkBroken, SinkFull
+from fairlead.runtime.pipeline.connectors.files import sink_marks as marks
+from fairlead.runtime.pipeline.connectors.spi import SinkAway, SinkBroken, SinkFull
 
 STEPS = ("mkdir", "rename", "replace", "fsync", "rmdir", "unlink", "open", "link")
 """What publishing does to a file system; each of them may be the last thing that is done."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import Advance, Document, Lag, Resource, identity
-from fairlead.runtime.connectors.files.formats import ReadFormat
-from fairlead.runtime.connectors.files.listing import (
+from fairlead.runtime.pipeline.connectors.files.formats import ReadFormat
+from fairlead.runtime.pipeline.connectors.files.listing import (
     BUCKETS,
     Skip,
     SourceFile,
@@ -19,8 +19,8 @@ from fairlead.runtime.connectors.files.listing import (
     spell,
     walk,
 )
-from fairlead.runtime.connectors.files.source import FileSource, Folder
-from fairlead.runtime.connectors.spi import BadInput, Context, Limit, NotReady
+from fairlead.runtime.pipeline.connectors.files.source import FileSource, Folder
+from fairlead.runtime.pipeline.connectors.spi import BadInput, Context, Limit, NotReady
 
 ALL = frozenset(range(BUCKETS))
 PLENTY = Limit(100, 1 << 30)

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from fairlead.runtime.connectors.files import inference
-from fairlead.runtime.connectors.files.inference import infer
-from fairlead.runtime.connectors.files.text import CsvStyle
-from fairlead.runtime.connectors.spi import BadInput
+from fairlead.runtime.pipeline.connectors.files import inference
+from fairlead.runtime.pipeline.connectors.files.inference import infer
+from fairlead.runtime.pipeline.connectors.files.text import CsvStyle
+from fairlead.runtime.pipeline.connectors.spi import BadInput
 
 PLAIN = CsvStyle(header=True, separator=",", quote='"', nulls=("NA",))
 MUCH = 1 << 20

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.connectors.config import MOST_SEARCHED, ConfigInvalid
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.config import MOST_SEARCHED, ConfigInvalid
 
 GOOD = {
     "name": "c",

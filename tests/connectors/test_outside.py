@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.connectors.reach import Reach
-from fairlead.runtime.connectors.spi import Findings, Outside
-from fairlead.runtime.spark.query_check import CheckFailed, QueryCheck
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.reach import Reach
+from fairlead.runtime.pipeline.connectors.spi import Findings, Outside
+from fairlead.runtime.pipeline.spark.query_check import CheckFailed, QueryCheck
 
 Config = dict[str, str]
 

@@ -5,12 +5,12 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 from msgspec import to_builtins
 
-from fairlead.runtime.connectors.builtin import plugins
-from fairlead.runtime.connectors.builtin.plugins import Plugin, PluginUnknown, find_plugins
-from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.rest.routes.plugins import describe_plugin
+from fairlead.runtime.interfaces.rest.routes.plugins import describe_plugin
+from fairlead.runtime.pipeline.connectors.builtin import plugins
+from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, PluginUnknown, find_plugins
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 
-FULL = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
+FULL = "fairlead.runtime.pipeline.connectors.spark_pipeline.SparkPipeline"
 
 
 @pytest.mark.parametrize("name", ["SparkPipeline", FULL])

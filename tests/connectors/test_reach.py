@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import Resource
-from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.connectors.config import ConfigInvalid
-from fairlead.runtime.connectors.reach import Reach
-from fairlead.runtime.connectors.spi import Context
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
+from fairlead.runtime.pipeline.connectors.reach import Reach
+from fairlead.runtime.pipeline.connectors.spi import Context
 
 
 @pytest.fixture

@@ -20,10 +20,10 @@ from connectors.sinks import (
 )
 
 from fairlead.events.model import Token
-from fairlead.runtime.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.connectors.builtin.sink_claim import claim_sink
-from fairlead.runtime.connectors.files import sink_marks as marks
-from fairlead.runtime.connectors.spi import SinkAway, SinkBroken
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.sink_claim import claim_sink
+from fairlead.runtime.pipeline.connectors.files import sink_marks as marks
+from fairlead.runtime.pipeline.connectors.spi import SinkAway, SinkBroken
 
 LATER = Token(3, 1)
 

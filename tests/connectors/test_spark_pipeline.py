@@ -16,12 +16,12 @@ from tasks.numbers import Reports
 
 from fairlead.events.model import Document, Resource, RunState, Token
 from fairlead.projections.launches import Launch
-from fairlead.runtime.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.connectors.builtin.sink_claim import claim_sink
-from fairlead.runtime.spark.embedded import Embedded
-from fairlead.runtime.tasks.reports import Ending, StatusChanged, Stopped
-from fairlead.runtime.tasks.runner import Runner
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
+from fairlead.runtime.pipeline.connectors.builtin.sink_claim import claim_sink
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
+from fairlead.runtime.pipeline.tasks.runner import Runner
 
 pytestmark = pytest.mark.spark
 

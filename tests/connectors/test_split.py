@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairlead.events.model import Resource
-from fairlead.runtime.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.connectors.spi import Context
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.spi import Context
 
 Split = Sequence[Mapping[str, str]]
 

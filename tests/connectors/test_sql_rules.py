@@ -13,12 +13,12 @@ from connectors.conftest import Run
 from tasks.numbers import Reports
 
 from fairlead.events.model import Resource, RunState
-from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.connectors.builtin.sql_rules import flaws, suspects, told_function
-from fairlead.runtime.connectors.config import ConfigInvalid
-from fairlead.runtime.connectors.spi import Context
-from fairlead.runtime.spark.embedded import Embedded
-from fairlead.runtime.spark.query_check import Columns, QueryCheck, QueryRefused
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.builtin.sql_rules import flaws, suspects, told_function
+from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
+from fairlead.runtime.pipeline.connectors.spi import Context
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spark.query_check import Columns, QueryCheck, QueryRefused
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import CommitId, Manifest, Resource, Token
-from fairlead.runtime.connectors.files import publishing, staging
-from fairlead.runtime.connectors.spi import SinkBroken
+from fairlead.runtime.pipeline.connectors.files import publishing, staging
+from fairlead.runtime.pipeline.connectors.spi import SinkBroken
 
 BATCH = CommitId("flights", 0, Token(12, 3), 7)
 UUID = "12345678-1234-1234-1234-123456789abc"
@@ -18,7 +18,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from fairlead.events.model import CommitId, Manifest, Token
-from fairlead.runtime.connectors.files import publishing, staging
+from fairlead.runtime.pipeline.connectors.files import publishing, staging
 
 rename = Path.rename
 left = [3]

@@ -16,7 +16,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Cause, GroupState, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain.cache import EpochCache
-from fairlead.runtime.replies.groups import describe_group, summarize_group
+from fairlead.runtime.interfaces.replies.groups import describe_group, summarize_group
 
 FAR = {"2^30": 1 << 30, "2^31": 1 << 31, "2^53": 1 << 53, "2^62": 1 << 62}
 

@@ -30,7 +30,7 @@ from fairlead.events.records import (
     Tombstone,
 )
 from fairlead.projections.views import Doing, awaited, doing
-from fairlead.runtime.replies.groups import describe_member
+from fairlead.runtime.interfaces.replies.groups import describe_member
 
 ALL = resources("A A-0 B B-0")
 NODE = "a1b2"

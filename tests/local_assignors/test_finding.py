@@ -6,7 +6,7 @@ import pytest
 from local_assignors.conftest import Installs
 from local_assignors.packages import ASSIGNOR
 
-from fairlead.runtime.assignors.finding import (
+from fairlead.runtime.node.assignors.finding import (
     AssignorRefusedError,
     KnownAssignor,
     find_assignor,

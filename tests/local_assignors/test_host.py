@@ -14,8 +14,8 @@ from fairlead.actors.group.computing.target import flaw_in
 from fairlead.actors.messages.assignors import Assigned, Introduced, MemberAssignment, Worker
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, ClientAssignor, Resource
-from fairlead.runtime.assignors.finding import AssignorRefusedError
-from fairlead.runtime.assignors.host import AssignorHost
+from fairlead.runtime.node.assignors.finding import AssignorRefusedError
+from fairlead.runtime.node.assignors.host import AssignorHost
 
 MINE = "mine = shop_rules:Mine"
 WORK = frozenset({Resource("a"), Resource("a", 0)})

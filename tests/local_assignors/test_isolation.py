@@ -9,7 +9,7 @@ import pytest
 APART = """
 import logging, os, sys
 from pathlib import Path
-from fairlead.runtime.assignors.isolation import isolate, show_in_title
+from fairlead.runtime.node.assignors.isolation import isolate, show_in_title
 isolate(Path(sys.argv[1]), 17)
 print("printed")
 logging.getLogger("shop").warning("logged")
@@ -40,7 +40,7 @@ def test_what_is_printed_and_logged_goes_to_the_log_and_a_fork_goes_no_further(
 
 LIMITED = """
 import resource, sys
-from fairlead.runtime.assignors.isolation import limit
+from fairlead.runtime.node.assignors.isolation import limit
 born_with, asked = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_DATA, (born_with, born_with))
 limit(asked)
@@ -60,7 +60,7 @@ def test_the_lower_of_two_limits_holds(born_with: int, asked: int, gets: int) ->
 
 
 FILLED = """
-from fairlead.runtime.assignors.isolation import has_room, limit
+from fairlead.runtime.node.assignors.isolation import has_room, limit
 limit(256 << 20)
 told, hoard = [has_room(256 << 20)], []
 try:

@@ -9,7 +9,7 @@ from local_assignors.conftest import Installs
 from fairlead.actors.messages.assignors import Worker
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, Resource
-from fairlead.runtime.assignors.host import AssignorHost
+from fairlead.runtime.node.assignors.host import AssignorHost
 
 README = Path(__file__).parents[2] / "README.md"
 WORK = frozenset({Resource("a"), Resource("a", 0)})

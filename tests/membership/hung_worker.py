@@ -23,7 +23,7 @@ from fairlead.events.model import ClientAssignor, Resource
 from fairlead.runtime.cluster.messages import AssignorAt, StartWorker
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
-from fairlead.runtime.worker.actor import WorkerActor
+from fairlead.runtime.node.worker.actor import WorkerActor
 
 SESSION_MS = 1_500
 GROUP = "connect"

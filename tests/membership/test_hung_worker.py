@@ -6,7 +6,7 @@ from pathlib import Path
 
 from membership import hung_worker
 
-from fairlead.runtime.worker.watchdog import EXIT_HUNG, LAST_WORDS
+from fairlead.runtime.node.worker.watchdog import EXIT_HUNG, LAST_WORDS
 
 
 def run(folder: Path, *granted: str) -> tuple[int, str, str]:

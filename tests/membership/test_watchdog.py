@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from fairlead.runtime.worker.watchdog import EXIT_HUNG, LAST_WORDS
+from fairlead.runtime.node.worker.watchdog import EXIT_HUNG, LAST_WORDS
 
 PRELUDE = """
 import logging, time
-from fairlead.runtime.worker.watchdog import Watchdog
+from fairlead.runtime.node.worker.watchdog import Watchdog
 watchdog = Watchdog()
 def until(seconds): watchdog.until(time.monotonic_ns() // 1_000_000 + int(seconds * 1000))
 """

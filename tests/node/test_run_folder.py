@@ -17,7 +17,7 @@ from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import OK, UNREACHABLE, down
 from fairlead.runtime.node.processes import NodeProcess, ProcessFiles
-from fairlead.runtime.worker.watchdog import ParentWatch
+from fairlead.runtime.node.worker.watchdog import ParentWatch
 
 DOOR = Door("127.0.0.1", 9, bytes(32))
 

@@ -19,9 +19,9 @@ from fairlead.actors.messages.errors import Error
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement.abilities import Abilities
 from fairlead.projections.moves import Measured
-from fairlead.runtime.assignors.codec import encode, read_assigned, read_introduced
-from fairlead.runtime.assignors.results import WrongResultError
 from fairlead.runtime.cluster.spec import AssignorSpec
+from fairlead.runtime.node.assignors.codec import encode, read_assigned, read_introduced
+from fairlead.runtime.node.assignors.results import WrongResultError
 from fairlead.runtime.planning.changes import WorkersJoined
 from fairlead.runtime.planning.compare import make_plan
 from fairlead.runtime.planning.dry_run import PlanError

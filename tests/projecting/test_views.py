@@ -16,8 +16,8 @@ from fairlead.projections.views import (
     doing,
     run_states,
 )
-from fairlead.runtime.replies.connectors import TaskState, connector_status, task_status
-from fairlead.runtime.replies.groups import describe_group, describe_member
+from fairlead.runtime.interfaces.replies.connectors import TaskState, connector_status, task_status
+from fairlead.runtime.interfaces.replies.groups import describe_group, describe_member
 
 A0 = {"id": "A-0", "connector": "A", "task": 0}
 

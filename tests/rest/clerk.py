@@ -4,8 +4,8 @@ from rest.scribe import Desk
 
 from fairlead.actors.messages.commands import CommandReply, Traffic
 from fairlead.runtime.cluster.messages import NodeView, ProcessView, Whereabouts
-from fairlead.runtime.rest.backend.gateway import Command, Outcome
-from fairlead.runtime.rest.http.errors import Unanswered
+from fairlead.runtime.interfaces.rest.backend.gateway import Command, Outcome
+from fairlead.runtime.interfaces.rest.http.errors import Unanswered
 
 ASSIGNOR = ProcessView("assignor", 77, "", "running", 1, "process 76 was killed: w1 waited")
 

@@ -12,11 +12,11 @@ from rest.scribe import Desk, scribe
 
 from fairlead.projections.metrics.exposition import Exposition, RequestMetrics
 from fairlead.runtime.config.secrets import Vault
-from fairlead.runtime.connectors.builtin.plugins import Plugin, Plugins
-from fairlead.runtime.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.rest.app import make_app
-from fairlead.runtime.rest.backend.logs import NodeLogs
-from fairlead.runtime.rest.backend.service import Service
+from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.backend.logs import NodeLogs
+from fairlead.runtime.interfaces.rest.backend.service import Service
+from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 
 KEY = bytes(range(32))
 

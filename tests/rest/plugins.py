@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from fairlead.actors.settings import SettingType
-from fairlead.runtime.connectors.common_keys import COMMON
-from fairlead.runtime.connectors.config import (
+from fairlead.runtime.pipeline.connectors.common_keys import COMMON
+from fairlead.runtime.pipeline.connectors.config import (
     ConfigDef,
     Definition,
     Importance,
     Validation,
 )
-from fairlead.runtime.connectors.spi import Connector, Context, Pipeline
+from fairlead.runtime.pipeline.connectors.spi import Connector, Context, Pipeline
 
 
 def _no_spaces(value: object) -> str | None:

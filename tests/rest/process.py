@@ -18,7 +18,7 @@ def arguments(data_dir: Path, *more: str) -> list[str]:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "fairlead.runtime.rest", *arguments]
+    return [sys.executable, "-m", "fairlead.runtime.interfaces.rest", *arguments]
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from rest.conftest import House
 from fairlead.events.log.space import Room
 from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata
-from fairlead.runtime.rest.backend import logs
-from fairlead.runtime.rest.routes import connector_commands
+from fairlead.runtime.interfaces.rest.backend import logs
+from fairlead.runtime.interfaces.rest.routes import connector_commands
 
 LOCKED = {"connector.class": "Locked"}
 STORED = {**LOCKED, "name": "a"}

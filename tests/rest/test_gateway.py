@@ -18,9 +18,9 @@ from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.messages import Begin, Begun
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
+from fairlead.runtime.interfaces.rest.backend.gateway import CommandGateway
+from fairlead.runtime.interfaces.rest.http.errors import Unanswered
 from fairlead.runtime.node.supervisor import Supervisor
-from fairlead.runtime.rest.backend.gateway import CommandGateway
-from fairlead.runtime.rest.http.errors import Unanswered
 
 __all__ = ["actor_system"]
 

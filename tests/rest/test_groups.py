@@ -17,7 +17,7 @@ from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.runtime.cluster.messages import ProcessView
 from fairlead.runtime.cluster.slow import SlowProcess, write_slow
-from fairlead.runtime.rest.app import make_app
+from fairlead.runtime.interfaces.rest.app import make_app
 
 LOCKED = {"connector.class": "Locked"}
 W1 = "127.0.0.1:8083/w1"

@@ -2,7 +2,13 @@ import socket
 
 import pytest
 
-from fairlead.runtime.rest.http.listeners import CannotListen, RestListener, listen, parse, where
+from fairlead.runtime.interfaces.rest.http.listeners import (
+    CannotListen,
+    RestListener,
+    listen,
+    parse,
+    where,
+)
 
 
 @pytest.mark.parametrize(

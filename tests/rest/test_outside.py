@@ -10,11 +10,11 @@ from rest.client import Client
 from rest.conftest import House, service_over
 from rest.plugins import Locked
 
-from fairlead.runtime.connectors.builtin.plugins import Plugin
-from fairlead.runtime.connectors.reach import Reach
-from fairlead.runtime.connectors.spi import Findings, Outside
-from fairlead.runtime.rest.app import make_app
-from fairlead.runtime.rest.backend.outside import MOST_AT_ONCE, OutsideChecks
+from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.backend.outside import MOST_AT_ONCE, OutsideChecks
+from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin
+from fairlead.runtime.pipeline.connectors.reach import Reach
+from fairlead.runtime.pipeline.connectors.spi import Findings, Outside
 
 END = Event()
 

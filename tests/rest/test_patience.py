@@ -11,9 +11,9 @@ import pytest
 import uvicorn
 from rest.conftest import House
 
-from fairlead.runtime.rest.app import make_app
-from fairlead.runtime.rest.http import receive_timeouts
-from fairlead.runtime.rest.http.listeners import RestListener, listen, where
+from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.http import receive_timeouts
+from fairlead.runtime.interfaces.rest.http.listeners import RestListener, listen, where
 
 WAIT = 20.0
 LATE = b'{"error_code":408,"message":"the request took too long to come; nothing was done"}'

@@ -6,8 +6,8 @@ import pytest
 from rest.client import Client
 from rest.conftest import House
 
-from fairlead.runtime.connectors.common_keys import PLACEMENT, with_placement
-from fairlead.runtime.connectors.config import ConfigDef
+from fairlead.runtime.pipeline.connectors.common_keys import PLACEMENT, with_placement
+from fairlead.runtime.pipeline.connectors.config import ConfigDef
 
 LOCKED = {"connector.class": "Locked"}
 VALIDATE = "/connector-plugins/Locked/config/validate"

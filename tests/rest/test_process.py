@@ -25,7 +25,7 @@ CONFIG = {"connector.class": "SparkPipeline", "source.path": "/in", "sink.path":
 }
 SPAWN = """
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-m", "fairlead.runtime.rest", *sys.argv[1:]])
+child = subprocess.Popen([sys.executable, "-m", "fairlead.runtime.interfaces.rest", *sys.argv[1:]])
 print(child.pid, flush=True)
 sys.stdin.read()
 """

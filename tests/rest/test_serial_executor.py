@@ -16,8 +16,8 @@ from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.projections.follow import Rebalances
 from fairlead.projections.moves import Downtimes
-from fairlead.runtime.rest.backend.serial_executor import SerialExecutor
-from fairlead.runtime.rest.http.errors import ApiError
+from fairlead.runtime.interfaces.rest.backend.serial_executor import SerialExecutor
+from fairlead.runtime.interfaces.rest.http.errors import ApiError
 
 SECONDS = 20
 ADD = {"add_workers": 1}

@@ -4,8 +4,8 @@ import pytest
 from rest.client import HERE, Client
 from rest.conftest import House
 
-from fairlead.runtime.rest.app import make_app
-from fairlead.runtime.rest.http.listeners import RestListener
+from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead.runtime.interfaces.rest.http.listeners import RestListener
 
 FORMS = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""]
 LET_IN = (

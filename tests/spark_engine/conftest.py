@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.spark.embedded import Embedded
-from fairlead.runtime.spark.engine import EngineState
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spark.engine import EngineState
 
 
 @pytest.fixture(scope="session")

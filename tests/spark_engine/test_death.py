@@ -16,8 +16,8 @@ import psutil
 import pytest
 from spark_engine.signs import gone, runs, until_told
 
-from fairlead.runtime.spark.embedded import Embedded
-from fairlead.runtime.spark.engine import EngineDown, EngineState
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spark.engine import EngineDown, EngineState
 
 pytestmark = pytest.mark.spark
 

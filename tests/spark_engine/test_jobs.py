@@ -16,8 +16,8 @@ from pyspark.sql.functions import udf
 from spark_engine import stranger
 from spark_engine.signs import gone, runs, until_told
 
-from fairlead.runtime.spark.embedded import Embedded
-from fairlead.runtime.spark.engine import Cancelled, TaskError
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spark.engine import Cancelled, TaskError
 
 pytestmark = pytest.mark.spark
 

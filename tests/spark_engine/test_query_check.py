@@ -12,15 +12,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.runtime.spark import query_check
-from fairlead.runtime.spark.java import Java
-from fairlead.runtime.spark.query_check import CheckFailed, QueryCheck
+from fairlead.runtime.pipeline.spark import query_check
+from fairlead.runtime.pipeline.spark.java import Java
+from fairlead.runtime.pipeline.spark.query_check import CheckFailed, QueryCheck
 
 pytestmark = pytest.mark.spark
 
 ASKS = """
 import os, time
-from fairlead.runtime.spark.query_check import QueryCheck
+from fairlead.runtime.pipeline.spark.query_check import QueryCheck
 check = QueryCheck()
 check.columns_of("a INT")
 import psutil

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fairlead.events.model import Commit, CommitId, Document, Resource, Token, identity
 from fairlead.events.records import TaskProgress
-from fairlead.runtime.tasks.ledger import Fenced, LedgerUnavailable
+from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
 
 
 class Book:

@@ -7,7 +7,7 @@ import pytest
 from tasks.book import Book
 from tasks.numbers import PATIENCE_S, Hooks, LocalEngine, Numbers, Reports, numbers_plugins
 
-from fairlead.runtime.tasks.runner import Runner
+from fairlead.runtime.pipeline.tasks.runner import Runner
 
 
 @pytest.fixture

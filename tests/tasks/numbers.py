@@ -19,12 +19,12 @@ from fairlead.events.model import (
     identity,
 )
 from fairlead.projections.launches import Launch
-from fairlead.runtime.connectors.builtin.plugins import Plugin, Plugins
-from fairlead.runtime.connectors.common_keys import COMMON
-from fairlead.runtime.connectors.config import ConfigDef
-from fairlead.runtime.connectors.files import publishing, staging
-from fairlead.runtime.connectors.files.sink_root import SinkLocation, opened
-from fairlead.runtime.connectors.spi import (
+from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
+from fairlead.runtime.pipeline.connectors.common_keys import COMMON
+from fairlead.runtime.pipeline.connectors.config import ConfigDef
+from fairlead.runtime.pipeline.connectors.files import publishing, staging
+from fairlead.runtime.pipeline.connectors.files.sink_root import SinkLocation, opened
+from fairlead.runtime.pipeline.connectors.spi import (
     BatchPlan,
     Connector,
     Context,
@@ -35,8 +35,8 @@ from fairlead.runtime.connectors.spi import (
     Source,
     Transform,
 )
-from fairlead.runtime.spark.engine import Cancelled, EngineDown, EngineState
-from fairlead.runtime.tasks.reports import BatchDone, Report, StatusChanged, Stopped
+from fairlead.runtime.pipeline.spark.engine import Cancelled, EngineDown, EngineState
+from fairlead.runtime.pipeline.tasks.reports import BatchDone, Report, StatusChanged, Stopped
 
 T = TypeVar("T")
 PATIENCE_S = 20.0

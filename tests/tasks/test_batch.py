@@ -6,9 +6,9 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from fairlead.events.model import CommitId, Manifest, Token
-from fairlead.runtime.connectors import batch
-from fairlead.runtime.connectors.batch import Batch
-from fairlead.runtime.connectors.spi import BatchPlan, Limit, Pace, Pipeline
+from fairlead.runtime.pipeline.connectors import batch
+from fairlead.runtime.pipeline.connectors.batch import Batch
+from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, Pace, Pipeline
 
 COMMIT = CommitId("c", 0, Token(1, 0), 0)
 

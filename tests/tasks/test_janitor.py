@@ -25,10 +25,10 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Commit, CommitId, MemberState, Resource, Token
 from fairlead.events.records import CurrentAssignment, MemberMetadata
-from fairlead.runtime.connectors.spi import Context, Pipeline
-from fairlead.runtime.worker.effects import BatchPublished
-from fairlead.runtime.worker.group_ledger import GroupLedger
-from fairlead.runtime.worker.janitor import Chore, Janitor, Rota, is_on_duty
+from fairlead.runtime.node.worker.effects import BatchPublished
+from fairlead.runtime.node.worker.group_ledger import GroupLedger
+from fairlead.runtime.node.worker.janitor import Chore, Janitor, Rota, is_on_duty
+from fairlead.runtime.pipeline.connectors.spi import Context, Pipeline
 
 NAME, FIRST, SECOND = "A", Resource("A", 0), Resource("A", 1)
 
@@ -204,7 +204,7 @@ def test_what_can_not_be_published_is_told_once_and_tried_again(
     scene.root.rename(aside)
     scene.root.touch()
     scene.delete()
-    with caplog.at_level(logging.WARNING, "fairlead.runtime.worker.janitor"):
+    with caplog.at_level(logging.WARNING, "fairlead.runtime.node.worker.janitor"):
         scene.work()
         scene.work()
     told = [

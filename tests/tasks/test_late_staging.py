@@ -9,9 +9,9 @@ from tasks.numbers import Hooks, LineSink, LocalEngine, Reports, numbers_plugins
 from tasks.numbers import numbers_launch as launch_of
 
 from fairlead.events.model import CommitId, Resource, Token
-from fairlead.runtime.tasks import task
-from fairlead.runtime.tasks.reports import Ending
-from fairlead.runtime.tasks.runner import Runner
+from fairlead.runtime.pipeline.tasks import task
+from fairlead.runtime.pipeline.tasks.reports import Ending
+from fairlead.runtime.pipeline.tasks.runner import Runner
 
 TASK, OLD, NEW = Resource("n", 0), Token(1, 0), Token(2, 0)
 

@@ -7,10 +7,10 @@ from random import Random
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from fairlead.runtime.connectors.spi import BadInput, Limit
-from fairlead.runtime.spark.failures import failure_text
-from fairlead.runtime.tasks.batch_size import BatchSize
-from fairlead.runtime.tasks.restarts import RestartPolicy, Restarts, reason_of
+from fairlead.runtime.pipeline.connectors.spi import BadInput, Limit
+from fairlead.runtime.pipeline.spark.failures import failure_text
+from fairlead.runtime.pipeline.tasks.batch_size import BatchSize
+from fairlead.runtime.pipeline.tasks.restarts import RestartPolicy, Restarts, reason_of
 
 MB = 1 << 20
 

@@ -15,8 +15,8 @@ from tasks.numbers import (
 )
 
 from fairlead.events.model import CONNECTOR, Resource, RunState, Token
-from fairlead.runtime.connectors.spi import NotReady
-from fairlead.runtime.tasks.reports import (
+from fairlead.runtime.pipeline.connectors.spi import NotReady
+from fairlead.runtime.pipeline.tasks.reports import (
     BatchDone,
     Ending,
     Hung,
@@ -25,7 +25,7 @@ from fairlead.runtime.tasks.reports import (
     Stopped,
     TaskConfigsChanged,
 )
-from fairlead.runtime.tasks.runner import Runner
+from fairlead.runtime.pipeline.tasks.runner import Runner
 
 OLD, NEW = Token(1, 0), Token(2, 0)
 TASK = Resource("n", 0)

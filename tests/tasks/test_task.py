@@ -22,11 +22,11 @@ from tasks.numbers import (
 
 from fairlead.events.model import Document, Resource, RunState, Token
 from fairlead.projections.metrics.workers import PHASES
-from fairlead.runtime.connectors.spi import BatchPlan, Limit, NotReady
-from fairlead.runtime.spark.engine import EngineState
-from fairlead.runtime.tasks.reports import Ending, StatusChanged, Stopped
-from fairlead.runtime.tasks.runner import Runner
-from fairlead.runtime.tasks.task import Task, TaskMemory
+from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, NotReady
+from fairlead.runtime.pipeline.spark.engine import EngineState
+from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
+from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead.runtime.pipeline.tasks.task import Task, TaskMemory
 
 OLD, NEW = Token(1, 0), Token(2, 0)
 TASK = Resource("n", 0)

@@ -8,8 +8,13 @@ import pytest
 from fairlead.events.model import Resource, Resources, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.config.secrets import Vault
-from fairlead.runtime.tasks.reports import Report, StatusChanged, TaskConfigsChanged, Warned
-from fairlead.runtime.worker.unsealing import UnsealingRunner
+from fairlead.runtime.node.worker.unsealing import UnsealingRunner
+from fairlead.runtime.pipeline.tasks.reports import (
+    Report,
+    StatusChanged,
+    TaskConfigsChanged,
+    Warned,
+)
 
 VAULT = Vault(bytes(range(32)))
 TOKEN = Token(3, 1)

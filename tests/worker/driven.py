@@ -35,9 +35,8 @@ from fairlead.events.records import (
     TaskConfigs,
 )
 from fairlead.runtime.cluster.messages import AssignorAt
-from fairlead.runtime.tasks.reports import Ending, Stopped
-from fairlead.runtime.worker.core import CoreReport, WorkerCore
-from fairlead.runtime.worker.effects import (
+from fairlead.runtime.node.worker.core import CoreReport, WorkerCore
+from fairlead.runtime.node.worker.effects import (
     AbandonAll,
     AnswerCommit,
     AskAssignor,
@@ -48,6 +47,7 @@ from fairlead.runtime.worker.effects import (
     StopResource,
     TellSupervisor,
 )
+from fairlead.runtime.pipeline.tasks.reports import Ending, Stopped
 
 M = TypeVar("M")
 WALL_MS = 1_700_000_000_000

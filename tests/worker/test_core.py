@@ -13,15 +13,9 @@ from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerd
 from fairlead.events.model import NOTHING, ClientAssignor, CommitId, Resource, RunState, Token
 from fairlead.events.records import ConnectorConfig, TaskConfigs
 from fairlead.runtime.cluster.messages import AssignorAt, GroupAt, Leave
-from fairlead.runtime.tasks.reports import (
-    Ending,
-    Hung,
-    StatusChanged,
-    TaskConfigsChanged,
-)
-from fairlead.runtime.worker.commit_queue import ANSWER_MS
-from fairlead.runtime.worker.core import LOOK_MS
-from fairlead.runtime.worker.effects import (
+from fairlead.runtime.node.worker.commit_queue import ANSWER_MS
+from fairlead.runtime.node.worker.core import LOOK_MS
+from fairlead.runtime.node.worker.effects import (
     AnswerCommit,
     BatchPublished,
     CommitAsked,
@@ -30,7 +24,13 @@ from fairlead.runtime.worker.effects import (
     Exit,
     StartResource,
 )
-from fairlead.runtime.worker.starts import REST_MS
+from fairlead.runtime.node.worker.starts import REST_MS
+from fairlead.runtime.pipeline.tasks.reports import (
+    Ending,
+    Hung,
+    StatusChanged,
+    TaskConfigsChanged,
+)
 
 A0 = Resource("A", 0)
 

@@ -10,9 +10,9 @@ from worker.driven import commit
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitVerdict
 from fairlead.events.model import CommitId, Token
-from fairlead.runtime.tasks.ledger import Fenced, LedgerUnavailable
-from fairlead.runtime.worker.effects import AnswerCommit, BatchPublished, CommitAsked
-from fairlead.runtime.worker.group_ledger import GroupLedger
+from fairlead.runtime.node.worker.effects import AnswerCommit, BatchPublished, CommitAsked
+from fairlead.runtime.node.worker.group_ledger import GroupLedger
+from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
 
 PATIENCE_S = 20.0
 BATCH = commit("A-0")

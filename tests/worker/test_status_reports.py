@@ -11,9 +11,9 @@ from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import BATCHES_RUN, CommitId, Resource, RunState, Token
 from fairlead.events.records import ConnectorConfig, TaskStatus
-from fairlead.runtime.tasks.reports import BatchDone, StatusChanged
-from fairlead.runtime.worker.actor import log_trouble
-from fairlead.runtime.worker.status_reporter import StatusReporter
+from fairlead.runtime.node.worker.actor import log_trouble
+from fairlead.runtime.node.worker.status_reporter import StatusReporter
+from fairlead.runtime.pipeline.tasks.reports import BatchDone, StatusChanged
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,235 @@
+"""Speaking with a cluster over its REST interface."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeVar
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from ....cluster.identity import HEADER, identity_of
+from ...replies.node import Message
+from .exit_codes import Failed, Misused, Unreachable
+from .options import There
+
+if TYPE_CHECKING:
+    import httpx
+
+    from ....config.load import Config
+
+CONNECT_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 95.0
+"""A worker of Connect gives up on a request after 90 s; wait for it to say so."""
+
+HTTP_PORT: Final = 80
+SNIPPET_CHARACTERS: Final = 120
+
+
+T = TypeVar("T")
+
+
+class _NodeNote(msgspec.Struct):
+    """What a running node leaves in its run folder."""
+
+    rest: Annotated[str, msgspec.Meta(min_length=1)]
+    """The URL of its REST interface."""
+
+
+class Refused(Failed):
+    """The cluster answered with an error; the text is its own."""
+
+    def __init__(self, text: str, body: object = None) -> None:
+        super().__init__(text)
+        self.body = body
+        """All that it said, as plain data."""
+
+
+class ExpectedNode(NamedTuple):
+    """Whose answers are taken: the node of a data folder, "" where none has run there yet."""
+
+    node: str
+    data_dir: Path
+
+
+class Client:
+    """The REST interface of one cluster; `origin` says where its address comes from.
+
+    Where somebody is expected, nobody else is asked for anything but who they are.
+    """
+
+    def __init__(self, base: str, origin: str, expected: ExpectedNode | None = None) -> None:
+        parts = urlsplit(base)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise Misused(f"{origin} is no http URL: {_without_user(base)!r}")
+        self._address = base.rstrip("/")
+        self.base = _without_user(self._address)
+        """Where it is, without what only its user may know."""
+        self._name = f"{self.base} ({origin})"
+        self._expected = expected
+
+    def get(self, kind: type[T], *path: str, **query: str | tuple[str, ...]) -> T:
+        """Return what lies at a path; raises `Failed`, `Unreachable`."""
+        return self._convert(self._ask("GET", path, query=query), kind)
+
+    def post(self, kind: type[T], *path: str, body: object) -> T:
+        """Send a document to a path and return the answer; raises `Failed`, `Unreachable`."""
+        return self._convert(self._ask("POST", path, body=body), kind)
+
+    def put(self, kind: type[T], *path: str, body: object = None) -> T:
+        """Set what lies at a path and return the answer; raises `Failed`, `Unreachable`."""
+        return self._convert(self._ask("PUT", path, body=body), kind)
+
+    def delete(self, kind: type[T], *path: str, **query: str) -> T | None:
+        """Delete what lies at a path; return the answer, None for an empty one.
+
+        Raises `Failed`, `Unreachable`.
+        """
+        found = self._ask("DELETE", path, query=query)
+        return None if found is None else self._convert(found, kind)
+
+    def _convert(self, found: object, kind: type[T]) -> T:
+        try:
+            return msgspec.convert(found, kind)
+        except msgspec.ValidationError as error:
+            raise Failed(
+                f"{self._name} answers otherwise than this version of fairlead expects ({error}):"
+                " is it the right --url, and of the same version?"
+            ) from None
+
+    def _ask(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        *,
+        query: Mapping[str, str | tuple[str, ...]] | None = None,
+        body: object = None,
+    ) -> object:
+        import httpx  # noqa: PLC0415  # verbs that ask nobody start faster
+
+        url = "/".join((self._address, *(quote(part, safe="") for part in path)))
+        timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+        doing = "GET"
+        try:
+            # A proxy of the environment knows nothing of what listens on loopback.
+            # Certificates take longer to read than an answer takes to come, so only if need be.
+            verify = self._address.startswith("https:")
+            with httpx.Client(timeout=timeout, trust_env=False, verify=verify) as client:
+                if method != doing and self._expected is not None:
+                    self._check(client.get(f"{self._address}/"))
+                doing = method
+                answer = client.request(method, url, params=query, json=body)
+                self._check(answer)
+        except httpx.ConnectError:
+            raise Unreachable(
+                f"no cluster answers at {self._name}: start one with `fairlead up`, or name"
+                " another with --url"
+            ) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise Unreachable(self._lost(doing, error)) from None
+        return self._read(answer)
+
+    def _check(self, answer: "httpx.Response") -> None:
+        """Raise `Unreachable` if it is not the expected node that answers."""
+        found = answer.headers.get(HEADER, "")
+        if self._expected is None or (found and found == self._expected.node):
+            return
+        from .....actors.door.ports import holder_of  # noqa: PLC0415  # who is as expected needs no psutil
+
+        cluster, _, node = found.partition("/")
+        who = f"node {node} of cluster {cluster}" if node else "it does not say which node it is"
+        parts, folder = urlsplit(self._address), self._expected.data_dir
+        holder = holder_of(parts.hostname or "", parts.port or HTTP_PORT)
+        raise Unreachable(
+            f"{self._name} is answered by {holder}, which is not the node of {folder} ({who}):"
+            f" nothing was changed; start that of {folder} with `fairlead up`, or name the cluster"
+            " that you mean by its --url or its --data-dir"
+        )
+
+    def _lost(self, method: str, error: Exception) -> str:
+        what = f"{type(error).__name__} {error}".rstrip()
+        outcome = "" if method == "GET" else "; whether it took place is unknown: look, then repeat"
+        return f"the cluster at {self._name} did not answer: {what}{outcome}"
+
+    def _read(self, answer: "httpx.Response") -> object:
+        try:
+            found: object = json.loads(answer.content) if answer.content else None
+        except (ValueError, RecursionError):
+            snippet = answer.text[:SNIPPET_CHARACTERS]
+            raise Failed(
+                f"{self._name} answers, but not as a cluster does (HTTP {answer.status_code},"
+                f" {snippet!r}): is it the right --url?"
+            ) from None
+        if answer.is_success:
+            return found
+        message = _message_in(found) or f"HTTP {answer.status_code}, without a message"
+        raise Refused(f"{message} (HTTP {answer.status_code})", found)
+
+
+def client_of(place: There) -> Client:
+    """Return the client of the cluster that is meant: by URL, by the running node, by config.
+
+    Raises `ConfigError`, `Failed`, `Misused`.
+    """
+    if place.url is not None:
+        return Client(place.url, "--url")
+    loaded = place.load()
+    config = loaded.config
+    note = note_of(config)
+    expected = _expected(config.data_path, is_named="data.dir" in loaded.sources)
+    if (base := _noted(note)) is not None:
+        return Client(base, f"from {note}", expected)
+    return Client(config.listener.url, "the configured listener", expected)
+
+
+def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
+    """Return who is to answer for a data folder; None where nobody could tell.
+
+    A folder that nobody named and on which no node has run stands for no node at all.
+    """
+    run_folder = data_dir / "run"
+    try:
+        node = identity_of(run_folder)
+    except OSError as error:
+        raise Failed(
+            f"{error.filename} cannot be read ({error.strerror}): give the cluster's --url"
+        ) from None
+    if node or (is_named and not run_folder.exists()):
+        return ExpectedNode(node, data_dir)
+    return None
+
+
+def note_of(config: "Config") -> Path:
+    """Return where a node leaves word of how it is reached, as long as it runs."""
+    return config.data_path / "run" / "node.json"
+
+
+def _noted(note: Path) -> str | None:
+    """Return the URL that a running node left word of, None if there is none."""
+    try:
+        return msgspec.json.decode(note.read_bytes(), type=_NodeNote).rest
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Failed(
+            f"{note} cannot be read ({error.strerror}): give the cluster's --url"
+        ) from None
+    except (ValueError, RecursionError):
+        raise Failed(
+            f"{note} does not say where the node is reached: give the cluster's --url"
+        ) from None
+
+
+def _message_in(body: object) -> str:
+    """Return what an error says, nothing if it is none of a cluster's."""
+    try:
+        return msgspec.convert(body, Message).message
+    except msgspec.ValidationError:
+        return ""
+
+
+def _without_user(url: str) -> str:
+    """Return a URL without user and password."""
+    scheme, slashes, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"

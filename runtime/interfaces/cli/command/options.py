@@ -1,0 +1,118 @@
+"""The options that many verbs share, as values, and how a verb takes them.
+
+A verb that wants them has the value as its first parameter; `takes` replaces it by the
+options that it is made of, so that each of them is declared once.
+"""
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from ....config.load import Config, Loaded
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Output(StrEnum):
+    """How a reading verb prints what it read."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Which node is meant, by its configuration."""
+
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="A .toml or .properties file of settings."),
+    ] = None
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting; may be given repeatedly."),
+    ] = None
+    data_dir: Annotated[
+        Path | None,
+        typer.Option("--data-dir", metavar="DIR", help="Short for --set data.dir=DIR."),
+    ] = None
+
+    def load(self) -> "Loaded":
+        """Return the configuration with its sources; raises `ConfigError`."""
+        from ....config.load import load_with_sources  # noqa: PLC0415  # --help needs no pydantic
+
+        overrides = list(self.overrides or ())
+        if self.data_dir is not None:
+            overrides.append(f"data.dir={self.data_dir}")
+        return load_with_sources(self.config, os.environ, overrides)
+
+    def configured(self) -> "Config":
+        """Return the configuration; raises `ConfigError`."""
+        return self.load().config
+
+
+@dataclass(frozen=True, slots=True)
+class There(Here):
+    """Which cluster is meant, by its URL or by the node's configuration."""
+
+    url: Annotated[
+        str | None,
+        typer.Option("--url", metavar="URL", help="The cluster's REST interface."),
+    ] = None
+
+
+_OUTPUT = typer.Option("--output", "-o", help="How to print it.")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHere(Here):
+    """A node, and how to print what was read of its files."""
+
+    output: Annotated[Output, _OUTPUT] = Output.TABLE
+
+
+@dataclass(frozen=True, slots=True)
+class ReadThere(There):
+    """A cluster, and how to print what it answered."""
+
+    output: Annotated[Output, _OUTPUT] = Output.TABLE
+
+
+def takes(
+    shared: Callable[..., T],
+) -> Callable[[Callable[Concatenate[T, P], None]], Callable[..., None]]:
+    """Return a decorator that gives a verb the options of `shared` for its first parameter."""
+    offered = dict(inspect.signature(shared, eval_str=True).parameters)
+
+    def decorate(verb: Callable[Concatenate[T, P], None]) -> Callable[..., None]:
+        own = list(inspect.signature(verb, eval_str=True).parameters.values())[1:]
+
+        @functools.wraps(verb)
+        def run(**options: Any) -> None:  # noqa: ANN401  # Typer hands over what it parsed
+            split = _split(options, offered)
+            verb(shared(**split[0]), **split[1])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+        parameters = [*own, *offered.values()]
+        keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+        run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
+
+    return decorate
+
+
+def _split(
+    options: Mapping[str, Any], offered: Mapping[str, object]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    shared = {name: value for name, value in options.items() if name in offered}
+    return shared, {name: value for name, value in options.items() if name not in offered}

@@ -1,0 +1,121 @@
+"""Names and times as people see them: workers without their address, causes, moments, durations."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Final
+
+from .....events.model import Cause, Why
+from ...replies.groups import ResourceId
+
+NAMES_MAX: Final = 12
+"""How many names stand in one line; -o json has them all."""
+SHORT_ID: Final = 8
+"""Letters of a member id that are enough to tell members of one worker apart."""
+
+ABOUT_WORKERS: Final = frozenset(
+    {
+        Why.MEMBER_JOINED,
+        Why.MEMBER_LEFT,
+        Why.SESSION_EXPIRED,
+        Why.PROCESS_ENDED,
+        Why.REBALANCE_EXPIRED,
+        Why.MEMBER_REMOVED,
+        Why.ASSIGNORS_CHANGED,
+        Why.REASON_GIVEN,
+        Why.METADATA_CHANGED,
+        Why.WORKER_CORDONED,
+        Why.WORKER_UNCORDONED,
+        Why.WORKER_DRAINED,
+        Why.WORKER_EXPECTED,
+    }
+)
+"""The causes whose subject is a worker's URL."""
+
+_WHYS: Final = {each.value: each for each in Why}
+
+
+def worker_name(url: str) -> str:
+    """Return the name at the end of a worker's URL: w1 of 127.0.0.1:8083/w1."""
+    return url.rpartition("/")[2] or url
+
+
+def member_name(url: str, member_id: str) -> str:
+    """Return `w1(1b9d6bcd)`, or only the start of the member id where no worker is known."""
+    short = member_id[:SHORT_ID]
+    return f"{worker_name(url)}({short})" if url and url != member_id else short
+
+
+def cause_in_words(cause: Cause) -> str:
+    """Return a cause; a subject that is a worker goes by its name."""
+    if cause.why in ABOUT_WORKERS:
+        return str(cause._replace(subject=worker_name(cause.subject)))
+    return str(cause)
+
+
+def cause_of(cause: str, subject: str) -> str:
+    """Return a cause as it was answered; one that this version does not know as it is."""
+    if cause in _WHYS:
+        return cause_in_words(Cause(_WHYS[cause], subject))
+    return f"{cause} {subject}".rstrip()
+
+
+def short_form(resources: Iterable[ResourceId]) -> str:
+    """Return resources as `flights flights-0..3`."""
+    return named((each.connector, each.task) for each in resources)
+
+
+def first_of(ids: Sequence[str]) -> str:
+    """Return so many ids as stand in one line, and how many there are beside them."""
+    more = f" and {len(ids) - NAMES_MAX} more" if len(ids) > NAMES_MAX else ""
+    return " ".join(ids[:NAMES_MAX]) + more
+
+
+def named(resources: Iterable[tuple[str, int | None]]) -> str:
+    """Return connectors (task None) and tasks in the protocol's short form, runs drawn together."""
+    names: list[str] = []
+    ordered = sorted(resources, key=lambda each: (each[0], -1 if each[1] is None else each[1]))
+    for connector, group in groupby(ordered, lambda each: each[0]):
+        numbers = [number for _, number in group]
+        if numbers[0] is None:
+            names.append(connector)
+        names += [f"{connector}-{run}" for run in _runs(n for n in numbers if n is not None)]
+    if len(names) > NAMES_MAX:
+        names[NAMES_MAX:] = [f"and {len(names) - NAMES_MAX} more"]
+    return " ".join(names)
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[str]:
+    """Yield `4` for a number alone and `0..3` for those in a row."""
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        found = [number for _, number in run]
+        yield str(found[0]) if len(found) == 1 else f"{found[0]}..{found[-1]}"
+
+
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60))
+
+
+def age(time_ms: int | None) -> str:
+    """Return how long ago a moment was, in its largest whole unit: `5m ago`."""
+    if time_ms is None:
+        return ""
+    seconds = max(0, int(time.time() - time_ms / 1000))
+    unit, size = next((each for each in _UNITS if seconds >= each[1]), ("s", 1))
+    return f"{seconds // size}{unit} ago"
+
+
+def moment(time_ms: int | None) -> str:
+    """Return `2013-01-31T23:59:59.999Z`; nothing for no time, the number for an absurd one."""
+    if not time_ms:
+        return ""
+    try:
+        told = datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ms} ms"
+    return told.replace("+00:00", "Z")
+
+
+def seconds(duration_ms: int | None) -> str:
+    """Return a duration as `0.024 s`; nothing where none is known."""
+    return "" if duration_ms is None else f"{duration_ms / 1000:.3f} s"

@@ -1,0 +1,234 @@
+"""The records of a group's log, each told in one line with the words of the protocol."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from .....events import records
+from .....events.model import Document, Grants, Resource, Resources, Scope, identity
+from .....events.records import Record
+from ..command.phrases import SHORT_ID, cause_in_words, member_name, moment, named, worker_name
+
+
+class Narrator:
+    """Tells records; it remembers the worker behind each member it has heard of."""
+
+    def __init__(self, seen: Iterable[Record | None] = ()) -> None:
+        self._workers: dict[str, str] = {}
+        for record in seen:
+            self._note(record)
+
+    def tell(self, record: Record) -> str:
+        """Return what a record says, without its offset, time and kind."""
+        self._note(record)
+        return TELL[type(record)](self, record)
+
+    def who(self, member_id: str) -> str:
+        """Return `w1(1b9d6bcd)`: a member by its worker's name and the start of its id."""
+        return member_name(self._workers.get(member_id, ""), member_id)
+
+    def _note(self, record: Record | None) -> None:
+        if isinstance(record, records.MemberMetadata) and record.url:
+            self._workers[record.member_id] = record.url
+
+
+def _bump(_: Narrator, record: records.GroupMetadata) -> str:
+    asked = f" (asked by {record.actor})" if record.actor else ""
+    return f"group epoch {record.group_epoch}: {cause_in_words(record.cause)}{asked}"
+
+
+def _configured(_: Narrator, record: records.ConnectorsTasksMetadata) -> str:
+    return f"configured: {_in_shards(record.shards) or listed(record.configured)}"
+
+
+def _in_shards(count: int) -> str:
+    """Return where the resources of a large fact are told; nothing for a small one."""
+    return f"what {count} shards say by now" if count else ""
+
+
+def _configured_shard(_: Narrator, record: records.ConfiguredShard) -> str:
+    return f"shard {record.number}: {listed(record.configured)}"
+
+
+def _member(narrator: Narrator, record: records.MemberMetadata) -> str:
+    assignors = ", ".join(each.name for each in record.assignors)
+    facts = (
+        f"joined for epoch {record.joined_epoch}",
+        record.url and f"at {record.url}",
+        assignors and f"assignors {assignors}",
+        f"rebalance timeout {record.rebalance_timeout_ms} ms",
+    )
+    return f"{narrator.who(record.member_id)} {', '.join(filter(None, facts))}"
+
+
+def _shares(narrator: Narrator, record: records.TargetAssignment | records.TargetShard) -> str:
+    shares = "; ".join(
+        f"{narrator.who(member_id)} = {listed(record.members[member_id])}"
+        for member_id in sorted(record.members)
+    )
+    left_out = f"; unplaceable: {listed(record.unplaceable)}" if record.unplaceable else ""
+    return f"{shares or 'nobody'}{left_out}"
+
+
+def _target_shard(narrator: Narrator, record: records.TargetShard) -> str:
+    return f"shard {record.number}: {_shares(narrator, record)}"
+
+
+def _target(narrator: Narrator, record: records.TargetAssignment) -> str:
+    if record.error:
+        return (
+            f"assignment epoch {record.assignment_epoch} keeps the old target: attempt"
+            f" {record.failures} failed, {record.error}"
+        )
+    by = f" by {record.assignor}" if record.assignor else ""
+    shares = _in_shards(record.shards) or _shares(narrator, record)
+    return f"assignment epoch {record.assignment_epoch}{by}: {shares}"
+
+
+def _step(narrator: Narrator, record: records.CurrentAssignment) -> str:
+    return (
+        f"{narrator.who(record.member_id)} epoch {record.previous_epoch} -> {record.member_epoch}"
+        f" {record.state.name}: holds {_in_shards(record.shards) or _grants(record)}"
+    )
+
+
+def _current_shard(narrator: Narrator, record: records.CurrentShard) -> str:
+    return f"{narrator.who(record.member_id)} shard {record.number}: holds {_grants(record)}"
+
+
+def _grants(record: records.CurrentAssignment | records.CurrentShard) -> str:
+    gives_up = f", gives up {listed(record.pending)}" if record.pending else ""
+    return f"{listed(record.assigned)}{gives_up}"
+
+
+def _settings(_: Narrator, record: records.GroupConfiguration) -> str:
+    return ", ".join(f"{name}={record.configs[name]}" for name in sorted(record.configs)) or "none"
+
+
+def _order(_: Narrator, record: records.Operator) -> str:
+    is_worker = record.scope is Scope.WORKER
+    subject = worker_name(record.name) if is_worker else Resource(record.name, record.task)
+    facts: list[str] = []
+    if record.cordoned:
+        facts.append("cordoned")
+    if record.draining:
+        facts.append("to be drained")
+    if record.expected_back_ms:
+        facts.append(f"expected back by {moment(record.expected_back_ms)}")
+    if record.removing:
+        how = "" if record.gently else " by force"
+        facts.append(f"member {record.removing[:SHORT_ID]} to be removed{how}")
+    if record.weight != 1:
+        facts.append(f"weighs {record.weight}")
+    if record.pins:
+        facts.append(f"only on {', '.join(map(worker_name, record.pins))}")
+    asked = f" (asked by {record.actor})" if record.actor else ""
+    return f"{record.scope.value} {subject}: {', '.join(facts) or 'no order'}{asked}"
+
+
+def _deletion(_: Narrator, record: records.GroupDeletion) -> str:
+    asked = f" (asked by {record.actor})" if record.actor else ""
+    return f"the group was deleted at group epoch {record.group_epoch}{asked}"
+
+
+def _connector(_: Narrator, record: records.ConnectorConfig) -> str:
+    made_by = record.config.get("connector.class", "").rpartition(".")[2]
+    facts = f"version {record.version}, {made_by or 'no class'}, {len(record.config)} keys"
+    return f"{record.connector} {facts}{', is being deleted' if record.deleting else ''}"
+
+
+def _split(_: Narrator, record: records.TaskConfigs) -> str:
+    return f"{record.connector} generation {record.generation}: {len(record.tasks)} tasks"
+
+
+def _status(_: Narrator, record: records.TaskStatus) -> str:
+    why = f": {record.reason.strip().partition(chr(10))[0]}" if record.reason else ""
+    return (
+        f"{record.resource} {record.state.value} at {worker_name(record.worker)},"
+        f" token {record.token}{why}"
+    )
+
+
+def _schedule(_: Narrator, record: records.ScheduledRebalance) -> str:
+    waiting = {each: due for each, due in record.parked.items() if each not in record.fired}
+    more = f", fired: {listed(record.fired)}" if record.fired else ""
+    more += f", more moves at {moment(record.again_at_ms)}" if record.again_at_ms else ""
+    if not waiting:
+        return f"nothing is parked{more}"
+    return f"parked: {listed(waiting)}, the first until {moment(min(waiting.values()))}{more}"
+
+
+def _loss(narrator: Narrator, record: records.Loss) -> str:
+    return (
+        f"{narrator.who(record.member_id)} lost {listed(record.resources)}:"
+        f" {cause_in_words(record.cause)}, parked at most until {moment(record.deadline_ms)}"
+    )
+
+
+def _offset(_: Narrator, record: records.Offset) -> str:
+    return f"{record.connector} {identity(record.partition)}: {_flat(record.offset)}"
+
+
+def _committed(_: Narrator, record: records.Committed) -> str:
+    commit_id, manifest = record.commit.commit_id, record.commit.manifest
+    return (
+        f"{Resource(commit_id.connector, commit_id.task)} batch {commit_id.batch},"
+        f" token {commit_id.token}: {record.commit.rows_in} rows in, {manifest.rows} rows out,"
+        f" {manifest.bytes} bytes in {manifest.files} files"
+    )
+
+
+def _progress(_: Narrator, record: records.TaskProgress) -> str:
+    return (
+        f"{Resource(record.last.connector, record.last.task)} in all: {record.batches} batches,"
+        f" {record.rows_in} rows in, {record.rows_out} rows out, {record.bytes_out} bytes"
+        + (f", {record.lag.bytes} bytes still to read" if record.lag else "")
+    )
+
+
+def _tombstone(narrator: Narrator, record: records.Tombstone) -> str:
+    by_member = {records.MemberMetadata, records.CurrentAssignment, records.Loss}
+    if record.kind in by_member and record.key:
+        return f"gone: {narrator.who(str(record.key[0]))}"
+    if record.kind is records.CurrentShard:
+        return f"gone: {narrator.who(str(record.key[0]))} shard {record.key[1]}"
+    if record.kind is records.Operator:
+        scope, name, task = record.key
+        is_worker = scope == Scope.WORKER.value
+        subject = worker_name(str(name)) if is_worker else Resource(str(name), int(task))
+        return f"gone: {scope} {subject}"
+    return f"gone: {' '.join(map(str, record.key)) or 'it'}"
+
+
+def listed(resources: Resources | Grants | Iterable[Resource]) -> str:
+    """Return resources in their short form, `nothing` for none."""
+    return named((each.connector, each.task if each.is_task else None) for each in resources) or (
+        "nothing"
+    )
+
+
+def _flat(document: Document) -> str:
+    return ", ".join(f"{key}={document[key]!r}" for key in sorted(document))
+
+
+TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
+    records.GroupMetadata: _bump,
+    records.ConnectorsTasksMetadata: _configured,
+    records.MemberMetadata: _member,
+    records.TargetAssignment: _target,
+    records.CurrentAssignment: _step,
+    records.ConfiguredShard: _configured_shard,
+    records.TargetShard: _target_shard,
+    records.CurrentShard: _current_shard,
+    records.GroupConfiguration: _settings,
+    records.Operator: _order,
+    records.GroupDeletion: _deletion,
+    records.ConnectorConfig: _connector,
+    records.TaskConfigs: _split,
+    records.TaskStatus: _status,
+    records.ScheduledRebalance: _schedule,
+    records.Loss: _loss,
+    records.Offset: _offset,
+    records.Committed: _committed,
+    records.TaskProgress: _progress,
+    records.Tombstone: _tombstone,
+}

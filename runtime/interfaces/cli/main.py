@@ -1,0 +1,145 @@
+"""The command line as a whole: which verbs there are, and how all of them end.
+
+Exit codes: 0 done, 1 failed, 2 misused, 3 no cluster reached. Nobody is shown a traceback
+who did not ask for it with FAIRLEAD_DEBUG=1.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import typer
+
+from ....events.entries.codec import CodecError
+from ....events.log.errors import LogError
+from ...config.sources import ConfigError
+from .command.exit_codes import FAILED, MISUSED, Failed
+from .command.printing import plain
+from .verbs import connectors, history, log, node, plan, reading, settings, simulate, workers
+
+PROGRAM: Final = "fairlead"
+RUN, LOOK, CHANGE = "Run", "Look", "Change"
+
+app = typer.Typer(
+    name=PROGRAM,
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415  # slow, and seldom asked for
+
+        sys.stdout.write(f"{PROGRAM} {version(PROGRAM)}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def fairlead(
+    version: Annotated[  # the callback is all there is to it
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Run data connectors on Spark, in groups that can explain themselves."""
+
+
+for _verb in (
+    node.up,
+    node.down,
+    node.worker,
+    node.demo,
+    simulate.simulate,
+):
+    app.command(rich_help_panel=RUN)(_verb)
+for _verb in (
+    reading.status,
+    reading.get,
+    reading.describe,
+    history.history,
+    history.explain,
+    plan.plan,
+    settings.config,
+):
+    app.command(rich_help_panel=LOOK)(_verb)
+app.add_typer(
+    log.log,
+    name="log",
+    help="Read, check and copy a group's logs; no cluster has to run.",
+    rich_help_panel=LOOK,
+)
+for _verb in (
+    connectors.create,
+    connectors.delete,
+    workers.cordon,
+    workers.uncordon,
+    workers.drain,
+    workers.expect,
+    workers.remove,
+):
+    app.command(rich_help_panel=CHANGE)(_verb)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    _fill_closed_places()
+    _survive_any_text()
+    try:
+        app(given or ["--help"], prog_name=PROGRAM)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else FAILED
+    except Exception as error:  # the last door before the user
+        if os.environ.get("FAIRLEAD_DEBUG") == "1":
+            raise
+        return _told(error)
+    return 0
+
+
+def _fill_closed_places() -> None:
+    """Put nothing where a standard stream was closed.
+
+    Else the next file that is opened, a log's even, would be in its place, and get what
+    libraries and children write there.
+    """
+    for place in range(3):
+        try:
+            os.fstat(place)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115  # it stays open
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def _survive_any_text() -> None:
+    """Spell out what the terminal's encoding, or any, has no bytes for."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportUnknownMemberType]
+
+
+def _told(error: Exception) -> int:
+    """Say what went wrong, a line for each thing, and return the exit code."""
+    status = FAILED
+    match error:
+        case ConfigError():
+            lines, status = list(error.problems), MISUSED
+        case Failed():
+            lines, status = str(error).splitlines(), error.status
+        case LogError() | CodecError():
+            lines = [str(error)]
+        case OSError():
+            lines = [f"{error}: what was done before stays; see to it and try again"]
+        case _:
+            lines = [
+                f"a fault of fairlead itself: {type(error).__name__}: {error}; what was done"
+                " before stays. FAIRLEAD_DEBUG=1 shows where it comes from"
+            ]
+    for line in lines:
+        sys.stderr.write(f"{PROGRAM}: {plain(line)}\n")
+    return status

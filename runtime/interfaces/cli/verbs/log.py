@@ -1,0 +1,162 @@
+"""`log`: a group's logs as they lie on disk; no cluster has to run."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from .....events.entries.logs import restore
+from .....events.group import Group
+from .....events.log.errors import LogError, NoLogError
+from .....events.log.probe import probe
+from .....events.log.reader import LogReader
+from .....projections.explain.reader import read_reports
+from ...replies.groups import describe_group
+from ..command.exit_codes import Failed
+from ..command.options import Here, Output, ReadHere, takes
+from ..command.printing import Table, say, show
+from ..log.entries import entries_from, follow_from, printer_of
+from ..log.files import GroupFolder, LogName
+from ..log.story import tell
+from ..tables import members
+
+REPORTED: Final = ("low", "end", "entries", "commits", "keys")
+
+log = typer.Typer(no_args_is_help=True)
+
+
+@log.command("show")
+@takes(ReadHere)
+def show_log(
+    place: ReadHere,
+    start: Annotated[
+        int | None,
+        typer.Option("--from", metavar="OFFSET", min=0, help="Begin here, not at the oldest."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Stop after N records.")
+    ] = None,
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="The log of offsets and commits instead.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with what is written, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Print a log, one record a line: offset, time, kind, and what it says.
+
+    With -o json each line is one whole record, with -o yaml each document.
+    """
+    with GroupFolder(place).open(LogName.OFFSETS if offsets else LogName.CONTROL) as reader:
+        entries = (follow_from if follow else entries_from)(
+            reader, reader.low() if start is None else start
+        )
+        printer = printer_of(place.output, reader)
+        try:
+            for entry in islice(entries, limit):
+                printer(entry)
+        except KeyboardInterrupt:  # how one who follows says that it is enough
+            return
+
+
+@log.command("story")
+@takes(ReadHere)
+def tell_story(
+    place: ReadHere,
+    start: Annotated[
+        int | None, typer.Option("--from", metavar="EPOCH", min=0, help="Begin at this epoch.")
+    ] = None,
+    until: Annotated[
+        int | None, typer.Option("--until", metavar="EPOCH", min=0, help="End with this epoch.")
+    ] = None,
+) -> None:
+    """Tell of each group epoch its cause, who asked, and what moved, stayed and waits."""
+    with GroupFolder(place).open(LogName.CONTROL) as reader:
+        reports = [
+            report
+            for report in read_reports(reader)
+            if (start is None or report.group_epoch >= start)
+            and (until is None or report.group_epoch <= until)
+        ]
+    if place.output is Output.TABLE:
+        for report in reports:
+            for line in tell(report):
+                say(line)
+    else:
+        show(place.output, [report.to_json() for report in reports], ())
+
+
+@log.command()
+@takes(ReadHere)
+def verify(place: ReadHere) -> None:
+    """Check every entry, commit and key of both logs, in a process of its own."""
+    folder = GroupFolder(place)
+    found = [_verified(folder, name) for name in LogName]
+    rows = [
+        (str(each["log"]), str(each["state"]), *(str(each.get(name, "")) for name in REPORTED))
+        for each in found
+    ]
+    columns = ("LOG", "STATE", *(name.upper() for name in REPORTED))
+    show(place.output, found, [Table(columns, rows)])
+    if flaws := [str(each["error"]) for each in found if "error" in each]:
+        raise Failed("\n".join(flaws))
+
+
+@log.command()
+@takes(Here)
+def backup(
+    place: Here,
+    target: Annotated[
+        Path, typer.Argument(metavar="DEST", help="A new folder.", show_default=False)
+    ],
+) -> None:
+    """Copy both logs into a new folder, checked; they may be written to meanwhile.
+
+    To restore, stop the node and put the folder in the place of the group's. Sinks that were
+    written to since then refuse it: move the files that are newer than the backup out of them, or
+    their rows come twice, and set sink.adopt=true on their connectors.
+    """
+    folder = GroupFolder(place)
+    done = folder.back_up(target)
+    say(f"{' and '.join(done)} of group {folder.group_id} backed up to {target}")
+
+
+@log.command()
+@takes(ReadHere)
+def replay(
+    place: ReadHere,
+    until: Annotated[
+        int | None,
+        typer.Option("--until", metavar="OFFSET", min=0, help="Stop before this offset."),
+    ] = None,
+) -> None:
+    """Fold the log into the group that it tells of, as it is or as it was at an offset."""
+    folder = GroupFolder(place)
+    with folder.open(LogName.CONTROL) as reader:
+        found = describe_group(_folded(reader, folder.group_id, until))
+    show(place.output, found, members.group(found))
+
+
+def _verified(folder: GroupFolder, name: LogName) -> dict[str, object]:
+    told: dict[str, object] = {"log": name.value}
+    try:
+        report = probe(folder.path_of(name), folder.group_id, name.kind)
+    except LogError as error:
+        state = "missing" if isinstance(error, NoLogError) else "unsound"
+        return {**told, "state": state, "error": str(error)}
+    return {**told, "state": "sound", **report._asdict()}
+
+
+def _folded(reader: LogReader, group_id: str, until: int | None) -> Group:
+    """Return the group by its whole history, or by its latest values if that was trimmed."""
+    low, end = reader.low(), reader.end()
+    if until is None and low:
+        return restore(group_id, *reader.load())
+    stop = end if until is None else until
+    if low or stop > end:
+        raise Failed(
+            f"the log holds the offsets from {low} to {end}: a replay that stops at"
+            f" {stop} needs all of them up to there, from 0 on"
+        )
+    return restore(group_id, islice(entries_from(reader, 0), stop), stop)

@@ -1,0 +1,145 @@
+"""`simulate`: whole groups in virtual time, under everything that can go wrong."""
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ..command.exit_codes import FAILED, Misused
+from ..command.options import Output, takes
+from ..command.printing import FactList, say, show
+
+if TYPE_CHECKING:
+    from ....simulation.campaign import CampaignResult
+    from ....simulation.schedule import Size
+
+RANGE: Final = re.compile(r"(\d{1,18})-(\d{1,18})")
+NUMBERS: Final = re.compile(r"none|\d{1,9}(,\d{1,9})*")
+HOUR_MS: Final = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How large each simulation is."""
+
+    steps: Annotated[
+        int,
+        typer.Option("--steps", metavar="N", min=0, max=100_000, help="How many things go wrong."),
+    ] = 120
+    workers: Annotated[
+        int, typer.Option("--workers", metavar="N", min=1, max=1_000, help="To begin with.")
+    ] = 3
+    connectors: Annotated[
+        int, typer.Option("--connectors", metavar="N", min=1, max=1_000, help="To begin with.")
+    ] = 2
+    pace: Annotated[
+        int,
+        typer.Option("--pace", metavar="MS", min=1, max=86_400_000, help="From step to step."),
+    ] = 800
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="KIND,KIND", help="What goes wrong, as in lose,cut,crash."),
+    ] = None
+    log: Annotated[bool, typer.Option("--log", help="With a real log on disk; slower.")] = False
+
+    def size(self) -> "Size":
+        """Return it as the simulation knows it."""
+        from ....simulation.schedule import Fault, Size  # noqa: PLC0415  # --help needs no group
+
+        named = self.only.upper().split(",") if self.only is not None else []
+        if unknown := [name for name in named if name not in Fault.__members__]:
+            known = ", ".join(kind.lower() for kind in Fault.__members__)
+            raise Misused(f"--only knows nothing of {unknown[0].lower()!r}, only of: {known}")
+        kinds = tuple(Fault[name] for name in named)
+        return Size(self.steps, self.workers, self.connectors, self.pace, kinds)
+
+
+@takes(Extent)
+def simulate(
+    extent: Extent,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The one to play.")] = 0,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", metavar="A-B", help="Play these; B is not among them.")
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", metavar="M", min=0, help="Go on with seeds for so long."),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option("--keep", metavar="N,N", help="Of one seed only these steps; tell the story."),
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = (
+        Output.TABLE
+    ),
+) -> None:
+    """Simulate groups from seeds, and see that no rule of the protocol is ever broken.
+
+    Where one is, the exit code is 1, and the shortest story that leads there is told.
+    """
+    from ....simulation import campaign  # noqa: PLC0415
+
+    if keep is not None:
+        found = campaign.replay(seed, extent.size(), _numbers(keep), on_disk=extent.log)
+    else:
+        which = _seeds(seed, seeds, is_endless=minutes is not None)
+        go_on = _patience(minutes)
+        found = campaign.search(which, extent.size(), go_on=go_on, on_disk=extent.log)
+    _print(output, found)
+    if found.last is not None and found.last.violation:
+        raise typer.Exit(FAILED)
+
+
+def _numbers(keep: str) -> Collection[int]:
+    if not NUMBERS.fullmatch(keep):
+        raise Misused(f"--keep takes numbers as in 3,7,12, or none, and not {keep!r}")
+    return set() if keep == "none" else {int(number) for number in keep.split(",")}
+
+
+def _seeds(seed: int, seeds: str | None, *, is_endless: bool) -> Iterable[int]:
+    if seeds is None:
+        return count(seed) if is_endless else [seed]
+    found = RANGE.fullmatch(seeds)
+    if found is None or int(found[1]) >= int(found[2]):
+        raise Misused(f"--seeds takes a range as in 0-100, and not {seeds!r}")
+    return range(int(found[1]), int(found[2]))
+
+
+def _patience(minutes: float | None) -> Callable[[], bool]:
+    if minutes is None:
+        return lambda: True
+    until = time.monotonic() + minutes * 60
+    return lambda: time.monotonic() < until
+
+
+def _print(output: Output, found: "CampaignResult") -> None:
+    """Print the story, what was simulated, and last how to see it again."""
+    from ....simulation.campaign import again  # noqa: PLC0415
+
+    last = found.last
+    story = list(last.story) if last else []
+    violation = last.violation if last else ""
+    command = again(last.schedule) if last and violation else ""
+    if output is Output.TABLE:
+        for line in story:
+            say(line)
+    hours = found.cluster_ms / HOUR_MS
+    figures = {
+        "steps": found.steps,
+        "records": found.records,
+        "commits": found.commits,
+        "moves": found.moves,
+        "restarts": found.restarts,
+        "checks": found.checks,
+    }
+    whole: dict[str, object] = {"seeds": found.seeds, "clusterHours": round(hours, 4), **figures}
+    whole |= {"violation": violation or None, "again": command or None, "story": story}
+    pairs = [("seeds", str(found.seeds)), ("cluster time", f"{hours:.2f} h")]
+    pairs += [(name, str(figure)) for name, figure in figures.items()]
+    show(output, whole, [FactList([*pairs, ("violation", violation or "none")])])
+    if output is Output.TABLE and command:
+        say(command)

@@ -1,0 +1,163 @@
+"""Connectors and their tasks in Connect's shapes, and how far they have come.
+
+What is not Connect's (`warnings`, `reason`, `progress`) is left out where there is nothing to say.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ....events.group import Group
+from ....events.model import Resource, RunState
+from ....projections.progress import Progress
+from ....projections.views import Doing, doing, task_numbers
+
+
+class ConnectorTaskId(Struct, frozen=True):
+    """Connect's `ConnectorTaskId`."""
+
+    connector: str
+    task: int
+
+
+class TaskInfo(Struct, frozen=True):
+    """Connect's `TaskInfo`; secret values of the config are hidden."""
+
+    id: ConnectorTaskId
+    config: dict[str, str]
+
+
+class ConnectorInfo(Struct, frozen=True, omit_defaults=True):
+    """Connect's `ConnectorInfo`; secret values of the config are hidden."""
+
+    name: str
+    config: dict[str, str]
+    tasks: list[ConnectorTaskId]
+    type: str
+    """source, sink, or unknown where the class is not installed."""
+    warnings: tuple[str, ...] = ()
+    """What is strange about the config, or about what it leads to."""
+
+
+class ConnectorState(Struct, frozen=True, omit_defaults=True):
+    """Connect's `ConnectorState`: what a connector does, and at which worker."""
+
+    state: str
+    worker_id: str
+    trace: str = ""
+    """Why it failed."""
+    reason: str = ""
+    """What it waits for, or why no worker can take it."""
+
+
+class TaskState(Struct, frozen=True, omit_defaults=True):
+    """Connect's `TaskState`: what a task does, and at which worker."""
+
+    id: int
+    state: str
+    worker_id: str
+    trace: str = ""
+    """Why it failed."""
+    reason: str = ""
+    """What it waits for, or why no worker can take it."""
+
+
+class ConnectorStateInfo(Struct, frozen=True, omit_defaults=True):
+    """Connect's `ConnectorStateInfo`, the tasks in order."""
+
+    name: str
+    connector: ConnectorState
+    tasks: list[TaskState]
+    type: str
+    warnings: tuple[str, ...] = ()
+    """What is strange about the config."""
+
+
+class UnreadInput(Struct, frozen=True):
+    """What a source held beyond the last batch of a task, when that batch was planned."""
+
+    ranges: int
+    bytes: int
+
+
+class TaskCounts(Struct, frozen=True, kw_only=True):
+    """What the committed batches of a task count."""
+
+    rows_in: int
+    rows_out: int
+    bytes_out: int
+    batches: int
+    unpublished: int
+    """Batches that count, and are not yet in place."""
+    last_commit_ms: int | None
+    """Wall clock; None before the first commit."""
+    lag: UnreadInput | None
+    """None where it is not known."""
+
+
+class TaskProgressInfo(TaskCounts, frozen=True):
+    """How far a task has come."""
+
+    id: int
+
+
+class ConnectorProgressInfo(Struct, frozen=True):
+    """How far each task of a connector has come."""
+
+    name: str
+    tasks: list[TaskProgressInfo]
+
+
+class ExpandedConnector(Struct, frozen=True, omit_defaults=True):
+    """An entry of `/connectors?expand=…`: what was asked for of one connector."""
+
+    status: ConnectorStateInfo | None = None
+    info: ConnectorInfo | None = None
+    progress: ConnectorProgressInfo | None = None
+
+
+def connector_status(group: Group, name: str, kind: str, held_up: str = "") -> ConnectorStateInfo:
+    """Return what a connector and its tasks do; `kind` is source, sink or unknown.
+
+    `held_up` is why no task of the group can commit; nothing if each can.
+    """
+    found = doing(group, Resource(name))
+    tasks = [task_status(group, name, number, held_up) for number in task_numbers(group, name)]
+    connector = ConnectorState(found.state.value, found.worker, *_trace_and_reason(found))
+    return ConnectorStateInfo(name, connector, tasks, kind)
+
+
+def task_status(group: Group, name: str, number: int, held_up: str = "") -> TaskState:
+    """Return what one task does; see `connector_status`."""
+    found = doing(group, Resource(name, number))
+    trace, reason = _trace_and_reason(found)
+    if found.state is RunState.RUNNING and not reason:
+        reason = held_up
+    return TaskState(number, found.state.value, found.worker, trace, reason)
+
+
+def connector_progress(
+    group: Group, name: str, progress: Mapping[int, Progress]
+) -> ConnectorProgressInfo:
+    """Return how far each task has come; `progress` is by the tasks' numbers."""
+    unknown = Progress(lag=None)
+    tasks = [_task_progress(n, progress.get(n, unknown)) for n in task_numbers(group, name)]
+    return ConnectorProgressInfo(name, tasks)
+
+
+def _trace_and_reason(found: Doing) -> tuple[str, str]:
+    return (found.why, "") if found.state is RunState.FAILED else ("", found.why)
+
+
+def _task_progress(number: int, progress: Progress) -> TaskProgressInfo:
+    lag = progress.lag
+    return TaskProgressInfo(
+        number,
+        rows_in=progress.rows_in,
+        rows_out=progress.rows_out,
+        bytes_out=progress.bytes_out,
+        batches=progress.batches,
+        unpublished=progress.unpublished,
+        last_commit_ms=progress.last_commit_ms or None,
+        lag=UnreadInput(lag.ranges, lag.bytes) if lag else None,
+    )

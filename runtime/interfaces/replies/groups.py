@@ -1,0 +1,323 @@
+"""A group as its log has it: epochs, members, target, parked work, losses and orders.
+
+Times are wall clock, in milliseconds.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from ....events.epochs import epoch_warning
+from ....events.group import Group, Member
+from ....events.model import Grants, Resource
+from ....events.placement.abilities import abilities, assignor_of
+from ....events.records import GroupMetadata, Loss, Operator
+from ....projections.views import assigned, awaited, connector_names, members, worker_of
+
+
+class ResourceId(Struct, frozen=True):
+    """A connector or a task, beyond doubt: a connector's name may look like a task's."""
+
+    id: str
+    connector: str
+    task: int | None
+    """None: the connector itself."""
+
+
+class GrantedResource(ResourceId, frozen=True):
+    """A resource that a member holds, with the group epoch at which it was granted."""
+
+    grant_epoch: int
+
+
+class ParkedResource(ResourceId, frozen=True):
+    """A resource that waits for its lost worker."""
+
+    deadline_ms: int
+    fired: bool
+    """Whether the deadline has come."""
+
+
+class UnplaceableResource(ResourceId, frozen=True):
+    """A resource that no member can take."""
+
+    reason: str
+
+
+class EpochCause(Struct, frozen=True):
+    """What raised the group epoch last."""
+
+    cause: str
+    subject: str
+    time_ms: int
+    actor: str | None
+    """Who asked for it, where that is known."""
+
+
+class MemberDescription(Struct, frozen=True):
+    """Where one member stands, and what it holds."""
+
+    member_id: str
+    worker_id: str
+    """Its URL; the member id where it has none."""
+    instance_id: str | None
+    rack: str | None
+    tags: list[str]
+    capacity: int
+    """How much it takes next to others."""
+    state: str
+    member_epoch: int
+    assigned: list[GrantedResource]
+    pending_revocation: list[GrantedResource]
+    target: list[ResourceId]
+    assignors: list[str]
+    rebalance_timeout_ms: int
+
+
+class TargetDescription(Struct, frozen=True):
+    """The target assignment that the members move towards."""
+
+    assignment_epoch: int
+    assignor: str
+    computed_by: str
+    """A member id; empty where the coordinator computed it."""
+    time_ms: int
+    members: dict[str, list[ResourceId]]
+    """What each member is to have, by member id."""
+    unplaceable: list[UnplaceableResource]
+    error: str
+    """Why the last attempt at a new target failed; empty if none did."""
+    failures: int
+    """How many attempts have failed in a row."""
+    retry_at_ms: int
+
+
+class LossDescription(Struct, frozen=True):
+    """A member that was lost, and what of its waits for it."""
+
+    member_id: str
+    instance_id: str | None
+    worker_id: str
+    resources: list[ResourceId]
+    cause: str
+    subject: str
+    time_ms: int
+    deadline_ms: int
+
+
+class WorkerOrder(Struct, frozen=True):
+    """What operators want of one worker."""
+
+    worker: str
+    cordoned: bool
+    draining: bool
+    expected_back_ms: int | None
+    """None where it is not expected."""
+    removing: str | None
+    """The id of the member that is to be removed."""
+
+
+class GroupWorkerOrder(Struct, frozen=True):
+    """What operators want of one worker of a group."""
+
+    group_id: str
+    worker: str
+    cordoned: bool
+    draining: bool
+    expected_back_ms: int | None
+    removing: str | None
+
+
+class PlacementOrder(ResourceId, frozen=True):
+    """What operators want of one connector, or of one task."""
+
+    weight: int
+    pins: list[str]
+    """The workers that alone may run it; empty: its config decides."""
+
+
+class GroupPlacement(Struct, frozen=True):
+    """What operators want of one connector or task of a group."""
+
+    group_id: str
+    id: str
+    connector: str
+    task: int | None
+    weight: int
+    pins: list[str]
+
+
+class GroupSummary(Struct, frozen=True, omit_defaults=True):
+    """One line of the list of groups."""
+
+    group_id: str
+    state: str
+    group_epoch: int
+    assignment_epoch: int
+    members: int
+    connectors: int
+    configured: int
+    """How many connectors and tasks there are to run."""
+    assigned: int
+    """How many of these a member holds."""
+    assignor_error: str
+    warning: str = ""
+    """That the group is about to run out of epochs."""
+
+
+class GroupDescription(Struct, frozen=True, omit_defaults=True):
+    """All that the log says of a group."""
+
+    group_id: str
+    state: str
+    group_epoch: int
+    assignment_epoch: int
+    last_rebalance: EpochCause | None
+    members: list[MemberDescription]
+    target: TargetDescription
+    configured: list[ResourceId]
+    unassigned: list[ResourceId]
+    awaited: list[ResourceId]
+    """What is kept for members that are away."""
+    parked: list[ParkedResource]
+    next_moves_at_ms: int | None
+    losses: list[LossDescription]
+    config: dict[str, str]
+    """The settings in which the group differs from its node."""
+    worker_orders: list[WorkerOrder]
+    placements: list[PlacementOrder]
+    log_end: int
+    """The offset behind the last record that was read."""
+    unknown_records: int
+    warning: str = ""
+    """That the group is about to run out of epochs."""
+
+
+def summarize_group(group: Group) -> GroupSummary:
+    """Return one line of the list of groups."""
+    return GroupSummary(
+        group.group_id,
+        group.state.value,
+        group.group_epoch,
+        group.assignment_epoch,
+        len(group.members),
+        len(connector_names(group)),
+        len(group.configured),
+        len(assigned(group)),
+        group.target.error,
+        epoch_warning(group.group_epoch),
+    )
+
+
+def describe_group(group: Group) -> GroupDescription:
+    """Return all that the log says of a group."""
+    schedule = group.schedule
+    return GroupDescription(
+        group.group_id,
+        group.state.value,
+        group.group_epoch,
+        group.assignment_epoch,
+        _epoch_cause(group.bump) if group.bump else None,
+        [describe_member(group, each) for each in members(group)],
+        _describe_target(group),
+        _resource_ids(group.configured),
+        _resource_ids(group.configured - group.owner.keys()),
+        _resource_ids(awaited(group)),
+        [
+            ParkedResource(*_id_of(each), due, each in schedule.fired)
+            for each, due in sorted(schedule.parked.items())
+        ],
+        schedule.again_at_ms or None,
+        [_describe_loss(group.losses[member_id]) for member_id in sorted(group.losses)],
+        dict(sorted(group.configs.items())),
+        [worker_order(each) for _, each in sorted(group.worker_orders.items())],
+        [placement(each) for _, each in sorted(group.resource_orders.items())],
+        group.end,
+        group.unknown_records,
+        epoch_warning(group.group_epoch),
+    )
+
+
+def describe_member(group: Group, member: Member) -> MemberDescription:
+    """Return where one member stands, and what it holds."""
+    metadata, current = member.metadata, member.current
+    able = abilities(assignor_of(group.target.assignor, metadata.assignors).metadata)
+    return MemberDescription(
+        member.member_id,
+        worker_of(member),
+        metadata.instance_id,
+        metadata.rack,
+        sorted(able.tags),
+        able.capacity,
+        member.state.name,
+        current.member_epoch,
+        _granted(current.assigned),
+        _granted(current.pending),
+        _resource_ids(group.share_of(member.member_id)),
+        [each.name for each in metadata.assignors],
+        metadata.rebalance_timeout_ms,
+    )
+
+
+def worker_order(order: Operator) -> WorkerOrder:
+    """Return what operators want of one worker."""
+    return WorkerOrder(
+        order.name,
+        order.cordoned,
+        order.draining,
+        order.expected_back_ms or None,
+        order.removing or None,
+    )
+
+
+def placement(order: Operator) -> PlacementOrder:
+    """Return what operators want of one connector, or of one task."""
+    resource = Resource(order.name, order.task)
+    return PlacementOrder(*_id_of(resource), order.weight, list(order.pins))
+
+
+def _describe_target(group: Group) -> TargetDescription:
+    target = group.target
+    return TargetDescription(
+        target.assignment_epoch,
+        target.assignor,
+        target.computed_by,
+        target.time_ms,
+        {each: _resource_ids(group.target_of[each]) for each in sorted(group.target_of)},
+        [
+            UnplaceableResource(*_id_of(each), reason)
+            for each, reason in sorted(target.unplaceable.items())
+        ],
+        target.error,
+        target.failures,
+        target.retry_at_ms,
+    )
+
+
+def _epoch_cause(bump: GroupMetadata) -> EpochCause:
+    return EpochCause(bump.cause.why.value, bump.cause.subject, bump.time_ms, bump.actor)
+
+
+def _describe_loss(loss: Loss) -> LossDescription:
+    return LossDescription(
+        loss.member_id,
+        loss.instance_id,
+        loss.url,
+        _resource_ids(loss.resources),
+        loss.cause.why.value,
+        loss.cause.subject,
+        loss.time_ms,
+        loss.deadline_ms,
+    )
+
+
+def _granted(grants: Grants) -> list[GrantedResource]:
+    return [GrantedResource(*_id_of(each), grants[each]) for each in sorted(grants)]
+
+
+def _resource_ids(resources: Iterable[Resource]) -> list[ResourceId]:
+    return [ResourceId(*_id_of(each)) for each in sorted(resources)]
+
+
+def _id_of(resource: Resource) -> tuple[str, str, int | None]:
+    return str(resource), resource.connector, resource.task if resource.is_task else None

@@ -1,0 +1,201 @@
+"""The REST process: `python -m fairlead.runtime.interfaces.rest --data-dir DIR`.
+
+It lives as long as the process that started it, which also handles Ctrl-C if it has it ignored
+here. What happens is told in `logs/rest.log` of the data folder; why it cannot start, on stderr.
+"""
+
+import argparse
+import ctypes
+import logging
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+import uvicorn
+from setproctitle import setproctitle
+
+from ....actors.door.log_file import LogFile
+from ....events.placement.abilities import Abilities
+from ....projections.metrics.exposition import Exposition, RequestMetrics
+from ...cluster.assignor_file import read_assignors
+from ...cluster.identity import HEADER, KEY, cluster_id, identity_of
+from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
+from ...cluster.spec import WorkerTraits, assignor_log
+from ...config.secrets import Vault
+from ...pipeline.connectors.builtin.plugins import find_plugins
+from ...pipeline.connectors.reach import Reach
+from ...pipeline.connectors.spi import Outside
+from ...pipeline.spark.query_check import QueryCheck
+from .app import make_app
+from .backend.gateway import CommandGateway
+from .backend.logs import NodeLogs
+from .backend.outside import OutsideChecks
+from .backend.service import Service
+from .http.listeners import BACKLOG, DEFAULT, CannotListen, listen, parse, where
+from .http.receive_timeouts import ReceiveTimeoutProtocol
+
+LOGGER = logging.getLogger(__name__)
+EXIT_FAILED = 1
+GRACE_SECONDS = 1
+_PR_SET_PDEATHSIG = 1
+
+
+class CannotServe(Exception):  # noqa: N818  # says what happened
+    """Something that the REST process needs is not there."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until SIGTERM, SIGINT or the parent's end; return the exit code."""
+    options = options_parser().parse_args(arguments)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the server would take it up again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
+    _die_with(options.parent)
+    setproctitle(f"fairlead: rest {options.group}")
+    try:
+        key = read_key(options.data_dir / "run" / KEY)
+        sockets = listen([parse(each) for each in options.listener or [DEFAULT]])
+        _log_to(options.data_dir / "logs")
+        _say_ready(options.ready)
+    except (CannotServe, CannotListen, KeyRefusedError) as error:
+        sys.stderr.write(f"the REST process cannot start: {error}\n")
+        return EXIT_FAILED
+    gateway = CommandGateway(options.data_dir)
+    try:
+        service = replace(
+            _service(options.data_dir, options.group, gateway, key), outside=_outside(options)
+        )
+        traits = WorkerTraits(options.zone, Abilities(options.capacity, frozenset(options.tag)))
+        headers = [(HEADER, identity_of(options.data_dir / "run"))]
+        _serve(replace(service, traits=traits), sockets, options.allowed_host, headers)
+    finally:
+        gateway.close()
+    return 0
+
+
+def options_parser() -> argparse.ArgumentParser:
+    """Return what reads the command line of the process."""
+    parser = argparse.ArgumentParser(
+        prog="python -m fairlead.runtime.interfaces.rest", description=__doc__
+    )
+    parser.add_argument("--data-dir", type=Path, required=True, help="the node's data folder")
+    parser.add_argument("--group", default="connect", help="group that Connect's paths mean")
+    parser.add_argument(
+        "--listener", action="append", metavar="URL", help=f"where to listen, {DEFAULT} if none"
+    )
+    parser.add_argument(
+        "--allowed-host", action="append", default=[], help="one more name that leads here"
+    )
+    parser.add_argument("--zone", help="the zone of the node's workers")
+    parser.add_argument("--tag", action="append", default=[], help="a tag of theirs")
+    parser.add_argument("--capacity", type=int, default=1, help="the capacity of each")
+    parser.add_argument(
+        "--path-allow", action="append", default=[], help="a folder that connectors may reach"
+    )
+    parser.add_argument(
+        "--sql-allow", action="append", default=[], help="a name that SQL may use beside its input"
+    )
+    parser.add_argument(
+        "--spark-sql", action="append", default=[], help="a setting of Spark's SQL, NAME=VALUE"
+    )
+    parser.add_argument("--engine", default="spark", help="what runs tasks: spark or noop")
+    parser.add_argument(
+        "--parent", type=int, default=os.getppid(), metavar="PID", help="process to die with"
+    )
+    parser.add_argument(
+        "--ready", type=int, metavar="FD", help="a pipe to write to once it listens"
+    )
+    return parser
+
+
+def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes) -> Service:
+    release = version("fairlead")
+    requests = RequestMetrics()
+    return Service(
+        group_id=group_id,
+        cluster_id=cluster_id(key),
+        version=release,
+        logs=NodeLogs(data_dir),
+        commands=gateway,
+        plugins=find_plugins(),
+        vault=Vault(key),
+        requests=requests,
+        exposition=Exposition(release, requests, RunFolder(data_dir).metrics),
+        assignors=read_assignors(data_dir),
+        assignor_log=assignor_log(data_dir),
+        run_folder=data_dir / "run",
+    )
+
+
+def _outside(options: argparse.Namespace) -> OutsideChecks | None:
+    """Return what holds configs against this node; one without Spark runs nothing of theirs."""
+    if options.engine != "spark":
+        return None
+    paths, sql = tuple(options.path_allow), frozenset(options.sql_allow)
+    reach = Reach(str(options.data_dir.absolute()), paths, sql)
+    settings = dict(each.split("=", 1) for each in options.spark_sql)
+    return OutsideChecks(Outside(reach, QueryCheck(settings)))
+
+
+def _log_to(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handler = LogFile(folder / "rest.log")
+    except OSError as error:
+        raise CannotServe(f"{folder} cannot be written to: {error.strerror}") from None
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler]
+    )
+
+
+def _serve(
+    service: Service,
+    sockets: list[socket.socket],
+    hosts: list[str],
+    headers: list[tuple[str, str]],
+) -> None:
+    config = uvicorn.Config(
+        make_app(service, [where(each) for each in sockets], hosts),
+        loop="asyncio",
+        http=ReceiveTimeoutProtocol,
+        backlog=BACKLOG,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        headers=headers,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    for each in sockets:
+        LOGGER.info("listening at %s", where(each))
+    uvicorn.Server(config).run(sockets)
+
+
+def _say_ready(pipe: int | None) -> None:
+    """Tell the process at the other end that requests can be sent from now on."""
+    if pipe is not None:
+        with suppress(OSError):
+            os.write(pipe, b"1")
+        os.close(pipe)
+
+
+def _die_with(parent: int) -> None:
+    """Be killed when the parent's starting thread ends; there is nothing here to clean up."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        raise SystemExit(EXIT_FAILED)  # it died before the signal was asked for
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,232 @@
+"""A connector's config on its way in: examined with its plugin, then sealed for the log.
+
+What people read shows `********` for a secret. Where they send that back, it stands for the
+value that the connector has already.
+"""
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from http import HTTPStatus
+from traceback import format_tb
+from typing import NamedTuple
+
+from .....actors.settings import SettingType
+from ....config.redaction import LONGEST
+from ....config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
+from ....pipeline.connectors.builtin.plugins import Plugin, Plugins, PluginUnknown
+from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
+from ....pipeline.connectors.config import HIDDEN, Validation
+from ..http.errors import ApiError
+from .outside import OutsideChecks
+
+LOGGER = logging.getLogger(__name__)
+LONGEST_NAME = 200
+CONFIGS_KEPT = 4_096
+"""Of how many configs it is kept what is strange about them: each status tells it."""
+MOST_KEYS = 1_000
+"""How many keys a config may have: each is compared with those that there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A config with its secrets open, and all that is wrong with it, told without a secret.
+
+    `flaws` are complaints about keys that no definition stands for.
+    """
+
+    plain: Mapping[str, str]
+    secret_keys: frozenset[str]
+    validation: Validation
+    flaws: tuple[str, ...]
+
+    @property
+    def errors(self) -> list[str]:
+        """All that is wrong, one line each."""
+        told = self.validation.errors.items()
+        return [*(f"{key}: {error}" for key, errors in told for error in errors), *self.flaws]
+
+
+class Prepared(NamedTuple):
+    """A config as it goes to the log, and what is strange about it, or about what it leads to."""
+
+    config: dict[str, str]
+    warnings: tuple[str, ...]
+
+
+def examine(
+    plugin: Plugin,
+    vault: Vault,
+    config: Mapping[str, str],
+    stored: Mapping[str, str],
+    outside: OutsideChecks | None = None,
+) -> Examined:
+    """Find all that is wrong with a config; `stored` is the connector's present one, if any.
+
+    A config that is sound in itself is held against what is `outside`, if that is given. Raises
+    `ApiError` if the plugin itself fails, or a secret that is to be kept is lost.
+    """
+    if len(config) > MOST_KEYS:
+        told = f"the config has {len(config)} keys, and at most {MOST_KEYS} are taken"
+        raise ApiError(HTTPStatus.BAD_REQUEST, told)
+    plain = _opened(vault, config, stored)
+    found = with_placement(_validate(plugin, plain), plain)
+    validation = found.strict(plain)
+    defined = {each.definition.name: each.definition.type for each in validation.checked}
+    secret_keys = _secret_keys(plain, defined, found.misspelt.keys())
+    flaws = dict(_flaws(plain, secret_keys))
+    if outside and not (validation.errors or flaws):
+        findings = outside.find(plugin, plain)
+        validation = replace(
+            validation.plus(findings.errors), warnings=(*validation.warnings, *findings.warnings)
+        )
+    secrets = {plain[key] for key in secret_keys}
+    secrets |= {part for value in secrets for part in passwords_in(value)}
+    validation = _hushed(validation, secrets - {"", HIDDEN})
+    validation = _masked(validation, secret_keys)
+    undefined = tuple(f"{key}: {flaws[key]}" for key in flaws if key not in defined)
+    return Examined(plain, secret_keys, validation.plus(flaws), undefined)
+
+
+def prepare(
+    plugins: Plugins,
+    vault: Vault,
+    config: Mapping[str, str],
+    stored: Mapping[str, str],
+    outside: OutsideChecks | None = None,
+) -> Prepared:
+    """Return a config as it goes to the log, its secrets sealed.
+
+    Raises `ApiError` in Connect's words with all that is wrong.
+    """
+    try:
+        plugin = plugins.find(config.get(CONNECTOR_CLASS, ""))
+    except PluginUnknown as error:
+        given = CONNECTOR_CLASS in config
+        what = str(error) if given else "a value is required, and there is no default"
+        raise _invalid([f"{CONNECTOR_CLASS}: {what}"], "{connectorType}") from None
+    examined = examine(plugin, vault, config, stored, outside)
+    if examined.errors:
+        raise _invalid(examined.errors, plugin.short_name)
+    sealed = vault.seal_keys(config[NAME], examined.plain, examined.secret_keys)
+    return Prepared(sealed, examined.validation.warnings)
+
+
+def warnings_of(plugins: Plugins, config: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what is strange about a stored config; nothing if its class is not installed here."""
+    with suppress(PluginUnknown, ApiError):
+        plugin = plugins.find(config.get(CONNECTOR_CLASS, ""))
+        return _remarks(plugin, tuple(sorted(config.items())))
+    return ()
+
+
+@lru_cache(maxsize=CONFIGS_KEPT)
+def _remarks(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    return _validate(plugin, dict(config)).remarks
+
+
+def named(name: str, config: Mapping[str, str]) -> dict[str, str]:
+    """Return a config that says its connector's name; raises `ApiError` if it says another."""
+    included = config.get(NAME, name)
+    if included != name:
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST,
+            f"Connector name configuration ({included}) doesn't match the connector name ({name})",
+        )
+    return {**config, NAME: name}
+
+
+def check_name(name: str) -> None:
+    """Raise `ApiError` for a name that no path could lead to, or no log could hold."""
+    if not name.strip():
+        flaw = "is blank"
+    elif name in {".", ".."} or any(char == "/" or not char.isprintable() for char in name):
+        flaw = "must be printable and without slashes, and not . or .."
+    elif len(name.encode(errors="replace")) > LONGEST_NAME:
+        flaw = f"is longer than {LONGEST_NAME} bytes"
+    else:
+        return
+    raise ApiError(HTTPStatus.BAD_REQUEST, f"the connector's name {flaw}")
+
+
+def _opened(vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
+    kept = {key for key, value in stored.items() if is_sealed(value)}
+    name = config.get(NAME, "")
+    try:
+        return {
+            key: vault.unseal(name, stored[key]) if value == HIDDEN and key in kept else value
+            for key, value in config.items()
+        }
+    except CannotUnseal as error:
+        raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
+
+
+def _secret_keys(
+    plain: Mapping[str, str], defined: Mapping[str, SettingType], misspelt: Collection[str]
+) -> frozenset[str]:
+    """Return the keys whose values are sealed: by definition, by name, or for what they hold."""
+    return frozenset(
+        key
+        for key, value in plain.items()
+        if defined.get(key) is SettingType.PASSWORD
+        or ((key not in defined or key in misspelt) and sounds_secret(key))
+        or passwords_in(value)
+    )
+
+
+def _flaws(plain: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[tuple[str, str]]:
+    for key, value in plain.items():
+        if len(value) > LONGEST and key in secret_keys:
+            yield key, f"a secret has at most {LONGEST} letters"
+        if PREFIX in value:
+            yield key, f"{PREFIX}...}} is how the cluster stores a secret: give the secret itself"
+        elif value == HIDDEN:
+            yield key, f"{HIDDEN} stands for a value that is kept, and there is none"
+
+
+def _hushed(validation: Validation, secrets: Collection[str]) -> Validation:
+    """Return a validation whose complaints, which a plugin worded, do not quote a secret."""
+
+    def hushed(error: str) -> str:
+        for secret in secrets:
+            error = error.replace(secret, HIDDEN)
+        return error
+
+    checked = (replace(each, errors=tuple(map(hushed, each.errors))) for each in validation.checked)
+    warnings = tuple(map(hushed, validation.warnings))
+    return replace(validation, checked=tuple(checked), warnings=warnings)
+
+
+def _masked(validation: Validation, secret_keys: Collection[str]) -> Validation:
+    """Return a validation that shows the value of no secret key, whatever it is defined as."""
+    checked = (
+        replace(each, is_secret=each.definition.name in secret_keys) for each in validation.checked
+    )
+    return replace(validation, checked=tuple(checked))
+
+
+def _validate(plugin: Plugin, plain: Mapping[str, str]) -> Validation:
+    try:
+        return plugin.made_by.validate(plain)
+    except Exception as error:  # noqa: BLE001  # what others install may fail in any way
+        frames = "".join(format_tb(error.__traceback__))  # the error's words may hold a secret
+        kind = type(error).__name__
+        LOGGER.error("%s failed on a config: %s\n%s", plugin.name, kind, frames)  # noqa: TRY400
+        raise ApiError(
+            HTTPStatus.INTERNAL_SERVER_ERROR,
+            f"connector class {plugin.name} failed to examine the config"
+            f" ({kind}): nothing was changed; this is a fault of that class,"
+            " logs/rest.log of the data folder says where",
+        ) from None
+
+
+def _invalid(errors: list[str], plugin: str) -> ApiError:
+    lines = "\n".join(errors)
+    return ApiError(
+        HTTPStatus.BAD_REQUEST,
+        "Connector configuration is invalid and contains the following"
+        f" {len(errors)} error(s):\n{lines}\nYou can also find the above list of errors at the"
+        f" endpoint `/connector-plugins/{plugin}/config/validate`",
+    )

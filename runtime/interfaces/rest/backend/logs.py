@@ -1,0 +1,221 @@
+"""What requests are answered from: followers of this node's group logs.
+
+Reads never wait for an actor. Each request first catches up with the log, which is cheap; a
+follower belongs to one thread at a time, hence the lock. What reads much of a log has a fold
+of its own, and reads apart from the lock.
+"""
+
+import logging
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from urllib.parse import quote, unquote
+
+from .....events.entries.codec import CodecError
+from .....events.entries.logs import CONTROL, OFFSETS
+from .....events.group import Group
+from .....events.log.errors import LogError, NoLogError
+from .....events.log.reader import LogReader
+from .....events.log.space import Room, room_at
+from .....events.model import Commit
+from .....projections.explain.cache import EpochCache
+from .....projections.follow import Follower, Rebalances
+from .....projections.metrics.groups import GroupFigures, LogFigures
+from .....projections.moves import Downtimes, Measured
+from .....projections.progress import Progress, connector_progress, task_progress, unpublished
+from .....projections.views import connector_names, task_numbers
+
+LOGGER = logging.getLogger(__name__)
+_BLOCK_BYTES = 512
+
+
+class FollowedGroup:
+    """The two logs of one group, read by one thread at a time.
+
+    Meanwhile another may read the epochs, one may count, and one measure downtimes.
+    """
+
+    def __init__(self, group_id: str, folder: Path) -> None:
+        self._folder = folder
+        self._open = ExitStack()
+        with ExitStack() as undo:
+            self._control = undo.enter_context(
+                LogReader.open(folder / "control", group_id, CONTROL)
+            )
+            self._follower = Follower(group_id, self._control)
+            self._open = undo.pop_all()
+        self._offsets: LogReader | None = None
+        """The offset log, once it was there to be opened."""
+        self.epochs = EpochCache(self._control)
+        self._rebalances = Rebalances()
+        self._downtimes = Downtimes()
+
+    @property
+    def group(self) -> Group:
+        """The group as of the last catching up."""
+        return self._follower.group
+
+    def catch_up(self) -> None:
+        """Fold what is new; raises `LogError`, `CodecError`."""
+        self._follower.catch_up()
+
+    def progress(self, connector: str) -> Progress:
+        """Return how far a connector's tasks have come; raises `LogError`, `CodecError`."""
+        offsets = self._offset_log()
+        if offsets is None:
+            return Progress()
+        return connector_progress(offsets, connector, task_numbers(self.group, connector))
+
+    def task_progress(self, connector: str) -> Mapping[int, Progress]:
+        """Return how far each task has come; raises `LogError`, `CodecError`."""
+        offsets = self._offset_log()
+        return {} if offsets is None else task_progress(offsets, connector)
+
+    def unpublished(self, connector: str) -> Sequence[Commit]:
+        """Return what counts and is not yet in place; raises `LogError`, `CodecError`."""
+        offsets = self._offset_log()
+        return () if offsets is None else unpublished(offsets, connector)
+
+    def figures(self) -> GroupFigures:
+        """Return what is measured of the group; raises `LogError`, `CodecError`."""
+        self.count()
+        offsets = self._offset_log()
+        logs = {"control": _figures(self._control)}
+        if offsets is not None:
+            logs["offsets"] = _figures(offsets)
+        progress = {name: self.progress(name) for name in connector_names(self.group)}
+        return GroupFigures(self.group, self._rebalances.by_cause, logs, progress)
+
+    def count(self) -> None:
+        """Count rebalances, so that the next figures are cheap; raises `LogError`, `CodecError`."""
+        self._rebalances.catch_up(self._control)
+
+    def downtimes(self) -> Measured:
+        """Return what past hand-overs took; reads what is new. Raises `LogError`, `CodecError`."""
+        self._downtimes.catch_up(self._control)
+        return self._downtimes.measured()
+
+    def close(self) -> None:
+        """Let go of the logs."""
+        self._open.close()
+
+    def _offset_log(self) -> LogReader | None:
+        """Return the offset log, which is made after the control log; None until then."""
+        if self._offsets is None:
+            with suppress(NoLogError):
+                reader = LogReader.open(self._folder / "offsets", self.group.group_id, OFFSETS)
+                self._offsets = self._open.enter_context(reader)
+        return self._offsets
+
+
+class NodeLogs:
+    """The groups of a node by their logs; they are opened when they are first asked for."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._folder = data_dir / "groups"
+        self._lock = Lock()
+        """Held while a group is caught up with its log, or read."""
+        self._counting = Lock()
+        """Held while all groups are measured: one at a time counts."""
+        self._groups: dict[str, FollowedGroup] = {}
+        """The groups whose logs are open, by group id."""
+
+    def room(self) -> Room:
+        """Return how much may still be written to the logs."""
+        return room_at(self._data_dir)
+
+    def group_ids(self) -> list[str]:
+        """Return the groups that have a control log."""
+        with suppress(FileNotFoundError):
+            found = (each.name for each in self._folder.iterdir() if (each / "control").is_dir())
+            return sorted(unquote(name) for name in found)
+        return []
+
+    @contextmanager
+    def reading(self, group_id: str) -> Generator[FollowedGroup]:
+        """Give one thread the logs of a group, caught up; nobody else reads meanwhile.
+
+        Raises `NoLogError` while the group has none. Logs that cannot be read are let go of,
+        so that the next request tries anew.
+        """
+        with self._lock, self._letting_go(group_id):
+            yield self._caught_up(group_id)
+
+    @contextmanager
+    def apart(self, group_id: str) -> Generator[FollowedGroup]:
+        """Give a thread what it may use of a group's logs while others read; raises as `reading`.
+
+        Only one may use the same of it: each use has an order of its own.
+        """
+        with self._lock, self._letting_go(group_id):
+            logs = self._caught_up(group_id)
+        try:
+            yield logs
+        except (LogError, CodecError):
+            with self._lock:
+                if self._groups.get(group_id) is logs:
+                    self._let_go(group_id)
+            raise
+
+    @contextmanager
+    def reading_epochs(self, group_id: str) -> Generator[EpochCache]:
+        """Give the one thread that explains a group's epochs; raises as `reading`."""
+        with self.apart(group_id) as logs:
+            yield logs.epochs
+
+    @contextmanager
+    def measuring(self) -> Generator[list[GroupFigures]]:
+        """Give one thread the figures of all groups; those that cannot be read are left out."""
+        with self._counting:
+            for group_id in self.group_ids():
+                self._count(group_id)
+            with self._lock:
+                measured = map(self._measured, self.group_ids())
+                yield [each for each in measured if each is not None]
+
+    def close(self) -> None:
+        """Let go of all logs."""
+        with self._lock:
+            for group_id in list(self._groups):
+                self._let_go(group_id)
+
+    def _count(self, group_id: str) -> None:
+        """Count what a group's figures count; what cannot be read is told with the figures."""
+        with suppress(LogError, CodecError), self.apart(group_id) as logs:
+            logs.count()
+
+    def _measured(self, group_id: str) -> GroupFigures | None:
+        try:
+            with self._letting_go(group_id):
+                return self._caught_up(group_id).figures()
+        except (LogError, CodecError) as error:
+            LOGGER.warning("group %s cannot be measured: %s", group_id, error)
+            return None
+
+    def _caught_up(self, group_id: str) -> FollowedGroup:
+        logs = self._groups.get(group_id)
+        if logs is None:
+            logs = FollowedGroup(group_id, self._folder / quote(group_id, safe=""))
+            self._groups[group_id] = logs
+        logs.catch_up()
+        return logs
+
+    @contextmanager
+    def _letting_go(self, group_id: str) -> Generator[None]:
+        try:
+            yield
+        except (LogError, CodecError):
+            self._let_go(group_id)
+            raise
+
+    def _let_go(self, group_id: str) -> None:
+        logs = self._groups.pop(group_id, None)
+        if logs is not None:
+            logs.close()
+
+
+def _figures(log: LogReader) -> LogFigures:
+    blocks = sum(each.stat().st_blocks for each in log.path.iterdir() if each.is_file())
+    return LogFigures(log.end(), blocks * _BLOCK_BYTES)

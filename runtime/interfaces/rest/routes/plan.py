@@ -1,0 +1,250 @@
+"""`/groups/{g}/plan`: what would come of changes, computed here and written nowhere.
+
+Only the group's log is read, and no actor is asked: a plan can be made while the group rebalances,
+and `settled` is then false. A connector's config is examined as if it were sent. `planning` makes
+the plan; the body says what somebody thinks of changing, in the words of the commands.
+"""
+
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Annotated, Final
+
+from msgspec.structs import replace
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from .....actors.group.computing.preview import evolve_copy
+from .....actors.messages.errors import Error
+from .....events.group import Group
+from .....events.placement.abilities import LARGEST_CAPACITY, Abilities
+from .....events.placement.config import flaw_in_labels
+from .....projections.moves import Measured
+from ....cluster.spec import WorkerTraits
+from ....pipeline.connectors.common_keys import COMMON
+from ....pipeline.connectors.common_keys import TASKS_MAX as TASKS_KEY
+from ....planning.changes import (
+    Change,
+    ConnectorDeleted,
+    ConnectorPut,
+    ConnectorScaled,
+    WorkerDrained,
+    WorkerRemoved,
+    WorkersJoined,
+)
+from ....planning.compare import make_plan
+from ....planning.dry_run import PlanError
+from ....planning.report import Plan
+from ....planning.sandbox import all_assignors
+from ..backend.commands import require_group
+from ..backend.configs import check_name, named, prepare, warnings_of
+from ..backend.service import Served, Service
+from ..http.answers import Routes
+from ..http.bodies import Config, Key
+from ..http.errors import ApiError
+
+routes = Routes("groups")
+
+PLAN_SECONDS: Final = 20
+"""How long a plan may take: its client waits no longer than a worker of Connect's would."""
+WAIT_SECONDS: Final = 30
+"""How long a plan waits until another one is made."""
+
+_STATUS: Final = {
+    Error.UNKNOWN_MEMBER_ID: HTTPStatus.NOT_FOUND,
+    Error.UNKNOWN_CONNECTOR: HTTPStatus.NOT_FOUND,
+    Error.INVALID_REQUEST: HTTPStatus.BAD_REQUEST,
+    Error.INVALID_CONFIG: HTTPStatus.BAD_REQUEST,
+}
+"""Errors of changes that make no sense; with any other, the group does not allow the change now."""
+
+
+WORKERS_MAX = 100
+"""How many workers a plan adds at most: each of them is an epoch of its own."""
+TASKS_MAX = 100_000
+"""How many tasks of a connector a plan is made for at most; a cluster has no such bound."""
+
+NAMES_MAX = 100
+"""How many workers, or connectors, a member of a plan names at most."""
+
+Tasks = Annotated[int, Field(ge=1, le=TASKS_MAX)]
+
+Names = Annotated[list[Key], Field(max_length=NAMES_MAX)]
+
+
+def _label(text: str) -> str:
+    if flaw := flaw_in_labels([text]):
+        raise ValueError(flaw)
+    return text
+
+
+Label = Annotated[Key, AfterValidator(_label)]
+
+
+class NewWorker(BaseModel):
+    """What a worker that is added is able to; null: what this node's settings say."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    zone: Label | None = None
+    tags: list[Label] | None = None
+    capacity: int | None = Field(default=None, ge=1, le=LARGEST_CAPACITY)
+
+
+class PlannedConnector(BaseModel):
+    """A connector to create, or to change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Key
+    config: Config
+
+
+class Proposal(BaseModel):
+    """Changes, made in the order of these members; at least one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    add_workers: int = Field(
+        0, strict=True, ge=0, le=WORKERS_MAX, description="So many workers join."
+    )
+    worker: NewWorker = Field(NewWorker(), description="What each of these is able to.")
+    drain: Names = Field([], description="Workers that give up what they have, and stay.")
+    remove_workers: Names = Field([], description="Workers that leave in good order.")
+    delete: Names = Field([], description="Connectors that are deleted.")
+    connectors: list[PlannedConnector] = Field(
+        [],
+        max_length=NAMES_MAX,
+        description="Connectors that are created or changed; examined as for that.",
+    )
+    scale: dict[Key, Annotated[Tasks, Field(strict=True)]] = Field(
+        {}, max_length=NAMES_MAX, description="Connectors, each with another `tasks.max`."
+    )
+
+    def workers(self, node: WorkerTraits) -> list[Change]:
+        """Return what is to become of the workers; those added are of this node."""
+        found: list[Change] = []
+        if self.add_workers:
+            worker, usual = self.worker, node.abilities
+            tags = usual.tags if worker.tags is None else frozenset(worker.tags)
+            able = Abilities(worker.capacity or usual.capacity, tags)
+            found.append(WorkersJoined(self.add_workers, worker.zone or node.zone, able))
+        found += map(WorkerDrained, self.drain)
+        found += map(WorkerRemoved, self.remove_workers)
+        return found
+
+    def deleted(self) -> list[Change]:
+        """Return which connectors are to go."""
+        return [ConnectorDeleted(name) for name in self.delete]
+
+    def scaled(self) -> list[Change]:
+        """Return which connectors are to have another number of tasks."""
+        return [ConnectorScaled(name, tasks) for name, tasks in self.scale.items()]
+
+
+@routes.add(
+    "POST /groups/{group}/plan",
+    takes_json=True,
+    errors=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+def plan(service: Served, group: str, body: Proposal) -> Plan:
+    """Tell what would move, start, stop and stay if these changes were made now.
+
+    The end state is that of a group that is left alone meanwhile. A downtime is that of past
+    hand-overs, of the connector's own if it had any; null if none was measured. `warnings` are
+    of configs that would be taken as they are: keys that nobody reads.
+    """
+    require_group(service, group)
+    with _one_at_a_time(service):
+        with service.logs.apart(group) as logs:
+            measured = logs.downtimes()
+        with service.logs.reading(group) as logs:
+            copied = evolve_copy(logs.group, ())
+        changes = _changes(service, copied, body)
+        planned = _make(service, copied, measured, changes)
+    return replace(planned, warnings=[*_warnings(service, changes)])
+
+
+@contextmanager
+def _one_at_a_time(service: Service) -> Generator[None]:
+    if not service.planning.acquire(timeout=WAIT_SECONDS):
+        busy = "other plans are being made: try again in a moment"
+        raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, busy)
+    try:
+        yield
+    finally:
+        service.planning.release()
+
+
+def _make(service: Service, group: Group, measured: Measured, changes: Sequence[Change]) -> Plan:
+    now_ms = time.time_ns() // 1_000_000
+    try:
+        with all_assignors(service.assignors, service.assignor_log, PLAN_SECONDS) as assignors:
+            return make_plan(group, changes, assignors, measured, now_ms)
+    except PlanError as refused:
+        status = _STATUS.get(refused.error, HTTPStatus.CONFLICT)
+        raise ApiError(status, str(refused)) from None
+
+
+def _changes(service: Service, group: Group, body: Proposal) -> Sequence[Change]:
+    """Return what is proposed, in its order; raises `ApiError` if that is nothing, or too much."""
+    puts = _puts(service, group, body.connectors)
+    if sum(each.tasks for each in puts) + sum(body.scale.values()) > TASKS_MAX:
+        most = f"a plan is made for at most {TASKS_MAX} tasks"
+        raise ApiError(HTTPStatus.BAD_REQUEST, f"{most}: plan for fewer connectors at once")
+    changes = [*body.workers(service.traits), *body.deleted(), *puts, *body.scaled()]
+    if not changes:
+        members = ", ".join(each for each in Proposal.model_fields if each != "worker")
+        raise ApiError(HTTPStatus.BAD_REQUEST, f"nothing is to be changed: give any of {members}")
+    if body.worker.model_fields_set and not body.add_workers:
+        nobody = "worker says what added workers are able to, and add_workers adds none"
+        raise ApiError(HTTPStatus.BAD_REQUEST, nobody)
+    return changes
+
+
+def _warnings(service: Service, changes: Sequence[Change]) -> Iterator[str]:
+    for each in changes:
+        if isinstance(each, ConnectorPut):
+            for warning in warnings_of(service.plugins, each.config):
+                yield f"{each.connector}: {warning}"
+
+
+def _puts(
+    service: Service, group: Group, given: Sequence[PlannedConnector]
+) -> Sequence[ConnectorPut]:
+    """Return a change for each connector; of several, an error says which one it is about."""
+    puts: list[ConnectorPut] = []
+    for each in given:
+        try:
+            puts.append(_put(service, group, each))
+        except ApiError as refused:
+            if len(given) == 1:
+                raise
+            text = f"connector {each.name.strip()}: {refused.message}"
+            raise ApiError(refused.status, text) from None
+    return puts
+
+
+def _put(service: Service, group: Group, given: PlannedConnector) -> ConnectorPut:
+    """Return a change whose config was examined, and sealed, as for the real one."""
+    name = given.name.strip()
+    check_name(name)
+    before = group.connectors.get(name)
+    stored: Mapping[str, str] = before.config if before else {}
+    config = prepare(service.plugins, service.vault, named(name, given.config), stored).config
+    return ConnectorPut(name, config, _tasks(name, config))
+
+
+def _tasks(name: str, config: Mapping[str, str]) -> int:
+    """Return into how many tasks a connector may split; only it knows whether it will."""
+    (definition,) = (each for each in COMMON.definitions if each.name == TASKS_KEY)
+    try:
+        tasks = definition.parse(config.get(TASKS_KEY))
+    except ValueError:  # it may be a reference, which only a worker can follow
+        tasks = None
+    if not isinstance(tasks, int) or tasks > TASKS_MAX:
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST,
+            f"{name}: a plan needs {TASKS_KEY} as a number, and at most {TASKS_MAX}",
+        )
+    return tasks

@@ -1,0 +1,115 @@
+"""The connector classes that can be run here, and what they say of a config."""
+
+from http import HTTPStatus
+
+from .....events.log.errors import NoLogError
+from ....pipeline.connectors.builtin.plugins import Plugin, PluginUnknown
+from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
+from ....pipeline.connectors.config import Checked, Definition, Validation
+from ...replies.plugins import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo, PluginInfo
+from ..backend.configs import examine
+from ..backend.service import Served, Service
+from ..http.answers import Routes
+from ..http.bodies import ConfigBody
+from ..http.errors import ApiError, not_found
+
+routes = Routes("connector plugins")
+
+
+@routes.add("GET /connector-plugins")
+def list_plugins(
+    service: Served,
+    connectorsOnly: bool = True,  # noqa: ARG001, FBT001, FBT002, N803  # Connect's parameter
+) -> list[PluginInfo]:
+    """List the connector classes; there are no plugins of other kinds yet."""
+    return [describe_plugin(each) for each in service.plugins.plugins]
+
+
+@routes.add("GET /connector-plugins/{plugin}/config", errors=(HTTPStatus.NOT_FOUND,))
+def get_plugin_config(service: Served, plugin: str) -> list[ConfigKeyInfo]:
+    """List the keys of a connector class: type, default, meaning."""
+    keys = _found(service, plugin).made_by.config()
+    return [_describe_key(each) for each in (*keys.definitions, *keys.families)]
+
+
+@routes.add(
+    "PUT /connector-plugins/{plugin}/config/validate",
+    takes_json=True,
+    errors=(HTTPStatus.NOT_FOUND,),
+)
+def validate_config(service: Served, plugin: str, config: ConfigBody) -> ConfigInfos:
+    """Examine a config without putting it to use."""
+    found = _found(service, plugin)
+    given = config.get(CONNECTOR_CLASS, plugin)
+    try:
+        matches = service.plugins.find(given) == found
+    except PluginUnknown:
+        matches = False
+    if not matches:
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST,
+            f"Included connector type {given} does not match request type {plugin}",
+        )
+    stored = _stored(service, config.get(NAME, ""))
+    examined = examine(
+        found, service.vault, {CONNECTOR_CLASS: plugin, **config}, stored, service.outside
+    )
+    return describe_validation(found.name, examined.validation)
+
+
+def _found(service: Service, name: str) -> Plugin:
+    try:
+        return service.plugins.find(name)
+    except PluginUnknown as error:
+        raise not_found(str(error)) from None
+
+
+def _stored(service: Service, name: str) -> dict[str, str]:
+    """Return the config of a connector that exists already: it keeps its secrets."""
+    try:
+        with service.logs.reading(service.group_id) as logs:
+            found = logs.group.connectors.get(name)
+            return dict(found.config) if found else {}
+    except NoLogError:
+        return {}
+
+
+def describe_plugin(plugin: Plugin) -> PluginInfo:
+    """Return the entry of a connector class in `/connector-plugins`."""
+    made_by = plugin.made_by
+    return PluginInfo(plugin.name, made_by.kind, made_by.version, plugin.delivery.value)
+
+
+def _describe_key(key: Definition) -> ConfigKeyInfo:
+    return ConfigKeyInfo(
+        key.name,
+        key.type.value,
+        key.required,
+        key.default_text,
+        key.importance.value,
+        key.documentation,
+        key.group,
+        key.order,
+        key.width.value,
+        key.display_name or key.name,
+        key.dependents,
+    )
+
+
+def _describe_checked(checked: Checked) -> ConfigInfo:
+    key = checked.definition
+    value = ConfigValueInfo(
+        key.name, checked.shown_value, key.recommended, checked.errors, visible=True
+    )
+    return ConfigInfo(_describe_key(key), value)
+
+
+def describe_validation(name: str, validation: Validation) -> ConfigInfos:
+    """Return what was found in a config; `name` is the class's."""
+    return ConfigInfos(
+        name,
+        sum(len(each.errors) for each in validation.checked),
+        list(dict.fromkeys(each.definition.group for each in validation.checked)),
+        [_describe_checked(each) for each in validation.checked],
+        validation.warnings,
+    )

@@ -1,0 +1,145 @@
+"""A worker is removed: it leaves its group, and its process on this node ends for good.
+
+The group is told first, so that its log knows who asked; then the supervisor, which would else
+start the process again. Either may be told twice without harm.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import Query
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from .....actors.group.orders.whereabouts import find_member, find_worker
+from .....actors.messages.errors import Error
+from .....actors.messages.orders import RemoveMember
+from .....events.group import Group, Member
+from .....events.placement.orders import worker_name
+from ....cluster.messages import ProcessView
+from ...replies.node import WorkerRemoval
+from ..backend.commands import ORDER_ERRORS, principal_of, refuse, require_group
+from ..backend.service import Served, Service
+from ..http.answers import Routes
+from .worker_orders import InGroup
+
+routes = Routes("operators")
+Force = Annotated[
+    bool,
+    Query(description="Do not wait until it has given up what it has: end its process at once."),
+]
+
+
+@routes.add("DELETE /workers/{worker:path}", status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS)
+async def remove_worker(
+    service: Served,
+    request: Request,
+    worker: str,
+    force: Force = False,  # noqa: FBT002  # a parameter of the query
+    group: InGroup = None,  # noqa: RUF013, RUF100  # the alias allows None
+) -> WorkerRemoval:
+    """Remove a worker: it gives up what it has, leaves, and its process is not started again.
+
+    Nothing of its work is parked. Of a worker that is away or lost already, only the wait for it
+    ends. `message` tells what is to be expected.
+    """
+    group_id = group or service.group_id
+    await run_in_threadpool(require_group, service, group_id)
+    node = await service.commands.describe_node()
+    found = await run_in_threadpool(_find, service, group_id, worker)
+    process = _process_of(found, node.workers) if group_id == service.group_id else None
+    command = RemoveMember(group_id, worker, force=force, principal=principal_of(request))
+    outcome = await service.commands.carry_out(command)
+    is_gone = process is not None or (outcome.repeated and found.is_known)
+    if outcome.reply.error is not Error.UNKNOWN_MEMBER_ID or not is_gone:
+        refuse(outcome.reply)
+    if process is not None:
+        await service.commands.let_go(process.name, force=force)
+    return _describe_removal(group_id, found, process, forced=force)
+
+
+@dataclass(frozen=True, slots=True)
+class _NamedWorker:
+    """Whom a name means before the removal, as the log tells it."""
+
+    called: str
+    name: str
+    """By which orders know the worker; empty where the group knows none."""
+    member: Member | None
+    is_last: bool
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.name)
+
+
+def _find(service: Service, group_id: str, worker: str) -> _NamedWorker:
+    with service.logs.reading(group_id) as logs:
+        found = find_member(logs.group, worker)
+        member = None if isinstance(found, str) else found
+        name = worker_name(member.metadata) if member else find_worker(logs.group, worker).name
+        return _NamedWorker(worker, name, member, _is_last(logs.group, member))
+
+
+def _is_last(group: Group, member: Member | None) -> bool:
+    """Tell whether nobody is left that runs anything once this member is gone."""
+    others = group.members.keys() - group.away - {member.member_id if member else ""}
+    return member is not None and not others
+
+
+def _process_of(found: _NamedWorker, processes: Sequence[ProcessView]) -> ProcessView | None:
+    """Return the process of this node that is the worker, None if there is none.
+
+    A member that is there and another process than the worker is now, is the only one to go.
+    """
+    member = found.member
+    if member is None:
+        names = {found.called, found.name}
+        return next((each for each in processes if names & {each.name, each.url}), None)
+    urls = {member.metadata.url} - {""}
+    process = next((each for each in processes if each.url in urls), None)
+    is_other = process is not None and process.member_id not in {"", member.member_id}
+    return None if is_other and not member.is_away else process
+
+
+def _describe_removal(
+    group_id: str, found: _NamedWorker, process: ProcessView | None, *, forced: bool
+) -> WorkerRemoval:
+    return WorkerRemoval(
+        group_id,
+        found.name or (process.url if process else found.called),
+        found.member.member_id if found.member else None,
+        process.name if process else None,
+        "; ".join(_sentences(found, process, forced=forced)),
+    )
+
+
+def _sentences(found: _NamedWorker, process: ProcessView | None, *, forced: bool) -> Iterator[str]:
+    """Yield what is to be expected, a sentence for each thing."""
+    member = found.member
+    if member is not None:
+        yield _becomes_of(member, process, forced=forced)
+    elif found.is_known:
+        yield "it is no member any more, and its work is waited for no longer"
+    else:
+        yield "it is no member"
+    if process is not None:
+        yield "its process ends, and is not started again before the node is"
+    elif member is not None and not member.is_away:
+        yield "it is no process of this node: if it lives on, it joins again"
+    if found.is_last:
+        yield "it was the last worker: nothing runs until another one joins"
+
+
+def _becomes_of(member: Member, process: ProcessView | None, *, forced: bool) -> str:
+    if member.is_away:
+        return "the place that was kept for its return is given up"
+    if not member.current.assigned and not member.current.pending:
+        return "it holds nothing, and leaves the group"
+    if not forced:
+        return "it gives up what it has, and leaves the group"
+    if process is None:
+        return "it is answered no more, and its work goes to others once its session has passed"
+    return "what it runs ends at once, and goes to others"

@@ -1,0 +1,171 @@
+"""The host of a process's assignors: it keeps one set of objects for each worker, and calls them.
+
+Whatever they raise or return, the answer is one that a worker can take.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from ....actors.assignors.interface import AssignorFactory, ConnectAssignor
+from ....actors.group.computing.target import flaw_in
+from ....actors.messages.assignors import (
+    Assign,
+    Assigned,
+    Forget,
+    Given,
+    Introduce,
+    Introduced,
+    MemberAssignment,
+    Noted,
+    Worker,
+)
+from ....actors.messages.computing import Assignment, Snapshot
+from ....events.model import ClientAssignor
+from .finding import AssignorRefusedError, find_assignor, make_assignor
+from .isolation import has_room
+from .results import client_assignor, plain_assignment
+from .user_errors import USERS_ERRORS, describe, log_trace, one_line
+
+LOGGER = logging.getLogger(__name__)
+
+Assignors = Mapping[str, ConnectAssignor]
+"""The assignors of one member, by name."""
+
+Show = Callable[[str], AbstractContextManager[None]]
+"""Shows what is being done, for as long as it takes."""
+
+
+def show_nowhere(_: str) -> AbstractContextManager[None]:
+    """Show it to nobody."""
+    return nullcontext()
+
+
+class AssignorHost:
+    """Holds all assignors of one process; raises `AssignorRefusedError` if one cannot be used."""
+
+    def __init__(
+        self, names: Sequence[str], conf: Mapping[str, str], show: Show = show_nowhere
+    ) -> None:
+        """Find assignors by name, in the order of preference; `conf` is given to each."""
+        self._conf = dict(conf)
+        self._show = show
+        self._factories: dict[str, AssignorFactory] = {}
+        """What makes each assignor, by name, in the order of preference."""
+        for name in names:
+            with show(f"loading {name}"):
+                self._factories[name] = find_assignor(name)
+        self._assignors: dict[str, Assignors] = {}
+        """By member id."""
+        self._members: dict[str, str] = {}
+        """The member id of each worker, by the worker's name."""
+        self._logged: dict[str, str] = {}
+        """The last error that was logged, by what it came of."""
+        self._has_starved = False
+        """Whether one of them ran out of memory since `is_full` was called."""
+        self._spare: Assignors | None = self._make()
+        """The assignors of the next member: made at once, to find what cannot be made."""
+
+    def answer(
+        self, question: Introduce | Assign | Given | Forget
+    ) -> Introduced | Assigned | Noted | None:
+        """Return the answer to a question; None where none is expected."""
+        match question:
+            case Introduce(member_id, worker, number):
+                return self.introduce(member_id, worker, number)
+            case Assign(snapshot, member_id):
+                return self.assign(member_id, snapshot)
+            case Given(name, assignment, number):
+                self.given(name, assignment)
+                return Noted(number)
+            case Forget(worker):
+                self.forget(worker)
+                return None
+
+    def introduce(self, member_id: str, worker: Worker, number: int) -> Introduced:
+        """Return what a member is to report of its assignors, and errors of those that failed."""
+        if self._members.get(worker.name, member_id) != member_id:
+            self.forget(worker.name)
+        self._members[worker.name] = member_id
+        found: list[ClientAssignor] = []
+        errors: list[str] = []
+        try:
+            assignors = self._assignors_of(member_id)
+        except AssignorRefusedError as error:
+            return Introduced(number, (), (str(error),))
+        for name, assignor in assignors.items():
+            try:
+                with self._show(f"calling {name}.metadata"):
+                    found.append(client_assignor(assignor, name, assignor.metadata(worker)))
+            except USERS_ERRORS as error:
+                errors.append(f"assignor {name} said nothing: {describe(error)}")
+                self._log(f"assignor {name} says nothing of {worker.name}", error)
+        return Introduced(number, tuple(found), tuple(errors))
+
+    def assign(self, member_id: str, snapshot: Snapshot) -> Assigned:
+        """Compute with the assignor that the snapshot names."""
+        made, error = self._made(member_id, snapshot)
+        return Assigned(snapshot.group_epoch, made, error, snapshot.snapshot_id)
+
+    def _made(self, member_id: str, snapshot: Snapshot) -> tuple[Assignment | None, str]:
+        """Return the assignment, or why there is none."""
+        name = snapshot.assignor
+        if name not in self._factories:
+            known = ", ".join(self._factories)
+            return None, f"there is no assignor {name!r} here: only {known}"
+        try:
+            assignor = self._assignors_of(member_id)[name]
+            with self._show(f"calling {name}.assign"):
+                made = plain_assignment(assignor.assign(snapshot))
+            flaw = flaw_in(made, snapshot)
+        except USERS_ERRORS as error:
+            self._log(f"assignor {name} made no assignment", error)
+            return None, f"assignor {name}: {describe(error)}"
+        if flaw:  # the group would find it too, once all of it has been sent there
+            return None, f"assignor {name}: {one_line(flaw)}"
+        return made, ""
+
+    def given(self, name: str, assignment: MemberAssignment) -> None:
+        """Tell an assignor what its worker was given by the group."""
+        assignors = self._assignors.get(assignment.member_id, {})
+        if name not in assignors:
+            return
+        try:
+            with self._show(f"calling {name}.on_assignment"):
+                assignors[name].on_assignment(assignment)
+        except USERS_ERRORS as error:
+            self._log(f"assignor {name} failed on an assignment", error)
+
+    def is_full(self, memory_bytes: int) -> bool:
+        """Tell whether this process uses nearly all of its memory: it would fail at everything."""
+        has_starved, self._has_starved = self._has_starved, False
+        return has_starved and not has_room(memory_bytes)
+
+    def forget(self, worker: str) -> None:
+        """Drop the assignors of a worker, and of all members that are no known worker."""
+        self._members.pop(worker, None)
+        known = set(self._members.values())
+        self._assignors = {
+            each: assignors for each, assignors in self._assignors.items() if each in known
+        }
+
+    def _log(self, what: str, error: BaseException) -> None:
+        """Log an error, unless it is the same as the last time."""
+        self._has_starved |= issubclass(type(error), MemoryError)
+        description = describe(error)
+        if self._logged.get(what) != description:
+            self._logged[what] = description
+            log_trace(LOGGER, what, error)
+
+    def _assignors_of(self, member_id: str) -> Assignors:
+        if member_id not in self._assignors:
+            self._assignors[member_id] = self._spare or self._make()
+            self._spare = None
+        return self._assignors[member_id]
+
+    def _make(self) -> Assignors:
+        assignors: dict[str, ConnectAssignor] = {}
+        for name, make in self._factories.items():
+            with self._show(f"making {name}"):
+                assignors[name] = make_assignor(name, make, self._conf)
+        return assignors

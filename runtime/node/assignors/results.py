@@ -1,0 +1,140 @@
+"""Results of assignors, checked and copied into plain values.
+
+A worker is sent these copies: it could not load an object whose class only the assignor's package
+has, and nothing of that package is to run in a worker.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeGuard, cast
+
+from ....actors.assignors.interface import ConnectAssignor
+from ....actors.group.state.validate import LONGEST_INT, flaw_in_assignor, flaw_in_text
+from ....actors.messages.assignors import Metadata
+from ....actors.messages.computing import Assignment
+from ....events.model import ClientAssignor, Resource, Resources
+
+LONGEST_NAME = 100
+"""Characters of a text that an error quotes."""
+LONGEST_REASON = 32_000
+"""Characters of the reason for one unplaceable resource."""
+FIELDS = len(Resource._fields)
+
+
+class WrongResultError(Exception):
+    """An assignor returned something else than a result: what it was, and what was expected."""
+
+
+def plain_assignment(made: object) -> Assignment:
+    """Return an assignment in plain values; raises `WrongResultError`."""
+    if not isinstance(made, Assignment):
+        raise WrongResultError(f"assign returned {_kind(made)}: return an Assignment")
+    return Assignment(
+        {
+            _text(member, "a key of members"): _resources(share, member)
+            for member, share in _items(made.members, "members")
+        },
+        {
+            _resource(each, "parked"): _number(deadline, f"parked: the deadline of {each}")
+            for each, deadline in _items(made.parked, "parked")
+        },
+        {
+            _resource(each, "unplaceable"): _reason(reason, f"unplaceable: the reason of {each}")
+            for each, reason in _items(made.unplaceable, "unplaceable")
+        },
+        _number(made.version, "version"),
+        _bytes(made.metadata, "metadata"),
+        _number(made.again_at_ms, "again_at_ms"),
+    )
+
+
+def client_assignor(assignor: ConnectAssignor, name: str, said: object) -> ClientAssignor:
+    """Return what a heartbeat says of an assignor by its metadata; raises `WrongResultError`."""
+    if not isinstance(said, Metadata):
+        raise WrongResultError(f"metadata returned {_kind(said)}: return a Metadata")
+    plain = ClientAssignor(
+        name,
+        _number(assignor.minimum_version, "minimum_version"),
+        _number(assignor.maximum_version, "maximum_version"),
+        _number(said.version, "version"),
+        _number(said.reason, "reason"),
+        _bytes(said.content, "content"),
+    )
+    if flaw := flaw_in_assignor(plain):
+        raise WrongResultError(flaw)
+    return plain
+
+
+def _items(found: object, what: str) -> Iterator[tuple[object, object]]:
+    if not isinstance(found, Mapping):
+        raise WrongResultError(f"{what} is {_kind(found)}: it must be a mapping")
+    yield from cast("Mapping[object, object]", found).items()
+
+
+def _resources(share: object, member: object) -> Resources:
+    if _is_plain(share):
+        return share
+    what = f"members: the share of {member}"
+    if isinstance(share, str | bytes) or not isinstance(share, Iterable):
+        raise WrongResultError(f"{what} is {_kind(share)}: it must be a set")
+    plain: set[Resource] = set()
+    for each in cast("Iterable[object]", share):
+        resource = _resource(each, what)
+        if resource in plain:
+            raise WrongResultError(f"{what} has {resource} twice")
+        plain.add(resource)
+    return frozenset(plain)
+
+
+def _is_plain(share: object) -> TypeGuard[Resources]:
+    """Tell whether a share can be passed on as it is: most can, and there may be thousands."""
+    return type(share) is frozenset and all(
+        type(each) is Resource
+        and len(each) == FIELDS
+        and type(each[0]) is str
+        and type(each[1]) is int
+        and each[1].bit_length() <= LONGEST_INT
+        for each in cast("Iterable[object]", share)
+    )
+
+
+def _resource(found: object, what: str) -> Resource:
+    if not isinstance(found, Resource):
+        kind = _kind(found)
+        named = f"{found:.{LONGEST_NAME}}, " if isinstance(found, str) else ""
+        raise WrongResultError(f"{what} has {named}{kind}: it must be a Resource")
+    return Resource(_text(found.connector, what), _number(found.task, what))
+
+
+def _text(found: object, what: str) -> str:
+    if not isinstance(found, str):
+        raise WrongResultError(f"{what} is {_kind(found)}: it must be a text")
+    plain = found if type(found) is str else str.__str__(found)
+    if flaw := flaw_in_text(plain, what):
+        raise WrongResultError(flaw)
+    return plain
+
+
+def _reason(found: object, what: str) -> str:
+    plain = _text(found, what)
+    if len(plain) > LONGEST_REASON:  # all of them are one record, and one message
+        raise WrongResultError(f"{what} is longer than {LONGEST_REASON} characters: shorten it")
+    return plain
+
+
+def _number(found: object, what: str) -> int:
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise WrongResultError(f"{what} is {_kind(found)}: it must be a whole number")
+    plain = found if type(found) is int else int.__int__(found)
+    if plain.bit_length() > LONGEST_INT:
+        raise WrongResultError(f"{what} is beyond 64 bit")
+    return plain
+
+
+def _bytes(found: object, what: str) -> bytes:
+    if not isinstance(found, bytes | bytearray | memoryview):
+        raise WrongResultError(f"{what} is {_kind(found)}: it must be bytes")
+    return bytes(memoryview(cast("bytes", found)))
+
+
+def _kind(found: object) -> str:
+    return "None" if found is None else f"of type {type(found).__qualname__}"

@@ -1,0 +1,301 @@
+"""A worker without its process: messages, reports and time come in, effects go out.
+
+The core holds all that a worker decides: its membership, its part in computing assignments, what
+it asks of its assignors, what it starts and stops, what it has to tell the group, and the commits
+of its tasks. It has no clock, no thread and no library, and it does nothing by itself. A shell
+(the worker's actor on real processes, the simulator in virtual time) hands in what happened and
+carries out the effects, in their order and before anything else is handed in:
+
+    core.begin(now_ms)                      # and each of the following: -> list[Effect]
+    core.receive(reply, now_ms)             # from the group, an assignor process, a supervisor
+    core.report(reports, now_ms, wall_ms)   # from what runs here
+    core.tick(now_ms, wall_ms)              # by `next_tick_ms()` at the latest
+
+Times are milliseconds on the monotonic clock; `wall_ms` is the time of day.
+
+Three rules of order are kept here. The group hears that a task has ended before it hears that its
+resource is free, for the next owner reports under a newer token. It hears ends and commits
+before a goodbye, for it takes no word from a member that has left. And a resource starts only
+when nothing of it runs, by a launch that the log grants.
+
+The log is read when there may be something new in it: with every message from the group, whose
+answers say how far they rest on it, when something has ended, and at each tick. Between two looks
+`MemberLog.group` stays as it is.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ....actors.messages.assignors import Assign, Introduced, Worker
+from ....actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ....actors.messages.work import CommitReply
+from ....actors.worker.instructions import (
+    Compute,
+    Fence,
+    Gone,
+    Instruction,
+    Kill,
+    Send,
+    Start,
+    Stop,
+)
+from ....actors.worker.membership import Membership
+from ....events.group import Group
+from ....events.model import Resource, Resources
+from ...cluster.messages import EngineRuns, GroupAt, Leave, WorkerGone
+from ...pipeline.tasks.reports import Hung, Report, Stopped
+from .assignor_client import AssignorClient, AssignorQuestions
+from .commit_queue import CommitQueue
+from .computing import Computing
+from .effects import (
+    AbandonAll,
+    BatchPublished,
+    CommitAsked,
+    Effect,
+    EngineStarted,
+    EngineWarm,
+    Exit,
+    SendToGroup,
+    TellSupervisor,
+)
+from .member_log import MemberLog
+from .starts import Starts
+from .status_reporter import StatusReporter
+
+LOOK_MS = 1_000
+"""How often to look into the log though nobody said that anything is new: a net, no more."""
+LOOK_AGAIN_MS = 50
+"""When to look again into a log that does not show yet what an answer rests on."""
+
+CoreReport = Report | CommitAsked | BatchPublished | EngineStarted | EngineWarm
+
+
+class WorkerCore:
+    """One member of a group, what it runs, and all that it says."""
+
+    def __init__(
+        self,
+        membership: Membership,
+        log: MemberLog,
+        worker: Worker,
+        assignors: Sequence[str],
+        *,
+        is_warm: bool = True,
+        joins_warm: bool = False,
+    ) -> None:
+        """Be the worker with these facts, once it is warm; it has not joined yet.
+
+        `assignors` are the names of its own ones, in the order of preference: none if the group
+        runs one itself. With `joins_warm` it joins only once it is warm.
+        """
+        identity, timeout_ms = membership.identity, membership.timing.rebalance_timeout_ms
+        self.membership = membership
+        self._log = log
+        self._worker = worker
+        self._is_warm = is_warm
+        self._joins_warm = joins_warm
+        self._waits_to_join = False
+        facts = worker if is_warm else replace(worker, capacity=0)
+        questions = AssignorQuestions(identity.member_id, facts, assignors, timeout_ms)
+        computing = Computing(identity.group_id, identity.member_id, timeout_ms)
+        self._assignors = AssignorClient(worker.name, questions if assignors else None, computing)
+        self._reporter = StatusReporter(identity.group_id, log)
+        self._starts = Starts(log)
+        self._commits = CommitQueue(identity.group_id, identity.member_id)
+        self._effects: list[Effect] = []
+        """What the call under way has led to so far."""
+        self._rests_on = 0
+        """How far the log has to be read: what was granted rests on it."""
+        self._look_at_ms = 0
+        """When to look into the log though nobody said that anything is new."""
+        self._has_new_share = False
+
+    @property
+    def end_ms(self) -> int | None:
+        """By when nothing may run here unless an answer comes, None if nothing has to end."""
+        return self.membership.end_ms() if self.membership.owned else None
+
+    def next_tick_ms(self) -> int:
+        """Return by when `tick` has to be called next."""
+        due_ms = self._look_at_ms
+        for at_ms in (
+            self.membership.next_tick_ms(),
+            self._assignors.next_tick_ms(),
+            self._reporter.next_tick_ms(),
+            self._starts.next_tick_ms(),
+            self._commits.next_tick_ms(),
+        ):
+            if at_ms is not None and at_ms < due_ms:
+                due_ms = at_ms
+        return due_ms
+
+    # -- what comes in
+
+    def begin(self, now_ms: int) -> list[Effect]:
+        """Ask for a seat, as soon as all is known that a join has to say."""
+        self._waits_to_join = True
+        return self._go_on(now_ms)
+
+    def receive(self, message: object, now_ms: int) -> list[Effect]:
+        """Take an order, or an answer; what is meant for nobody here is ignored."""
+        match message:
+            case HeartbeatReply():
+                self._has_new_share |= message.assignment is not None
+                self._obey(self.membership.take_reply(message, now_ms), now_ms)
+            case CommitReply():
+                self._effects += self._commits.settle(message, now_ms)
+            case GroupAt():
+                self._assignors.computing.drop()
+                self._effects += self._commits.lose()
+                number = message.coordinator_epoch
+                self._obey(self.membership.reconnect(now_ms, number), now_ms)
+            case Leave():
+                self._leave(message, now_ms)
+            case Introduced():
+                self._take_introduction(message, now_ms)
+            case _:
+                epoch = self.membership.member_epoch
+                self._effects += self._assignors.receive(message, epoch, now_ms)
+        return self._go_on(now_ms)
+
+    def _take_introduction(self, message: Introduced, now_ms: int) -> None:
+        """Have heartbeats say what the assignors now say of this worker."""
+        effects, said = self._assignors.take(message, now_ms)
+        self._effects += effects
+        if said is not None:
+            self._has_new_share = True
+            self._obey(self.membership.change_assignors(said, now_ms), now_ms)
+
+    def take_back(self, asked: Assign, now_ms: int) -> None:
+        """Take note that the assignor process had no time for a question: it is asked again."""
+        self._assignors.computing.put_off(asked, now_ms)
+
+    def report(self, reports: Iterable[CoreReport], now_ms: int, wall_ms: int) -> list[Effect]:
+        """Take what happened to what runs here."""
+        ended = list[Resource]()
+        for each in reports:
+            self._hear(each, wall_ms)
+            if isinstance(each, Stopped):
+                ended.append(each.resource)
+        return self._go_on(now_ms, ended)
+
+    def tick(self, now_ms: int, wall_ms: int) -> list[Effect]:
+        """Let time pass for all parts."""
+        self._obey(self.membership.tick(now_ms), now_ms)
+        epoch = self.membership.member_epoch
+        self._effects += self._assignors.tick(epoch, now_ms, wall_ms)
+        self._effects += self._commits.tick(now_ms)
+        return self._go_on(now_ms)
+
+    def _leave(self, order: Leave, now_ms: int) -> None:
+        is_static = self.membership.identity.instance_id is not None
+        self._waits_to_join = False
+        temporary = order.is_temporary and is_static
+        self._obey(self.membership.leave(now_ms, temporary=temporary), now_ms)
+
+    def _hear(self, report: CoreReport, wall_ms: int) -> None:
+        match report:
+            case CommitAsked(commit):
+                self._commits.add(commit)
+            case BatchPublished(commit_id):
+                self._commits.add_published(commit_id)
+            case Hung():
+                self._effects.append(Exit(f"{report.resource} does not end"))
+            case EngineStarted(pid):
+                self._effects.append(TellSupervisor(EngineRuns(self._worker.name, pid)))
+            case EngineWarm():
+                self._is_warm = True
+                self._assignors.see_worker(self._worker)
+            case _:
+                self._reporter.take(report, wall_ms)
+
+    # -- what follows
+
+    def _go_on(self, now_ms: int, ended: Sequence[Resource] = ()) -> list[Effect]:
+        """Do what follows from what just happened, and return all that came of it."""
+        if ended:
+            self._tell_statuses(now_ms)
+            free = [each for each in ended if self._starts.take_end(each, now_ms)]
+            self._obey(self.membership.release(free, now_ms), now_ms)
+        self._join_if_ready(now_ms)
+        self._look(now_ms)
+        self.membership.computing = self._assignors.computing.is_busy
+        self._tell_statuses(now_ms)
+        self._carry_commits(now_ms)
+        effects, self._effects = self._effects, []
+        return effects
+
+    def _join_if_ready(self, now_ms: int) -> None:
+        """Join once an assignor has spoken for this worker, and its engine is as it must be."""
+        may_join = self._is_warm or not self._joins_warm
+        if self._waits_to_join and may_join and self._assignors.may_join:
+            self._waits_to_join = False
+            self._obey(self.membership.join(now_ms), now_ms)
+
+    def _look(self, now_ms: int) -> None:
+        """Read what is new in the log, and have run what it grants."""
+        group = self._catch_up()
+        is_behind = group.end < self._rests_on
+        self._look_at_ms = now_ms + (LOOK_AGAIN_MS if is_behind else LOOK_MS)
+        self._effects += self._starts.align(now_ms)
+        if self._has_new_share:
+            self._has_new_share = False
+            member = group.members.get(self._log.member_id)
+            if member is not None:
+                share = frozenset(member.current.assigned)
+                self._effects += self._assignors.tell_share(group.target, share)
+
+    def _catch_up(self) -> Group:
+        """Read what is new in the log, also of what it is to show before it is said no more."""
+        self._log.watch(self._reporter.awaited)
+        return self._log.catch_up()
+
+    def _tell_statuses(self, now_ms: int) -> None:
+        if self._reporter.awaited:
+            self._effects += map(SendToGroup, self._reporter.take_due(self._catch_up(), now_ms))
+
+    def _carry_commits(self, now_ms: int) -> None:
+        if carried := self._commits.carry(now_ms):
+            self._effects.append(SendToGroup(carried))
+
+    # -- what the membership wants
+
+    def _obey(self, instructions: Iterable[Instruction], now_ms: int) -> None:
+        waiting = deque(instructions)
+        while waiting:
+            waiting.extend(self._carry_out(waiting.popleft(), now_ms))
+
+    def _carry_out(self, instruction: Instruction, now_ms: int) -> list[Instruction]:
+        match instruction:
+            case Send(request):
+                self._send(request, now_ms)
+            case Start(resources, log_offset):
+                self._rests_on = max(self._rests_on, log_offset)
+                self._starts.allow(resources)
+            case Stop(resources):
+                orders, idle = self._starts.stop(resources)
+                self._effects += orders
+                return self.membership.release(idle, now_ms)
+            case Fence(reason):
+                self._effects.append(AbandonAll(reason))
+                return self.membership.release(self._idle(), now_ms)
+            case Kill(reason):
+                self._effects.append(Exit(reason))
+            case Compute(epoch):
+                prepare = self._assignors.computing.begin(epoch, now_ms)
+                self._effects.append(SendToGroup(prepare))
+            case Gone(error):
+                self._effects.append(TellSupervisor(WorkerGone(self._worker.name, error)))
+        return []
+
+    def _idle(self) -> Resources:
+        """Let nothing run any more; return what is owned, and of which nothing runs."""
+        return self.membership.owned - self._starts.abandon()
+
+    def _send(self, request: Heartbeat, now_ms: int) -> None:
+        """Send a heartbeat; a goodbye comes last, after all that the group is still to hear."""
+        if request.member_epoch < JOIN_EPOCH:
+            self._tell_statuses(now_ms)
+            self._carry_commits(now_ms)
+        self._effects.append(SendToGroup(request))

@@ -1,0 +1,130 @@
+"""The tasks' way to the offset log: reads from the log itself, commits through the group.
+
+Task threads wait here, while the worker carries their commits to the group.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from pathlib import Path
+from threading import Lock
+
+from ....actors.messages.errors import Error
+from ....events import records
+from ....events.catalogue import entry_key
+from ....events.entries.codec import decode
+from ....events.entries.logs import OFFSETS
+from ....events.log.errors import LogError
+from ....events.log.reader import LogReader
+from ....events.model import Commit, CommitId, Document, Resource, Resources, identity
+from ...pipeline.tasks.ledger import Fenced, LedgerUnavailable
+from .effects import AnswerCommit, BatchPublished, CommitAsked
+
+ANSWER_SECONDS = 5.0
+
+
+class GroupLedger:
+    """A `Ledger` behind which the group's actor stands; `answer` is for the worker's actor."""
+
+    def __init__(
+        self,
+        group_id: str,
+        offsets: Path,
+        hand_over: Callable[[CommitAsked | BatchPublished], None],
+        cluster_id: str = "",
+    ) -> None:
+        """Read the log at a path; `hand_over` gets commits to the worker, from any thread."""
+        self.cluster_id = cluster_id
+        self._group_id = group_id
+        self._path = offsets
+        self._hand_over = hand_over
+        self._waits = Lock()
+        self._answers: dict[CommitId, Future[AnswerCommit]] = {}
+        """What each task waits for that has asked for a commit."""
+        self._reading = Lock()
+        self._reader: LogReader | None = None
+
+    # -- for tasks, from any thread
+
+    @property
+    def place(self) -> str:
+        """What tells the log from its copies: no two folders have the same number at once."""
+        try:
+            found = self._path.stat()
+        except OSError as error:
+            raise LedgerUnavailable(f"the offset log is not there: {error}") from None
+        return f"{found.st_dev}:{found.st_ino}"
+
+    def offsets(self, connector: str) -> Mapping[str, Document]:
+        """Return the logged offset of each source partition, keyed by its identity."""
+        found = self._scan(records.Offset, (connector,))
+        return {
+            identity(record.partition): record.offset
+            for record in found
+            if isinstance(record, records.Offset)
+        }
+
+    def unpublished(self, connector: str, task: int) -> Sequence[Commit]:
+        """Return what is committed but not yet known to be published, oldest first."""
+        found = self._scan(records.Committed, (connector, task))
+        return [record.commit for record in found if isinstance(record, records.Committed)]
+
+    def progress(self, connector: str, task: int) -> records.TaskProgress | None:
+        """Return what a task ever committed, published or not; None: nothing."""
+        found = self._scan(records.TaskProgress, (connector, task))
+        return next((each for each in found if isinstance(each, records.TaskProgress)), None)
+
+    def tasks_with_unpublished(self) -> Resources:
+        """Return the tasks of which any commit is not yet known to be published."""
+        found = (
+            record.commit
+            for record in self._scan(records.Committed, ())
+            if isinstance(record, records.Committed)
+        )
+        return frozenset(Resource(*commit.commit_id[:2]) for commit in found)
+
+    def commit(self, commit: Commit) -> None:
+        """Make a batch count; raises `Fenced`, or `LedgerUnavailable` if no answer came in time."""
+        waiting: Future[AnswerCommit] = Future()
+        with self._waits:
+            self._answers[commit.commit_id] = waiting
+        self._hand_over(CommitAsked(commit))
+        try:
+            answer = waiting.result(ANSWER_SECONDS)
+        except FutureTimeoutError:
+            raise LedgerUnavailable("the group did not answer in time") from None
+        if answer.verdict is None:
+            raise LedgerUnavailable(answer.why)
+        if answer.verdict.error is not Error.NONE:
+            raise Fenced(answer.verdict.message)
+
+    def published(self, commit_id: CommitId) -> None:
+        """Tell that a batch's files are in place."""
+        self._hand_over(BatchPublished(commit_id))
+
+    # -- for the actor, on its own thread
+
+    def answer(self, answer: AnswerCommit) -> None:
+        """Tell the task that waits what became of its commit, if one still does."""
+        with self._waits:
+            waiting = self._answers.pop(answer.commit_id, None)
+        if waiting is not None:
+            waiting.set_result(answer)
+
+    def close(self) -> None:
+        """Let go of the log."""
+        with self._reading:
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None
+
+    def _scan(self, kind: type, key: tuple[str | int, ...]) -> list[records.Record]:
+        try:
+            with self._reading:
+                if self._reader is None:
+                    self._reader = LogReader.open(self._path, self._group_id, OFFSETS)
+                entries = self._reader.scan(*entry_key(kind, key))
+        except LogError as error:
+            raise LedgerUnavailable(f"the offset log cannot be read now: {error}") from error
+        entries.sort()
+        return [record for entry in entries if (record := decode(entry)) is not None]

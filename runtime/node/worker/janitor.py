@@ -1,0 +1,214 @@
+"""The janitor: it finishes what nobody is left to finish (DATA_PLANE §3).
+
+A committed batch is published by the task that committed it, or by the task's next owner. Where
+there is no next owner, because the connector is deleted, or has fewer tasks now, or its work is
+parked, one member of the group does it: of those present the one with the lowest id. Should two
+take themselves for that one, no harm is done: anybody may publish, and what is swept no commit
+can name.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from threading import Thread
+from typing import Protocol
+
+from ....events.catalogue import TYPE_OF
+from ....events.entries.codec import decode
+from ....events.group import AWAY_EPOCH, Group
+from ....events.keys import pack_key
+from ....events.log.reader import LogReader
+from ....events.model import Commit, CommitId, Resource, Resources, TaskConfig, Token
+from ....events.placement.config import work_in
+from ....events.records import CurrentAssignment, MemberMetadata
+from ....projections.follow import Follower
+from ...pipeline.connectors.spi import Pipeline
+from ...pipeline.tasks.ledger import LedgerUnavailable
+
+LOGGER = logging.getLogger(__name__)
+ANY_GENERATION = (1 << 63) - 1
+ROTA_MS = 2_000
+"""How long it may take a member to learn that its turn has come, or is next."""
+
+
+class Commits(Protocol):
+    """The offset log, as the janitor sees it."""
+
+    def unpublished(self, connector: str, task: int) -> Collection[Commit]:
+        """Return what is committed but not yet known to be published, oldest first."""
+        ...
+
+    def tasks_with_unpublished(self) -> Resources:
+        """Return the tasks of which any commit is not yet known to be published."""
+        ...
+
+    def published(self, commit_id: CommitId) -> None:
+        """Tell that a batch's files are in place."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """A task that nobody holds, and what is left to do for it: to publish, then to sweep.
+
+    `connector_config` and `config` lead to its sink. No commit under `stale` or an older token
+    is accepted any more; None leaves the sweeping to the task's next owner.
+    """
+
+    resource: Resource
+    connector_config: Mapping[str, str]
+    config: Mapping[str, str]
+    stale: Token | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    connector_config: Mapping[str, str]
+    tasks: tuple[TaskConfig, ...]
+
+    def chore(self, task: Resource, stale: Token | None = None) -> Chore:
+        """Return a chore; a task that is gone is known by a sibling's config."""
+        config = self.tasks[min(task.task, len(self.tasks) - 1)].config
+        return Chore(task, self.connector_config, config, stale)
+
+
+class Estate:
+    """The connectors as they were last seen, so that a deleted one's sink is still known."""
+
+    def __init__(self) -> None:
+        self._splits: dict[str, _Split] = {}
+        self._gone: dict[Resource, _Split] = {}
+
+    def follow(self, group: Group) -> None:
+        """Take note of the tasks that are not among their connector's any more."""
+        for name, split in self._splits.items():
+            now = group.task_configs.get(name)
+            for number in range(len(now.tasks) if now else 0, len(split.tasks)):
+                self._gone[Resource(name, number)] = split
+        self._splits = {
+            name: _Split(work_in(group.connectors[name].config), split.tasks)
+            for name, split in group.task_configs.items()
+            if split.tasks and name in group.connectors
+        }
+
+    def chores(self, group: Group, unpublished: Resources) -> Iterator[Chore]:
+        """Yield what is to be done as the log stands; a task is to be swept only once."""
+        swept = {task: self._gone.pop(task) for task in [*self._gone] if _is_over(group, task)}
+        stale = Token(group.assignment_epoch, ANY_GENERATION)
+        yield from (split.chore(task, stale) for task, split in swept.items())
+        for task in unpublished - swept.keys() - group.owner.keys():
+            if split := self._splits.get(task.connector):
+                yield split.chore(task)
+
+
+def is_on_duty(group: Group, member_id: str) -> bool:
+    """Tell whether a member is the one that does the chores; who is away does none."""
+    present = (each for each, member in group.members.items() if not member.is_away)
+    return member_id == min(present, default=None)
+
+
+class Rota:
+    """The whole group, for those who may have chores to do: whose turn it is, and who is next.
+
+    All others need not follow it. The next one does, so that it knows what was there before its
+    turn comes. The rota is read anew now and then: that somebody does not know of its turn yet
+    puts chores off, and no more.
+    """
+
+    def __init__(self, group_id: str, member_id: str, log: LogReader) -> None:
+        self._group_id = group_id
+        self.member_id = member_id
+        self._log = log
+        self._follower: Follower | None = None
+        self._look_at_ms = 0
+
+    def group(self, now_ms: int) -> Group | None:
+        """Return the group as its log has it, None where the member has no chores to expect."""
+        if now_ms >= self._look_at_ms:
+            self._look_at_ms = now_ms + ROTA_MS
+            if not self._is_near():
+                self._follower = None
+            elif self._follower is None:
+                self._follower = Follower(self._group_id, self._log)
+        return None if self._follower is None else self._follower.catch_up()
+
+    def _is_near(self) -> bool:
+        """Tell whether the member is one of the first two of those present."""
+        ids = (entry.key for entry in self._log.scan(TYPE_OF[MemberMetadata].number))
+        first = islice(filter(self._is_present, ids), 2)
+        return pack_key((self.member_id,)) in first
+
+    def _is_present(self, key: bytes) -> bool:
+        entry = self._log.get(TYPE_OF[CurrentAssignment].number, key)
+        step = None if entry is None else decode(entry)
+        return not (isinstance(step, CurrentAssignment) and step.member_epoch == AWAY_EPOCH)
+
+
+class Janitor:
+    """Does the chores of its group on a thread of its own, whenever it is this member's turn.
+
+    `pipeline_of` makes a task's pipeline, for the sake of its sink; it may raise.
+    """
+
+    def __init__(self, commits: Commits, pipeline_of: Callable[[Chore], Pipeline]) -> None:
+        self._commits = commits
+        self._pipeline_of = pipeline_of
+        self._estate = Estate()
+        self._unpublished: Resources = frozenset()
+        self._again: dict[Resource, Chore] = {}
+        self._thread: Thread | None = None
+        self._told: dict[Resource, str] = {}
+
+    def tick(self, group: Group, member_id: str) -> None:
+        """Begin what is to be done, unless it is still being done; returns at once."""
+        self._estate.follow(group)
+        if self._thread is not None and self._thread.is_alive():
+            return
+        chores = {each.resource: each for each in self._estate.chores(group, self._unpublished)}
+        chores |= self._again
+        if is_on_duty(group, member_id):
+            todo = tuple(chores.values())
+            self._thread = Thread(target=self._work, args=(todo,), name="janitor", daemon=True)
+            self._thread.start()
+
+    def _work(self, chores: Collection[Chore]) -> None:
+        """Do chores, then look for what the next ones may be."""
+        failed = [chore for chore in chores if not self._is_done(chore)]
+        self._again = {chore.resource: chore for chore in failed if chore.stale is not None}
+        with suppress(LedgerUnavailable):
+            self._unpublished = self._commits.tasks_with_unpublished()
+
+    def _is_done(self, chore: Chore) -> bool:
+        """Do a chore; what fails is told once, and tried again."""
+        try:
+            self._do(chore)
+        except Exception as error:  # noqa: BLE001  # connectors and sinks may fail in any way
+            text = f"what is left over of {chore.resource} waits: {error}"
+            if self._told.get(chore.resource) != text:
+                self._told[chore.resource] = text
+                LOGGER.warning("%s", text)
+            return False
+        self._told.pop(chore.resource, None)
+        return True
+
+    def _do(self, chore: Chore) -> None:
+        # What is committed is read after the chore was made: by then nobody held the task, so
+        # what is staged under the stale tokens and not named here will never be named.
+        pipeline = self._pipeline_of(chore)
+        try:
+            for commit in self._commits.unpublished(*chore.resource):
+                pipeline.sink.publish(commit.manifest, commit.commit_id)
+                self._commits.published(commit.commit_id)
+                LOGGER.info("published batch %s, whose task nobody holds", commit.commit_id)
+            if chore.stale is not None:
+                pipeline.sink.sweep(chore.resource, chore.stale)
+        finally:
+            pipeline.source.close()
+
+
+def _is_over(group: Group, task: Resource) -> bool:
+    """Tell whether nobody holds a task, nor will, unless a target is computed anew."""
+    is_wanted = task in group.configured or task in group.target_owner
+    return not is_wanted and task not in group.owner

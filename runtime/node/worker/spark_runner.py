@@ -1,0 +1,157 @@
+"""A worker's engine, runner and janitor on Spark, put together from the node's settings.
+
+The engine is looked after: it is started again when it went down, and known when it can take work.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from ....actors.backoff import Attempts, Backoff
+from ....events.model import Resource, Resources
+from ....projections.launches import Launch
+from ....projections.metrics.workers import WorkerMetrics
+from ...cluster.run_folder import RunFolder
+from ...cluster.spec import NodeSpec
+from ...config.redaction import Redaction
+from ...config.secrets import Vault
+from ...pipeline.connectors import common_keys as keys
+from ...pipeline.connectors.builtin.plugins import find_plugins
+from ...pipeline.connectors.spi import Context, Pipeline
+from ...pipeline.spark.embedded import Embedded
+from ...pipeline.spark.engine import Engine, EngineState
+from ...pipeline.tasks.ledger import Ledger
+from ...pipeline.tasks.reports import BatchDone, Report
+from ...pipeline.tasks.runner import Runner
+from .core import CoreReport
+from .effects import EngineStarted, EngineWarm
+from .group_ledger import GroupLedger
+from .janitor import Chore, Janitor, Rota
+from .unsealing import UnsealingRunner
+
+LOGGER = logging.getLogger(__name__)
+ENGINE_BACKOFF_MS: Final = Backoff(5_000, 120_000)
+"""How long an engine that went down again rests before it is started once more."""
+
+
+class SparkRunner:
+    """Runs resources on an engine of its own, which is started again when it goes down."""
+
+    def __init__(
+        self,
+        node: NodeSpec,
+        worker: str,
+        ledger: GroupLedger,
+        rota: Rota,
+        report: Callable[[CoreReport], None],
+    ) -> None:
+        """Start the engine."""
+        redaction = Redaction()
+        self._rota = rota
+        self._report = report
+        self._metrics = WorkerMetrics(RunFolder(node.data_dir).metrics, worker)
+        self._engine = make_engine(node, worker, redaction)
+        self._engine.open()
+        self._runner = make_runner(self._engine, ledger, node, self._hear, redaction)
+        self._janitor = make_janitor(ledger, node, redaction)
+        self._was_warm = False
+        """Once warm counts as warm: what runs here waits for a new engine rather than moves."""
+        self._known_pid: int | None = None
+        """The engine's driver, as far as it was told."""
+        self._open_at_ms = 0
+        """When the engine may be started again, monotonic clock."""
+        self._attempts = Attempts(ENGINE_BACKOFF_MS)
+
+    def start(self, launch: Launch) -> None:
+        """Run a launch."""
+        self._runner.start(launch)
+
+    def stop(self, resource: Resource) -> None:
+        """Let a resource come to its end."""
+        self._runner.stop(resource)
+
+    def abandon(self) -> None:
+        """Cut everything short."""
+        self._runner.abandon()
+
+    def close(self, seconds: float) -> Resources:
+        """Stop everything, and return what still runs."""
+        return self._runner.close(seconds)
+
+    def close_engine(self, seconds: float) -> None:
+        """End the engine."""
+        self._engine.close(seconds)
+
+    def look(self, now_ms: int) -> None:
+        """Start the engine again if it went down and has rested; have the janitor do its chores."""
+        if self._engine.state is EngineState.WARM:
+            self._attempts.reset()
+            if not self._was_warm:
+                self._was_warm = True
+                self._report(EngineWarm())
+        elif self._engine.state is EngineState.DOWN and now_ms >= self._open_at_ms:
+            LOGGER.warning("the engine is down (%s): starting it again", self._engine.detail)
+            self._open_at_ms = now_ms + self._attempts.next_pause()
+            self._engine.open()
+        pid = self._engine.pid
+        if pid is not None and pid != self._known_pid:
+            self._report(EngineStarted(pid))
+        self._known_pid = pid
+        if (group := self._rota.group(now_ms)) is not None:
+            self._janitor.tick(group, self._rota.member_id)
+
+    def _hear(self, report: Report) -> None:
+        """Pass on what the runner reports, from any thread, and measure its batches."""
+        if isinstance(report, BatchDone):
+            self._metrics.observe_batch(report.seconds)
+        self._report(report)
+
+
+def make_engine(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:
+    """Return a worker's engine, not started yet; its log tells no secret that is known."""
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of each connection
+    redaction.watch_logs()
+    engine = node.engine
+    folder = node.data_dir / "cache" / "spark" / worker
+    return Embedded(
+        folder, cores=engine.cores, heap=engine.heap, conf=engine.conf, hide=redaction.hide
+    )
+
+
+def make_runner(
+    engine: Engine,
+    ledger: Ledger,
+    node: NodeSpec,
+    report: Callable[[Report], None],
+    redaction: Redaction,
+) -> UnsealingRunner:
+    """Return what runs a worker's connectors and tasks."""
+
+    def runner(tell: Callable[[Report], None]) -> Runner:
+        return Runner(
+            engine,
+            ledger,
+            find_plugins(),
+            tell,
+            grace_ms=node.engine.grace_ms,
+            reach=node.reach,
+            hide=redaction.hide,
+        )
+
+    vault = Vault(RunFolder(node.data_dir).key())
+    return UnsealingRunner(vault, report, runner, redaction)
+
+
+def make_janitor(ledger: GroupLedger, node: NodeSpec, redaction: Redaction) -> Janitor:
+    """Return what finishes the work of tasks that no worker has any more."""
+    vault, plugins = Vault(RunFolder(node.data_dir).key()), find_plugins()
+
+    def pipeline(chore: Chore) -> Pipeline:
+        made_by = plugins.find(chore.connector_config.get(keys.CONNECTOR_CLASS, "")).made_by
+        config, secrets = vault.open(chore.resource.connector, chore.config)
+        redaction.learn(secrets)
+        cluster = ledger.cluster_id
+        context = Context(chore.resource, LOGGER.warning, reach=node.reach, cluster_id=cluster)
+        return made_by().pipeline(context, config)
+
+    return Janitor(ledger, pipeline)

@@ -1,0 +1,159 @@
+"""What the group has to be told by a worker, repeated until the log says it.
+
+Messages may be lost, and the group's actor may die with one in hand. So nothing here waits
+for an answer: what the log does not show after a while is said again.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ....actors.messages.work import PutTaskConfigs, ReportStatus, StatusUpdate
+from ....events.group import Group, token_of
+from ....events.model import BATCHES_RUN, NOTHING, Resource, Resources, RunState, Token
+from ...pipeline.tasks.reports import BatchDone, StatusChanged, Stopped, TaskConfigsChanged
+from .member_log import MemberLog
+
+AGAIN_MS = 1_000
+"""After which what the log does not show is said again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedSplit:
+    """How a connector splits its work, under which token it said so."""
+
+    token: Token
+    configs: tuple[Mapping[str, str], ...]
+
+
+class StatusReporter:
+    """The latest status of each resource, and the latest split of each connector."""
+
+    def __init__(self, group_id: str, log: MemberLog) -> None:
+        self._group_id = group_id
+        self._log = log
+        self._statuses: dict[Resource, StatusUpdate] = {}
+        self._latest_ms: dict[Resource, int] = {}
+        """When each resource's status changed last, as the group was told."""
+        self._sent: set[Resource] = set()
+        """Of which resources the status in `_statuses` was sent at least once."""
+        self._overtaking: set[Resource] = set()
+        """Of which resources an earlier status was sent that the log did not show: it may come."""
+        self._remarks: dict[Resource, StatusUpdate] = {}
+        """What is to be said of a task once it is said that it runs batches."""
+        self._splits: dict[str, ReportedSplit] = {}
+        self._said_at_ms = -AGAIN_MS
+        self._is_fresh = False
+
+    def take(self, report: object, at_ms: int) -> None:
+        """Take what happened to a resource, and when (wall clock); other reports tell nothing."""
+        match report:
+            case StatusChanged():
+                self._take_change(report, at_ms)
+            case Stopped(resource, token, ending):
+                reason = ending.value
+                self._take(StatusUpdate(resource, token, RunState.UNASSIGNED, at_ms, reason))
+            case BatchDone(is_first=True):
+                # It began to look for the batch then: the end of its downtime.
+                connector, task, token, _ = report.commit.commit_id
+                began, resource = report.began_ms, Resource(connector, task)
+                self._take(StatusUpdate(resource, token, RunState.RUNNING, began, BATCHES_RUN))
+            case TaskConfigsChanged(connector, token, configs):
+                self._splits[connector] = ReportedSplit(token, configs)
+                self._is_fresh = True
+            case _:
+                pass
+
+    def _take_change(self, report: StatusChanged, at_ms: int) -> None:
+        reason = f"{report.reason}\n{report.trace}" if report.trace else report.reason
+        update = StatusUpdate(report.resource, report.token, report.state, at_ms, reason)
+        pending = self._statuses.get(report.resource)
+        is_first = pending and (pending.token, pending.reason) == (report.token, BATCHES_RUN)
+        if is_first and report.state is RunState.RUNNING:
+            self._remarks[report.resource] = update
+        else:
+            self._take(update)
+
+    def take_due(self, group: Group, now_ms: int) -> Iterator[ReportStatus | PutTaskConfigs]:
+        """Yield what is to be sent now: what is new at once, the rest now and then."""
+        if not (self._statuses or self._splits):
+            return
+        self._drop_known(group)
+        if not self._is_fresh and now_ms < self._said_at_ms + AGAIN_MS:
+            return
+        self._is_fresh, self._said_at_ms = False, now_ms
+        for connector, split in self._splits.items():
+            yield PutTaskConfigs(
+                self._group_id, self._log.member_id, connector, split.token, split.configs
+            )
+        if self._statuses:
+            self._sent.update(self._statuses)
+            yield ReportStatus(self._group_id, self._log.member_id, tuple(self._statuses.values()))
+
+    @property
+    def awaited(self) -> Resources:
+        """Of which resources the log is to show what was said."""
+        if not (self._statuses or self._splits):
+            return NOTHING
+        return frozenset((*self._statuses, *map(Resource, self._splits)))
+
+    def next_tick_ms(self) -> int | None:
+        """Return when something is to be said again, None if all is said."""
+        return self._said_at_ms + AGAIN_MS if self._statuses or self._splits else None
+
+    def _take(self, update: StatusUpdate) -> None:
+        """Keep a status, its reason made fit for the log: it may quote any bytes.
+
+        Its time is later than that of the one before, whatever the clock says: the group tells by
+        it which of the two came last.
+        """
+        reason = update.reason.encode(errors="backslashreplace").decode()
+        at_ms = max(update.at_ms, self._latest_ms.get(update.resource, -1) + 1)
+        update = replace(update, reason=reason, at_ms=at_ms)
+        self._remarks.pop(update.resource, None)
+        before = self._statuses.get(update.resource, update)
+        if update.resource in self._sent and (before.state, before.reason) != (
+            update.state,
+            reason,
+        ):
+            self._overtaking.add(update.resource)
+        self._sent.discard(update.resource)
+        self._statuses[update.resource] = update
+        self._latest_ms[update.resource] = at_ms
+        self._is_fresh = True
+
+    def _drop_known(self, group: Group) -> None:
+        said = [
+            each
+            for each, update in self._statuses.items()
+            if _is_shown(group, update, is_overtaking=each in self._overtaking)
+        ]
+        for resource in said:
+            del self._statuses[resource]
+            self._sent.discard(resource)
+            self._overtaking.discard(resource)
+            if remark := self._remarks.pop(resource, None):
+                self._take(remark)
+        known = [name for name, split in self._splits.items() if self._is_known(group, name, split)]
+        for name in known:
+            del self._splits[name]
+
+    def _is_known(self, group: Group, name: str, split: ReportedSplit) -> bool:
+        """Tell whether the log shows the split, or never will: its token is not current."""
+        if token_of(group, self._log.member_id, Resource(name)) != split.token:
+            return True
+        logged = group.task_configs.get(name)
+        return logged is not None and [task.config for task in logged.tasks] == list(split.configs)
+
+
+def _is_shown(group: Group, update: StatusUpdate, *, is_overtaking: bool) -> bool:
+    """Tell whether the log shows a status, or never will.
+
+    A log that shows the same from before tells nothing while another status is on its way.
+    """
+    known = group.statuses.get(update.resource)
+    if known is None:
+        return update.resource.connector not in group.connectors
+    if known.token != update.token:
+        return known.token > update.token
+    is_late = is_overtaking and known.time_ms < update.at_ms
+    return not is_late and (known.state, known.reason) == (update.state, update.reason)

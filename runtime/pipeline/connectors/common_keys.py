@@ -1,0 +1,243 @@
+"""The keys that every connector has, whatever its class.
+
+Those of placement say where its work may run, and how much of a worker it takes. The group reads
+them itself: see `events.placement.config`. So they are examined for every class, and a key of that
+family that nobody knows is refused.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from ....actors.settings import SettingType, Value, at_least, between, not_blank
+from ....events.placement.config import (
+    HEAVIEST,
+    KEYS,
+    LONGEST_LABEL,
+    PREFIX,
+    TAGS,
+    TASK_WEIGHTS,
+    WEIGHT,
+    WORKERS,
+    ZONES,
+    flaw_in_labels,
+    flaw_in_workers,
+    task_weights_in,
+    weight_in,
+)
+from .config import (
+    Checked,
+    ConfigDef,
+    Definition,
+    Importance,
+    Validation,
+    undefined,
+)
+
+_REFERENCE = "${"
+
+
+def _each(flaw_in: Callable[[Sequence[str]], str]) -> Callable[[Value], str | None]:
+    """Return a validator of the items of a list."""
+
+    def validate(value: Value) -> str | None:
+        return flaw_in(value if isinstance(value, tuple) else ()) or None
+
+    return validate
+
+
+def _flaw_in_task_weights(items: Sequence[str]) -> str:
+    if task_weights_in(items) is not None:
+        return ""
+    return f"must give each task once, with a weight from 1 to {HEAVIEST}: `0:5, 3:20`"
+
+
+PLACEMENT = (
+    Definition(
+        WEIGHT,
+        SettingType.INT,
+        "How much of a worker the connector takes, and each of its tasks, next to others.",
+        importance=Importance.LOW,
+        default=1,
+        validator=between(1, HEAVIEST),
+        group="Placement",
+        order=1,
+    ),
+    Definition(
+        TASK_WEIGHTS,
+        SettingType.LIST,
+        "The weights of tasks that have one of their own: `0:5, 3:20`.",
+        importance=Importance.LOW,
+        default=(),
+        validator=_each(_flaw_in_task_weights),
+        group="Placement",
+        order=2,
+    ),
+    Definition(
+        WORKERS,
+        SettingType.LIST,
+        "The workers that may run it, by any of their names. Empty: all.",
+        importance=Importance.LOW,
+        default=(),
+        validator=_each(flaw_in_workers),
+        group="Placement",
+        order=3,
+    ),
+    Definition(
+        TAGS,
+        SettingType.LIST,
+        "Tags that a worker must have, all of them, to run it.",
+        importance=Importance.LOW,
+        default=(),
+        validator=_each(flaw_in_labels),
+        group="Placement",
+        order=4,
+    ),
+    Definition(
+        ZONES,
+        SettingType.LIST,
+        "Zones that it may run in. Empty: all.",
+        importance=Importance.LOW,
+        default=(),
+        validator=_each(flaw_in_labels),
+        group="Placement",
+        order=5,
+    ),
+)
+
+
+def with_placement(validation: Validation, config: Mapping[str, str]) -> Validation:
+    """Return what a plugin finds in a config, with what is wrong about its placement."""
+    found = {each.definition.name: each for each in validation.checked}
+    complaints = {
+        key: complaint
+        for key in sorted(config)
+        if key.startswith(PREFIX)
+        and key not in validation.misspelt
+        and not (key in found and found[key].errors)
+        and (complaint := _complaint(key, config[key]))
+    }
+    strange = tuple(
+        Checked(_definition_of(key), config[key], (complaint,))
+        for key, complaint in complaints.items()
+        if key not in found
+    )
+    known = validation.plus({key: text for key, text in complaints.items() if key in found})
+    return replace(known, checked=(*known.checked, *strange))
+
+
+def _complaint(key: str, text: str) -> str:
+    """Return what is wrong with a key of this family and its value, or nothing."""
+    definition = _DEFINED.get(key)
+    if definition is None:
+        near = get_close_matches(key[:LONGEST_LABEL], KEYS, 1, cutoff=0)[0]
+        return f"there is no such key: did you mean {near}?"
+    if _REFERENCE in text:
+        return "must be plain text: the group reads it itself, and resolves no reference"
+    try:
+        definition.parse(text)
+    except ValueError as error:
+        return str(error)
+    if key == WEIGHT and weight_in(text) is None:  # the group reads fewer spellings than Connect
+        return f"must be from 1 to {HEAVIEST}, in plain digits"
+    return ""
+
+
+def _definition_of(key: str) -> Definition:
+    return _DEFINED.get(key, undefined(key))
+
+
+_DEFINED: Mapping[str, Definition] = {each.name: each for each in PLACEMENT}
+
+
+NAME = "name"
+CONNECTOR_CLASS = "connector.class"
+TASKS_MAX = "tasks.max"
+TRANSFORMS = "transforms"
+RESTART_INITIAL_MS = "task.restart.backoff.initial.ms"
+RESTART_MAX_MS = "task.restart.backoff.max.ms"
+RESTART_BUDGET = "task.restart.budget"
+RESTART_WINDOW_MS = "task.restart.window.ms"
+
+COMMON = ConfigDef(
+    (
+        Definition(
+            NAME,
+            SettingType.STRING,
+            "The connector's name, unique within its group.",
+            importance=Importance.HIGH,
+            required=True,
+            validator=not_blank,
+            order=1,
+        ),
+        Definition(
+            CONNECTOR_CLASS,
+            SettingType.STRING,
+            "The plugin to run, by its short or its full name.",
+            importance=Importance.HIGH,
+            required=True,
+            validator=not_blank,
+            order=2,
+        ),
+        Definition(
+            TASKS_MAX,
+            SettingType.INT,
+            "How many tasks may share the work at most.",
+            importance=Importance.HIGH,
+            default=1,
+            validator=at_least(1),
+            order=3,
+        ),
+        Definition(
+            TRANSFORMS,
+            SettingType.LIST,
+            "Names of the transforms that each batch goes through, in this order. "
+            "Each has keys of its own under `transforms.<name>.`.",
+            importance=Importance.LOW,
+            default=(),
+            order=4,
+        ),
+        Definition(
+            RESTART_INITIAL_MS,
+            SettingType.INT,
+            "How long a failed task waits before its first restart; doubles, with jitter.",
+            importance=Importance.LOW,
+            default=500,
+            validator=at_least(1),
+            group="Restarts",
+            order=1,
+        ),
+        Definition(
+            RESTART_MAX_MS,
+            SettingType.INT,
+            "The longest wait before a failed task is restarted.",
+            importance=Importance.LOW,
+            default=30_000,
+            validator=at_least(1),
+            group="Restarts",
+            order=2,
+        ),
+        Definition(
+            RESTART_BUDGET,
+            SettingType.INT,
+            "How many restarts within the window a task gets before it stays FAILED.",
+            importance=Importance.LOW,
+            default=5,
+            validator=at_least(0),
+            group="Restarts",
+            order=3,
+        ),
+        Definition(
+            RESTART_WINDOW_MS,
+            SettingType.INT,
+            "The window of the restart budget; a task that ran this long without an error "
+            "begins anew.",
+            importance=Importance.LOW,
+            default=600_000,
+            validator=at_least(1),
+            group="Restarts",
+            order=4,
+        ),
+        *PLACEMENT,
+    )
+)

@@ -1,0 +1,227 @@
+"""What a config key means, and what is wrong with a value: Connect's ConfigDef.
+
+Values arrive as text, as they do over REST. Definitions parse them; `check` finds everything
+that is wrong at once and in the shape of Connect's validation reply, `parse` refuses.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from ....actors.settings import Setting, SettingType, Value, spell
+from .misspelling import meant_by
+
+HIDDEN = "********"
+MOST_SEARCHED = 250
+"""For how many unknown keys of a config the one that was meant is looked for."""
+_DEFERRED = ("${env:", "${file:")
+
+
+class Importance(Enum):
+    """How much a key matters to somebody who reads the list for the first time."""
+
+    HIGH = "HIGH"
+    MEDIUM = "MEDIUM"
+    LOW = "LOW"
+
+
+class Width(Enum):
+    """How wide a form should draw the value."""
+
+    SHORT = "SHORT"
+    MEDIUM = "MEDIUM"
+    LONG = "LONG"
+
+
+class ConfigInvalid(Exception):  # noqa: N818  # says what it is about
+    """Some values of a config are not fit for use; starting again will not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition(Setting):
+    """One key of a connector's config: a setting, and how a form shows it.
+
+    `recommended` lists values to offer, not all that are allowed; `dependents` names the keys
+    whose meaning hangs on this one.
+    """
+
+    importance: Importance = field(kw_only=True)
+    recommended: tuple[str, ...] = ()
+    group: str = "Common"
+    order: int = 0
+    width: Width = Width.MEDIUM
+    display_name: str = ""
+    dependents: tuple[str, ...] = ()
+
+    @property
+    def default_text(self) -> str | None:
+        """The default as a config would give it."""
+        return spell(self.default)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One key of a config with what was given for it and what is wrong with that.
+
+    `is_secret` hides a value that is not of a kind to be hidden: a URL with a password in it.
+    """
+
+    definition: Definition
+    value: str | None
+    errors: tuple[str, ...] = ()
+    is_secret: bool = False
+
+    @property
+    def shown_value(self) -> str | None:
+        """The value as people may see it: never a secret."""
+        is_hidden = self.is_secret or self.definition.type is SettingType.PASSWORD
+        return HIDDEN if is_hidden and self.value is not None else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What a config looks like against its definitions; warnings do not refuse it.
+
+    `misspelt` holds the unknown keys that are nearly known ones, each with the one that was
+    meant. A new config with them is refused; a connector that runs already goes on with a warning.
+    """
+
+    checked: tuple[Checked, ...]
+    warnings: tuple[str, ...] = ()
+    misspelt: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def errors(self) -> Mapping[str, tuple[str, ...]]:
+        """What is wrong, by key; empty if the config is fit for use."""
+        return {each.definition.name: each.errors for each in self.checked if each.errors}
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is strange about a config that is in use, misspelt keys included."""
+        near = self.misspelt.items()
+        told = (f"unknown key {key}: it has no effect; did you mean {each}?" for key, each in near)
+        return (*self.warnings, *told)
+
+    def plus(self, errors: Mapping[str, str]) -> "Validation":
+        """Return this validation with further errors, each under a key that is defined."""
+        return replace(
+            self,
+            checked=tuple(
+                replace(each, errors=(*each.errors, errors[each.definition.name]))
+                if each.definition.name in errors
+                else each
+                for each in self.checked
+            ),
+        )
+
+    def strict(self, config: Mapping[str, str]) -> "Validation":
+        """Return this validation with an error for each misspelt key of its config."""
+        kinds = {each.definition.name: each.definition.type for each in self.checked}
+        strange = tuple(
+            Checked(
+                undefined(key, kinds.get(meant, SettingType.STRING)),
+                config[key],
+                (f"there is no such key: did you mean {meant}?",),
+            )
+            for key, meant in self.misspelt.items()
+        )
+        return replace(self, checked=(*self.checked, *strange), misspelt={})
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedConfig:
+    """The parsed values of a config, asked for by type."""
+
+    values: Mapping[str, Value]
+
+    def text(self, key: str) -> str:
+        """Return a text; an absent one is empty."""
+        value = self.values[key]
+        return "" if value is None else str(value)
+
+    def number(self, key: str) -> int:
+        """Return an integer that is given or has a default."""
+        value = self.values[key]
+        if not isinstance(value, int):
+            raise TypeError(f"{key} is not a number")
+        return value
+
+    def flag(self, key: str) -> bool:
+        """Return a boolean; an absent one is false."""
+        return self.values[key] is True
+
+    def items(self, key: str) -> tuple[str, ...]:
+        """Return a list; an absent one is empty."""
+        value = self.values[key]
+        return value if isinstance(value, tuple) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDef:
+    """The keys that a config may have; others are let through, with a warning.
+
+    `prefixes` names families of keys that are passed on as they are: `source.option.`. `families`
+    are for who reads the list: keys of which a part is the user's to choose, `source.option.*`.
+    """
+
+    definitions: tuple[Definition, ...]
+    prefixes: tuple[str, ...] = ()
+    families: tuple[Definition, ...] = ()
+
+    def plus(self, definitions: Iterable[Definition]) -> "ConfigDef":
+        """Return these definitions and further ones."""
+        return replace(self, definitions=(*self.definitions, *definitions))
+
+    def check(self, config: Mapping[str, str]) -> Validation:
+        """Find everything that is wrong with a config."""
+        checked = tuple(_checked(each, config.get(each.name)) for each in self.definitions)
+        known = {each.name for each in self.definitions}
+        strange = sorted(
+            key for key in config if key not in known and not key.startswith(self.prefixes)
+        )
+        names = [each.name for each in self.definitions]
+        meant = {key: meant_by(key, names, self.prefixes) for key in strange[:MOST_SEARCHED]}
+        misspelt = {key: near for key, near in meant.items() if near}
+        unknown = (f"unknown key {key}: it has no effect" for key in strange if key not in misspelt)
+        return Validation(checked, tuple(unknown), misspelt)
+
+    def parse(self, config: Mapping[str, str]) -> ParsedConfig:
+        """Return the parsed values; raises `ConfigInvalid` naming all that is wrong.
+
+        References such as `${env:NAME}` must have been resolved before.
+        """
+        refuse(self.check(config))
+        values: dict[str, Value] = {}
+        for each in self.definitions:
+            try:
+                values[each.name] = each.parse(config.get(each.name))
+            except ValueError as error:
+                raise ConfigInvalid(f"{each.name}: {error}") from None
+        return ParsedConfig(values)
+
+
+def refuse(validation: Validation) -> None:
+    """Raise `ConfigInvalid` if there is anything wrong."""
+    if validation.errors:
+        told = (f"{key}: {'; '.join(errors)}" for key, errors in validation.errors.items())
+        raise ConfigInvalid("; ".join(told))
+
+
+def undefined(key: str, kind: SettingType = SettingType.STRING) -> Definition:
+    """Return what stands for the definition of a key that has none."""
+    return Definition(key, kind, "There is no such key.", importance=Importance.LOW)
+
+
+def is_deferred(text: str) -> bool:
+    """Tell whether a value, or a part of it, is known to the worker alone that runs it."""
+    return any(mark in text for mark in _DEFERRED)
+
+
+def _checked(definition: Definition, text: str | None) -> Checked:
+    if text is not None and is_deferred(text):
+        return Checked(definition, text)
+    try:
+        definition.parse(text)
+    except ValueError as error:
+        return Checked(definition, text, (str(error),))
+    return Checked(definition, spell(definition.default) if text is None else text)

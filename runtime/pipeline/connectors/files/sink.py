@@ -1,0 +1,230 @@
+# pyright: basic
+"""A folder of files as a sink: staged by one Spark job, published by renames."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as papq
+
+from .....events.model import CommitId, Manifest, Resource, Token
+from ...spark.failures import failure_text
+from ..spi import Sink, SinkAway, SinkBroken, Tenure
+from . import sink_marks as marks
+from . import staging
+from .formats import target
+from .publishing import (
+    PartsMissing,
+    parts_of,
+    publish,
+    publish_what_is_left,
+    say_nothing_of_rows,
+)
+from .sink_marks import Batch, SinkClaim, TaskMark
+from .sink_root import OpenRoot, SinkLocation, opened, told_by_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameWriter
+
+_BYTES_PER_FILE = 16 << 20
+_WRITE = {
+    # Nobody reads a batch before it is published, so what the committer does to be safe from
+    # readers and from itself only costs time.
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFormat:
+    """A format that Spark writes, with its options and the columns that become folders."""
+
+    name: str
+    partition_by: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class FileSink(Sink):
+    """Appends batches to a folder on a file system that the worker and all executors see."""
+
+    def __init__(self, place: SinkLocation, form: WriteFormat, warn: Callable[[str], None]) -> None:
+        self._place = place
+        self._form = form
+        self._warn = warn
+        self._mark: TaskMark | None = None
+        """The mark as it was last left; None: not acquired, only to publish what another staged."""
+
+    @property
+    def counts_rows(self) -> bool:
+        """Parquet files say how many rows they hold."""
+        return self._form.name == "parquet"
+
+    def acquire(self, tenure: Tenure) -> None:
+        """Look whether the sink is this log's, and leave a mark that it is this task's."""
+        claim = self._place.claim
+        if claim is None:
+            raise SinkAway(f"{self._place.connector} has not claimed {self._place.root} yet")
+        with opened(self._place) as root:
+            before = marks.read_mark(root.path, tenure.task)
+            published = None
+            if before is not None and before.claim == claim.writer:
+                _refuse_others(self._place, tenure, before)
+                published = before.published
+            process = marks.this_process()
+            mark = TaskMark(claim.writer, tenure.token, process, tenure.log, published)
+            if mark != before:
+                marks.write_mark(root.path, tenure.task, mark)
+        self._mark = mark
+
+    def stage(self, frame: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
+        """Write a batch to its staging folder, in few files, and flush it to the disk."""
+        with opened(self._place) as root:
+            self._refuse_intruders(root, commit_id)
+            where = staging.batch_folder(commit_id)
+            files = 1 + input_bytes // _BYTES_PER_FILE
+            writer = frame.coalesce(files).write.mode("overwrite").format(self._form.name)
+            writer = writer.options(**_WRITE, **self._form.options)
+            self._save(writer.partitionBy(*self._form.partition_by), root, where)
+            staging.make_durable(root.path, root.path / where)
+            manifest = self._manifest(root.path, where, commit_id)
+            if not root.still_is():
+                raise SinkAway(f"{self._place.root} went away while a batch was written")
+            return manifest
+
+    def publish(self, manifest: Manifest, commit_id: CommitId) -> None:
+        """Rename the batch's files into place, and say in the sink that it is published."""
+        if not manifest.files:
+            return
+        place = self._place
+        if Path(manifest.root) != place.root:  # the sink of an earlier config
+            claim = SinkClaim(manifest.claim, 0) if manifest.claim else None
+            place = replace(place, root=Path(manifest.root), claim=claim)
+        with opened(place) as root:
+            self._refuse_intruders(root, commit_id)
+            task = Resource(commit_id.connector, commit_id.task)
+            mark = marks.read_mark(root.path, task) if place.claim else None
+            if mark and mark.claim == manifest.claim and _is_done(mark, commit_id):
+                return
+            self._put_in_place(root, manifest, commit_id)
+            if mark and place.claim and mark.claim == place.claim.writer:
+                marks.write_mark(root.path, task, mark.after(commit_id))
+                if self._mark is not None and place is self._place:
+                    self._mark = self._mark.after(commit_id)
+
+    def discard(self, commit_id: CommitId) -> None:
+        """Remove the batch's staging folder."""
+        with suppress(SinkAway, SinkBroken), opened(self._place) as root:
+            staging.discard(root.path, commit_id)
+
+    def sweep(self, resource: Resource, token: Token) -> None:
+        """Remove the staging folders of this token and older ones."""
+        with opened(self._place) as root:
+            staging.sweep(root.path, resource, token)
+
+    def _save(self, writer: "DataFrameWriter", root: OpenRoot, where: str) -> None:
+        try:
+            writer.save(target(root.path / where))
+        except Exception as error:
+            told = told_by_spark(self._place.root, failure_text(error) or "")
+            if told is not None:
+                raise told from error
+            with opened(self._place):
+                pass  # it is there, so that is not why
+            raise
+
+    def _put_in_place(self, root: OpenRoot, manifest: Manifest, commit_id: CommitId) -> None:
+        place = root.place
+        rows_of = _rows_of if self.counts_rows else say_nothing_of_rows
+        try:
+            publish(root.path, manifest, commit_id, rows_of)
+        except PartsMissing as missing:
+            claim = place.claim
+            if claim and claim.is_adopted and claim.writer != manifest.claim:
+                self._warn(f"{missing}; the sink was adopted as it is, so it goes on without them")
+                publish_what_is_left(root.path, manifest, commit_id, rows_of)
+                return
+            raise SinkBroken(
+                f"{missing}. Nothing was moved or removed. Bring them back, or, to go on without "
+                f"their rows, {place.adopting}"
+            ) from None
+
+    def _refuse_intruders(self, root: OpenRoot, commit_id: CommitId) -> None:
+        """Raise if another log, or another process under a later token, has acquired the sink."""
+        claim = root.place.claim
+        if self._mark is None or claim is None or root.place is not self._place:
+            return
+        task, own = Resource(commit_id.connector, commit_id.task), self._mark
+        mark = marks.read_mark(root.path, task)
+        if mark is None or mark.claim != own.claim:
+            raise SinkAway(f"{root.place.root} has another mark of {task} than was left there")
+        if marks.intruder(mark, own.token):
+            raise _intruded(root.place, task, own.token, mark)
+        if own.published and marks.is_behind(mark, own.published):
+            raise _older(root.place, task, mark, own.published)
+
+    def _manifest(self, root: Path, where: str, commit_id: CommitId) -> Manifest:
+        claim = self._place.claim.writer if self._place.claim else ""
+        bare = Manifest(str(self._place.root), where, -1, 0, 0, claim=claim)
+        rows_of = _rows_of if self.counts_rows else say_nothing_of_rows
+        parts = parts_of(root, bare, commit_id, rows_of)
+        rows = sum(each.rows for each in parts) if self.counts_rows else -1
+        size = sum(each.bytes for each in parts)
+        return replace(bare, rows=rows, bytes=size, files=len(parts), parts=parts)
+
+
+def _rows_of(file: Path) -> int:
+    return int(papq.read_metadata(file).num_rows)
+
+
+def _is_done(mark: TaskMark, commit_id: CommitId) -> bool:
+    """Tell whether a commit is known to be published: those of a task are so in their order."""
+    return mark.published is not None and mark.published >= (commit_id.token, commit_id.batch)
+
+
+def _older(place: SinkLocation, task: Resource, mark: TaskMark, known: Batch) -> SinkBroken:
+    return SinkBroken(
+        f"{place.root} is older than this log: batch {known[1]} of token {known[0]} of {task} was "
+        f"published there, and it knows of none after {_spelled(mark.published)}. Nothing more is "
+        f"written to it. Bring the newer folder back, or, to go on without what is missing, "
+        f"{place.adopting}"
+    )
+
+
+def _spelled(batch: Batch | None) -> str:
+    return f"batch {batch[1]} of token {batch[0]}" if batch else "its beginning"
+
+
+def _refuse_others(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> None:
+    """Raise if a task's mark was left by a log that is not this one, or newer than it."""
+    if marks.is_ahead(mark, tenure.last):
+        raise _newer(place, tenure, mark)
+    known = (tenure.published.token, tenure.published.batch) if tenure.published else None
+    if known and marks.is_behind(mark, known):
+        raise _older(place, tenure.task, mark, known)
+    is_copy = mark.log != tenure.log and marks.runs_here(mark.process)
+    if is_copy or marks.intruder(mark, tenure.token):
+        raise _intruded(place, tenure.task, tenure.token, mark)
+
+
+def _newer(place: SinkLocation, tenure: Tenure, mark: TaskMark) -> SinkBroken:
+    last = tenure.last
+    known = f"none after batch {last.batch} of token {last.token}" if last else "none of them"
+    token, batch = mark.published or (tenure.token, 0)
+    return SinkBroken(
+        f"{place.root} is newer than this log: it holds {tenure.task} up to batch {batch} of token "
+        f"{token}, and the log knows of {known}, so it is an older one, restored or copied. "
+        "Nothing was written or removed. Go on with the newer log, or, to go on with this one, "
+        f"move the files that were written since it was copied out of the folder, since their "
+        f"rows are read again (part-{staging.escaped(tenure.task)}-*), and {place.adopting}"
+    )
+
+
+def _intruded(place: SinkLocation, task: Resource, token: Token, mark: TaskMark) -> SinkBroken:
+    return SinkBroken(
+        f"{task} writes to {place.root} from another log as well: process {mark.process} does so "
+        f"under token {mark.token}, which this log, at token {token}, has not given. Nothing more "
+        "was written. End that node, or, once it is gone and what it wrote is dealt with, "
+        f"{place.adopting}"
+    )

@@ -1,0 +1,202 @@
+"""Whose a sink is: small files under `<root>/_fairlead`, and what may follow from them.
+
+`owner.json` names the cluster. `marks/<connector>--1.json` holds the connector's claim: who may
+write for it, known to its tasks from their configs. `marks/<connector>-<task>.json` says which
+token, of which process, wrote last, and the last commit that was published. A log that knows
+less than the sink was published from is an older one, and a token that did not come from this
+log is another's: a copied data folder, or a restored backup.
+
+All of them are written after what they tell of is durable, so they are never ahead of it
+(DATA_PLANE §7).
+"""
+
+import json
+import os
+import platform
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Final, Self, cast
+
+from .....events.log.process import ProcessId, is_alive, process_of
+from .....events.model import CommitId, Resource, Token
+from ..spi import SinkBroken
+from .staging import escaped, make_folder, sync
+
+OWNER: Final = "_fairlead/owner.json"
+MARKS: Final = "_fairlead/marks"
+ADOPT: Final = "sink.adopt"
+Batch = tuple[Token, int]
+"""A batch of one task: its token, and its number under that."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkClaim:
+    """The right of a connector's tasks to write to a sink; a new one ends all earlier ones."""
+
+    writer: str
+    folder: int
+    """The inode of the root when it was claimed, which tells it from what lies under a mount."""
+
+    is_adopted: bool = False
+    """Whether somebody said that the sink is to be taken as it is."""
+
+    def __str__(self) -> str:
+        """Return the form that a task config holds."""
+        return f"{self.writer}:{self.folder}{':adopted' if self.is_adopted else ''}"
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Return what `str` spelled; None if there is none, or it is nothing of the kind."""
+        writer, _, rest = text.partition(":")
+        folder, _, word = rest.partition(":")
+        return cls(writer, int(folder), word == "adopted") if folder.isdecimal() else None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMark:
+    """Who wrote last for a task, and what was published last."""
+
+    claim: str
+    token: Token
+    process: str
+    log: str
+    """The place of the log that the token is from, which tells it from its copies."""
+
+    published: Batch | None = None
+
+    def is_of(self, token: Token) -> bool:
+        """Tell whether this process wrote it, under this token."""
+        return (self.token, self.process) == (token, this_process())
+
+    def after(self, commit_id: CommitId) -> "TaskMark":
+        """Return the mark once a commit is published as well."""
+        done = (commit_id.token, commit_id.batch)
+        return replace(self, published=max(self.published or done, done))
+
+
+@cache
+def this_process() -> str:
+    """Return what no other process is known by: a token is of one process alone."""
+    return _spell_process(process_of(os.getpid()))
+
+
+def runs_here(process: str) -> bool:
+    """Tell whether a process runs on this machine, as `this_process` names it."""
+    pid, _, rest = process.partition(" ")
+    named = ProcessId(int(pid) if pid.isdecimal() else 0, rest.rpartition(" ")[2])
+    return _spell_process(named) == process and is_alive(named)
+
+
+def _spell_process(process: ProcessId) -> str:
+    return f"{process.pid} on {platform.node()} since {process.started}"
+
+
+def intruder(mark: TaskMark, token: Token) -> bool:
+    """Tell whether a mark was written under a token that is not of the same log, or is newer."""
+    return mark.token > token or (mark.token == token and not mark.is_of(token))
+
+
+def is_ahead(mark: TaskMark, last: CommitId | None) -> bool:
+    """Tell whether a sink holds what its task's last commit in the log does not know of."""
+    if mark.published is None:
+        return False
+    return last is None or mark.published > (last.token, last.batch)
+
+
+def is_behind(mark: TaskMark, published: Batch) -> bool:
+    """Tell whether a sink has lost what was published to it; a new mark knows of nothing yet."""
+    return mark.published is not None and mark.published < published
+
+
+def read_owner(root: Path) -> str | None:
+    """Return the cluster whose sink it is, None if nothing says so."""
+    fields = _read(root / OWNER)
+    return None if fields is None else str(fields.get("cluster"))
+
+
+def write_owner(root: Path, cluster: str, *, anew: bool) -> None:
+    """Say whose sink it is; unless `anew`, whoever was first stays."""
+    write = _write if anew else _write_once
+    write(root / OWNER, {"cluster": cluster})
+
+
+def read_claim(root: Path, connector: str) -> tuple[str, str] | None:
+    """Return the cluster and the writer of a connector's claim, None if there is none."""
+    fields = _read(_path(root, Resource(connector)))
+    return None if fields is None else (str(fields.get("cluster")), str(fields.get("writer")))
+
+
+def write_claim(root: Path, connector: str, cluster: str, writer: str, *, anew: bool) -> None:
+    """Make a claim the one that counts; unless `anew`, the first one stays."""
+    write = _write if anew else _write_once
+    write(_path(root, Resource(connector)), {"cluster": cluster, "writer": writer})
+
+
+def read_mark(root: Path, task: Resource) -> TaskMark | None:
+    """Return a task's mark, None if there is none."""
+    fields = _read(_path(root, task))
+    if fields is None:
+        return None
+    try:
+        epoch, generation, batch = fields["published"] or (0, 0, -1)
+        published = (Token(epoch, generation), batch) if batch >= 0 else None
+        token = Token(*fields["token"])
+        claim, process, log = fields["claim"], fields["process"], fields.get("log", "")
+        return TaskMark(str(claim), token, str(process), str(log), published)
+    except (KeyError, TypeError, ValueError):
+        raise _unreadable(_path(root, task)) from None
+
+
+def write_mark(root: Path, task: Resource, mark: TaskMark) -> None:
+    """Write a task's mark, durably: an older one would say that the sink has lost batches."""
+    published = (*mark.published[0], mark.published[1]) if mark.published else None
+    whose = {"claim": mark.claim, "token": mark.token, "process": mark.process, "log": mark.log}
+    path = _path(root, task)
+    _write(path, {**whose, "published": published})
+
+
+def _path(root: Path, resource: Resource) -> Path:
+    return root / MARKS / f"{escaped(resource)}.json"
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        fields: object = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise _unreadable(path) from None
+    if not isinstance(fields, dict):
+        raise _unreadable(path)
+    return cast("dict[str, Any]", fields)
+
+
+def _unreadable(path: Path) -> SinkBroken:
+    return SinkBroken(
+        f"{path} is not readable as what fairlead writes there: nothing was changed; bring it "
+        f"back as it was, or remove it and set {ADOPT}=true"
+    )
+
+
+def _write(path: Path, fields: dict[str, object]) -> None:
+    _prepared(path, fields).replace(path)
+    sync(path.parent)
+
+
+def _write_once(path: Path, fields: dict[str, object]) -> None:
+    made = _prepared(path, fields)
+    with suppress(FileExistsError):
+        os.link(made, path)
+        sync(path.parent)
+    made.unlink()
+
+
+def _prepared(path: Path, fields: dict[str, object]) -> Path:
+    make_folder(path.parent)
+    made = path.with_name(f".{path.name}.{token_hex(4)}.new")
+    made.write_text(json.dumps(fields))
+    sync(made)
+    return made

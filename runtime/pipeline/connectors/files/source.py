@@ -1,0 +1,260 @@
+"""A folder of files as a source: each file is a source partition, read once, as a whole.
+
+A partition is a folder and a path below it, so that another `source.path` means other files.
+Its offset, once it was read, is the size and the time of change that the file then had. A file
+that changes later is not read again; the task says so as long as it is so.
+"""
+
+import re
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os.path import normpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from .....events.model import Advance, Document, Lag, identity
+from ..spi import BadInput, BatchPlan, Context, Limit, Source
+from .formats import BAD_VALUE, ReadFormat
+from .listing import Share, Skip, SourceFile, bucket_of, look, walk
+from .text import Copies
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_BLAMED = re.compile(r"FAILED_READ_FILE\S* [^\n]*?file (?:file:(?://)?)?(?P<path>/\S+?)\.?\s")
+_VALUE = re.compile(
+    BAD_VALUE + r" (?:file:(?://)?)?(?P<path>/\S+) (?P<why>column `.*?)(?: SQLSTATE: \w+|$)",
+    re.S | re.M,
+)
+_CAUSE = re.compile(r"^Caused by: \S+?: (?P<why>.+)$", re.M)
+_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+")
+_NAMED: Final = 3
+"""How many files a remark names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Which files of which folder are one task's.
+
+    Releases before this one wrote offsets without their folder: `rootless` is the folder that
+    these belong to, None if that is not known.
+    """
+
+    root: Path
+    glob: str
+    share: Share
+    min_age_ms: int = 0
+    rootless: Path | None = None
+
+    def partition(self, path: str) -> Document:
+        """Return the source partition that a file is; its folder is taken as it is written."""
+        return {"root": normpath(self.root), "path": path}
+
+    def offset(self, offsets: Mapping[str, Document], found: SourceFile) -> Document | None:
+        """Return a file's offset, if it was read.
+
+        One without a folder counts for files of the folder that it was written for. If nobody
+        knows which that was, it counts for a file of the very size and time that it tells.
+        """
+        offset = offsets.get(identity(self.partition(found.path)))
+        if offset is not None:
+            return offset
+        rootless = offsets.get(identity({"path": found.path}))
+        if self.rootless is None:
+            return rootless if rootless and dict(rootless) == _offset(found) else None
+        return rootless if normpath(self.rootless) == normpath(self.root) else None
+
+
+class FileSource(Source[SourceFile]):
+    """The files of one task's share of a folder, oldest first."""
+
+    def __init__(self, folder: Folder, form: ReadFormat, context: Context) -> None:
+        self._folder = folder
+        self._form = form
+        self._context = context
+        self._pending: deque[SourceFile] = deque()
+        """The files that are ripe to be read, oldest first; looked for again when none is left."""
+        self._pending_bytes = 0
+        """The size of all pending files together."""
+        self._seen: dict[str, tuple[SourceFile, float]] = {}
+        """Unread files by path, and since when each is as it is, on the monotonic clock."""
+        self._warned: set[str | tuple[str, Skip]] = set()
+        """Paths that changed, and paths that are skipped with the reason: each is logged once."""
+        self._remark = ""
+        """What is strange about the folder, as every plan tells it."""
+        self._grown = 0
+        """How many bytes more than were read the remark tells of."""
+        self._copies = Copies()
+        """Copies of files that Spark would not read as they are."""
+
+    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[SourceFile]:
+        """Take the next files; the folder is looked through when none are left."""
+        if not self._pending:
+            self._pending.extend(self._scan(offsets))
+            self._pending_bytes = sum(each.size for each in self._pending)
+        taken: list[SourceFile] = []
+        size = 0
+        while self._pending and len(taken) < limit.files:
+            planned = self._pending[0]
+            found = look(self._folder.root, planned.path)
+            if found and taken and size + found.size > limit.bytes:
+                break
+            self._pending_bytes -= self._pending.popleft().size
+            if found and found.size and (found == planned or not self._folder.min_age_ms):
+                taken.append(found)
+                size += found.size
+        advances = tuple(self._advance(found) for found in taken)
+        rows = self._form.count([self._folder.root / each.path for each in taken])
+        lag = Lag(len(self._pending), self._pending_bytes)
+        return BatchPlan(
+            tuple(taken), advances, size, rows, bool(self._pending), lag, remark=self._remark
+        )
+
+    def read(self, spark: "SparkSession", ranges: Sequence[SourceFile]) -> "DataFrame":
+        """Describe the rows of some files."""
+        self.verify(ranges)
+        for each in ranges:
+            if ":" in each.path.rpartition("/")[2]:
+                file = self._folder.root / each.path
+                raise BadInput(f"{file}: Spark reads no file with a colon in its name; rename it")
+        self._copies.clear()
+        files = [self._folder.root / each.path for each in ranges]
+        return self._form.load(spark, files, self._copies)
+
+    def verify(self, ranges: Sequence[SourceFile]) -> None:
+        """Refuse a batch whose files are not what they were when it was planned."""
+        for planned in ranges:
+            file = self._folder.root / planned.path
+            found = look(self._folder.root, planned.path)
+            if found is None:
+                raise BadInput(f"{file}: gone, or behind a link, since the batch was planned")
+            if found != planned:
+                raise BadInput(
+                    f"{file}: changed while it was read ({planned.size} bytes before, "
+                    f"{found.size} now); move files in when they are complete, "
+                    "or set `source.min.age.ms`"
+                )
+
+    def blame(self, error: Exception) -> BadInput | None:
+        """Name the file and the reason, if an error of Spark's is about a file."""
+        text = str(error)
+        value = _VALUE.search(text)
+        if value:
+            return BadInput(f"{self._named(value['path'])}: {value['why']}")
+        blamed = _BLAMED.search(text)
+        if not blamed:
+            return None
+        causes = [_SQLSTATE.sub("", each).strip() for each in _CAUSE.findall(text)]
+        why = "; ".join(dict.fromkeys(causes)) or "it cannot be read"
+        return BadInput(f"{self._named(blamed['path'])}: {why}")
+
+    def close(self) -> None:
+        """Remove what was copied to be read."""
+        self._copies.clear()
+
+    def _named(self, path: str) -> str:
+        """Return the file that the user knows under a path that Spark knows."""
+        plain = unquote(path)
+        return str(self._copies.originals.get(plain, plain))
+
+    def _scan(self, offsets: Mapping[str, Document]) -> Sequence[SourceFile]:
+        """Look through the folder: return what is ripe to be read, and take up a new remark."""
+        folder = self._folder
+        unread: list[SourceFile] = []
+        changed: dict[SourceFile, Document] = {}
+        skipped: dict[str, Skip] = {}
+        try:
+            for found in walk(folder.root, folder.glob, skipped.__setitem__):
+                if bucket_of(found.path) not in folder.share:
+                    continue
+                offset = folder.offset(offsets, found)
+                if offset is None:
+                    unread.append(found)
+                elif dict(offset) != _offset(found):
+                    changed[found] = offset
+        except OSError as error:
+            raise BadInput(f"{error.filename}: {error.strerror}") from error
+        skipped = {path: why for path, why in skipped.items() if bucket_of(path) in folder.share}
+        self._warn(changed, skipped)
+        self._measure(changed)
+        told = (*_told_of_changed(changed, self._grown), *_told_of_skipped(skipped))
+        self._remark = "; ".join(told)
+        return sorted(self._ripe(unread), key=lambda each: (each.modified_ms, each.path))
+
+    def _ripe(self, unread: Sequence[SourceFile]) -> Sequence[SourceFile]:
+        """Return the files that have been seen unchanged for long enough.
+
+        By this process's own clock: what a file's time is worth hangs on whose clock made it,
+        and on how finely the file system keeps it.
+        """
+        if not self._folder.min_age_ms:
+            return unread
+        now = time.monotonic()
+        before = self._seen
+        self._seen = {}
+        for found in unread:
+            known, since = before.get(found.path, (found, now))
+            self._seen[found.path] = (found, since if known == found else now)
+        aged = now - self._folder.min_age_ms / 1000
+        return [found for found, since in self._seen.values() if since <= aged]
+
+    def _measure(self, changed: Mapping[SourceFile, Document]) -> None:
+        """Take up how much more there is now than was read.
+
+        Of a file that keeps growing that is told anew when it has doubled: each remark that
+        differs from the one before is written to the group's log.
+        """
+        grown = sum(max(0, each.size - int(was["size"] or 0)) for each, was in changed.items())
+        if not self._grown <= grown < 2 * self._grown:
+            self._grown = grown
+
+    def _warn(self, changed: Mapping[SourceFile, Document], skipped: Mapping[str, Skip]) -> None:
+        """Write to the log, once each, what the remark tells as long as it is so."""
+        for found, offset in changed.items():
+            if found.path not in self._warned:
+                self._warned.add(found.path)
+                self._context.warn(
+                    f"{self._folder.root / found.path} changed after it was read "
+                    f"({offset.get('size')} bytes then, {found.size} now): it is not read again; "
+                    f"{_REMEDY}"
+                )
+        new = {path: why for path, why in skipped.items() if (path, why) not in self._warned}
+        self._warned |= set(new.items())
+        for told in _told_of_skipped(new):
+            self._context.warn(f"{self._folder.root}: {told}")
+
+    def _advance(self, found: SourceFile) -> Advance:
+        return Advance(self._folder.partition(found.path), None, _offset(found))
+
+
+_REMEDY: Final = "put what is missing there under another name, which is read as a file of its own"
+
+
+def _offset(found: SourceFile) -> dict[str, int]:
+    return {"size": found.size, "modified_ms": found.modified_ms}
+
+
+def _told_of_changed(changed: Mapping[SourceFile, Document], grown: int) -> Iterator[str]:
+    if changed:
+        more = f": they have at least {grown} bytes more than then" if grown else ""
+        yield (
+            f"{len(changed)} of its files changed after they were read, and are not read again "
+            f"({_some([each.path for each in changed])}){more}; {_REMEDY}"
+        )
+
+
+def _told_of_skipped(skipped: Mapping[str, Skip]) -> Iterator[str]:
+    for why in Skip:
+        paths = [path for path, reason in skipped.items() if reason is why]
+        if paths:
+            yield f"skipped {len(paths)}, since {why.value} ({_some(paths)})"
+
+
+def _some(paths: Sequence[str]) -> str:
+    """Name the first few of some files."""
+    rest = len(paths) - _NAMED
+    named = ", ".join(sorted(paths)[:_NAMED])
+    return f"{named} and {rest} more" if rest > 0 else named

@@ -1,0 +1,297 @@
+"""What a connector is made of; whoever writes one implements these classes.
+
+A `Connector` is a light object that lives on one worker: it looks at the source, splits the
+work into task configs and asks for reconfiguration when the split no longer fits. Each task
+config makes a `Pipeline`: a `Source`, a chain of `Transform`s and a `Sink`, which a task drives
+batch by batch. All methods of one object are called from one thread.
+
+Found through the entry-point group `fairlead.connectors`; an entry point names a subclass of
+`Connector`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from ....events.model import Advance, CommitId, Document, Lag, Manifest, Resource, Token
+from .config import ConfigDef, Validation
+from .reach import NO_LIMITS, Reach
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ..spark.query_check import QueryCheck
+
+R = TypeVar("R")
+"""One range of a source: what `Source.plan` hands to `Source.read`; opaque to the task."""
+
+
+class Delivery(Enum):
+    """What is promised about each row that a source held when it was read."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+
+
+class NotReady(Exception):  # noqa: N818  # a state of the world, not a mistake
+    """The connector cannot say yet how to split its work; the text says what it waits for."""
+
+
+class BadInput(Exception):  # noqa: N818  # names who is to blame
+    """A part of the source cannot be read; the text names it and the reason."""
+
+
+class SinkBroken(Exception):  # noqa: N818  # names who is to blame
+    """The sink cannot be used as it is; the text says what is wrong, and what to do about it.
+
+    The task is FAILED, and looks again every few seconds.
+    """
+
+
+class SinkAway(Exception):  # noqa: N818  # a state of the world, not a mistake
+    """The sink is out of reach; the text says why. The task waits until it is back."""
+
+
+class SinkFull(SinkAway):
+    """The sink has no room: worth another attempt, but not at once."""
+
+
+class Limit(NamedTuple):
+    """How much one batch may hold; a range that is larger by itself makes a batch alone."""
+
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan(Generic[R]):
+    """One batch to come: what to read, how far that moves the offsets, and how large it is.
+
+    `backlog` tells whether there is more where this came from, `lag` how much, None if the
+    source cannot tell. `rows` may be -1, not known; the pipeline then counts them as they are
+    read. `remark` is what is strange about the source although the task goes on: its status
+    tells it for as long as plans do, those without ranges included.
+    """
+
+    ranges: tuple[R, ...] = ()
+    advances: tuple[Advance, ...] = ()
+    bytes: int = 0
+    rows: int = -1
+    backlog: bool = False
+    lag: Lag | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a connector or a task gets from the worker that runs it; `warn` is never silent.
+
+    `split` holds the task configs that are in force, wherever the connector ran when it made
+    them: what still fits is best given back as it is, since each change restarts tasks. `reach`
+    is what the node's operator lets connectors reach.
+    `cluster_id` is what the cluster is known by, for marks in what outlives it. `hide` takes the
+    values that references in configs led to out of a text.
+    """
+
+    resource: Resource
+    warn: Callable[[str], None]
+    split: Sequence[Mapping[str, str]] = ()
+    reach: Reach = NO_LIMITS
+    cluster_id: str = ""
+    hide: Callable[[str], str] = str
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a config is held against before it is taken: the node that it is for.
+
+    `queries` asks Spark about SQL; None where there is no Spark.
+    """
+
+    reach: Reach = NO_LIMITS
+    queries: "QueryCheck | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What became of that: errors by the key to change, and what is only to be told."""
+
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """A task that begins to work under a token, and what its log knows of its commits."""
+
+    task: Resource
+    token: Token
+    last: CommitId | None
+    """Its last commit, None if it never made one."""
+
+    published: CommitId | None = None
+    """The last commit that left something in the sink, if that is known to be published."""
+
+    log: str = ""
+    """What tells the log from its copies: its place."""
+
+
+class Source(ABC, Generic[R]):
+    """Where the rows of a task come from."""
+
+    @abstractmethod
+    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[R]:
+        """Choose the next batch: what lies behind the offsets, keyed by partition identity.
+
+        Runs in the worker, without Spark: an empty plan costs no job. An advance starts at the
+        offset that was given, and no two advances of a plan name the same partition.
+        """
+
+    @abstractmethod
+    def read(self, spark: "SparkSession", ranges: Sequence[R]) -> "DataFrame":
+        """Describe the rows of some ranges; raises `BadInput`.
+
+        Called once per batch, inside the job. The frame must not hold more than the ranges.
+        """
+
+    def verify(self, ranges: Sequence[R]) -> None:
+        """Raise `BadInput` if ranges changed while they were read; called before the commit."""
+
+    def blame(self, error: Exception) -> BadInput | None:
+        """Return what an error of the job says about the input, or None if it says nothing."""
+        del error
+        return None
+
+    def acknowledge(self, advances: Sequence[Advance]) -> None:
+        """Learn that a batch counts; a source that keeps receipts of its own gives them here."""
+
+    def close(self) -> None:
+        """Let go of what it holds; called once, when the task is over."""
+
+
+class Transform(ABC):
+    """A step between source and sink; must be a function of the batch alone."""
+
+    @abstractmethod
+    def apply(self, frame: "DataFrame") -> "DataFrame":
+        """Describe the transformed rows."""
+
+
+class Sink(ABC):
+    """Where the rows go, in two steps: staged aside, then put in place once they count."""
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether `stage` fills in `Manifest.rows`; else the pipeline counts and fills it in."""
+        return False
+
+    def acquire(self, tenure: Tenure) -> None:  # noqa: B027  # not every sink can tell
+        """Take the sink for a task, before anything is staged or published under its token.
+
+        Raises `SinkAway`, or `SinkBroken` if the sink is not this log's to write to.
+        """
+
+    @abstractmethod
+    def stage(self, frame: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
+        """Write a batch, in one Spark job, where no reader looks; replaces an earlier attempt.
+
+        When it returns, what it wrote survives a crash of the machine. Raises `SinkAway`.
+        """
+
+    @abstractmethod
+    def publish(self, manifest: Manifest, commit_id: CommitId) -> None:
+        """Put a committed batch in place, durably, all of it, or raise.
+
+        Idempotent, finishes what another began and died over, and any number may do it at once.
+        The manifest may be older than this sink's config: it alone says where things are.
+        """
+
+    @abstractmethod
+    def discard(self, commit_id: CommitId) -> None:
+        """Remove what was staged for a batch that will not count; nothing there is fine."""
+
+    @abstractmethod
+    def sweep(self, resource: Resource, token: Token) -> None:
+        """Remove what a task staged under this token and older ones.
+
+        Called between batches, when all that was committed is published, so that no commit
+        names what goes; again and again, since a former owner that hung may stage late.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a task may size its batches and how often it looks for new input."""
+
+    ceiling: Limit
+    poll_interval_s: float
+
+
+class Connector(ABC):
+    """A kind of connector; the class is listed at `/connector-plugins`."""
+
+    version: ClassVar[str] = "0"
+    kind: ClassVar[str] = "source"
+    """Connect's word for the direction: `source` or `sink`."""
+
+    delivery: ClassVar[Delivery] = Delivery.AT_LEAST_ONCE
+
+    full_name: ClassVar[str] = ""
+    """What configs call it if it has moved to another module since; empty: module and class."""
+
+    @classmethod
+    @abstractmethod
+    def config(cls) -> ConfigDef:
+        """Return the definitions of all keys, the common ones included."""
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> Validation:
+        """Find everything that is wrong with a config, without touching the outside world."""
+        return cls.config().check(config)
+
+    @classmethod
+    def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:
+        """Find what keeps a config, which `validate` finds sound, from working here and now.
+
+        Folders that are not there, queries that Spark refuses. It may take seconds, and is left
+        behind if it takes longer; it must change nothing. Values may hold `${...}` unresolved.
+        """
+        del config, outside
+        return Findings()
+
+    @abstractmethod
+    def start(self, context: Context, config: Mapping[str, str]) -> None:
+        """Take up a config; raises `ConfigInvalid`."""
+
+    @abstractmethod
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Split the work into at most so many task configs; raises `NotReady`.
+
+        A split that did not change must come out equal: each change restarts tasks.
+        """
+
+    def needs_reconfiguration(self) -> bool:
+        """Tell whether `task_configs` should be asked again; polled, must be cheap."""
+        return False
+
+    def stop(self) -> None:  # noqa: B027  # most have nothing to let go of
+        """Let go of what it holds."""
+
+    @abstractmethod
+    def pipeline(self, context: Context, task_config: Mapping[str, str]) -> "Pipeline":
+        """Make the pipeline of one task; raises `ConfigInvalid`.
+
+        Called on an object of its own, which was not started, on whatever worker has the task.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What one task drives: where rows come from, what is done to them, where they go."""
+
+    source: Source[Any]
+    transforms: tuple[Transform, ...]
+    sink: Sink
+    pace: Pace

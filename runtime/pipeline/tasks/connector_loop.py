@@ -1,0 +1,90 @@
+"""A connector's own resource: it splits the work, and watches whether the split still fits."""
+
+from collections.abc import Callable, Mapping
+
+from ....events.model import RunState
+from ....projections.launches import Launch
+from ..connectors import common_keys as keys
+from ..connectors.config import ConfigInvalid
+from ..connectors.reach import NO_LIMITS, Reach
+from ..connectors.spi import Connector, Context, NotReady
+from .reports import Ending, Report, StatusChanged, TaskConfigsChanged, Warned
+from .restarts import Halt, RestartPolicy, Restarts, persist
+
+_POLL_S = 1.0
+
+
+class ConnectorLoop:
+    """One connector under one token; `run` is for a thread of its own."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        make: Callable[[], Connector],
+        report: Callable[[Report], None],
+        reach: Reach = NO_LIMITS,
+        cluster_id: str = "",
+    ) -> None:
+        self.halt = Halt()
+        self._launch = launch
+        self._make = make
+        self._report = report
+        self._reach = reach
+        self._cluster_id = cluster_id
+        self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
+        self._told: tuple[RunState, str] | None = None
+        """The state and reason that were reported last."""
+        self._configs: tuple[Mapping[str, str], ...] | None = None
+        """The split that was reported last; None: none yet."""
+
+    def run(self) -> Ending:
+        """Report task configs, at first and whenever they change, until asked for an end."""
+        persist(self._attempt, self.halt, self._restarts, self._tell)
+        return Ending.CANCELLED if self.halt.is_cancelled else Ending.STOPPED
+
+    def cancel(self) -> None:
+        """Ask for an end now."""
+        self.halt.cancel()
+
+    def _attempt(self) -> None:
+        config = self._launch.connector_config
+        connector = self._make()
+        split = self._configs or self._launch.split
+        resource = self._launch.resource
+        context = Context(resource, self._warn, split, self._reach, self._cluster_id)
+        connector.start(context, config)
+        try:
+            max_tasks = keys.COMMON.parse(config).number(keys.TASKS_MAX)
+            due = True
+            while not self.halt.is_draining:
+                if due:
+                    due = not self._reconfigure(connector, max_tasks)
+                self.halt.wait(_POLL_S)
+                due = due or connector.needs_reconfiguration()
+        finally:
+            connector.stop()
+
+    def _reconfigure(self, connector: Connector, max_tasks: int) -> bool:
+        try:
+            configs = tuple(connector.task_configs(max_tasks))
+        except NotReady as waiting:
+            self._tell(RunState.RUNNING, f"waiting: {waiting}")
+            return False
+        if len(configs) > max_tasks:
+            raise ConfigInvalid(f"it made {len(configs)} task configs; {max_tasks} are allowed")
+        if configs != self._configs:
+            self._configs = configs
+            launch = self._launch
+            self._report(TaskConfigsChanged(launch.resource.connector, launch.token, configs))
+        self._tell(RunState.RUNNING)
+        return True
+
+    def _tell(self, state: RunState, reason: str = "", trace: str = "") -> None:
+        if (state, reason) == self._told:
+            return
+        self._told = (state, reason)
+        launch = self._launch
+        self._report(StatusChanged(launch.resource, launch.token, state, reason, trace))
+
+    def _warn(self, text: str) -> None:
+        self._report(Warned(self._launch.resource, self._launch.token, text))

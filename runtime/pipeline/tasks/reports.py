@@ -1,0 +1,90 @@
+"""What a runner tells its worker: one value per thing that happened."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ....events.model import Commit, Resource, RunState, Token
+
+
+class Ending(Enum):
+    """How a resource came to its end."""
+
+    STOPPED = "stopped"
+    """It was asked to, and finished what it had begun."""
+
+    CANCELLED = "cancelled"
+    """It was cut short: what it had begun counts only if it was committed by then."""
+
+    FENCED = "fenced"
+    """Its token is no longer current: somebody else has the task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A resource begins; it may still have to wait for the engine."""
+
+    resource: Resource
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A resource has come to its end, and nothing of it runs any more."""
+
+    resource: Resource
+    token: Token
+    ending: Ending
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """A resource does not end although it was cancelled: kill the engine, or the process."""
+
+    resource: Resource
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChanged:
+    """What a resource is doing now; `trace` tells at length why, if it failed."""
+
+    resource: Resource
+    token: Token
+    state: RunState
+    reason: str = ""
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something that its owner should look at, though the resource goes on."""
+
+    resource: Resource
+    token: Token
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConfigsChanged:
+    """How a connector splits its work, in the order of its tasks."""
+
+    connector: str
+    token: Token
+    configs: tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDone:
+    """A batch that counts, and how long it took."""
+
+    commit: Commit
+    began_ms: int
+    """When the task first looked for a batch since its start, by the wall clock."""
+    is_first: bool
+    """Whether it is the first since the task's start."""
+    seconds: Mapping[str, float]
+    """How long each phase took: plan, run (reading, transforming and staging), commit, publish."""
+
+
+Report = Started | Stopped | Hung | StatusChanged | Warned | TaskConfigsChanged | BatchDone

@@ -1,0 +1,203 @@
+"""When a thread ends that was asked to, and when it starts again after a failure."""
+
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from random import Random
+from threading import Event
+
+from ....actors.backoff import Backoff
+from ....events.model import RunState
+from ..connectors import common_keys as keys
+from ..connectors.builtin.plugins import PluginUnknown
+from ..connectors.config import ConfigInvalid
+from ..connectors.spi import BadInput, NotReady, SinkAway, SinkBroken
+from ..spark.engine import TaskError
+from .ledger import Fenced, LedgerUnavailable
+
+
+class Halt:
+    """Flags that one thread looks at and others raise; they are never lowered."""
+
+    def __init__(self) -> None:
+        self._drain = Event()
+        """Set by both ways to ask."""
+        self._cancel = Event()
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether to end once the current batch is done."""
+        return self._drain.is_set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether to end now, and to commit nothing more."""
+        return self._cancel.is_set()
+
+    def drain(self) -> None:
+        """Ask for an end after the current batch."""
+        self._drain.set()
+
+    def cancel(self) -> None:
+        """Ask for an end now."""
+        self._cancel.set()
+        self._drain.set()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, but no longer than until somebody asks for an end."""
+        self._drain.wait(seconds)
+
+    def wait_cancelled(self, seconds: float) -> None:
+        """Sleep, but no longer than until somebody asks for an end now."""
+        self._cancel.wait(seconds)
+
+
+Tell = Callable[[RunState, str, str], None]
+"""Called with a state, a reason in one line, and a trace."""
+
+_JITTER = 0.5
+_LOOK_AGAIN_S = 5.0
+"""How long a sink that cannot be used as it is rests before it is looked at again."""
+
+_HOPELESS = (ConfigInvalid, PluginUnknown)
+_SPEAK_FOR_THEMSELVES = (
+    *_HOPELESS,
+    BadInput,
+    NotReady,
+    OSError,
+    SinkAway,
+    SinkBroken,
+    TaskError,
+    LedgerUnavailable,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """How long to wait before a restart, and how many there may be within a window."""
+
+    initial_s: float = 0.5
+    longest_s: float = 30.0
+    budget: int = 5
+    window_s: float = 600.0
+
+    @staticmethod
+    def of(config: Mapping[str, str]) -> "RestartPolicy":
+        """Return a connector's policy; an invalid config has the default one, and fails anyway."""
+        try:
+            settings = keys.COMMON.parse(config)
+        except ConfigInvalid:
+            return RestartPolicy()
+        return RestartPolicy(
+            settings.number(keys.RESTART_INITIAL_MS) / 1000,
+            settings.number(keys.RESTART_MAX_MS) / 1000,
+            settings.number(keys.RESTART_BUDGET),
+            settings.number(keys.RESTART_WINDOW_MS) / 1000,
+        )
+
+
+class Restarts:
+    """The failures of one resource within the window; what is older is forgiven."""
+
+    def __init__(self, policy: RestartPolicy, rng: Random | None = None) -> None:
+        self.policy = policy
+        self._rng = rng or Random()  # noqa: S311  # jitter keeps no secret
+        self._failures: deque[tuple[float, str]] = deque()
+        """When (monotonic seconds) and why it failed within the window, oldest first."""
+
+    def failed(self, reason: str) -> float | None:
+        """Count a failure; return how long to wait, in seconds, or None: no more restarts."""
+        now = time.monotonic()
+        self._failures.append((now, f"{time.strftime('%H:%M:%S')} {reason}"))
+        while now - self._failures[0][0] > self.policy.window_s:
+            self._failures.popleft()
+        count = len(self._failures)
+        if count > self.policy.budget:
+            return None
+        backoff = Backoff(self.policy.initial_s, self.policy.longest_s, jitter=_JITTER)
+        return backoff.pause_with_jitter(count, self._rng)
+
+    @property
+    def count(self) -> int:
+        """How many failures there are in the window."""
+        return len(self._failures)
+
+    @property
+    def history(self) -> str:
+        """The failures in the window, one per line."""
+        return "\n".join(line for _, line in self._failures)
+
+
+def persist(attempt: Callable[[], None], halt: Halt, restarts: Restarts, tell: Tell) -> None:
+    """Run an attempt, again if it fails, until somebody asks for an end.
+
+    Once the budget is used up, or if another attempt could only fail the same way, it is left
+    FAILED until then. A broken sink costs no budget: it is FAILED for as long as that lasts.
+    Only `Fenced` gets through.
+    """
+    while not halt.is_draining:
+        try:
+            attempt()
+        except Fenced:
+            raise
+        except Exception as error:  # noqa: BLE001  # user code may fail in any way
+            if not halt.is_cancelled:
+                _failed(error, halt, restarts, tell)
+
+
+def reason_of(error: Exception) -> str:
+    """Return what an error says, in one line; bugs are told by their type as well."""
+    text = _first_sentence(_words_of(error))
+    told = isinstance(error, _SPEAK_FOR_THEMSELVES) and text
+    return text if told else f"{type(error).__name__}: {text}".rstrip(": ")
+
+
+def _words_of(error: Exception) -> str:
+    """Return the words of an error; those of the system begin with the file that they are about."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        names = [str(each) for each in (error.filename, error.filename2) if each is not None]
+        return f"{' -> '.join(names)}: {error.strerror.lower()}"
+    if isinstance(error, OSError) and error.strerror and error.__traceback__:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{error.strerror.lower()}, in {last.name} ({PurePath(last.filename).name})"
+    return str(error)
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first line, and of those that follow what it breaks off before."""
+    told, *more = (line.strip() for line in text.strip().splitlines()) if text.strip() else ("",)
+    for line in more:
+        if not told.endswith((":", ",", "(", "[", "=")):
+            break
+        told = f"{told} {line}".rstrip()
+    return told
+
+
+def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> None:
+    reason = reason_of(error)
+    is_told = isinstance(error, _SPEAK_FOR_THEMSELVES) and not isinstance(error, OSError)
+    trace = str(error) if is_told else _traceback(error)
+    if isinstance(error, SinkBroken):  # somebody has to mend it, and it costs little to look
+        tell(RunState.FAILED, reason, "" if trace == reason else trace)
+        halt.wait(_LOOK_AGAIN_S)
+        return
+    delay = None if isinstance(error, _HOPELESS) else restarts.failed(reason)
+    if delay is not None:
+        again = f"restarts in {delay:.1f} s ({restarts.count} of {restarts.policy.budget})"
+        tell(RunState.FAILED, f"{reason}; {again}", trace)
+        halt.wait(delay)
+        if not halt.is_draining:
+            tell(RunState.RESTARTING, f"after: {reason}", "")
+        return
+    if restarts.count > 1:
+        trace = f"{trace}\n\nfailures before it stayed FAILED:\n{restarts.history}"
+    tell(RunState.FAILED, reason, trace)
+    while not halt.is_draining:
+        halt.wait(3600)
+
+
+def _traceback(error: Exception) -> str:
+    return "".join(traceback.format_exception(error)).rstrip()

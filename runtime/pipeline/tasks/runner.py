@@ -1,0 +1,214 @@
+"""What a worker process runs: connectors and tasks, a thread each.
+
+Nothing here waits for user code. Starting and stopping return at once, a watching thread keeps
+the deadlines, and what comes of it all is told by reports, from whatever thread it happens in.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from threading import Condition, Thread
+
+from ....events.model import Resource, Resources, Token
+from ....projections.launches import Launch
+from ..connectors import common_keys as keys
+from ..connectors.builtin.plugins import Plugins
+from ..connectors.reach import NO_LIMITS, Reach
+from ..connectors.spi import Connector, Context, Pipeline
+from ..spark.engine import Engine
+from .connector_loop import ConnectorLoop
+from .ledger import Ledger
+from .reports import Ending, Hung, Report, Started, Stopped
+from .task import Task, TaskMemory
+
+_WATCH_S = 0.1
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One resource that runs; the deadlines are of the monotonic clock, in seconds."""
+
+    launch: Launch
+    body: Task | ConnectorLoop
+    next: Launch | None = None
+    cancel_at: float | None = None
+    hung_at: float | None = None
+    was_told_hung: bool = False
+    thread: Thread = field(init=False)
+
+
+class Runner:
+    """Runs launches; every method may be called from any thread, and none blocks but `close`.
+
+    `grace_ms` is `task.shutdown.graceful.timeout.ms`: how long a stop may take before it becomes
+    a cancellation. `hung_ms` is how long a cancelled resource may take before it is told as hung.
+    `reach` is what connectors may reach on this node, `hide` takes secrets out of a text.
+    """
+
+    def __init__(  # noqa: PLR0913  # four of them have defaults
+        self,
+        engine: Engine,
+        ledger: Ledger,
+        plugins: Plugins,
+        report: Callable[[Report], None],
+        *,
+        grace_ms: int = 5_000,
+        hung_ms: int = 5_000,
+        reach: Reach = NO_LIMITS,
+        hide: Callable[[str], str] = str,
+    ) -> None:
+        self._engine = engine
+        self._ledger = ledger
+        self._plugins = plugins
+        self._report = report
+        self._grace_s = grace_ms / 1000
+        self._reach = reach
+        self._hide = hide
+        self._hung_s = hung_ms / 1000
+        self._slots: dict[Resource, _Slot] = {}
+        """What runs, by resource; a slot goes when its thread has ended."""
+        self._memories: dict[Resource, tuple[Token, TaskMemory]] = {}
+        """What outlives a restart of a task, with the token that it is of."""
+        self._changed = Condition()
+        """Guards all of this, and is notified whenever a slot begins to end or is gone."""
+        self._closed = False
+        Thread(target=self._watch, name="runner-watch", daemon=True).start()
+
+    def start(self, launch: Launch) -> None:
+        """Run a launch; whatever else runs of its resource is stopped first."""
+        with self._changed:
+            if self._closed:
+                return
+            slot = self._slots.get(launch.resource)
+            if slot is None:
+                slot = self._slots[launch.resource] = self._fill(launch)
+                slot.thread.start()
+            elif slot.launch != launch or slot.body.halt.is_draining:
+                slot.next = launch
+                self._drain(slot)
+            else:
+                slot.next = None
+
+    def stop(self, resource: Resource) -> None:
+        """Let a resource finish its batch and end; cut it short after the grace period."""
+        with self._changed:
+            slot = self._slots.get(resource)
+            if slot:
+                slot.next = None
+                self._drain(slot)
+
+    def abandon(self) -> None:
+        """Cut everything short: the worker may have lost its place in the group."""
+        with self._changed:
+            for slot in self._slots.values():
+                slot.next = None
+                self._cut(slot)
+
+    def running(self) -> Resources:
+        """Return what runs: from before its start began until its stop has completed."""
+        with self._changed:
+            return frozenset(self._slots)
+
+    def close(self, seconds: float) -> Resources:
+        """Stop everything and start nothing more; return what still runs after so long.
+
+        Whatever is not done when half of the time is over is cut short.
+        """
+        begun = time.monotonic()
+        with self._changed:
+            self._closed = True
+            for slot in self._slots.values():
+                slot.next = None
+                self._drain(slot)
+                slot.cancel_at = min(slot.cancel_at or begun, begun + seconds / 2)
+            self._changed.wait_for(lambda: not self._slots, seconds)
+            self._changed.notify_all()
+            return frozenset(self._slots)
+
+    def _fill(self, launch: Launch) -> _Slot:
+        slot = _Slot(
+            launch, self._task(launch) if launch.resource.is_task else self._connector(launch)
+        )
+        name = f"{launch.resource}@{launch.token}"
+        slot.thread = Thread(target=self._run, args=(slot,), name=name, daemon=True)
+        return slot
+
+    def _connector(self, launch: Launch) -> ConnectorLoop:
+        made, cluster_id = (lambda: self._made(launch)), self._ledger.cluster_id
+        return ConnectorLoop(launch, made, self._report, self._reach, cluster_id)
+
+    def _task(self, launch: Launch) -> Task:
+        def pipeline(context: Context) -> Pipeline:
+            context = replace(context, reach=self._reach, hide=self._hide)
+            return self._made(launch).pipeline(context, launch.config)
+
+        memory = self._memory(launch)
+        return Task(launch, pipeline, self._engine, self._ledger, self._report, memory)
+
+    def _made(self, launch: Launch) -> Connector:
+        name = launch.connector_config.get(keys.CONNECTOR_CLASS, "")
+        return self._plugins.find(name).made_by()
+
+    def _memory(self, launch: Launch) -> TaskMemory:
+        token, memory = self._memories.get(launch.resource, (None, None))
+        if memory is None or token != launch.token:
+            memory = TaskMemory()
+            self._memories[launch.resource] = (launch.token, memory)
+        return memory
+
+    def _run(self, slot: _Slot) -> None:
+        launch = slot.launch
+        ending = Ending.CANCELLED
+        try:
+            self._report(Started(launch.resource, launch.token))
+            ending = slot.body.run()
+        finally:
+            with self._changed:
+                follower = self._fill(slot.next) if slot.next else None
+                if follower:
+                    self._slots[launch.resource] = follower
+                else:
+                    del self._slots[launch.resource]
+                # In one step: what does not run any more has been reported.
+                self._report(Stopped(launch.resource, launch.token, ending))
+                self._changed.notify_all()
+            if follower:
+                follower.thread.start()
+
+    def _drain(self, slot: _Slot) -> None:
+        if not slot.body.halt.is_draining:
+            slot.cancel_at = time.monotonic() + self._grace_s
+            slot.body.halt.drain()
+            self._changed.notify_all()
+
+    def _cut(self, slot: _Slot) -> None:
+        if slot.hung_at is None:
+            slot.hung_at = time.monotonic() + self._hung_s
+            slot.body.halt.cancel()
+            self._changed.notify_all()
+
+    def _watch(self) -> None:
+        """Keep the deadlines of what is to end; ask nothing of the engine under the lock."""
+        while True:
+            with self._changed:
+                if self._closed and not self._slots:
+                    return
+                cut = [slot for slot in self._slots.values() if self._is_cut(slot)]
+            for slot in cut:
+                self._tell_if_hung(slot)
+                slot.body.cancel()
+            with self._changed:
+                ending = any(slot.body.halt.is_draining for slot in self._slots.values())
+                if not self._closed or self._slots:
+                    self._changed.wait(_WATCH_S if ending else None)
+
+    def _is_cut(self, slot: _Slot) -> bool:
+        if slot.cancel_at is not None and time.monotonic() >= slot.cancel_at:
+            self._cut(slot)
+        return slot.body.halt.is_cancelled
+
+    def _tell_if_hung(self, slot: _Slot) -> None:
+        overdue = slot.hung_at is not None and time.monotonic() >= slot.hung_at
+        if overdue and not slot.was_told_hung and slot.thread.is_alive():
+            slot.was_told_hung = True
+            self._report(Hung(slot.launch.resource, slot.launch.token))
