@@ -50,7 +50,7 @@ def test_every_section_that_is_cited_exists(room: str) -> None:
     assert missing == []
 
 
-FILE = re.compile(r"`([\w./]+/[\w.]+\.py)`")
+FILE = re.compile(r"`([\w./]+\.py)`")
 
 
 def test_the_files_that_a_page_names_exist() -> None:

@@ -11,7 +11,7 @@ from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.messages.assignors import Assign, Assigned, Given, Introduce, Introduced, Noted
 from ...actors.messages.computing import Assignment, Snapshot
 from ...events.model import ClientAssignor
-from ..node.worker.effects import AssignorMessage
+from ..node.worker.core.effects import AssignorMessage
 from .clock import SimulatedClock
 from .exclusivity import Violation
 

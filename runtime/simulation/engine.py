@@ -16,7 +16,7 @@ from ...events.keys import Key, offset_key
 from ...events.model import Advance, Commit, CommitId, Document, Manifest, Resource, Token
 from ...events.records import Offset, Record, TaskProgress
 from ...projections.launches import Launch, launches
-from ..node.worker.effects import AnswerCommit, CommitAsked
+from ..node.worker.core.effects import AnswerCommit, CommitAsked
 from ..pipeline.tasks.reports import Ending, Hung, Stopped, TaskConfigsChanged
 from .durable_state import MemoryLog
 from .exclusivity import ROW, Violation

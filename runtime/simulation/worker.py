@@ -16,8 +16,7 @@ from ...actors.messages.work import CommitOffsets
 from ...events.group import Group
 from ...events.model import NOTHING, Resources
 from ..cluster.messages import AssignorAt, AssignorHangs, GroupAt, Leave, WorkerGone
-from ..node.worker.core import CoreReport, WorkerCore
-from ..node.worker.effects import (
+from ..node.worker.core.effects import (
     AbandonAll,
     AnswerCommit,
     AskAssignor,
@@ -29,6 +28,7 @@ from ..node.worker.effects import (
     SupervisorMessage,
     TellSupervisor,
 )
+from ..node.worker.core.worker_core import CoreReport, WorkerCore
 from .clock import stream
 from .engine import SimulatedEngine
 from .network import ForeignClient, Way

@@ -39,7 +39,7 @@ from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import NOTHING, ClientAssignor, GroupState
 from fairlead.events.placement.abilities import WARM
 from fairlead.events.records import ConnectorsTasksMetadata
-from fairlead.runtime.node.worker.computing import Computing
+from fairlead.runtime.node.worker.core.computing import Computing
 
 MEMBERS = 10_000
 FLUSH = 500

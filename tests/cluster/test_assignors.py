@@ -16,7 +16,7 @@ from local_assignors.packages import install, install_example
 from fairlead.events.model import Resource
 from fairlead.runtime.node.assignors.actor import FULL
 from fairlead.runtime.node.assignors.guard import LARGEST
-from fairlead.runtime.node.worker.assignor_client import UNTOLD
+from fairlead.runtime.node.worker.core.assignor_client import UNTOLD
 
 pytestmark = pytest.mark.cluster
 

@@ -12,7 +12,7 @@ from fairlead.actors.messages.assignors import (
 )
 from fairlead.events.model import NOTHING, ClientAssignor, Resource
 from fairlead.events.records import TargetAssignment
-from fairlead.runtime.node.worker.assignor_client import (
+from fairlead.runtime.node.worker.core.assignor_client import (
     LONGEST_REFRESH_MS,
     REFRESH_MS,
     REPEAT_MS,

@@ -6,10 +6,10 @@ from typing import Any
 from simulation.mutations import Patch
 
 from fairlead.actors.messages.computing import InstallReply
-from fairlead.runtime.node.worker.commit_queue import CommitQueue
-from fairlead.runtime.node.worker.computing import Computing
-from fairlead.runtime.node.worker.effects import StartResource
-from fairlead.runtime.node.worker.starts import Starts
+from fairlead.runtime.node.worker.core.commit_queue import CommitQueue
+from fairlead.runtime.node.worker.core.computing import Computing
+from fairlead.runtime.node.worker.core.effects import StartResource
+from fairlead.runtime.node.worker.core.starts import Starts
 
 
 def forget_what_was_carried(patch: Patch) -> None:

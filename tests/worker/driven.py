@@ -35,8 +35,7 @@ from fairlead.events.records import (
     TaskConfigs,
 )
 from fairlead.runtime.cluster.messages import AssignorAt
-from fairlead.runtime.node.worker.core import CoreReport, WorkerCore
-from fairlead.runtime.node.worker.effects import (
+from fairlead.runtime.node.worker.core.effects import (
     AbandonAll,
     AnswerCommit,
     AskAssignor,
@@ -47,6 +46,7 @@ from fairlead.runtime.node.worker.effects import (
     StopResource,
     TellSupervisor,
 )
+from fairlead.runtime.node.worker.core.worker_core import CoreReport, WorkerCore
 from fairlead.runtime.pipeline.tasks.reports import Ending, Stopped
 
 M = TypeVar("M")

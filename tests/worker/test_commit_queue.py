@@ -5,8 +5,13 @@ from worker.driven import commit
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.model import CommitId, Token
-from fairlead.runtime.node.worker.commit_queue import ANSWER_MS, LATE, REFUSED_MS, CommitQueue
-from fairlead.runtime.node.worker.effects import AnswerCommit
+from fairlead.runtime.node.worker.core.commit_queue import (
+    ANSWER_MS,
+    LATE,
+    REFUSED_MS,
+    CommitQueue,
+)
+from fairlead.runtime.node.worker.core.effects import AnswerCommit
 
 BATCH = commit("A-0")
 PUBLISHED = CommitId("A", 0, Token(1, 1), 9)

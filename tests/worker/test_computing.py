@@ -13,7 +13,7 @@ from fairlead.actors.messages.computing import (
 )
 from fairlead.actors.messages.errors import Error
 from fairlead.events.model import NOTHING
-from fairlead.runtime.node.worker.computing import (
+from fairlead.runtime.node.worker.core.computing import (
     LOST_MS,
     OVERDUE_MS,
     RETRY_ASSIGN_MS,

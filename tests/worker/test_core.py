@@ -13,9 +13,8 @@ from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerd
 from fairlead.events.model import NOTHING, ClientAssignor, CommitId, Resource, RunState, Token
 from fairlead.events.records import ConnectorConfig, TaskConfigs
 from fairlead.runtime.cluster.messages import AssignorAt, GroupAt, Leave
-from fairlead.runtime.node.worker.commit_queue import ANSWER_MS
-from fairlead.runtime.node.worker.core import LOOK_MS
-from fairlead.runtime.node.worker.effects import (
+from fairlead.runtime.node.worker.core.commit_queue import ANSWER_MS
+from fairlead.runtime.node.worker.core.effects import (
     AnswerCommit,
     BatchPublished,
     CommitAsked,
@@ -24,7 +23,8 @@ from fairlead.runtime.node.worker.effects import (
     Exit,
     StartResource,
 )
-from fairlead.runtime.node.worker.starts import REST_MS
+from fairlead.runtime.node.worker.core.starts import REST_MS
+from fairlead.runtime.node.worker.core.worker_core import LOOK_MS
 from fairlead.runtime.pipeline.tasks.reports import (
     Ending,
     Hung,

@@ -10,7 +10,11 @@ from worker.driven import commit
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitVerdict
 from fairlead.events.model import CommitId, Token
-from fairlead.runtime.node.worker.effects import AnswerCommit, BatchPublished, CommitAsked
+from fairlead.runtime.node.worker.core.effects import (
+    AnswerCommit,
+    BatchPublished,
+    CommitAsked,
+)
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
 from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
 

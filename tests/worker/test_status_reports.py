@@ -12,7 +12,7 @@ from fairlead.events.group import Group
 from fairlead.events.model import BATCHES_RUN, CommitId, Resource, RunState, Token
 from fairlead.events.records import ConnectorConfig, TaskStatus
 from fairlead.runtime.node.worker.actor import log_trouble
-from fairlead.runtime.node.worker.status_reporter import StatusReporter
+from fairlead.runtime.node.worker.core.status_reporter import StatusReporter
 from fairlead.runtime.pipeline.tasks.reports import BatchDone, StatusChanged
 
 

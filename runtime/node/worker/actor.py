@@ -1,8 +1,8 @@
 """A worker's process: it owns the threads, the engine and the timers, and obeys its core.
 
-What a worker decides is in `core.py`. Here is what the core is told (messages, what the runner's
-threads report, the time), and how its effects are carried out. All of the actor's own work is
-short: what takes time happens in the runner's threads, which post what became of it.
+What a worker decides is in `core/worker_core.py`. Here is what the core is told (messages, what
+the runner's threads report, the time), and how its effects are carried out. All of the actor's own
+work is short: what takes time happens in the runner's threads, which post what became of it.
 """
 
 import logging
@@ -21,8 +21,7 @@ from ...cluster.identity import cluster_id
 from ...cluster.messages import AssignorAt, GroupAt, Leave, StartWorker, WorkerUp
 from ...cluster.run_folder import RunFolder
 from ...pipeline.tasks.reports import StatusChanged, Warned
-from .core import CoreReport, WorkerCore
-from .effects import (
+from .core.effects import (
     AbandonAll,
     AnswerCommit,
     AskAssignor,
@@ -33,6 +32,7 @@ from .effects import (
     StopResource,
     TellSupervisor,
 )
+from .core.worker_core import CoreReport, WorkerCore
 from .group_ledger import GroupLedger
 from .identity import core_of, membership_of
 from .janitor import Rota

@@ -18,7 +18,7 @@ from ....events.log.errors import LogError
 from ....events.log.reader import LogReader
 from ....events.model import Commit, CommitId, Document, Resource, Resources, identity
 from ...pipeline.tasks.ledger import Fenced, LedgerUnavailable
-from .effects import AnswerCommit, BatchPublished, CommitAsked
+from .core.effects import AnswerCommit, BatchPublished, CommitAsked
 
 ANSWER_SECONDS = 5.0
 

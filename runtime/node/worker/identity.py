@@ -8,8 +8,8 @@ from ....actors.worker.instructions import Identity
 from ....actors.worker.membership import Membership
 from ....events.model import ClientAssignor
 from ...cluster.messages import StartWorker
-from .core import WorkerCore
-from .member_log import MemberLog
+from .core.member_log import MemberLog
+from .core.worker_core import WorkerCore
 
 
 def membership_of(order: StartWorker) -> Membership:

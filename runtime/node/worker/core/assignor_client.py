@@ -11,8 +11,8 @@ process is told the worker's share as well, but not one that ended several in a 
 import time
 from collections.abc import Sequence
 
-from ....actors.backoff import Backoff
-from ....actors.messages.assignors import (
+from .....actors.backoff import Backoff
+from .....actors.messages.assignors import (
     Assigned,
     Given,
     Introduce,
@@ -21,10 +21,10 @@ from ....actors.messages.assignors import (
     Noted,
     Worker,
 )
-from ....actors.messages.computing import Install, InstallReply, PrepareReply
-from ....events.model import ClientAssignor, Resources
-from ....events.records import TargetAssignment
-from ...cluster.messages import AssignorAt, AssignorHangs, WorkerSays
+from .....actors.messages.computing import Install, InstallReply, PrepareReply
+from .....events.model import ClientAssignor, Resources
+from .....events.records import TargetAssignment
+from ....cluster.messages import AssignorAt, AssignorHangs, WorkerSays
 from .computing import Computing
 from .effects import AskAssignor, AssignorMessage, Effect, SendToGroup, TellSupervisor
 

@@ -5,8 +5,8 @@ the computation and nothing else, FENCED_MEMBER_EPOCH asks to send the same with
 that the member has reached meanwhile.
 """
 
-from ....actors.messages.assignors import Assign, Assigned
-from ....actors.messages.computing import (
+from .....actors.messages.assignors import Assign, Assigned
+from .....actors.messages.computing import (
     Assignment,
     Install,
     InstallReply,
@@ -14,7 +14,7 @@ from ....actors.messages.computing import (
     PrepareReply,
     Snapshot,
 )
-from ....actors.messages.errors import Error
+from .....actors.messages.errors import Error
 
 RETRY_MS = 50
 RETRY_ASSIGN_MS = 1_000

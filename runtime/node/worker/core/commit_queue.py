@@ -6,9 +6,9 @@ then asks again, and is told the same again. What was published is told until th
 that tells it is answered.
 """
 
-from ....actors.messages.errors import Error
-from ....actors.messages.work import CommitOffsets, CommitReply
-from ....events.model import Commit, CommitId
+from .....actors.messages.errors import Error
+from .....actors.messages.work import CommitOffsets, CommitReply
+from .....events.model import Commit, CommitId
 from .effects import AnswerCommit
 
 ANSWER_MS = 4_000

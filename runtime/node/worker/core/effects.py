@@ -5,13 +5,13 @@ The actor carries them out on real processes, the simulator in virtual time.
 
 from dataclasses import dataclass
 
-from ....actors.messages.assignors import Assign, Given, Introduce
-from ....actors.messages.computing import Install, Prepare
-from ....actors.messages.heartbeat import Heartbeat
-from ....actors.messages.work import CommitOffsets, CommitVerdict, PutTaskConfigs, ReportStatus
-from ....events.model import Commit, CommitId, Resource
-from ....projections.launches import Launch
-from ...cluster.messages import AssignorHangs, EngineRuns, WorkerGone, WorkerSays
+from .....actors.messages.assignors import Assign, Given, Introduce
+from .....actors.messages.computing import Install, Prepare
+from .....actors.messages.heartbeat import Heartbeat
+from .....actors.messages.work import CommitOffsets, CommitVerdict, PutTaskConfigs, ReportStatus
+from .....events.model import Commit, CommitId, Resource
+from .....projections.launches import Launch
+from ....cluster.messages import AssignorHangs, EngineRuns, WorkerGone, WorkerSays
 
 GroupMessage = Heartbeat | Prepare | Install | ReportStatus | PutTaskConfigs | CommitOffsets
 AssignorMessage = Introduce | Assign | Given

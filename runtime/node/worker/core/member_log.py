@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from ....events.group import Group
-from ....events.model import Resources
+from .....events.group import Group
+from .....events.model import Resources
 
 
 class MemberLog(Protocol):

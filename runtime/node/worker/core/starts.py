@@ -5,8 +5,8 @@ started only while nothing of it runs: one whose launch has changed is stopped f
 anew once it has ended. What ends by itself though it may run rests for a moment, and begins again.
 """
 
-from ....events.model import NOTHING, Resource, Resources
-from ....projections.launches import Launch, launches
+from .....events.model import NOTHING, Resource, Resources
+from .....projections.launches import Launch, launches
 from .effects import StartResource, StopResource
 from .member_log import MemberLog
 

@@ -27,10 +27,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ....actors.messages.assignors import Assign, Introduced, Worker
-from ....actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from ....actors.messages.work import CommitReply
-from ....actors.worker.instructions import (
+from .....actors.messages.assignors import Assign, Introduced, Worker
+from .....actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from .....actors.messages.work import CommitReply
+from .....actors.worker.instructions import (
     Compute,
     Fence,
     Gone,
@@ -40,11 +40,11 @@ from ....actors.worker.instructions import (
     Start,
     Stop,
 )
-from ....actors.worker.membership import Membership
-from ....events.group import Group
-from ....events.model import Resource, Resources
-from ...cluster.messages import EngineRuns, GroupAt, Leave, WorkerGone
-from ...pipeline.tasks.reports import Hung, Report, Stopped
+from .....actors.worker.membership import Membership
+from .....events.group import Group
+from .....events.model import Resource, Resources
+from ....cluster.messages import EngineRuns, GroupAt, Leave, WorkerGone
+from ....pipeline.tasks.reports import Hung, Report, Stopped
 from .assignor_client import AssignorClient, AssignorQuestions
 from .commit_queue import CommitQueue
 from .computing import Computing
