@@ -15,7 +15,7 @@ demo: .venv/ready
 	$(BIN)/fairlead demo
 
 test: .venv/ready
-	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 # What needs no process of its own and no Spark.
 test-fast: .venv/ready

@@ -2,10 +2,9 @@
 
 With `--hypothesis-profile=thorough` the properties are tried on many more examples.
 
-A run on several processes (`-n`) takes the tests that start real processes module by module:
-those of one module one after the other, as they share what they start, and several modules side
-by side, since such tests mostly wait. The longest begin first; tests that only compute fill the
-gaps.
+A run on several processes (`-n`) takes those tests one after the other that start a Spark, since
+two of them would want the machine for themselves; beside them, those that start real processes,
+which mostly wait; and beside both, those that only compute.
 """
 
 import signal
@@ -14,11 +13,8 @@ import pytest
 from conformance.outcomes import Outcomes
 from hypothesis import settings
 
-REAL_PROCESSES = ("cluster", "spark")
-"""The marks of tests that start some."""
-
-ORDER: list[tuple[str, ...]] = [("cluster", "spark"), ("spark",), ("cluster",), ()]
-"""By what they start: those that take the longest come first."""
+REAL_PROCESSES = ("spark", "cluster")
+"""The marks of tests that start some: by the first that it has, a test waits for others."""
 
 settings.register_profile("brief", settings.default, max_examples=30)
 settings.register_profile("thorough", settings.default, max_examples=1_000)
@@ -46,12 +42,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: ORDER.index(_started_by(item)))
+    order = [*REAL_PROCESSES, ""]
+    items.sort(key=lambda item: order.index(_group_of(item)))
     for item in items:
-        if _started_by(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+        if group := _group_of(item):
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
-def _started_by(item: pytest.Item) -> tuple[str, ...]:
-    """Return the marks of the real processes that a test starts."""
-    return tuple(mark for mark in REAL_PROCESSES if item.get_closest_marker(mark))
+def _group_of(item: pytest.Item) -> str:
+    """Return the mark by which a test waits for others, "" where it waits for none."""
+    return next((mark for mark in REAL_PROCESSES if item.get_closest_marker(mark)), "")
