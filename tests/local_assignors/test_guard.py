@@ -117,7 +117,7 @@ def test_what_forks_without_end_is_ended(tmp_path: Path) -> None:
     bomb = """
 told(os.getpid())
 while True:
-    time.sleep(0.01)
+    time.sleep(0.04)
     if not os.fork():
         os.setsid()
 """
