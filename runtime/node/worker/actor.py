@@ -191,6 +191,7 @@ class WorkerActor(Actor):
             self.wake_after((due_ms - now_ms) / 1000, due_ms)
 
     def _obey(self, effects: list[Effect]) -> None:
+        self._watchdog.until(self._core.end_ms)  # first: a start may hang
         for effect in effects:
             self._carry_out(effect)
 
