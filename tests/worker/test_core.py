@@ -245,6 +245,19 @@ def test_a_status_is_said_again_until_the_log_shows_it() -> None:
     """)
 
 
+def test_a_group_that_moved_hears_of_ends_again_before_a_goodbye() -> None:
+    driven = running("A-0")
+    driven.hear(Leave())
+    driven.ends("A-0")
+    driven.transcript()
+    driven.hear(GroupAt(None, 2))
+    assert driven.transcript() == transcript("""
+        < GroupAt
+        > status: A-0 UNASSIGNED
+        > heartbeat at -1
+    """)
+
+
 def test_how_a_connector_splits_its_work_is_said_until_the_log_shows_it() -> None:
     driven = running()
     driven.report(TaskConfigsChanged("A", Token(1, 1), ({"task": "0"},)))

@@ -89,6 +89,10 @@ class StatusReporter:
             self._sent.update(self._statuses)
             yield ReportStatus(self._group_id, self._log.member_id, tuple(self._statuses.values()))
 
+    def repeat(self) -> None:
+        """Say all again at once that the log does not show: who was told may be gone."""
+        self._is_fresh = True
+
     @property
     def awaited(self) -> Resources:
         """Of which resources the log is to show what was said."""

@@ -148,6 +148,7 @@ class WorkerCore:
             case GroupAt():
                 self._assignors.computing.drop()
                 self._effects += self._commits.lose()
+                self._reporter.repeat()
                 number = message.coordinator_epoch
                 self._obey(self.membership.reconnect(now_ms, number), now_ms)
             case Leave():
