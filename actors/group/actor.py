@@ -216,8 +216,11 @@ class GroupActor(Actor):
             shard.excuse(late_ms)
 
     def _wake_in_time(self, shard: CoordinatorShard, now: Now) -> None:
-        """See that time passes when it has to, unless it does so before that anyway."""
-        at_ms = max(shard.next_tick_ms(now), self._ticked_ms + TICK_MS)
+        """See that time passes when it has to, unless it does so before that anyway.
+
+        What is due already is due now: a tick counts as late from when it was asked for.
+        """
+        at_ms = max(shard.next_tick_ms(now), self._ticked_ms + TICK_MS, now.steady_ms)
         if self._tick_at_ms is None or at_ms < self._tick_at_ms:
             self._tick_at_ms = at_ms
             self.wake_after(max(0, at_ms - now.steady_ms) / 1_000, Tick(at_ms))
