@@ -54,10 +54,10 @@ class CatchUps:
 
         `is_overtaken` tells whether another target is due already.
         """
-        if is_overtaken and len(self._waiting) > AT_ONCE:
-            return
         for member_id in [each for each, until_ms in self._told.items() if now_ms >= until_ms]:
             del self._told[member_id]
+        if is_overtaken and len(self._waiting) > AT_ONCE:
+            return
         while self._waiting and len(self._told) < AT_ONCE:
             member_id = next(iter(self._waiting))
             del self._waiting[member_id]

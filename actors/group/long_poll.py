@@ -97,6 +97,7 @@ class LongPoll:
         may_wait = may_wait or request.member_epoch == JOIN_EPOCH
         if has_news or not may_wait or member_id in self._untold:
             self._untold.discard(member_id)
+            self._reconfigured.discard(member_id)
             return False
         self._held[member_id] = asked
         if superseded is None:
@@ -153,11 +154,13 @@ class LongPoll:
         """Yield what must be answered by now, and hold it no longer."""
         for member_id in self._timers.due(now_ms):
             if asked := self._held.pop(member_id, None):
+                self._reconfigured.discard(member_id)
                 yield asked
 
     def drop(self, member_id: str) -> None:
         """Hold a member's request no longer: it has been answered, or never is."""
         self._held.pop(member_id, None)
+        self._reconfigured.discard(member_id)
 
     def forget(self, member_id: str) -> None:
         """Forget a member whose seat has ended: its goodbye is answered, its join is not."""
@@ -165,6 +168,7 @@ class LongPoll:
         if held is not None and held.request.member_epoch == JOIN_EPOCH:
             del self._held[member_id]
         self._catch_ups.forget(member_id)
+        self._reconfigured.discard(member_id)
         self._untold.discard(member_id)
 
 

@@ -3,7 +3,7 @@
 import pytest
 from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 
-from fairlead.actors.group.catch_up import AT_ONCE, HELD_UP_MS
+from fairlead.actors.group.catch_up import AT_ONCE, HELD_UP_MS, CatchUps
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import GroupState
 
@@ -137,3 +137,26 @@ def test_nobody_expires_while_the_group_itself_could_not_hear_anybody(office: Of
     assert office.group.members.keys() == set(MEMBERS)
     office.passes(SESSION_MS)
     assert office.group.members.keys() == set()
+
+
+def test_time_need_not_pass_for_turns_that_wait_for_the_next_target() -> None:
+    turns = CatchUps()
+    turns.add(MEMBERS)
+    assert len([*turns.turns(MEMBERS, 0, is_overtaken=False)]) == AT_ONCE
+    assert turns.next_ms() == HELD_UP_MS
+    assert [*turns.turns(MEMBERS, HELD_UP_MS, is_overtaken=True)] == []
+    assert turns.next_ms() is None
+    assert len([*turns.turns(MEMBERS, HELD_UP_MS, is_overtaken=False)]) == AT_ONCE
+
+
+def test_who_was_answered_since_a_connector_was_configured_anew_is_not_answered_for_it_again(
+    office: Office,
+) -> None:
+    crowd(office)
+    holders = [(each.connector, member) for each, member in office.group.owner.items()]
+    name, holder = next((name, member) for name, member in holders if member != FIRST)
+    changed = PutConnector("connect", name, {"name": name, "more": "1"})
+    office.coordinator.take(changed, "someone", office.now)
+    assert holder in told(office.passes(HEARTBEAT_MS))
+    assert office.beat(holder) == []
+    assert holder not in told(office.put("C"))
