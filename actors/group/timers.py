@@ -296,6 +296,8 @@ class ComputationTimer:
                 timer = TimeOutAssignor(soft.computation.number)
                 self._queue.set(timer, steady_ms + soft.computation.timeout_ms)
                 soft = replace(soft, rests=soft.rests or self._took_ms >= SLOW_MS)
+            else:
+                self._took_ms = 0  # the coordinator has computed at once
         rest_ms = max(soft.settings.assignment_interval_ms, self._recovery_ms())
         if soft.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
             self._rest_ms = rest_ms

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.state.soft_state import Computation, SoftState
 from fairlead.actors.group.timers import LONGEST_RECOVERY_MS, SLOW_MS, ComputationTimer
 from fairlead.actors.messages.timers import EndRest
@@ -40,3 +41,15 @@ def test_a_change_that_finds_nothing_under_way_is_computed_at_once() -> None:
     timer.see(SoftState(begun=1, computation=FIRST), 0)
     soft = timer.see(SoftState(begun=1), 300)
     assert not soft.rests
+
+
+def test_what_the_coordinator_computes_itself_rests_for_its_interval_whatever_a_member_took() -> (
+    None
+):
+    settings = GroupSettings(assignment_interval_ms=100)
+    timer = ComputationTimer()
+    timer.see(SoftState(settings, begun=1, computation=FIRST), 0)
+    timer.see(SoftState(settings, begun=1), 5_000)
+    timer.see(SoftState(settings, begun=2, rests=True), 5_000)
+    assert [*timer.due(5_099)] == []
+    assert [*timer.due(5_100)] == [EndRest()]
