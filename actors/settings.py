@@ -1,7 +1,7 @@
 """What a setting is: one definition for a node's settings, a group's own and a connector's keys.
 
 Values arrive as text: from a file, the environment, a command line or REST. `Setting.parse` turns
-a text into its value or says what is wrong with it. Whoever lists settings or explains them draws
+a text into its value or says what is wrong with it. Lists of settings and their explanations draw
 on the same definition.
 """
 

@@ -1,7 +1,7 @@
 """A connection whose two ends prove the cluster's key to each other before they say anything.
 
-Who connects sends a *hello*, who accepts answers with a *greeting*, and then *frames* pass both
-ways:
+The end that connects sends a *hello*, the one that accepts answers with a *greeting*, and then
+*frames* pass both ways:
 
     hello     magic(8) | nonce(32) | mac(32)     "whoever knows the key, at this address"
     greeting  nonce(32) | mac(32)                proves the key for this hello, at this address

@@ -1,7 +1,7 @@
 """A log file that several processes write to, and that stays small and private.
 
 It is for its owner only. When it is full it becomes the older log beside it (`.1`), in the place
-of the one before; whoever else has it open notices with its next line. What is said over and over
+of the one before; another process that has it open notices with its next line. A line that repeats
 is told now and then only: a loop that fails would fill any log, and hide all that is said beside.
 """
 

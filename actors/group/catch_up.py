@@ -2,13 +2,14 @@
 
 With each target every member takes a step, and most of these steps say only that the member is
 at the new epoch now. To take them all at once costs a group of hundreds of members a storm of
-messages for each target, in which those are not heard who have something to give up or to start;
-in the end sessions expire. So there are two kinds of news:
+messages for each target: members that have something to give up or to start are not heard in it,
+and in the end sessions expire. So there are two kinds of news:
 
-* who is to give up or gets anything, and who is to compute, is answered at once;
-* who keeps what it has catches up in its turn: a few at a time, each time the next one once one of
-  these has been heard of again. So a group catches up as fast as it can, and no faster. While the
-  next target is on its way the turns wait: it would overtake them, and one step serves for both.
+* a member that is to give up or gets anything, or is to compute, is answered at once;
+* a member that keeps what it has catches up in its turn: a few at a time, each time the next one
+  once one of these has been heard of again. So a group catches up as fast as it can, and no faster.
+  While the next target is on its way the turns wait, unless so few are left that all of them can be
+  told at once: that target would overtake them, and one step serves for both.
 
 No member waits longer than for its heartbeat interval: when it is answered, or speaks by itself,
 it takes its step with that.
@@ -28,7 +29,7 @@ HELD_UP_MS: Final = 1_000
 
 
 class CatchUps:
-    """Who is to be told of an epoch, and who was and has not been heard of since."""
+    """The members that are to be told of an epoch, and those told and not heard of since."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, None] = {}

@@ -3,8 +3,8 @@
 Many requests share one append. Each is decided against the state that the ones before it led to;
 what was decided waits in private lists until it is handed out (`ready`), and nothing of it may be
 said before it is durable: see `shard` for the order. The rules are those of `decide`. What stands
-beside them here is soft state: which requests are new, who sends too many, which requests are
-held, and what is due when.
+beside them here is soft state: which requests are new, which members send too many, which
+requests are held, and what is due when.
 """
 
 import logging
@@ -146,7 +146,7 @@ class Coordinator:
     # -- what comes in
 
     def see_room(self, room: Room, now: Now) -> None:
-        """Learn how much may be written; who could not be heard meanwhile has its time anew."""
+        """Learn how much may be written; members that could not be heard have their time anew."""
         was_out = self._is_out_of_room
         self._room = room
         if was_out and not room.is_out:

@@ -3,7 +3,7 @@
 A process hosts groups as Kafka's coordinator runtime hosts its shards: it knows nothing of their
 rules. A shard decides and never writes; it hands out what it has decided as a `Ready`, as raft
 does. Nothing of an answer may be said before the records that it rests on are durable, so there
-is one order for all who host a shard, and `drain` is that order:
+is one order for every host of a shard, and `drain` is that order:
 
 1. `ready`: what was decided since the last time, with the answers that this makes due;
 2. the entries of the offset log are appended: the commits that count. They come first, since

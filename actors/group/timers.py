@@ -266,8 +266,9 @@ class ComputationTimer:
     """Times how long a computation may take, and when the next may begin.
 
     It sees each soft state that a decision left. While changes come faster than targets can be
-    computed, a group is not to do nothing else: where a computation took long, the next begins
-    no sooner than twice that time after it, and answers all that has changed until then.
+    computed, a group is not to do nothing else: where one computation took long and the next has
+    begun, a third begins no sooner than twice that time after the second did, and answers all that
+    has changed until then.
     """
 
     def __init__(self) -> None:

@@ -51,7 +51,7 @@ class RebalanceListener(Protocol):
 
 
 class CallbackKind(Enum):
-    """Which callback."""
+    """What a listener is told of resources, by the name of its method."""
 
     ASSIGNED = "on_assigned"
     REVOKED = "on_revoked"

@@ -5,9 +5,9 @@ All of these tell of the same group, to the last index: every entry; of the entr
 any offset only the latest of each key, with or without tombstones, and all entries from
 there on; only the latest of each key everywhere. A tombstone may go once no value of its
 key is left before it, since what it does beyond its key is made good: the one record that
-speaks of other keys is the target, and `settle` drops its shares of those who have no seat.
-Who was there before and came back says so itself (`joined_epoch`, `succession`). What may
-not be: a value that outlives its tombstone, the latest value of a key missing, another order.
+speaks of other keys is the target, and `settle` drops its shares of members that have no seat.
+A member that was there before and came back says so itself (`joined_epoch`, `succession`). Not
+allowed are a value that outlives its tombstone, a key without its latest value, another order.
 Only the count of unknown records depends on how many of them are left.
 """
 

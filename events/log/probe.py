@@ -1,4 +1,4 @@
-"""Checking a log that may kill who opens it.
+"""Checking a log that may kill the process that opens it.
 
 LMDB answers damage with SIGBUS or SIGABRT as often as with an error. So a child process does the
 checking, and its death by a signal is a finding like any other.

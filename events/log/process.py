@@ -1,7 +1,7 @@
 """Which process it is, and whether it is still that one: a pid alone may be another's by now.
 
-Whatever is known of a process beyond its own life, in a lock, a run folder or a sink, is known by
-its pid and its start.
+Locks, run folders and sinks outlive the process that they name: they name it by its pid and its
+start.
 """
 
 import os

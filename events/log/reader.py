@@ -1,4 +1,4 @@
-"""Reading a log: what its owner and everyone else share, and a reader for who does not own it.
+"""Reading a log: what its owner and everyone else share, and a reader for the others.
 
 Every read is one short transaction that sees whole, durable commits only; nothing is yielded
 from within, for a transaction left open keeps old pages alive and the file growing.

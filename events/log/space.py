@@ -101,8 +101,8 @@ def room_at(path: Path, reserve_bytes: int = RESERVE_BYTES) -> Room:
 def require_room(room: Room, entries: int, frames: int, *, into_reserve: bool) -> None:
     """Raise `LowSpaceError` unless an append of so many entries and bytes leaves the reserve.
 
-    With `into_reserve` it may take all of that: whoever decides what is written stops in time
-    (see `Room.is_out`), and could not take back what is decided.
+    With `into_reserve` it may take all of that: its caller stops deciding in time (see
+    `Room.is_out`), and could not take back what is decided.
     """
     size = frames + (entries + PAGES_PER_APPEND) * PAGE_BYTES
     least = 0 if into_reserve else room.reserve_bytes

@@ -71,7 +71,7 @@ class Directory:
         return self.exactly.get(name) or self.loosely.get(name) or set()
 
     def resolve(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return by which names orders know all that these may mean; who is not known, stays.
+        """Return by which names orders know all that these may mean; an unknown name stays.
 
         A pin allows a set of workers: one name more in it never takes a worker out.
         """

@@ -51,7 +51,7 @@ class Handover(Outage):
 
     @property
     def is_left_out(self) -> bool:
-        """Whether its giver is gone and nobody could take it then: who runs it next counts."""
+        """Whether its giver is gone and nobody could take it then: its next worker counts."""
         return self.taker is None and self.gone_ms is not None and self.reason != DELETED
 
     @property

@@ -1,4 +1,4 @@
-"""Which processes of a node owe an answer, written down for those who tell of its health.
+"""Which processes of a node owe an answer, written down for `status` and `/health`.
 
 The file is there only while there is something to tell. It is written by the node's first
 process, which waits for nobody.

@@ -3,7 +3,7 @@
 Logs are for ever, so a secret value enters one only as `${sealed:...}`: AES-SIV under a key that
 is derived from the cluster's, bound to the connector's name. The seal is deterministic: the same
 value of the same connector always looks the same. So a config that is put a second time changes
-nothing and restarts nothing; who reads a log learns at most that a secret did not change.
+nothing and restarts nothing; a reader of the log learns at most that a secret did not change.
 
 A reference is no secret but says where one is: it is kept as written, and resolved where it is
 used. `${env:NAME}` is an environment variable of the worker, `${file:PATH:KEY}` a key of a

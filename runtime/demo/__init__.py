@@ -1,1 +1,1 @@
-"""The demo: real flights, a crew of workers, a join and a kill, and a verdict."""
+"""The demo: real flights, a few workers, a join and a kill, and a verdict."""

@@ -1,4 +1,4 @@
-"""The demo: a crew of workers runs a pipeline on Spark, and survives a join and a kill -9.
+"""The demo: a few workers run a pipeline on Spark, and survives a join and a kill -9.
 
 It ends with a verdict that is computed from the output itself. The exit code rests on the
 data alone: 0 if every row is there once, 1 if not.
@@ -95,7 +95,7 @@ class Show:
     def _warm_up(self, watcher: Watcher) -> None:
         while self._look(watcher).warm < self._workers:
             self._rest()
-        self._screen.tell("the crew is warm: creating the connector, feeding 365 days of flights")
+        self._screen.tell("all are warm: creating the connector, feeding 365 days of flights")
         self._stage.create_connector()
         self._stage.start_feeder(self._seconds)
 

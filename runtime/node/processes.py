@@ -1,7 +1,7 @@
 """The processes of a node as its run folder tells of them: which they are, one file for each.
 
-A pid alone may be another's by now, so a file names the start time as well. Who comes after a
-process that was killed finds here what it left running, and which member has ended with it.
+A pid alone may be another's by now, so a file names the start time as well. The successor
+of a process that was killed finds here what it left running, and which member has ended with it.
 """
 
 import json
@@ -86,7 +86,7 @@ class ProcessFiles:
     def end_all(self) -> list[NodeProcess]:
         """Kill what still runs of all that is told of, and return which that was.
 
-        What tells of members stays: whoever comes next reports that they have ended. Returns when
+        What tells of members stays: the next supervisor reports that they have ended. Returns when
         all have ended, or after some seconds.
         """
         found = self.read()

@@ -84,7 +84,7 @@ class Supervisor(Actor):
         self._is_ending = False
         """Whether nothing is to be started any more."""
         self._child_processes: dict[tuple[str, str], ChildProcess] = {}
-        """Whatever it answers for, by kind and name."""
+        """The processes that it answers for, by kind and name."""
         self._waiting_for_begin: list[Address] = []
         """Who is to hear that the node has begun."""
         self._waiting_for_end: list[Address] = []

@@ -1,7 +1,7 @@
 """The process of a group: it decides, it writes, it speaks; and it dies wherever it may.
 
-What the group's actor does on real processes is done here in virtual time. What a death
-costs is the same: everything but the log.
+What the group's actor does on real processes is done here in virtual time. A death
+costs the same: everything but the log.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,8 +77,8 @@ class GroupProcess:
     def take(self, only: int | None, hear: Hear, message: GroupRequest) -> None:
         """Queue a message; `only` is the process that alone may get it, None: whoever is there.
 
-        What was sent to an earlier process may reach a later one, as one that has its port.
-        What goes through a connection ends with it.
+        A message to an earlier process may reach a later one, as one that has its port. One that
+        goes through a connection ends with it.
         """
         if only not in {None, self.generation} or self.is_down:
             return

@@ -3,7 +3,7 @@
 Some clients are foreign: they say nothing of their process, as those of Kafka's own protocols.
 Such a client has no member id until the group gives it one, no incarnation, no sequence, and it
 does not know of coordinator epochs. It speaks through a connection, one request at a time, so it
-knows which request an answer answers. What it does otherwise is what every member does.
+knows which request an answer answers. Otherwise it does what every member does.
 """
 
 from collections import defaultdict, deque

@@ -42,7 +42,7 @@ MUTATIONS = (
     ),
     Mutation(
         "serve_any_process",
-        "3, 13 Identity",
+        "3 The coordinator's own identity",
         "A process of the coordinator carries out nothing that was meant for another.",
         off.serve_any_process,
         only=(Fault.REPEAT, Fault.LEAVE, Fault.EXODUS, Fault.KILL_GROUP, Fault.JOIN),
@@ -68,16 +68,16 @@ MUTATIONS = (
         "A request at another epoch than the member's is fenced.",
         off.admit_any_epoch,
         masked=(
-            "whoever missed an answer says everything, and the gate drops what is older: "
-            "the owned list alone tells the truth. The check stands for clients without an "
-            "incarnation"
+            "a member that missed an answer says everything, and the request filter drops what "
+            "is older: the owned list alone tells the truth. The check stands for clients without "
+            "an incarnation"
         ),
         held_by="group/test_rules_epochs.py::test_an_epoch_above_the_members_is_fenced",
     ),
     Mutation(
         "take_any_claim",
         "3 Epoch check",
-        "Who says that it runs what it must not run is fenced.",
+        "A member that says that it runs what it must not run is fenced.",
         off.take_any_claim,
         masked="no member of a simulation says so",
         held_by=(
@@ -282,8 +282,8 @@ MUTATIONS = (
         "A fence once begun is not called off.",
         own.call_a_fence_off,
         masked=(
-            "whoever is removed hears so at once by its held request, and fences anew: it takes "
-            "a lost answer in the last second of a revocation that hangs"
+            "a member that is removed hears so at once by its held request, and fences anew: it "
+            "takes a lost answer in the last second of a revocation that hangs"
         ),
         held_by=(
             "membership/test_fencing.py::test_a_late_answer_calls_no_fence_off_and_starts_nothing"
@@ -302,8 +302,8 @@ MUTATIONS = (
         "It is acknowledged only when the report was answered.",
         own.take_stopped_for_acknowledged,
         masked=(
-            "it takes a report that is lost in the last second before the deadline, and heirs "
-            "that are quicker than the next answer"
+            "it takes a report that is lost in the last second before the deadline, and new "
+            "owners that are quicker than the next answer"
         ),
         held_by=(
             "membership/test_revoking.py::"

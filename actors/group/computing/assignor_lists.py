@@ -23,9 +23,9 @@ def refuse_assignors(
 ) -> tuple[Error, str] | None:
     """Refuse what would leave nobody able to compute, or the reason why it may go on: None.
 
-    `seat` is that which the request is for. What was found good once is not weighed again
-    while the member is there: a group that became unable without its doing runs on. Those
-    who are away keep nobody out: they run nothing, and are weighed when they return.
+    `seat` is that which the request is for. A list that was found good once is not weighed again
+    while the member is there: a group that became unable without its doing runs on. Members that
+    are away keep nobody out: they run nothing, and are weighed when they return.
     """
     old = None if seat is None else seat.metadata
     named, listed = request.server_assignor, request.assignors

@@ -196,7 +196,7 @@ def failed_attempt(
     """Return the record of an attempt for this group epoch that failed.
 
     The old target stays, minus the departed and the deleted; each failure in a row doubles
-    the time until the next attempt. What of the error is not encodable is escaped.
+    the time until the next attempt. Characters of the error that are not encodable are escaped.
     """
     failures = group.target.failures + 1
     backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)

@@ -90,8 +90,8 @@ def _fence(current: CurrentAssignment, request: Heartbeat) -> str:
     """Return why the member epoch is not good, or nothing (PROTOCOL §3, Epoch check).
 
     A lost response is made good by the epoch before it, together with an owned list that
-    shows that nothing of the response was begun. A leave and a repeated join pass. Who
-    left for a while has stopped everything: only a join brings it back.
+    shows that nothing of the response was begun. A leave and a repeated join pass. A
+    member that left for a while has stopped everything: only a join brings it back.
     """
     epoch = request.member_epoch
     if epoch <= JOIN_EPOCH or epoch == current.member_epoch:

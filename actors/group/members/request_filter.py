@@ -1,4 +1,4 @@
-"""Request identity: which requests are new, and who ever answered for an assignment.
+"""Request identity: which requests are new, and which members ever acknowledged an assignment.
 
 A request is carried out once, and only by the coordinator process that its sender has heard
 of (PROTOCOL §3, Identity). Two numbers see to that:
@@ -39,7 +39,7 @@ NUMBERS_PER_PROCESS = 1 << 32
 SALTS = 1 << 31
 
 STRANGERS = 1_000
-"""So many who are no members are remembered at least before any of them are forgotten."""
+"""So many senders that are no members are remembered before any of them is forgotten."""
 
 NOBODY: Final[Mapping[str, Member]] = MappingProxyType({})
 

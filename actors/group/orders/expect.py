@@ -1,9 +1,10 @@
 """A worker is expected back: its work waits for it, and no longer (PROTOCOL §7).
 
 For a worker that is lost already the deadlines move: that of its loss, and of what is parked
-for it. What has fired stays where it went. For one that is present the order waits, and counts
-if the worker is lost before the time it names; it ends when the worker joins again. The seat of
-one that left for a while ends at once where it is to be waited for no longer.
+for it. Work whose deadline has fired stays where it went. For a worker that is present the order
+waits, and counts if it is lost before the time that the order names; the order ends when the worker
+joins again. The seat of one that left for a while ends at once where it is to be waited for no
+longer.
 """
 
 from collections.abc import Iterator

@@ -73,7 +73,7 @@ def place(group: Group, soft: SoftState, command: Place, now_ms: int) -> Decisio
 def rebalance(group: Group, soft: SoftState, command: Rebalance, now_ms: int) -> Decision:
     """Have the target computed anew; a group without members has none to compute.
 
-    It waits for nobody: seats whose members are away end, so that those who are there get
+    It waits for nobody: seats whose members are away end, so that the present members get
     the work; but for workers that operators expect back, and where nobody is there at all.
     """
     if not group.members:

@@ -24,7 +24,7 @@ def order_for(group: Group, name: str) -> Operator:
 def replace_order(old: Operator | None, new: Operator) -> list[Record]:
     """Return what takes an order to another: nothing if both ask the same.
 
-    An order that asks for nothing is not kept. Who asked, and when, makes no difference.
+    An order that asks for nothing is not kept. It makes no difference who asked, or when.
     """
     blank = Operator(new.scope, new.name, new.task)
     asked = replace(new, time_ms=0, actor=None)

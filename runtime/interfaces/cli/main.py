@@ -1,7 +1,7 @@
 """The command line as a whole: which verbs there are, and how all of them end.
 
-Exit codes: 0 done, 1 failed, 2 misused, 3 no cluster reached. Nobody is shown a traceback
-who did not ask for it with FAIRLEAD_DEBUG=1.
+Exit codes: 0 done, 1 failed, 2 misused, 3 no cluster reached. A traceback is shown
+with FAIRLEAD_DEBUG=1 only.
 """
 
 import io

@@ -104,7 +104,7 @@ class Estate:
 
 
 def is_on_duty(group: Group, member_id: str) -> bool:
-    """Tell whether a member is the one that does the chores; who is away does none."""
+    """Tell whether a member is the one that does the chores; one that is away is not."""
     present = (each for each, member in group.members.items() if not member.is_away)
     return member_id == min(present, default=None)
 

@@ -161,7 +161,7 @@ class ConfigDef:
     """The keys that a config may have; others are let through, with a warning.
 
     `prefixes` names families of keys that are passed on as they are: `source.option.`. `families`
-    are for who reads the list: keys of which a part is the user's to choose, `source.option.*`.
+    are for readers of the list: keys of which a part is the user's to choose, `source.option.*`.
     """
 
     definitions: tuple[Definition, ...]

@@ -1,4 +1,4 @@
-"""Finding the key that somebody meant who wrote one that nobody knows.
+"""Finding the known key that an unknown one was probably meant to be.
 
 Two keys are near if they are equal but for case and separators, if two edits (a letter added,
 left out, replaced, or swapped with the next) lead from one to the other, or if the written one

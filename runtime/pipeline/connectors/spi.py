@@ -1,4 +1,4 @@
-"""What a connector is made of; whoever writes one implements these classes.
+"""What a connector is made of: the author of one implements these classes.
 
 A `Connector` is a light object that lives on one worker: it looks at the source, splits the
 work into task configs and asks for reconfiguration when the split no longer fits. Each task

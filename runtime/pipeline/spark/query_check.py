@@ -1,5 +1,5 @@
 # pyright: basic, reportCallIssue=false, reportOptionalCall=false
-"""Spark's own parser and analyser, for who has no Spark: a small JVM, started when it is needed.
+"""Spark's own parser and analyser where no Spark runs: a small JVM, started when it is needed.
 
 There is no session, no catalog and no data in it. What it says of a query over columns of given
 types is what a task would hear from Spark, two seconds after its start, or 20 ms later on.

@@ -1,7 +1,7 @@
 """What a task may ask of the transaction log that its batches are committed to.
 
-The group's actor is behind it. A commit is the one point where a batch counts: whatever was
-staged before it is waste if it is refused, and real, for whoever comes next, if it is not.
+The group's actor is behind it. A commit is the one point where a batch counts: the files
+staged before it are waste if it is refused, and real, for the task's next owner too, if it is not.
 """
 
 from collections.abc import Mapping, Sequence

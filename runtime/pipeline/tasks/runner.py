@@ -75,7 +75,7 @@ class Runner:
         Thread(target=self._watch, name="runner-watch", daemon=True).start()
 
     def start(self, launch: Launch) -> None:
-        """Run a launch; whatever else runs of its resource is stopped first."""
+        """Run a launch; an earlier one of its resource is stopped first."""
         with self._changed:
             if self._closed:
                 return
@@ -112,7 +112,7 @@ class Runner:
     def close(self, seconds: float) -> Resources:
         """Stop everything and start nothing more; return what still runs after so long.
 
-        Whatever is not done when half of the time is over is cut short.
+        A task that has not ended when half of the time is over is cut short.
         """
         begun = time.monotonic()
         with self._changed:

@@ -205,7 +205,7 @@ class Task:
         size = BatchSize(pipeline.pace.ceiling)
         idle = Attempts(Backoff(_FIRST_IDLE_S, pipeline.pace.poll_interval_s))
         first = True
-        # Data may come much later: who looks for it, and finds none, is not down.
+        # Data may come much later: a task that looks for it, and finds none, is not down.
         began_ms = time.time_ns() // 1_000_000
         while not self.halt.is_draining:
             if time.monotonic() >= self._sweep_at:

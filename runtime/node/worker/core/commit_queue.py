@@ -1,9 +1,9 @@
 """The commits of a worker's tasks on their way to the group.
 
-All that waits goes in one message, and one message is on its way at a time. What was carried is
-answered once: by the group's verdict, or, when the message is given up, by "unknown"; the task
-then asks again, and is told the same again. What was published is told until the very message
-that tells it is answered.
+All that waits goes in one message, and one message is on its way at a time. A commit that was
+carried is answered once: by the group's verdict, or, when the message is given up, by "unknown";
+the task then asks again, and is told the same again. A batch that was published is told until the
+very message that tells it is answered.
 """
 
 from .....actors.messages.errors import Error

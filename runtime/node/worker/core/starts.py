@@ -2,7 +2,8 @@
 
 The membership says what may run at all, the log with which config and token. A resource is
 started only while nothing of it runs: one whose launch has changed is stopped first, and started
-anew once it has ended. What ends by itself though it may run rests for a moment, and begins again.
+anew once it has ended. One that ends by itself though it may run rests for a moment, and begins
+again.
 """
 
 from .....events.model import NOTHING, Resource, Resources

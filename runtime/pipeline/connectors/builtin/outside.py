@@ -1,7 +1,7 @@
 """What a pipeline would find: its folders, the columns of its rows, what Spark says of its SQL.
 
-Whatever only time can tell (files that are still to come, a folder that is mounted later) is a
-warning; what would fail in any case is an error. Nothing is changed but for a file that is made
+A finding that time may mend (files that are still to come, a folder that is mounted later) is a
+warning; one that would fail in any case is an error. Nothing is changed but for a file that is made
 in the sink's folder, and removed at once: no other way tells whether it can be written to.
 """
 

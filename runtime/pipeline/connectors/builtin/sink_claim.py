@@ -1,7 +1,7 @@
 """How a connector comes to write to a sink: the one place where its root is ever made.
 
 The first start under a path makes the root and claims it. After that the claim is in the task
-configs, so in the log: whoever starts later, and finds no such root, waits for it. The word
+configs, so in the log: a start that comes later, and finds no such root, waits for it. The word
 `sink.adopt=true` takes a root as it is, whoever it belonged to and whatever has become of it;
 it counts once, when it comes into the config, for task configs that have it are of a connector
 that obeyed it.

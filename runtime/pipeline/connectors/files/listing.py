@@ -1,7 +1,7 @@
 """Looking at a folder: which files lie in it, which of them are input, and for which task.
 
 No library and no Spark: this runs once per poll in the worker. Symbolic links below the folder
-are not followed: who may write into it could have any file read that the worker may read.
+are not followed: anybody who may write into it could have any file read that the worker can.
 
 Files are dealt to tasks by fixed buckets. A file's bucket hangs on its relative path alone, so
 that another number of tasks moves files between tasks but never their progress, which belongs to
