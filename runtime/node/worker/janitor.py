@@ -1,4 +1,4 @@
-"""The janitor: it finishes what nobody is left to finish (DATA_PLANE §3).
+"""The janitor: it finishes what nobody is left to finish (DATA_PLANE §6).
 
 A committed batch is published by the task that committed it, or by the task's next owner. Where
 there is no next owner, because the connector is deleted, or has fewer tasks now, or its work is
