@@ -35,6 +35,7 @@ from .coordinator import Coordinator
 from .members.request_filter import SALTS, first_epoch
 from .shard import CoordinatorShard, Now, drain
 from .state.settings import GroupSettings
+from .timers import LatenessBudget
 from .work.ledger import OffsetLedger
 
 LOGGER = logging.getLogger(__name__)
@@ -143,6 +144,7 @@ class GroupActor(Actor):
         """When it is to be woken next for its timers, steady clock; None: it is not, yet."""
         self._ticked_ms = 0
         """When it looked at its timers last, steady clock."""
+        self._lateness = LatenessBudget()
         self._has_warned = False
 
     def receive(self, message: object, sender: Address) -> None:
@@ -169,7 +171,7 @@ class GroupActor(Actor):
         shard, now = self._shard, _now()
         is_time = isinstance(payload, Tick) and payload.at_ms == self._tick_at_ms
         if isinstance(payload, Tick) and is_time:
-            self._excuse_lateness(shard, now.steady_ms - payload.at_ms)
+            self._excuse_lateness(shard, now.steady_ms - payload.at_ms, now.steady_ms)
         shard.see_room(self._logs.room, now)
         queue, self._queue = self._queue, []
         for request, sender in queue:
@@ -209,11 +211,12 @@ class GroupActor(Actor):
         end = self._logs.control.end
         self.send(sender, GroupOpened(order.group_id, end, os.getpid(), number))
 
-    def _excuse_lateness(self, shard: CoordinatorShard, late_ms: int) -> None:
+    def _excuse_lateness(self, shard: CoordinatorShard, late_ms: int, now_ms: int) -> None:
         """See that nobody's time runs out because this process, or the machine, was too slow."""
         if late_ms >= LATE_MS:
-            LOGGER.warning("held up for %d ms: all members have as long more", late_ms)
-            shard.excuse(late_ms)
+            excused_ms = self._lateness.spend(late_ms, now_ms)
+            LOGGER.warning("held up for %d ms: all members have %d ms more", late_ms, excused_ms)
+            shard.excuse(excused_ms)
 
     def _wake_in_time(self, shard: CoordinatorShard, now: Now) -> None:
         """See that time passes when it has to, unless it does so before that anyway.

@@ -16,7 +16,7 @@ due finds nothing to do then.
 import heapq
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from ...events.group import NO_SCHEDULE, NO_TARGET, Group, Member
 from ...events.model import MemberState
@@ -38,6 +38,8 @@ from .state.settings import GroupSettings
 from .state.soft_state import SoftState
 
 K = TypeVar("K")
+
+MOST_EXCUSED_MS: Final = 60_000
 
 
 class TimerQueue(Generic[K]):
@@ -91,6 +93,29 @@ class TimerQueue(Generic[K]):
         self._count += 1
         self._queued[key] = at_ms
         heapq.heappush(self._heap, (at_ms, self._count, key))
+
+
+class LatenessBudget:
+    """How much of its own lateness a process may excuse its members.
+
+    That is up to a minute at once, and in the long run half of the time that passes: a process
+    that is always late would else wait without end for members that are gone.
+    """
+
+    def __init__(self) -> None:
+        self._left_ms = MOST_EXCUSED_MS
+        self._seen_ms: int | None = None
+        """When lateness was last excused, steady clock; None: it never was."""
+
+    def spend(self, late_ms: int, now_ms: int) -> int:
+        """Return how much of this lateness is excused, in milliseconds."""
+        if self._seen_ms is not None:
+            earned_ms = (now_ms - self._seen_ms) // 2
+            self._left_ms = min(MOST_EXCUSED_MS, self._left_ms + earned_ms)
+        self._seen_ms = now_ms
+        excused_ms = min(late_ms, self._left_ms)
+        self._left_ms -= excused_ms
+        return excused_ms
 
 
 class MemberTimers:
