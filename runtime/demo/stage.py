@@ -56,6 +56,8 @@ SETTINGS: Mapping[str, str] = {
 UP_SECONDS = 60.0
 STOP_SECONDS = 40.0
 ASK_SECONDS = 10.0
+CREATE_SECONDS = 30.0
+"""Longer than REST itself waits for the group: what went wrong is then in its answer."""
 
 
 class DemoFailedError(Exception):
@@ -123,7 +125,12 @@ class Stage:
         """Create the connector as anybody would: through the REST interface."""
         config = connector_config(self.source, self.sink)
         body = {"name": CONNECTOR, "config": config}
-        reply = httpx.post(f"{self._rest}/connectors", json=body, timeout=ASK_SECONDS)
+        try:
+            reply = httpx.post(f"{self._rest}/connectors", json=body, timeout=CREATE_SECONDS)
+        except httpx.HTTPError as error:
+            raise DemoFailedError(
+                f"the node's REST interface did not answer: {type(error).__name__}: {error}"
+            ) from None
         if reply.is_error:
             raise DemoFailedError(f"the connector was refused: {reply.text}")
 
