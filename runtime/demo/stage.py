@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from ...actors.door.actor import System, connect
+from ...actors.door.actor import System, UnreachableError, connect
 from ..cluster.messages import DescribeNode, NodeView
 from ..cluster.run_folder import NodeFile, NoNodeError, RunFolder
 from ..pipeline.spark import tether
@@ -105,7 +105,9 @@ class Stage:
                 raise DemoFailedError(f"the node did not start: {self._log('up').read_text()}")
             try:
                 self._node = folder.node()
-                httpx.get(f"{self._node.rest}/health", timeout=2).raise_for_status()
+                httpx.get(
+                    f"{self._node.rest}/health", timeout=2, trust_env=False
+                ).raise_for_status()
             except (NoNodeError, httpx.HTTPError):
                 time.sleep(0.1)
             else:
@@ -126,7 +128,9 @@ class Stage:
         config = connector_config(self.source, self.sink)
         body = {"name": CONNECTOR, "config": config}
         try:
-            reply = httpx.post(f"{self._rest}/connectors", json=body, timeout=CREATE_SECONDS)
+            reply = httpx.post(
+                f"{self._rest}/connectors", json=body, timeout=CREATE_SECONDS, trust_env=False
+            )
         except httpx.HTTPError as error:
             raise DemoFailedError(
                 f"the node's REST interface did not answer: {type(error).__name__}: {error}"
@@ -151,8 +155,11 @@ class Stage:
         """Return the node's processes, as its supervisor sees them."""
         if self._system is None:
             raise DemoFailedError("the node is not up")
-        supervisor = self._system.named("supervisor")
-        view = self._system.ask(supervisor, DescribeNode(), ASK_SECONDS) if supervisor else None
+        try:
+            supervisor = self._system.named("supervisor")
+            view = self._system.ask(supervisor, DescribeNode(), ASK_SECONDS) if supervisor else None
+        except UnreachableError as error:
+            raise DemoFailedError(f"the node cannot be reached: {error}") from error
         if not isinstance(view, NodeView):
             raise DemoFailedError("the node's supervisor does not answer")
         return view
