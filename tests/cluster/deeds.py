@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 DEED = re.compile(
     r"(?P<day>\S+ \d\d:\d\d:\d\d),(?P<ms>\d{3}) INFO (?P<pid>\d+) "
-    r"fairlead\.runtime\.worker\.runner: (?P<verb>runs|ends) (?P<resource>\S+) under (?P<token>\S+)"
+    r"\S+\.runner: (?P<verb>runs|ends) (?P<resource>\S+) under (?P<token>\S+)"
 )
 
 
@@ -58,6 +58,7 @@ def _deed(match: re.Match[str]) -> Deed:
 
 def overlaps(spans: list[Span]) -> list[tuple[Span, Span]]:
     """The pairs of spans in which one resource was run by two processes at one moment."""
+    assert spans, "no worker told what it runs: its words are no longer those read here"
     found = list[tuple[Span, Span]]()
     spans = sorted(spans, key=lambda span: (span.resource, span.begin_ms))
     for before, after in itertools.pairwise(spans):

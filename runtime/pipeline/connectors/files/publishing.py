@@ -7,7 +7,8 @@ The folders that took files in are fsynced before anybody says that the batch is
 after that nobody looks at its staging again (DATA_PLANE §5).
 """
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -147,10 +148,9 @@ class _Publication:
         """Return the files of a batch that was committed before manifests named them."""
         prefix = batch_prefix(self._commit_id)
         sizes = {path: _size(file) for path, file in staged.items()}
-        for file in self._root.rglob(f"{_literal(prefix)}*"):
-            path = file.relative_to(self._root)
-            if not path.is_relative_to(STAGING) and sizes.get(str(path), -1) < 0:
-                sizes[str(path)] = _size(file)
+        for path in _published(self._root, prefix):
+            if sizes.get(str(path), -1) < 0:
+                sizes[str(path)] = _size(self._root / path)
         parts = [Part(path, size) for path, size in sizes.items()]
         manifest, size = self._manifest, sum(each.bytes for each in parts)
         if not gives_up and (len(parts), size) != (manifest.files, manifest.bytes):
@@ -225,5 +225,10 @@ def _size(file: Path) -> int:
         return -1
 
 
-def _literal(text: str) -> str:
-    return "".join(f"[{each}]" if each in "*?[" else each for each in text)
+def _published(root: Path, prefix: str) -> Iterator[Path]:
+    """Yield the files in place whose names begin so, relative to the root."""
+    # Not by rglob: it fails when another publisher removes a folder of the staging meanwhile.
+    for here, folders, names in os.walk(root):
+        inside = Path(here).relative_to(root)
+        folders[:] = [each for each in folders if inside / each != Path(STAGING)]
+        yield from (inside / name for name in names if name.startswith(prefix))
