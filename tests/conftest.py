@@ -10,8 +10,9 @@ which mostly wait; and beside both, those that only compute.
 import signal
 
 import pytest
-from conformance.outcomes import Outcomes
 from hypothesis import settings
+
+from fairlead_tests.conformance.outcomes import Outcomes
 
 REAL_PROCESSES = ("spark", "cluster")
 """The marks of tests that start some: by the first that it has, a test waits for others."""

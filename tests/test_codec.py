@@ -9,7 +9,6 @@ from typing import Any, get_args
 import msgpack  # the independent oracle
 import msgspec
 import pytest
-from golden_records import EARLIER, WRITTEN, A, Golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,6 +39,7 @@ from fairlead.events.model import (
     Why,
 )
 from fairlead.events.records import Record, Tombstone
+from fairlead_tests.golden_records import EARLIER, WRITTEN, A, Golden
 
 
 def entry_of(record: Record, **changes: Any) -> Entry:

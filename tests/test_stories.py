@@ -7,7 +7,8 @@ rules is meant to change a story, run `pytest --rewrite-stories` and read the di
 from pathlib import Path
 
 import pytest
-from story import Teller
+
+from fairlead_tests.story import Teller
 
 STORIES = sorted(Path(__file__).parent.glob("stories/*.txt"))
 

@@ -1,5 +1,5 @@
 """The fixtures of these tests."""
 
-from actor_system import actor_system, in_process
+from fairlead_tests.actor_system import actor_system, in_process
 
 __all__ = ["actor_system", "in_process"]

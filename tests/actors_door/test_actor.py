@@ -6,8 +6,11 @@ import signal
 from typing import cast
 
 import pytest
-from actor_system import InProcess, Running, eventually, log_of, runs
-from actors_door.cast import (
+from thespian.actors import DeadEnvelope, PoisonMessage
+
+from fairlead.actors.door.actor import CannotStartError, Failure, UnreachableError, address_key
+from fairlead_tests.actor_system import InProcess, Running, eventually, log_of, runs
+from fairlead_tests.actors_door.cast import (
     Break,
     Create,
     Diary,
@@ -23,9 +26,6 @@ from actors_door.cast import (
     Threads,
     Timers,
 )
-from thespian.actors import DeadEnvelope, PoisonMessage
-
-from fairlead.actors.door.actor import CannotStartError, Failure, UnreachableError, address_key
 
 ASK = 30.0
 pytestmark = pytest.mark.cluster

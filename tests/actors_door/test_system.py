@@ -12,8 +12,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from actor_system import Running, eventually, free_door, isolated, listeners, log_of, runs, title_of
-from actors_door.cast import Create, Echo, Litterbug, Parent
 
 from fairlead.actors.door.actor import (
     CannotStartError,
@@ -22,6 +20,17 @@ from fairlead.actors.door.actor import (
     connect,
     start_system,
 )
+from fairlead_tests.actor_system import (
+    Running,
+    eventually,
+    free_door,
+    isolated,
+    listeners,
+    log_of,
+    runs,
+    title_of,
+)
+from fairlead_tests.actors_door.cast import Create, Echo, Litterbug, Parent
 
 ASK = 30.0
 pytestmark = pytest.mark.cluster

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
 from benchmarks.bench_assignors import (
     PLAIN,
     TAGGED,
@@ -23,6 +22,7 @@ from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource
 from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead_tests.assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
 
 
 def worker(

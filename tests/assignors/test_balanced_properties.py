@@ -6,8 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from assignors.drawn import ordered
-from assignors.drawn_placement import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.actors.assignors.built_in.balanced import assign
+from fairlead.actors.assignors.demands import demand_of
+from fairlead.actors.messages.computing import MemberView, Snapshot
+from fairlead.events.model import Resource, Resources
+from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead_tests.assignors.drawn import ordered
+from fairlead_tests.assignors.drawn_placement import (
     capacity,
     demanding,
     emptied,
@@ -17,15 +25,7 @@ from assignors.drawn_placement import (
     places,
     weighed,
 )
-from assignors.snapshots import after, member, snapshot
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from fairlead.actors.assignors.built_in.balanced import assign
-from fairlead.actors.assignors.demands import demand_of
-from fairlead.actors.messages.computing import MemberView, Snapshot
-from fairlead.events.model import Resource, Resources
-from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead_tests.assignors.snapshots import after, member, snapshot
 
 KINDS = (False, True)
 NOBODY = member("")

@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from conformance.rounds import Workers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from fairlead.actors.assignors.classic.loads import (
 from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.events.model import CONNECTOR, Resource, Resources
+from fairlead_tests.conformance.rounds import Workers
 
 WORKERS = ("W1", "W10", "W2", "W3")
 MAX_DELAYS_MS = (0, 1, 1_000, 300_000)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from assignors.connect_peer import ConnectPeer, Made, NoPeer, connect_peer, ordered
 from assignors.test_classic_incremental import Group
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from fairlead.actors.assignors.classic.incremental import Increments, Round
 from fairlead.actors.assignors.classic.loads import Loads
 from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
+from fairlead_tests.assignors.connect_peer import ConnectPeer, Made, NoPeer, connect_peer, ordered
 
 WORKERS = ("w1", "w10", "w2", "W3", "a-1", "north", "zz", "ü")
 CONNECTORS = ("alpha", "alpha-1", "c10", "c2", "Gamma", "é")

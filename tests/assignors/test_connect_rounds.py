@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from assignors.record_connect import RECORDED
-from conformance.rounds import Workers, spell_increments
+
+from fairlead_tests.assignors.record_connect import RECORDED
+from fairlead_tests.conformance.rounds import Workers, spell_increments
 
 SCENARIOS = json.loads(RECORDED.read_text())["scenarios"]
 

@@ -3,12 +3,21 @@
 from dataclasses import replace
 
 import pytest
-from assignors.deferring import Assign, each_assignor
-from assignors.snapshots import DEADLINE_MS, NOW_MS, loss, member, one, outcome, snapshot, work
 
 from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.messages.computing import Assignment, MemberView
 from fairlead.events.placement.abilities import COLD, WARM
+from fairlead_tests.assignors.deferring import Assign, each_assignor
+from fairlead_tests.assignors.snapshots import (
+    DEADLINE_MS,
+    NOW_MS,
+    loss,
+    member,
+    one,
+    outcome,
+    snapshot,
+    work,
+)
 
 
 @each_assignor

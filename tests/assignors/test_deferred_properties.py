@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
-from assignors.deferring import Assign, each_assignor
-from assignors.drawn import snapshots, successors, takers
-from assignors.snapshots import DEADLINE_MS, NOW_MS, after
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.actors.messages.computing import Assignment, LossView, Snapshot
 from fairlead.events.model import NOTHING, Resource, Resources
 from fairlead.events.placement.abilities import WARM
+from fairlead_tests.assignors.deferring import Assign, each_assignor
+from fairlead_tests.assignors.drawn import snapshots, successors, takers
+from fairlead_tests.assignors.snapshots import DEADLINE_MS, NOW_MS, after
 
 
 def holder(group: Snapshot, resource: Resource) -> str | None:

@@ -5,8 +5,6 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from assignors.drawn import ordered
-from assignors.snapshots import member, one, snapshot, work
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +12,8 @@ from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incr
 from fairlead.actors.assignors.demands import Demand, demand_of
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
 from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead_tests.assignors.drawn import ordered
+from fairlead_tests.assignors.snapshots import member, one, snapshot, work
 
 Assign = Callable[[Snapshot], Assignment]
 GPU = Needs(tags=frozenset({"gpu"}))

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from assignors.drawn import snapshots
-from assignors.snapshots import loss, member, outcome, snapshot, work
 from hypothesis import given
 
 from fairlead.actors.assignors.built_in.by_name import assign_eagerly as assign
 from fairlead.actors.assignors.classic import eager as classic
 from fairlead.actors.assignors.eligibility import eligible
 from fairlead.actors.messages.computing import MemberView, Snapshot
+from fairlead_tests.assignors.drawn import snapshots
+from fairlead_tests.assignors.snapshots import loss, member, outcome, snapshot, work
 
 
 def named(member_id: str, worker: str, target: str = "") -> MemberView:

@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from assignors.snapshots import after, member, snapshot, work
 
 from fairlead.actors.assignors.balancing.allocation import Allocation
 from fairlead.actors.assignors.balancing.dealer import Dealer
@@ -14,6 +13,7 @@ from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource, Resources
 from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead_tests.assignors.snapshots import after, member, snapshot, work
 
 TAGS = ("a", "b", "c", "d")
 

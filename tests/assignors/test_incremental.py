@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from assignors.drawn import ordered, snapshots
-from assignors.snapshots import DEADLINE_MS, NOW_MS, after, loss, member, snapshot, work
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +14,16 @@ from fairlead.actors.assignors.eligibility import eligible
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import Resource
 from fairlead.events.placement.abilities import COLD
+from fairlead_tests.assignors.drawn import ordered, snapshots
+from fairlead_tests.assignors.snapshots import (
+    DEADLINE_MS,
+    NOW_MS,
+    after,
+    loss,
+    member,
+    snapshot,
+    work,
+)
 
 INTERVAL_MS = 1_000
 SIX = "A-0 A-1 A-2 A-3 A-4 A-5"

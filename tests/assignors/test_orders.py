@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
-from assignors.drawn import ordered
-from assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +13,8 @@ from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incr
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import Resources
 from fairlead.events.placement.abilities import COLD, WARM
+from fairlead_tests.assignors.drawn import ordered
+from fairlead_tests.assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
 
 Assign = Callable[[Snapshot], Assignment]
 NOBODY = "no worker takes work: all are cordoned, drained or away"

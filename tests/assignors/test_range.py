@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from assignors.snapshots import loss, member, outcome, snapshot
-
 from fairlead.actors.assignors.built_in.by_name import assign_ranges as assign
 from fairlead.actors.messages.computing import MemberView
+from fairlead_tests.assignors.snapshots import loss, member, outcome, snapshot
 
 WORK = "A A-0 A-1 A-2 B B-0 B-1 B-2"
 

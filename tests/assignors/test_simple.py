@@ -2,13 +2,21 @@
 
 from dataclasses import replace
 
-from assignors.drawn import snapshots
-from assignors.snapshots import DEADLINE_MS, after, loss, member, outcome, snapshot, work
 from hypothesis import given
 
 from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.assignors.built_in.deferred import assign_at_once as assign
 from fairlead.actors.messages.computing import Snapshot
+from fairlead_tests.assignors.drawn import snapshots
+from fairlead_tests.assignors.snapshots import (
+    DEADLINE_MS,
+    after,
+    loss,
+    member,
+    outcome,
+    snapshot,
+    work,
+)
 
 
 def test_lost_work_goes_to_others_at_once_and_nothing_else_moves() -> None:

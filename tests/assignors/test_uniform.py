@@ -1,11 +1,11 @@
 """What the uniform assignor does, and where it differs from the default one."""
 
-from assignors.drawn import snapshots, takers
-from assignors.snapshots import after, loss, member, outcome, snapshot
 from hypothesis import given
 
 from fairlead.actors.assignors.built_in.deferred import assign_uniformly as assign
 from fairlead.actors.messages.computing import Snapshot
+from fairlead_tests.assignors.drawn import snapshots, takers
+from fairlead_tests.assignors.snapshots import after, loss, member, outcome, snapshot
 
 
 def test_connectors_and_tasks_count_alike() -> None:

@@ -18,11 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assignors.connect_peer import NAME as CONNECT
-from assignors.connect_peer import ConnectPeer, NoPeer, connect_peer
-from benchmarks.figures import tell
-from benchmarks.groups import TASKS, member_id
-
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.assignors.classic.incremental import Round
 from fairlead.actors.assignors.classic.incremental import assign as classic
@@ -31,6 +26,10 @@ from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource
 from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead_tests.assignors.connect_peer import NAME as CONNECT
+from fairlead_tests.assignors.connect_peer import ConnectPeer, NoPeer, connect_peer
+from fairlead_tests.benchmarks.figures import tell
+from fairlead_tests.benchmarks.groups import TASKS, member_id
 
 SIZES = (100, 1_000, 10_000)
 RUNS = 7

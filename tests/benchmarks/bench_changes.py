@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.figures import median, tell
-from coordination.site import Site
+from fairlead_tests.benchmarks.figures import median, tell
+from fairlead_tests.coordination.site import Site
 
 BESIDE = (300, 3_000)
 CHANGES = 20

@@ -4,14 +4,13 @@ import gc
 import itertools
 from functools import partial
 
-from benchmarks.figures import median, percentile, tell, times_us
-from benchmarks.groups import heartbeat, resting, settled, share
-
 from fairlead.actors.group.decide import decide
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.records import TargetAssignment
+from fairlead_tests.benchmarks.figures import median, percentile, tell, times_us
+from fairlead_tests.benchmarks.groups import heartbeat, resting, settled, share
 
 SIZES = (10, 10_000)
 IDLE_BEATS = 50_000

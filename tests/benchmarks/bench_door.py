@@ -22,6 +22,8 @@ from typing import Any
 
 import msgspec
 
+from fairlead_tests import TESTS
+
 TURNS = 3
 ASKS = 500
 PINGS = 800
@@ -60,7 +62,7 @@ def median_us(action: Callable[[], object], count: int) -> float:
 
 def measure(side: str) -> dict[str, float]:
     """Measure one side."""
-    library: Any = importlib.import_module(side)
+    library: Any = importlib.import_module(f"fairlead_tests.benchmarks.{side}")
     batch, packed = beats(), as_bytes(beats())
     with tempfile.TemporaryDirectory() as folder, library.running(Path(folder)) as system:
         echo, pinger = system.create(library.Echo), system.create(library.Pinger)
@@ -81,10 +83,9 @@ def measure(side: str) -> dict[str, float]:
 
 def turn(side: str) -> dict[str, float]:
     """Measure one side in a process of its own."""
-    here = Path(__file__).parent
     ran = subprocess.run(
         [sys.executable, __file__, side],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (here, here.parent)))},
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
         capture_output=True,
         text=True,
         check=True,

@@ -9,9 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.beaters import ASSIGNORS, Beat, Beaten, Beater
-from benchmarks.figures import median, tell
-
 from fairlead.actors.door.actor import Door, System, start_system
 from fairlead.actors.group.actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.group.state.settings import GroupSettings
@@ -28,6 +25,8 @@ from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node.launcher import free_port
 from fairlead.runtime.node.supervisor import Supervisor
+from fairlead_tests.benchmarks.beaters import ASSIGNORS, Beat, Beaten, Beater
+from fairlead_tests.benchmarks.figures import median, tell
 
 SECONDS = 4.0
 WORKERS, TASKS, CONNECTORS = 10, 900, 10

@@ -21,13 +21,13 @@ from pathlib import Path
 from statistics import mean
 
 import psutil
-from benchmarks.figures import tell
 
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import RunState, Why
 from fairlead.projections.follow import Follower, Rebalances
 from fairlead.runtime.node.launcher import free_port
+from fairlead_tests.benchmarks.figures import tell
 
 GROUP = "connect"
 TASKS_EACH = 10

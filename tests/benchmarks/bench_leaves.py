@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from benchmarks.figures import tell
-from benchmarks.groups import member_id, settled
-
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.shard import Now
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.work.ledger import OffsetLedger
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
 from fairlead.runtime.simulation.durable_state import MemoryLog
+from fairlead_tests.benchmarks.figures import tell
+from fairlead_tests.benchmarks.groups import member_id, settled
 
 MEMBERS: Final = 10_000
 

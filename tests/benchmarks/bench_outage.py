@@ -20,13 +20,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.figures import tell
-
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.follow import Follower
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
+from fairlead_tests.benchmarks.figures import tell
 
 TASKS = 4
 KILLS = 3

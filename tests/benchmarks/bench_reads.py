@@ -7,15 +7,15 @@ from pathlib import Path
 from threading import Thread
 
 import httpx
-from benchmarks.figures import median, percentile, tell
-from benchmarks.groups import history, share
-from rest.process import running
 
 from fairlead.events.entries.codec import encode
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import RunState, Token
 from fairlead.events.records import TaskStatus
+from fairlead_tests.benchmarks.figures import median, percentile, tell
+from fairlead_tests.benchmarks.groups import history, share
+from fairlead_tests.rest.process import running
 
 MEMBERS = 100
 ENTRIES = 300_000

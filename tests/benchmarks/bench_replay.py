@@ -6,9 +6,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.figures import tell
-from benchmarks.groups import history, member_id
-
 from fairlead.events.entries.codec import encode
 from fairlead.events.entries.logs import fold, restore
 from fairlead.events.group import Group
@@ -16,6 +13,8 @@ from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, MemberState, Resource, Why
 from fairlead.events.records import CurrentAssignment, GroupMetadata
+from fairlead_tests.benchmarks.figures import tell
+from fairlead_tests.benchmarks.groups import history, member_id
 
 SMALL = 200_000
 STEPS = 50_000

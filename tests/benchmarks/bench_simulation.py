@@ -2,10 +2,9 @@
 
 import time
 
-from benchmarks.figures import tell
-
 from fairlead.runtime.simulation.campaign import CampaignResult, play
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, Size, draw
+from fairlead_tests.benchmarks.figures import tell
 
 SEEDS = range(60)
 DAY_MS = 86_400_000

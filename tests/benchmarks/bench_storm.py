@@ -11,9 +11,6 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.figures import tell
-from benchmarks.groups import TASKS, member_id, share
-
 from fairlead.actors.assignors.built_in import balanced
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.shard import Now, drain
@@ -40,6 +37,8 @@ from fairlead.events.model import NOTHING, ClientAssignor, GroupState
 from fairlead.events.placement.abilities import WARM
 from fairlead.events.records import ConnectorsTasksMetadata
 from fairlead.runtime.node.worker.core.computing import Computing
+from fairlead_tests.benchmarks.figures import tell
+from fairlead_tests.benchmarks.groups import TASKS, member_id, share
 
 MEMBERS = 10_000
 FLUSH = 500

@@ -11,15 +11,15 @@ from typing import Any
 
 import httpx
 import pytest
-from chaos.crew import Crew, crew, frozen
-from chaos.feed import Feed
-from chaos.lookout import Lookout
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.events.model import BATCHES_RUN, Resource, RunState, Token
 from fairlead.projections.metrics.workers import PHASES
 from fairlead.runtime.demo.verdict import judge
 from fairlead.runtime.pipeline.connectors.files.staging import STAGING
+from fairlead_tests.chaos.crew import Crew, crew, frozen
+from fairlead_tests.chaos.feed import Feed
+from fairlead_tests.chaos.lookout import Lookout
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
 

@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from chaos.crew import Crew, crew
-from chaos.lookout import Lookout
-from chaos.storm import CSV, JSON, Pipelines, Storm
 
 from fairlead.runtime.demo.output import Format
 from fairlead.runtime.demo.verdict import Check, judge
 from fairlead.runtime.pipeline.connectors.files.staging import STAGING
+from fairlead_tests.chaos.crew import Crew, crew
+from fairlead_tests.chaos.lookout import Lookout
+from fairlead_tests.chaos.storm import CSV, JSON, Pipelines, Storm
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
 

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from chaos.crew import GROUP, Crew
 
 from fairlead.events.model import Resource, RunState
+from fairlead_tests.chaos.crew import GROUP, Crew
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(300)]
 

@@ -7,14 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
-from chaos.crew import crew
-from chaos.lookout import Lookout
-from chaos.storm import CSV, JSON, Pipelines
-from chaos.torture import PATIENCE_S, Clock, Disk, Torture
 
 from fairlead.runtime.demo.output import Format
 from fairlead.runtime.demo.verdict import judge
 from fairlead.runtime.pipeline.connectors.files.staging import STAGING
+from fairlead_tests.chaos.crew import crew
+from fairlead_tests.chaos.lookout import Lookout
+from fairlead_tests.chaos.storm import CSV, JSON, Pipelines
+from fairlead_tests.chaos.torture import PATIENCE_S, Clock, Disk, Torture
 
 pytestmark = [pytest.mark.soak, pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(0)]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from cli import answered, written
 
 from fairlead.runtime.cluster.identity import HEADER
 from fairlead.runtime.interfaces.cli.main import main
+from fairlead_tests.cli import answered, written
 
 
 class Ended(NamedTuple):

@@ -5,8 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from cli import answered
 from cli.conftest import Asked, Cluster, Run
+
+from fairlead_tests.cli import answered
 
 CONFIG = {"connector.class": "SparkPipeline", "tasks.max": "4", "header": "true", "rate": "0.5"}
 SENT = {"name": "flights", "config": CONFIG}

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 import yaml
-from cli import written
 from cli.conftest import Asked, Cluster, Run
+
+from fairlead_tests.cli import written
 
 HISTORY = """\
 EPOCH  TIME                  CAUSE                    BY    MOVED  NEW  KEPT  SETTLED

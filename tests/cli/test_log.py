@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cli import written
 from cli.conftest import Run
 
 from fairlead.events.entries.codec import encode
@@ -17,6 +16,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
+from fairlead_tests.cli import written
 
 AT = "2013-01-01T00:26:40.000Z"
 CONTROL = [

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from cli import written
 from cli.conftest import Run
 
 from fairlead.events.catalogue import TYPE_OF
@@ -14,6 +13,7 @@ from fairlead.projections.explain.diff import Seat, TargetChange
 from fairlead.projections.explain.epochs import EpochReport
 from fairlead.runtime.interfaces.cli.log.narrator import TELL, Narrator
 from fairlead.runtime.interfaces.cli.log.story import tell
+from fairlead_tests.cli import written
 
 TOLD = """\
 epoch 1  2013-01-01T00:26:40.000Z  member-joined w1

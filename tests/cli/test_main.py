@@ -7,8 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from cli import answered
 from cli.conftest import Cluster, Run
+
+from fairlead_tests.cli import answered
 
 VERBS = {
     "": ["up", "down", "worker", "demo", "status", "get", "describe", "config", "log", "create"],

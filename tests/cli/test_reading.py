@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import yaml
-from cli import answered
 from cli.conftest import Asked, Cluster, Run
 from msgspec import convert
 
 from fairlead.runtime.interfaces.cli.command.printing import Table
 from fairlead.runtime.interfaces.cli.tables.cluster import config_warnings
 from fairlead.runtime.interfaces.replies.connectors import ExpandedConnector
+from fairlead_tests.cli import answered
 
 STATUS = """\
 Cluster:  {url}

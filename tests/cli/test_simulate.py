@@ -4,7 +4,8 @@ import json
 
 import pytest
 from cli.conftest import Run
-from simulation.member_mutations import never_fence
+
+from fairlead_tests.simulation.member_mutations import never_fence
 
 
 def test_seeds_that_break_no_rule_end_well(run: Run) -> None:

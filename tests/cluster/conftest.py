@@ -1,5 +1,5 @@
 """The fixture of these tests."""
 
-from cluster.remains import start_node
+from fairlead_tests.cluster.remains import start_node
 
 __all__ = ["start_node"]

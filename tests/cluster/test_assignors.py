@@ -6,17 +6,17 @@ from typing import Any
 
 import psutil
 import pytest
-from actor_system import runs
-from cluster.deeds import overlaps
-from cluster.node import Node, eventually
-from cluster.remains import NotStartedError, Starts
-from local_assignors import packages
-from local_assignors.packages import install, install_example
 
 from fairlead.events.model import Resource
 from fairlead.runtime.node.assignors.actor import FULL
 from fairlead.runtime.node.assignors.guard import LARGEST
 from fairlead.runtime.node.worker.core.assignor_client import UNTOLD
+from fairlead_tests.actor_system import runs
+from fairlead_tests.cluster.deeds import overlaps
+from fairlead_tests.cluster.node import Node, eventually
+from fairlead_tests.cluster.remains import NotStartedError, Starts
+from fairlead_tests.local_assignors import packages
+from fairlead_tests.local_assignors.packages import install, install_example
 
 pytestmark = pytest.mark.cluster
 

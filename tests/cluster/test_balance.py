@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from cluster.deeds import overlaps
-from cluster.node import eventually
-from cluster.remains import Starts
+
+from fairlead_tests.cluster.deeds import overlaps
+from fairlead_tests.cluster.node import eventually
+from fairlead_tests.cluster.remains import Starts
 
 pytestmark = pytest.mark.cluster
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from actor_system import title_of
-from cluster.node import Node, eventually
-from cluster.remains import TESTS, launch, without_remains
 
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import FAILED, OK, UNREACHABLE, down
+from fairlead_tests.actor_system import title_of
+from fairlead_tests.cluster.node import Node, eventually
+from fairlead_tests.cluster.remains import launch, without_remains
 
 pytestmark = pytest.mark.cluster
 
@@ -38,8 +38,8 @@ class Shell:
 
     def type(self, command: str) -> Node:
         """Begin a command."""
-        script = str(TESTS / "cluster" / "up_process.py")
-        process = launch(self.folder, [sys.executable, script, *command.split(), *self.settings])
+        script = [sys.executable, "-m", "fairlead_tests.cluster.up_process"]
+        process = launch(self.folder, [*script, *command.split(), *self.settings])
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None
             pipe.close()

@@ -4,12 +4,12 @@ import signal
 from pathlib import Path
 
 import pytest
-from actor_system import runs
-from cluster.deeds import cut, overlaps, wall_ms
-from cluster.node import Node, eventually
-from cluster.remains import Starts
 
 from fairlead.events.model import GroupState
+from fairlead_tests.actor_system import runs
+from fairlead_tests.cluster.deeds import cut, overlaps, wall_ms
+from fairlead_tests.cluster.node import Node, eventually
+from fairlead_tests.cluster.remains import Starts
 
 pytestmark = pytest.mark.cluster
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from cluster.node import GROUP, Node, eventually
-from cluster.remains import NotStartedError, Starts
 
 from fairlead.actors.door.actor import Failure
 from fairlead.actors.messages.commands import CommandReply
@@ -17,6 +15,8 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.log.reader import LogReader
+from fairlead_tests.cluster.node import GROUP, Node, eventually
+from fairlead_tests.cluster.remains import NotStartedError, Starts
 
 pytestmark = pytest.mark.cluster
 

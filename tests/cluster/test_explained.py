@@ -3,13 +3,13 @@
 import signal
 
 import pytest
-from cluster.node import GROUP
-from cluster.remains import Starts
 
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
 from fairlead.projections.explain.cache import EpochCache
 from fairlead.projections.explain.reasons import Reason, ReasonKind
+from fairlead_tests.cluster.node import GROUP
+from fairlead_tests.cluster.remains import Starts
 
 pytestmark = pytest.mark.cluster
 

@@ -1,15 +1,15 @@
 """A newcomer is given its share of what runs a little at a time, where workers want it so."""
 
 import pytest
-from cluster.deeds import overlaps
-from cluster.node import GROUP, Node, eventually
-from cluster.remains import Starts
 
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
 from fairlead.events.records import ScheduledRebalance
 from fairlead.projections.explain.epochs import EpochReport
 from fairlead.projections.explain.reader import read_reports
+from fairlead_tests.cluster.deeds import overlaps
+from fairlead_tests.cluster.node import GROUP, Node, eventually
+from fairlead_tests.cluster.remains import Starts
 
 pytestmark = pytest.mark.cluster
 

@@ -4,14 +4,14 @@ import os
 import signal
 
 import pytest
-from cluster.deeds import overlaps
-from cluster.node import GROUP, Node, eventually
-from cluster.remains import Starts
 
 from fairlead.actors.messages.orders import ConfigureGroup, Cordon, Uncordon
 from fairlead.actors.messages.work import DeleteConnector
 from fairlead.events.model import MemberState
 from fairlead.runtime.cluster.messages import AddWorker, WorkerAdded
+from fairlead_tests.cluster.deeds import overlaps
+from fairlead_tests.cluster.node import GROUP, Node, eventually
+from fairlead_tests.cluster.remains import Starts
 
 pytestmark = pytest.mark.cluster
 

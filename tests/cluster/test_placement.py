@@ -6,15 +6,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from cluster.deeds import overlaps
-from cluster.node import GROUP, Node, eventually
-from cluster.remains import without_remains
 from cluster.test_commands import Shell
 
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import Resource
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.node.commands import OK
+from fairlead_tests.cluster.deeds import overlaps
+from fairlead_tests.cluster.node import GROUP, Node, eventually
+from fairlead_tests.cluster.remains import without_remains
 
 pytestmark = pytest.mark.cluster
 REASON = "needs tag gpu: no worker that takes work meets this"

@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
-from cluster.node import GROUP, Node, eventually
-from cluster.remains import Starts
-from local_assignors.packages import install_example
-from rest.process import running
 
 from fairlead.actors.messages.orders import Cordon
 from fairlead.runtime.interfaces.cli.main import main
+from fairlead_tests.cluster.node import GROUP, Node, eventually
+from fairlead_tests.cluster.remains import Starts
+from fairlead_tests.local_assignors.packages import install_example
+from fairlead_tests.rest.process import running
 
 pytestmark = pytest.mark.cluster
 

@@ -4,13 +4,13 @@ import signal
 
 import psutil
 import pytest
-from cluster.deeds import cut, overlaps, wall_ms
-from cluster.node import GROUP, eventually
-from cluster.remains import Starts
 
 from fairlead.actors.messages.orders import RemoveMember
 from fairlead.events.model import Why
 from fairlead.runtime.cluster.messages import StopWorker, WorkerAdded
+from fairlead_tests.cluster.deeds import cut, overlaps, wall_ms
+from fairlead_tests.cluster.node import GROUP, eventually
+from fairlead_tests.cluster.remains import Starts
 
 pytestmark = pytest.mark.cluster
 

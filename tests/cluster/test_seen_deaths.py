@@ -4,9 +4,6 @@ import signal
 from collections.abc import Iterable, Iterator
 
 import pytest
-from cluster.deeds import cut, overlaps, wall_ms
-from cluster.node import GROUP, Node, eventually
-from cluster.remains import Starts
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
@@ -17,6 +14,9 @@ from fairlead.events.records import MemberMetadata
 from fairlead.projections.explain.cache import EpochCache
 from fairlead.projections.explain.explanation import Explanation
 from fairlead.projections.explain.reasons import Reason, ReasonKind
+from fairlead_tests.cluster.deeds import cut, overlaps, wall_ms
+from fairlead_tests.cluster.node import GROUP, Node, eventually
+from fairlead_tests.cluster.remains import Starts
 
 pytestmark = pytest.mark.cluster
 

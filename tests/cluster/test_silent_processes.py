@@ -6,12 +6,12 @@ import time
 
 import psutil
 import pytest
-from actor_system import runs
-from cluster.deeds import overlaps
-from cluster.node import Node, eventually
-from cluster.remains import Starts
 
 from fairlead.runtime.cluster.slow import read_slow
+from fairlead_tests.actor_system import runs
+from fairlead_tests.cluster.deeds import overlaps
+from fairlead_tests.cluster.node import Node, eventually
+from fairlead_tests.cluster.remains import Starts
 
 pytestmark = pytest.mark.cluster
 

@@ -4,9 +4,10 @@ import os
 import signal
 
 import pytest
-from cluster.deeds import cut, overlaps, wall_ms
-from cluster.node import eventually
-from cluster.remains import Starts
+
+from fairlead_tests.cluster.deeds import cut, overlaps, wall_ms
+from fairlead_tests.cluster.node import eventually
+from fairlead_tests.cluster.remains import Starts
 
 pytestmark = pytest.mark.cluster
 

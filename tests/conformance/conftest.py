@@ -4,10 +4,11 @@
 from typing import Any
 
 import pytest
-from conformance.assignor_cases import RUN_ASSIGNORS, read_assignor_cases
-from conformance.cases import RUN, TOLD_IN_WORDS, Case, read_cases
-from conformance.chosen import conformance_dir, is_our_own, is_played
-from conformance.outcomes import ABSENT, mark
+
+from fairlead_tests.conformance.assignor_cases import RUN_ASSIGNORS, read_assignor_cases
+from fairlead_tests.conformance.cases import RUN, TOLD_IN_WORDS, Case, read_cases
+from fairlead_tests.conformance.chosen import conformance_dir, is_our_own, is_played
+from fairlead_tests.conformance.outcomes import ABSENT, mark
 
 SECTIONS = (*RUN, *RUN_ASSIGNORS)
 

@@ -4,11 +4,6 @@
 from dataclasses import replace
 from typing import Any
 
-from conformance.assignor_cases import CHANGES, CONFIG_NEWS, EAGER_ORDER
-from conformance.cases import Case
-from conformance.rounds import START_MS, Workers, read_item, read_load, spell_increments, spell_load
-from conformance.stage import REMARKS
-
 from fairlead.actors.assignors.classic import eager as eager_assignor
 from fairlead.actors.assignors.classic.incremental import backoff_ms
 from fairlead.actors.assignors.classic.loads import Loads, add_loads, hand_out
@@ -32,6 +27,17 @@ from fairlead.actors.assignors.classic.worker import (
     stop_to_rejoin,
 )
 from fairlead.events.model import Resource
+from fairlead_tests.conformance.assignor_cases import CHANGES, CONFIG_NEWS, EAGER_ORDER
+from fairlead_tests.conformance.cases import Case
+from fairlead_tests.conformance.rounds import (
+    START_MS,
+    Workers,
+    read_item,
+    read_load,
+    spell_increments,
+    spell_load,
+)
+from fairlead_tests.conformance.stage import REMARKS
 
 
 def test_incremental_rounds(incremental_rounds: Case) -> None:

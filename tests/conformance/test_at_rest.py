@@ -9,10 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from assignors.snapshots import after, member, snapshot
-from conformance.assignor_cases import read_assignor_cases
-from conformance.chosen import conformance_dir
-from conformance.rounds import Workers, counts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +16,10 @@ from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incr
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.events.model import CONNECTOR, Resource
+from fairlead_tests.assignors.snapshots import after, member, snapshot
+from fairlead_tests.conformance.assignor_cases import read_assignor_cases
+from fairlead_tests.conformance.chosen import conformance_dir
+from fairlead_tests.conformance.rounds import Workers, counts
 
 LONGEST_MS = 300_000
 TURNS = 20

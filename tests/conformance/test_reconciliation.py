@@ -1,10 +1,9 @@
 """The conformance data against the real rules: `reconcile`, and `decide` on a real group."""
 # pyright: basic
 
-from conformance.cases import Case
-from conformance.stage import Stage, compare, read, read_current, spell_current
-
 from fairlead.actors.group.members.reconcile import Goal, UnknownStateError, reconcile
+from fairlead_tests.conformance.cases import Case
+from fairlead_tests.conformance.stage import Stage, compare, read, read_current, spell_current
 
 
 def test_builder_case(builder_cases: Case) -> None:

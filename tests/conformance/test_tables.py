@@ -7,10 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance.cases import Case
-from conformance.played import PLAYS, play
-from coordination.office import SETTINGS, Office
-from decider import COOPERATIVE, Decider, resource
 
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.work.ledger import OffsetLedger
@@ -25,6 +21,10 @@ from fairlead.events.records import (
     Record,
     TargetAssignment,
 )
+from fairlead_tests.conformance.cases import Case
+from fairlead_tests.conformance.played import PLAYS, play
+from fairlead_tests.coordination.office import SETTINGS, Office
+from fairlead_tests.decider import COOPERATIVE, Decider, resource
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 from py4j import java_gateway, protocol
-from tasks.book import Book
-from tasks.numbers import Reports
 
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
@@ -17,6 +15,8 @@ from fairlead.runtime.pipeline.connectors.files.listing import walk
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.numbers import Reports
 
 WARM_S = 120.0
 Run = Callable[[Mapping[str, str]], Reports]

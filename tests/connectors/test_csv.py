@@ -19,7 +19,8 @@ import pytest
 from connectors.conftest import Run
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tasks.book import Book
+
+from fairlead_tests.tasks.book import Book
 
 duckdb = pytest.importorskip("duckdb")
 pytestmark = pytest.mark.spark

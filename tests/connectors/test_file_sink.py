@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from connectors.sinks import (
+
+from fairlead.events.model import CommitId, Resource, Token
+from fairlead.runtime.pipeline.connectors.files import sink_marks as marks
+from fairlead.runtime.pipeline.connectors.spi import SinkAway, SinkBroken, SinkFull
+from fairlead_tests.connectors.sinks import (
     FILES,
     FIRST,
     SECOND,
@@ -26,10 +30,6 @@ from connectors.sinks import (
     staged,
     write,
 )
-
-from fairlead.events.model import CommitId, Resource, Token
-from fairlead.runtime.pipeline.connectors.files import sink_marks as marks
-from fairlead.runtime.pipeline.connectors.spi import SinkAway, SinkBroken, SinkFull
 
 STEPS = ("mkdir", "rename", "replace", "fsync", "rmdir", "unlink", "open", "link")
 """What publishing does to a file system; each of them may be the last thing that is done."""

@@ -12,9 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from connectors.sinks import TASK, Flow, Mount, claimed, published, staged
-from tasks.book import Book
-from tasks.numbers import Reports
 
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
@@ -22,6 +19,9 @@ from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.connectors.sinks import TASK, Flow, Mount, claimed, published, staged
+from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.numbers import Reports
 
 CLUSTER = Book.cluster_id
 LAST = 300

@@ -4,7 +4,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from connectors.sinks import (
+
+from fairlead.events.model import Token
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.sink_claim import claim_sink
+from fairlead.runtime.pipeline.connectors.files import sink_marks as marks
+from fairlead.runtime.pipeline.connectors.spi import SinkAway, SinkBroken
+from fairlead_tests.connectors.sinks import (
     FIRST,
     NAME,
     SECOND,
@@ -18,12 +24,6 @@ from connectors.sinks import (
     staged,
     write,
 )
-
-from fairlead.events.model import Token
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.sink_claim import claim_sink
-from fairlead.runtime.pipeline.connectors.files import sink_marks as marks
-from fairlead.runtime.pipeline.connectors.spi import SinkAway, SinkBroken
 
 LATER = Token(3, 1)
 

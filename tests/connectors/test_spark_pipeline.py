@@ -11,8 +11,6 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as papq
 import pytest
 from connectors.conftest import Run
-from tasks.book import Book
-from tasks.numbers import Reports
 
 from fairlead.events.model import Document, Resource, RunState, Token
 from fairlead.projections.launches import Launch
@@ -22,6 +20,8 @@ from fairlead.runtime.pipeline.connectors.builtin.sink_claim import claim_sink
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.numbers import Reports
 
 pytestmark = pytest.mark.spark
 

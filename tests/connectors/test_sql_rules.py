@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from connectors.conftest import Run
-from tasks.numbers import Reports
 
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
@@ -19,6 +18,7 @@ from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
 from fairlead.runtime.pipeline.connectors.spi import Context
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.query_check import Columns, QueryCheck, QueryRefused
+from fairlead_tests.tasks.numbers import Reports
 
 pytestmark = pytest.mark.spark
 

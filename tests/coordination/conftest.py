@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from coordination.office import Office
+
+from fairlead_tests.coordination.office import Office
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from coordination.office import SESSION_MS, SETTINGS, Office
-from decider import Decider, resources
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.orders import Cordon, Expect
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Why
+from fairlead_tests.coordination.office import SESSION_MS, SETTINGS, Office
+from fairlead_tests.decider import Decider, resources
 
 DELAY_MS, WITHIN_MS, BACKOFF_MS = 300_000, 60_000, 5_000
 HOUR_MS, TEN_YEARS_MS = 3_600_000, 10 * 365 * 86_400_000

@@ -1,11 +1,11 @@
 """A large group learns of an epoch at its own pace; who has something to do hears of it at once."""
 
 import pytest
-from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 
 from fairlead.actors.group.catch_up import AT_ONCE, HELD_UP_MS, CatchUps
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import GroupState
+from fairlead_tests.coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 
 MEMBERS = [f"m{number:02}" for number in range(3 * AT_ONCE)]
 FIRST, *OTHERS = MEMBERS

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from coordination.site import MEMBERS, Site
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
@@ -11,6 +10,7 @@ from fairlead.events import shard_layout
 from fairlead.events.model import GroupState
 from fairlead.projections.documents import Document
 from fairlead.projections.explain.reader import read_epochs
+from fairlead_tests.coordination.site import MEMBERS, Site
 
 CHANGES = 5
 MOST_BYTES = 10_000

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from coordination.office import HEARTBEAT_MS, REBALANCE_MS, Office, told
-from decider import resources
 
 from fairlead.actors.group.computing import compute
 from fairlead.actors.group.computing import elect as elect_module
@@ -14,6 +12,8 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import Cause, ClientAssignor, Why
+from fairlead_tests.coordination.office import HEARTBEAT_MS, REBALANCE_MS, Office, told
+from fairlead_tests.decider import resources
 
 
 def asked_in_turn(office: Office, attempts: int) -> list[str]:

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from coordination.office import SESSION_MS, Office, told
-from decider import resources
 from msgspec import to_builtins
 
 from fairlead.actors.messages.commands import CommandReply
@@ -17,6 +15,8 @@ from fairlead.events.model import Cause, GroupState, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain.cache import EpochCache
 from fairlead.runtime.interfaces.replies.groups import describe_group, summarize_group
+from fairlead_tests.coordination.office import SESSION_MS, Office, told
+from fairlead_tests.decider import resources
 
 FAR = {"2^30": 1 << 30, "2^31": 1 << 31, "2^53": 1 << 53, "2^62": 1 << 62}
 

@@ -4,7 +4,6 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
@@ -12,6 +11,7 @@ from fairlead.actors.messages.work import CommitOffsets, CommitReply, ReportStat
 from fairlead.events.group import token_of
 from fairlead.events.log.space import RESERVE_BYTES, Room, require_room, room_at
 from fairlead.events.model import Commit, CommitId, Manifest, Resource, RunState
+from fairlead_tests.coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
 
 DISK = Path("/disk")
 AMPLE, LOW, OUT = (Room(DISK, free) for free in (RESERVE_BYTES, RESERVE_BYTES - 1, 1 << 20))

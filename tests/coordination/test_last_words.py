@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from coordination.office import Office
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
@@ -18,6 +17,7 @@ from fairlead.runtime.simulation.clock import Deed
 from fairlead.runtime.simulation.network import Line, Network
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, Size
 from fairlead.runtime.simulation.world import World
+from fairlead_tests.coordination.office import Office
 
 
 class Reader:

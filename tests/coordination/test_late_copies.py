@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
-from decider import resources
 
 from fairlead.actors.group.members.request_filter import SALTS, first_epoch
 from fairlead.actors.messages.heartbeat import (
@@ -15,6 +13,8 @@ from fairlead.actors.messages.heartbeat import (
     HeartbeatReply,
 )
 from fairlead.events.model import MemberState
+from fairlead_tests.coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
+from fairlead_tests.decider import resources
 
 REFUSED = {"a": ("NOT_COORDINATOR", None)}
 

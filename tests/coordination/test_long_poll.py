@@ -1,9 +1,8 @@
 """A heartbeat without news waits at the group until there is some (PROTOCOL §3)."""
 
-from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, sequences, told
-
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.events.model import GroupState
+from fairlead_tests.coordination.office import HEARTBEAT_MS, SESSION_MS, Office, sequences, told
 
 COMPUTE, NONE = "COMPUTE_ASSIGNMENT", "NONE"
 

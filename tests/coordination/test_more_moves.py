@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from coordination.office import HEARTBEAT_MS, Office
 
 from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.messages.orders import Cordon
 from fairlead.events.entries.codec import decode
 from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance
+from fairlead_tests.coordination.office import HEARTBEAT_MS, Office
 
 INTERVAL_MS = 30_000
 CONNECTORS = "ABCDEFGH"

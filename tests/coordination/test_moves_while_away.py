@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from coordination.office import told
 from coordination.test_more_moves import CONNECTORS, INTERVAL_MS, Gently
 
 from fairlead.actors.assignors.built_in import incremental
@@ -13,6 +12,7 @@ from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.records import ScheduledRebalance
+from fairlead_tests.coordination.office import told
 
 JOINED = [Why.MEMBER_JOINED] * 2
 LONG_MS = 4 * INTERVAL_MS

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from coordination.office import Office
 
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.events.entries.codec import encode
 from fairlead.events.records import Offset
+from fairlead_tests.coordination.office import Office
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
-from decider import resource
 
 from fairlead.actors.group.orders.remove import GOODBYE_MS
 from fairlead.actors.group.shard import AddressedReply
@@ -31,6 +29,8 @@ from fairlead.events.model import (
     Manifest,
     Why,
 )
+from fairlead_tests.coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
+from fairlead_tests.decider import resource
 
 
 @pytest.fixture

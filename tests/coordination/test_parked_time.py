@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from coordination.office import SESSION_MS, SETTINGS, Office
-from decider import resources
+from fairlead_tests.coordination.office import SESSION_MS, SETTINGS, Office
+from fairlead_tests.decider import resources
 
 DELAY_MS = 20_000
 

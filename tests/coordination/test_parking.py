@@ -5,10 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from coordination.office import HEARTBEAT_MS, SESSION_MS, SETTINGS, WALL_MS, Office, told
 
 from fairlead.events.model import Cause, GroupState, Why
 from fairlead.events.records import ScheduledRebalance
+from fairlead_tests.coordination.office import (
+    HEARTBEAT_MS,
+    SESSION_MS,
+    SETTINGS,
+    WALL_MS,
+    Office,
+    told,
+)
 
 DELAY_MS = 60_000
 

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from coordination.office import HEARTBEAT_MS, SESSION_MS, SETTINGS, Office
-
 from fairlead.actors.group.members.quota import BURST
 from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import MemberState
+from fairlead_tests.coordination.office import HEARTBEAT_MS, SESSION_MS, SETTINGS, Office
 
 
 def limited(office: Office, rate: int = 1) -> None:

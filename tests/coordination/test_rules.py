@@ -2,7 +2,14 @@
 
 from dataclasses import replace
 
-from coordination.office import (
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.worker.instructions import Timing
+from fairlead.events.entries.codec import decode
+from fairlead.events.model import MemberState
+from fairlead.events.records import GroupMetadata, MemberMetadata, Record, Tombstone
+from fairlead_tests.coordination.office import (
     HEARTBEAT_MS,
     REBALANCE_MS,
     SESSION_MS,
@@ -11,14 +18,6 @@ from coordination.office import (
     sequences,
     told,
 )
-
-from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
-from fairlead.actors.worker.instructions import Timing
-from fairlead.events.entries.codec import decode
-from fairlead.events.model import MemberState
-from fairlead.events.records import GroupMetadata, MemberMetadata, Record, Tombstone
 
 COMPUTE, NONE = "COMPUTE_ASSIGNMENT", "NONE"
 

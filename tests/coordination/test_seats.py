@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
-from decider import COOPERATIVE, resource
 
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.work.ledger import OffsetLedger
@@ -32,6 +30,8 @@ from fairlead.events.model import (
     RunState,
     Token,
 )
+from fairlead_tests.coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
+from fairlead_tests.decider import COOPERATIVE, resource
 
 HALF = "caf\udce9"
 """A file's name that is no UTF-8, as Python reads it: a lone surrogate, which is not encodable."""

@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, SETTINGS, Office
-from decider import COOPERATIVE
 
 from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.commands import CommandReply
@@ -12,6 +10,14 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import Cause, Why
+from fairlead_tests.coordination.office import (
+    HEARTBEAT_MS,
+    REBALANCE_MS,
+    SESSION_MS,
+    SETTINGS,
+    Office,
+)
+from fairlead_tests.decider import COOPERATIVE
 
 LONG_MS = 3 * SESSION_MS
 DELAY_MS = 2 * SESSION_MS

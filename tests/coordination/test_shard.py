@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from coordination.office import HEARTBEAT_MS, SESSION_MS, Office
 
 from fairlead.actors.group.shard import Now, Ready, drain
 from fairlead.actors.messages.work import CommitOffsets, PutConnector
@@ -13,6 +12,7 @@ from fairlead.events.group import token_of
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.space import Room
 from fairlead.events.model import Advance, Commit, CommitId, Manifest, Resource
+from fairlead_tests.coordination.office import HEARTBEAT_MS, SESSION_MS, Office
 
 OUT = Room(Path("/disk"), free_bytes=1)
 

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from coordination.office import HEARTBEAT_MS, Office, sequences, told
-
 from fairlead.actors.messages.orders import ConfigureGroup
+from fairlead_tests.coordination.office import HEARTBEAT_MS, Office, sequences, told
 
 
 def test_a_stranger_under_a_members_id_takes_no_held_request_away(office: Office) -> None:

@@ -1,6 +1,6 @@
 """A request that takes a held one's place takes its time as well."""
 
-from coordination.office import HEARTBEAT_MS, Office, sequences
+from fairlead_tests.coordination.office import HEARTBEAT_MS, Office, sequences
 
 
 def test_a_member_that_asks_again_and_again_is_answered_when_its_first_request_was_due(

@@ -1,8 +1,7 @@
 """Sessions and revocations: when they end, and that a restart gives them their full time."""
 
-from coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
-
 from fairlead.events.model import Cause, MemberState, Why
+from fairlead_tests.coordination.office import HEARTBEAT_MS, REBALANCE_MS, SESSION_MS, Office, told
 
 
 def join(office: Office, *members: str) -> None:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from coordination.office import Office, told
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.computing import (
@@ -18,6 +17,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Expect, Place
 from fairlead.events.model import ClientAssignor, Resource
+from fairlead_tests.coordination.office import Office, told
 
 HUGE = 10**5_000
 HALF = "\ud800"

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from actor_system import runs
 
 from fairlead.runtime.demo.feeder import FeedError, feed, split_by_day, start_feeder
 from fairlead.runtime.demo.flights import read_flights
+from fairlead_tests.actor_system import runs
 
 FILES = {f"2013-01-{day:02}.csv": b"year,month,day\n2013,1,%d\n" % day for day in range(1, 8)}
 PARENT = """

@@ -4,7 +4,6 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from decider import COMPUTE, JOIN, Decider, resources
 
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.long_poll import affected
@@ -14,6 +13,7 @@ from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
+from fairlead_tests.decider import COMPUTE, JOIN, Decider, resources
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider, resource, resources
-from group.static_seat import AWAY, DELAY_MS, STATIC, WORK, returning, static_group
 
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.state.settings import GroupSettings
@@ -31,6 +29,8 @@ from fairlead.events.records import (
 )
 from fairlead.projections.views import Doing, awaited, doing
 from fairlead.runtime.interfaces.replies.groups import describe_member
+from fairlead_tests.decider import JOIN, Decider, resource, resources
+from fairlead_tests.group.static_seat import AWAY, DELAY_MS, STATIC, WORK, returning, static_group
 
 ALL = resources("A A-0 B B-0")
 NODE = "a1b2"

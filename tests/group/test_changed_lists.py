@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from decider import JOIN, Decider
-
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import ClientAssignor
+from fairlead_tests.decider import JOIN, Decider
 
 NO_COMMON = "no assignor in common: the group runs new; list one of those as well"
 

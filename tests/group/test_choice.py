@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider
 
 from fairlead.actors.group.computing.elect import Electorate, elect
 from fairlead.actors.messages.errors import Error
@@ -12,6 +11,7 @@ from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import ClientAssignor
 from fairlead.events.records import MemberMetadata
+from fairlead_tests.decider import JOIN, Decider
 
 COMPUTE = Error.COMPUTE_ASSIGNMENT
 

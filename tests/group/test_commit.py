@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 
 import pytest
-from decider import Decider, resource, resources
 
 from fairlead.actors.group.work.commit import CommitDecision, commit_offsets
 from fairlead.actors.messages.errors import Error
@@ -13,6 +12,7 @@ from fairlead.events.group import token_of
 from fairlead.events.keys import Key, commit_key, offset_key
 from fairlead.events.model import Advance, Commit, CommitId, Document, Lag, Manifest, Token
 from fairlead.events.records import Committed, Offset, Record, TaskProgress, Tombstone
+from fairlead_tests.decider import Decider, resource, resources
 
 FILE: Document = {"bucket": 1}
 TOKEN = Token(1, 1)

@@ -1,7 +1,6 @@
 """Connectors and their tasks come, change and go (DATA_PLANE §1)."""
 
 import pytest
-from decider import Decider, resource, resources
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
@@ -22,6 +21,7 @@ from fairlead.events.records import (
     TaskStatus,
     Tombstone,
 )
+from fairlead_tests.decider import Decider, resource, resources
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider, resources
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
@@ -19,6 +18,7 @@ from fairlead.events.records import (
     TargetAssignment,
     Tombstone,
 )
+from fairlead_tests.decider import JOIN, Decider, resources
 
 LOST_AT_MS, DELAY_MS = 1_000, 300_000
 DUE_MS = LOST_AT_MS + DELAY_MS

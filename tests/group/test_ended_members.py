@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider, resources
-from group.static_seat import AWAY, static_group
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.group.state.soft_state import DecisionFacts
@@ -20,6 +18,8 @@ from fairlead.events.records import (
     MemberMetadata,
     Tombstone,
 )
+from fairlead_tests.decider import JOIN, Decider, resources
+from fairlead_tests.group.static_seat import AWAY, static_group
 
 SEEN_MS, ENDED_MS, DELAY_MS = 1_000, 950, 300_000
 W2_HAD = resources("B B-0")

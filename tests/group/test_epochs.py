@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider, resources
 
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.errors import Error
@@ -20,6 +19,7 @@ from fairlead.events.records import (
     TargetAssignment,
     TaskConfigs,
 )
+from fairlead_tests.decider import JOIN, Decider, resources
 
 BEAT = Heartbeat("connect", "W1", 2, "1")
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider, resources
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
@@ -19,6 +18,7 @@ from fairlead.events.records import (
     ScheduledRebalance,
     Tombstone,
 )
+from fairlead_tests.decider import JOIN, Decider, resources
 
 LOST_AT_MS, DELAY_MS, EXPECTED_MS = 1_000, 300_000, 900_000
 W1, W2 = "http://w1", "http://w2"

@@ -3,7 +3,6 @@
 from dataclasses import fields, replace
 
 import pytest
-from decider import JOIN, Decider
 
 from fairlead.actors.group.orders.configuration import FIELDS, SETTINGS, effective
 from fairlead.actors.group.state.settings import GroupSettings
@@ -13,6 +12,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.records import GroupConfiguration, Tombstone
+from fairlead_tests.decider import JOIN, Decider
 
 NODE = GroupSettings(session_timeout_ms=10_000, heartbeat_interval_ms=3_000)
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider, resource
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
@@ -25,6 +24,7 @@ from fairlead.events.records import (
     TaskStatus,
     Tombstone,
 )
+from fairlead_tests.decider import JOIN, Decider, resource
 
 NOW_MS = 5_000
 DELETE = DeleteGroup("connect", "ann")

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from decider import JOIN, Decider, resources
-
 from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import Cause, MemberState, Why
 from fairlead.events.records import GroupMetadata, TargetAssignment
+from fairlead_tests.decider import JOIN, Decider, resources
 
 BEAT = Heartbeat("connect", "W1", 1, "1", sequence=5)
 

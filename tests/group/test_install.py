@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import COMPUTE, JOIN, Decider, resource, resources
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import (
@@ -19,6 +18,7 @@ from fairlead.actors.messages.timers import ExpireSession, RetryAssignor, TimeOu
 from fairlead.actors.messages.work import DeleteConnector
 from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.records import GroupMetadata, Record, TargetAssignment
+from fairlead_tests.decider import COMPUTE, JOIN, Decider, resource, resources
 
 ALL = resources("A A-0 B B-0")
 

@@ -9,7 +9,6 @@ from types import FrameType
 
 import pytest
 from benchmarks.bench_leaves import orders
-from benchmarks.groups import member_id, settled
 
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.state.soft_state import SoftState
@@ -17,6 +16,7 @@ from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.evolve import evolve
+from fairlead_tests.benchmarks.groups import member_id, settled
 
 FEW, MANY = 60, 240
 

@@ -4,11 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from coordination.office import Office
-from decider import Decider, resource, resources
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from life import DEEDS, NUMBERS, OPENING, Deed, Life
 
 from fairlead.actors.group.legality import FLAWS, IllegalRecordError, Legality, flaw
 from fairlead.events.entries.codec import decode
@@ -25,6 +22,9 @@ from fairlead.events.records import (
     TargetAssignment,
     Tombstone,
 )
+from fairlead_tests.coordination.office import Office
+from fairlead_tests.decider import Decider, resource, resources
+from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Deed, Life
 
 CAUSE = Cause(Why.MEMBER_LEFT, "W1")
 STABLE, UNREVOKED = MemberState.STABLE, MemberState.UNREVOKED

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import COMPUTE, Decider, resources
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Install, InstallReply
@@ -18,6 +17,7 @@ from fairlead.actors.messages.timers import (
 )
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance
+from fairlead_tests.decider import COMPUTE, Decider, resources
 
 DAY_MS = 86_400_000
 NOW_MS = 2 * DAY_MS

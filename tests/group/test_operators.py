@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider, resources
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
@@ -19,6 +18,7 @@ from fairlead.events.records import (
     Operator,
     Tombstone,
 )
+from fairlead_tests.decider import JOIN, Decider, resources
 
 NOW_MS = 1_000
 W1, W2 = "http://w1", "http://w2"

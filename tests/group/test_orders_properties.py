@@ -9,7 +9,6 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from decider import JOIN, Decider, resource
 
 from fairlead.actors.assignors.demands import demand_of
 from fairlead.actors.group.computing.snapshot import snapshot_of
@@ -29,6 +28,7 @@ from fairlead.actors.messages.orders import (
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import GroupState
+from fairlead_tests.decider import JOIN, Decider, resource
 
 WORKERS = ("w1", "w2", "w3")
 NAMES = (*WORKERS, "http://w1", "nobody")

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import Decider, resource
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
@@ -13,6 +12,7 @@ from fairlead.actors.messages.timers import FinishDeletion
 from fairlead.actors.messages.work import DeleteConnector
 from fairlead.events.model import Cause, Scope, Why
 from fairlead.events.records import ConnectorConfig, GroupMetadata, Operator, Tombstone
+from fairlead_tests.decider import Decider, resource
 
 NOW_MS = 1_000
 W1, W2 = "http://w1", "http://w2"

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import COMPUTE, JOIN, Decider, resource, resources
 
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Needs
@@ -16,6 +15,7 @@ from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.placement.abilities import Abilities, encode_abilities
 from fairlead.events.records import ConnectorConfig, GroupMetadata, Record
 from fairlead.projections.launches import launches
+from fairlead_tests.decider import COMPUTE, JOIN, Decider, resource, resources
 
 GPU = encode_abilities(Abilities(1, frozenset({"gpu"})))
 

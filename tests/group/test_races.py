@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import COMPUTE, JOIN, Decider, resource, resources
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.state.soft_state import Computation
@@ -14,6 +13,7 @@ from fairlead.actors.messages.orders import Expect
 from fairlead.actors.messages.timers import ExpireSession, TimeOutAssignor
 from fairlead.actors.messages.work import DeleteConnector
 from fairlead.events.records import TargetAssignment
+from fairlead_tests.decider import COMPUTE, JOIN, Decider, resource, resources
 
 DELAY_MS = 300_000
 HUGE = 1 << 70

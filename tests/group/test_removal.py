@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider, resources
-from group.static_seat import AWAY, DELAY_MS, static_group
 
 from fairlead.actors.group.orders.remove import GOODBYE_MS, due_removals
 from fairlead.actors.group.state.in_force import is_silenced
@@ -23,6 +21,8 @@ from fairlead.events.records import (
     Operator,
     Tombstone,
 )
+from fairlead_tests.decider import JOIN, Decider, resources
+from fairlead_tests.group.static_seat import AWAY, DELAY_MS, static_group
 
 ALL = resources("A A-0 B B-0")
 W2 = "http://w2"

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import COMPUTE, COOPERATIVE, JOIN, Decider, resource, resources
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.state.settings import GroupSettings
@@ -22,6 +21,7 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Place
 from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
 from fairlead.actors.messages.work import PutConnector
+from fairlead_tests.decider import COMPUTE, COOPERATIVE, JOIN, Decider, resource, resources
 
 DELAY_MS = 60_000
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider, resources
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Assignment
@@ -13,6 +12,7 @@ from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.records import GroupMetadata, TargetAssignment
+from fairlead_tests.decider import JOIN, Decider, resources
 
 TWO = (ClientAssignor("balanced", 0, 3, 1), ClientAssignor("eager"))
 BEAT = Heartbeat("connect", "W1", 1, "1")

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import Decider, resources
 
 from fairlead.actors.group.members.reconcile import Goal, UnknownStateError, reconcile
 from fairlead.actors.messages.errors import Error
@@ -13,6 +12,7 @@ from fairlead.events.group import Group
 from fairlead.events.model import Cause, MemberState, Resource, Why
 from fairlead.events.records import CurrentAssignment, GroupMetadata, TargetAssignment
 from fairlead.events.shard_layout import lay_out
+from fairlead_tests.decider import Decider, resources
 
 STABLE = MemberState.STABLE
 UNREVOKED, UNRELEASED, UNKNOWN = MemberState.UNREVOKED, MemberState.UNRELEASED, MemberState.UNKNOWN

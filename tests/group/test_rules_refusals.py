@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command
@@ -16,6 +15,7 @@ from fairlead.actors.messages.work import (
     ReportStatus,
 )
 from fairlead.events.model import Token
+from fairlead_tests.decider import JOIN, Decider
 
 BEAT = Heartbeat("connect", "W1", 1, "1")
 

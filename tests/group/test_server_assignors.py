@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from decider import COMPUTE, COOPERATIVE, JOIN, Decider, resource, resources
 
 from fairlead.actors.assignors.built_in.catalogue import SERVER_ASSIGNORS
 from fairlead.actors.group.state.settings import GroupSettings
@@ -20,6 +19,7 @@ from fairlead.events.records import (
     MemberMetadata,
     TargetAssignment,
 )
+from fairlead_tests.decider import COMPUTE, COOPERATIVE, JOIN, Decider, resource, resources
 
 SERVED = replace(JOIN, assignors=None, server_assignor="uniform")
 ALL = "A A-0 B B-0"

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from decider import COOPERATIVE, JOIN, Decider, resource, resources
-
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.computing import MemberView, Snapshot
 from fairlead.actors.messages.orders import Cordon, Place, Uncordon
+from fairlead_tests.decider import COOPERATIVE, JOIN, Decider, resource, resources
 
 CALLED = ("http://w1", "two", "W3")
 

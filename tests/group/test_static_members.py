@@ -3,18 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import Decider, resources
-from group.static_seat import (
-    AT_2,
-    AWAY,
-    BEAT,
-    DELAY_MS,
-    STATIC,
-    WORK,
-    refused,
-    returning,
-    static_group,
-)
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
@@ -27,6 +15,18 @@ from fairlead.events.records import (
     MemberMetadata,
     TargetAssignment,
     Tombstone,
+)
+from fairlead_tests.decider import Decider, resources
+from fairlead_tests.group.static_seat import (
+    AT_2,
+    AWAY,
+    BEAT,
+    DELAY_MS,
+    STATIC,
+    WORK,
+    refused,
+    returning,
+    static_group,
 )
 
 

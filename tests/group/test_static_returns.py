@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import COOPERATIVE, JOIN, Decider, resources
-from group.static_seat import AT_2, AWAY, STATIC, WORK, refused, returning, seated, static_group
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
@@ -27,6 +25,17 @@ from fairlead.events.records import (
     MemberMetadata,
     TargetAssignment,
     Tombstone,
+)
+from fairlead_tests.decider import COOPERATIVE, JOIN, Decider, resources
+from fairlead_tests.group.static_seat import (
+    AT_2,
+    AWAY,
+    STATIC,
+    WORK,
+    refused,
+    returning,
+    seated,
+    static_group,
 )
 
 

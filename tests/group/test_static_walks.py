@@ -3,13 +3,13 @@
 from dataclasses import replace
 from itertools import count
 
-from decider import COOPERATIVE, JOIN, Decider
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import GroupState
+from fairlead_tests.decider import COOPERATIVE, JOIN, Decider
 
 INSTANCES = ("i", "j", None)
 STEPS = st.lists(

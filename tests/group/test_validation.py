@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from decider import COOPERATIVE, JOIN, Decider, resource
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import ClientAssignor
+from fairlead_tests.decider import COOPERATIVE, JOIN, Decider, resource
 
 FIRST = replace(JOIN, member_id="W1", url="http://w1")
 BEAT = Heartbeat("connect", "W1", 0, "1")

@@ -6,7 +6,8 @@ from importlib import invalidate_caches
 from pathlib import Path
 
 import pytest
-from local_assignors.packages import install
+
+from fairlead_tests.local_assignors.packages import install
 
 Installs = Callable[..., None]
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from local_assignors.conftest import Installs
-from local_assignors.packages import ASSIGNOR
 
 from fairlead.runtime.node.assignors.finding import (
     AssignorRefusedError,
@@ -13,6 +12,7 @@ from fairlead.runtime.node.assignors.finding import (
     known_assignors,
     make_assignor,
 )
+from fairlead_tests.local_assignors.packages import ASSIGNOR
 
 BUILT_IN = ["balanced", "deferred", "simple-cooperative", "eager", "incremental"]
 MINE = "mine = shop_rules:Mine"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from actor_system import eventually, runs
 
 from fairlead.runtime.node.assignors import guard
+from fairlead_tests.actor_system import eventually, runs
 
 
 def test_the_end_of_a_log_that_is_too_large_is_put_aside_and_writers_begin_anew(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from local_assignors.conftest import Installs
-from local_assignors.packages import ASSIGNOR
 
 from fairlead.actors.assignors.built_in.deferred import assign
 from fairlead.actors.group.computing.target import flaw_in
@@ -16,6 +15,7 @@ from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, ClientAssignor, Resource
 from fairlead.runtime.node.assignors.finding import AssignorRefusedError
 from fairlead.runtime.node.assignors.host import AssignorHost
+from fairlead_tests.local_assignors.packages import ASSIGNOR
 
 MINE = "mine = shop_rules:Mine"
 WORK = frozenset({Resource("a"), Resource("a", 0)})

@@ -9,12 +9,12 @@ from typing import Any
 
 import psutil
 import pytest
-from actor_system import eventually, runs
-from local_assignors.packages import ASSIGNOR, install
 
 from fairlead.actors.messages.assignors import Introduce, Introduced, Worker
 from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.node.assignors.sandbox import Sandbox, SandboxEndedError, allowed
+from fairlead_tests.actor_system import eventually, runs
+from fairlead_tests.local_assignors.packages import ASSIGNOR, install
 
 KEY = b"\x17the cluster's key, in this process \x03"
 QUESTION = Introduce("m", Worker("w1", "localhost:8083/w1"), 7)

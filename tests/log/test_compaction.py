@@ -7,9 +7,6 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from indexes import indexes_from_scratch, indexes_of
-from invariants import same
-from life import DEEDS, NUMBERS, OPENING, Deed, Life
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.computing.snapshot import snapshot_of
@@ -20,6 +17,9 @@ from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.projections.follow import Follower
+from fairlead_tests.indexes import indexes_from_scratch, indexes_of
+from fairlead_tests.invariants import same
+from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Deed, Life
 
 NUMBER = st.integers(0, NUMBERS - 1)
 NAMES = [*DEEDS, "join", "expire", *["rest"] * 6]

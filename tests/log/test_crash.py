@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from log.conftest import Fork
-from log.samples import TIME_MS, fold, gone, member, unpacked
 
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
+from fairlead_tests.log.samples import TIME_MS, fold, gone, member, unpacked
 
 KILLS = 120
 KEYS = 40

@@ -12,12 +12,12 @@ from pathlib import Path
 import lmdb
 import pytest
 from log.conftest import Fork, Puppet
-from log.samples import TIME_MS, gone, member
 
 from fairlead.events.log.errors import CorruptLogError, LogError, UnknownFormatError
 from fairlead.events.log.probe import probe
 from fairlead.events.log.reader import LogReader, Slice
 from fairlead.events.log.writer import GroupLog
+from fairlead_tests.log.samples import TIME_MS, gone, member
 
 PAGE = 4096
 WAYS_IN: list[Callable[[Path], object]] = [

@@ -4,7 +4,6 @@ import hashlib
 import zlib
 
 import pytest
-from log.samples import TIME_MS, packed, unpacked
 
 from fairlead.events.log.errors import CorruptLogError, InvalidEntryError
 from fairlead.events.log.frame import (
@@ -19,6 +18,7 @@ from fairlead.events.log.frame import (
     unpack_commit,
     unseal,
 )
+from fairlead_tests.log.samples import TIME_MS, packed, unpacked
 
 at = OFFSET.pack
 ENTRY = NewEntry(5, 1, b"W1", packed({"epoch": 3}))

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
+from fairlead_tests import TESTS
+
 OWN_MOUNTS = ["unshare", "--user", "--map-root-user", "--mount"]
 
 
@@ -24,7 +25,14 @@ def _own_mounts(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def play(scenario: str, disk: Path) -> dict[str, Any]:
-    command = [*OWN_MOUNTS, sys.executable, "-m", "log.full_disk", str(disk), scenario]
+    command = [
+        *OWN_MOUNTS,
+        sys.executable,
+        "-m",
+        "fairlead_tests.log.full_disk",
+        str(disk),
+        scenario,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     ran = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
     assert (ran.returncode, ran.stderr) == (0, b"")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from log.conftest import Fork
-from log.samples import MEMBER, TASK, TIME_MS, fold, gone, member, packed, read_back
 
 from fairlead.events.log.errors import (
     AlreadyOpenError,
@@ -24,6 +23,7 @@ from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.owner import require_log
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
+from fairlead_tests.log.samples import MEMBER, TASK, TIME_MS, fold, gone, member, packed, read_back
 
 HISTORY = [member("W1", 1), member("W2", 1), member("W1", 2), gone("W2"), member("W3", 1)]
 

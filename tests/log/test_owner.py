@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from log.conftest import Fork, Puppet
-from log.samples import TIME_MS, member, read_back
 
 from fairlead.events.log.errors import LogError, OwnedError, OwnerFencedError
 from fairlead.events.log.owner import recorded_owner
 from fairlead.events.log.process import ProcessId, is_alive, start_of
 from fairlead.events.log.writer import GroupLog
+from fairlead_tests.log.samples import TIME_MS, member, read_back
 
 
 def _own(line: Connection, path: Path) -> None:

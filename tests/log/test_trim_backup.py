@@ -4,13 +4,13 @@ import stat
 from pathlib import Path
 
 import pytest
-from log.samples import MEMBER, TIME_MS, fold, gone, member, read_back
 
 from fairlead.events.log.check import Report
 from fairlead.events.log.errors import BackupError, LogError, TrimmedError
 from fairlead.events.log.probe import probe
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
+from fairlead_tests.log.samples import MEMBER, TIME_MS, fold, gone, member, read_back
 
 HISTORY = [member("W1", 1), member("W2", 1), gone("W1"), member("W2", 2), gone("W2")]
 

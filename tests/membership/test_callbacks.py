@@ -4,8 +4,14 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from membership.listening import Listening
-from membership.seat import (
+
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.worker.deadlines import KILL_EARLY_MS, LATE
+from fairlead.actors.worker.instructions import Compute, Kill
+from fairlead.actors.worker.states import State
+from fairlead.events.model import NOTHING
+from fairlead_tests.membership.listening import Listening
+from fairlead_tests.membership.seat import (
     HEARTBEAT_MS,
     MARGIN_MS,
     REBALANCE_MS,
@@ -13,12 +19,6 @@ from membership.seat import (
     resources,
     spelled,
 )
-
-from fairlead.actors.messages.errors import Error
-from fairlead.actors.worker.deadlines import KILL_EARLY_MS, LATE
-from fairlead.actors.worker.instructions import Compute, Kill
-from fairlead.actors.worker.states import State
-from fairlead.events.model import NOTHING
 
 OVERDUE = Kill("what had to stop has not stopped in time")
 

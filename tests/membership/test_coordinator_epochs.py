@@ -1,12 +1,11 @@
 """A member names the process of the coordinator that it has heard of, and learns of the next."""
 
-from membership.seat import HEARTBEAT_MS, MARGIN_MS, SESSION_MS, Seat, seated
-
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker.instructions import Fence, Gone
 from fairlead.actors.worker.states import State
 from fairlead.actors.worker.voice import BACKOFF_MS
 from fairlead.events.model import Resource
+from fairlead_tests.membership.seat import HEARTBEAT_MS, MARGIN_MS, SESSION_MS, Seat, seated
 
 
 def refuse(seat: Seat, number: int) -> list[object]:

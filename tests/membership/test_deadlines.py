@@ -1,7 +1,12 @@
 """Nothing runs past its deadline, however late the member looks at its clock (PROTOCOL §8)."""
 
 import pytest
-from membership.seat import (
+
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.worker.deadlines import KILL_EARLY_MS
+from fairlead.actors.worker.instructions import Fence, Gone, Instruction, Kill
+from fairlead.actors.worker.states import State
+from fairlead_tests.membership.seat import (
     BEGUN_MS,
     HEARTBEAT_MS,
     MARGIN_MS,
@@ -12,11 +17,6 @@ from membership.seat import (
     resources,
     seated,
 )
-
-from fairlead.actors.messages.errors import Error
-from fairlead.actors.worker.deadlines import KILL_EARLY_MS
-from fairlead.actors.worker.instructions import Fence, Gone, Instruction, Kill
-from fairlead.actors.worker.states import State
 
 SILENCE = "the group has not answered for so long that the session may end"
 LATE = "a revocation was not acknowledged in time"

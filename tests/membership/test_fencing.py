@@ -1,6 +1,10 @@
 """A member that cannot be sure of its session stops everything by itself (PROTOCOL §8)."""
 
-from membership.seat import (
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.worker.deadlines import KILL_EARLY_MS
+from fairlead.actors.worker.instructions import Fence, Gone, Kill, Start
+from fairlead.actors.worker.states import State
+from fairlead_tests.membership.seat import (
     HEARTBEAT_MS,
     MARGIN_MS,
     PATIENCE_MS,
@@ -10,11 +14,6 @@ from membership.seat import (
     seated,
     spelled,
 )
-
-from fairlead.actors.messages.errors import Error
-from fairlead.actors.worker.deadlines import KILL_EARLY_MS
-from fairlead.actors.worker.instructions import Fence, Gone, Kill, Start
-from fairlead.actors.worker.states import State
 
 SILENCE = "the group has not answered for so long that the session may end"
 KILL = Kill("what had to stop has not stopped in time")

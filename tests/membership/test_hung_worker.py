@@ -4,9 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from membership import hung_worker
-
 from fairlead.runtime.node.worker.watchdog import EXIT_HUNG, LAST_WORDS
+from fairlead_tests.membership import hung_worker
 
 
 def run(folder: Path, *granted: str) -> tuple[int, str, str]:

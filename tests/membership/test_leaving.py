@@ -1,6 +1,10 @@
 """A member leaves when it has given everything up, and says so until it is heard."""
 
-from membership.seat import (
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.worker.instructions import Fence, Gone, Stop
+from fairlead.actors.worker.states import State
+from fairlead_tests.membership.seat import (
     HEARTBEAT_MS,
     MARGIN_MS,
     PATIENCE_MS,
@@ -10,11 +14,6 @@ from membership.seat import (
     resources,
     seated,
 )
-
-from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.worker.instructions import Fence, Gone, Stop
-from fairlead.actors.worker.states import State
 
 
 def leaving() -> Seat:

@@ -4,7 +4,7 @@ What it was granted since, it never begins; were that taken back without a word 
 owns, the group would wait for an acknowledgement that never comes, and then end its session.
 """
 
-from membership.seat import resources, seated
+from fairlead_tests.membership.seat import resources, seated
 
 
 def test_a_member_that_leaves_says_with_every_request_what_still_runs() -> None:

@@ -1,7 +1,12 @@
 """What helps against each error: nothing but to end, to rejoin, or to ask again (PROTOCOL §9)."""
 
 import pytest
-from membership.seat import (
+
+from fairlead.actors.messages.errors import MEANINGS, SUCCESS, Error, Remedy
+from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.worker.instructions import Fence, Gone
+from fairlead.actors.worker.states import State
+from fairlead_tests.membership.seat import (
     BEGUN_MS,
     HEARTBEAT_MS,
     SESSION_MS,
@@ -10,11 +15,6 @@ from membership.seat import (
     spelled,
     static_seat,
 )
-
-from fairlead.actors.messages.errors import MEANINGS, SUCCESS, Error, Remedy
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.worker.instructions import Fence, Gone
-from fairlead.actors.worker.states import State
 
 
 def errors(remedy: Remedy) -> list[Error]:

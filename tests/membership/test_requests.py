@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from membership.seat import ASSIGNORS, PATIENCE_MS, Seat, resources, seated, spelled
-
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Compute, Start
 from fairlead.actors.worker.states import State
 from fairlead.events.model import ClientAssignor
+from fairlead_tests.membership.seat import ASSIGNORS, PATIENCE_MS, Seat, resources, seated, spelled
 
 JOIN = Heartbeat(
     "g",

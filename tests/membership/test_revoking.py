@@ -1,7 +1,11 @@
 """What has to go goes first, and counts as gone only when the group has answered for it."""
 
 import pytest
-from membership.seat import (
+
+from fairlead.actors.worker.deadlines import KILL_EARLY_MS
+from fairlead.actors.worker.instructions import Fence, Kill, Start, Stop
+from fairlead.actors.worker.states import State
+from fairlead_tests.membership.seat import (
     HEARTBEAT_MS,
     MARGIN_MS,
     PATIENCE_MS,
@@ -12,10 +16,6 @@ from membership.seat import (
     seated,
     spelled,
 )
-
-from fairlead.actors.worker.deadlines import KILL_EARLY_MS
-from fairlead.actors.worker.instructions import Fence, Kill, Start, Stop
-from fairlead.actors.worker.states import State
 
 LATE = "a revocation was not acknowledged in time"
 

@@ -1,12 +1,12 @@
 """A member may leave the computing to an assignor of the group's (PROTOCOL §5)."""
 
 import pytest
-from membership.seat import ASSIGNORS, PATIENCE_MS, TIMING, Seat, seated
 
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Identity
 from fairlead.actors.worker.membership import Membership
 from fairlead.actors.worker.states import State
+from fairlead_tests.membership.seat import ASSIGNORS, PATIENCE_MS, TIMING, Seat, seated
 
 IDENTITY = Identity("g", "m", "i", "url")
 

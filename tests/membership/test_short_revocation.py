@@ -1,8 +1,7 @@
 """A member that no answer reaches is fenced before its work may be taken away (PROTOCOL §8)."""
 
-from membership.seat import MARGIN_MS, REBALANCE_MS, seated
-
 from fairlead.actors.worker.instructions import Fence
+from fairlead_tests.membership.seat import MARGIN_MS, REBALANCE_MS, seated
 
 
 def test_a_session_longer_than_the_rebalance_timeout_does_not_put_off_the_fence() -> None:

@@ -4,7 +4,6 @@ import itertools
 from pathlib import Path
 
 import pytest
-from membership.seat import SESSION_MS, Seat, seated
 
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.worker import states
@@ -16,6 +15,7 @@ from fairlead.actors.worker.states import (
     Machine,
     State,
 )
+from fairlead_tests.membership.seat import SESSION_MS, Seat, seated
 
 ILLEGAL = [
     (here, there)

@@ -1,11 +1,18 @@
 """A static member: its seat belongs to an instance id (PROTOCOL §8)."""
 
 import pytest
-from membership.seat import PATIENCE_MS, SESSION_MS, Seat, resources, seated, static_seat
 
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Fence, Gone, Start, Stop
 from fairlead.actors.worker.states import State
+from fairlead_tests.membership.seat import (
+    PATIENCE_MS,
+    SESSION_MS,
+    Seat,
+    resources,
+    seated,
+    static_seat,
+)
 
 
 def test_every_request_names_the_instance_id() -> None:

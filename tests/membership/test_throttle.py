@@ -1,6 +1,11 @@
 """A member that was told to be silent is, except where safety needs a word (PROTOCOL §3)."""
 
-from membership.seat import (
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.worker.instructions import Fence, Gone, Start, Stop
+from fairlead.actors.worker.states import State
+from fairlead.actors.worker.voice import BACKOFF_MS
+from fairlead.events.model import ClientAssignor
+from fairlead_tests.membership.seat import (
     BEGUN_MS,
     HEARTBEAT_MS,
     MARGIN_MS,
@@ -12,12 +17,6 @@ from membership.seat import (
     seated,
     spelled,
 )
-
-from fairlead.actors.messages.errors import Error
-from fairlead.actors.worker.instructions import Fence, Gone, Start, Stop
-from fairlead.actors.worker.states import State
-from fairlead.actors.worker.voice import BACKOFF_MS
-from fairlead.events.model import ClientAssignor
 
 THROTTLE_MS = 2_000
 IN_TIME_MS = SESSION_MS - MARGIN_MS - PATIENCE_MS

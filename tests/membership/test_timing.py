@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
-from membership.seat import (
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.worker.deadlines import SILENCE
+from fairlead.actors.worker.instructions import Fence
+from fairlead_tests.membership.seat import (
     BEGUN_MS,
     HEARTBEAT_MS,
     MARGIN_MS,
@@ -12,10 +15,6 @@ from membership.seat import (
     Seat,
     seated,
 )
-
-from fairlead.actors.messages.errors import Error
-from fairlead.actors.worker.deadlines import SILENCE
-from fairlead.actors.worker.instructions import Fence
 
 LONG_MS, SHORT_MS = 45_000, 12_000
 """Sessions beside the configured 10 s that the group goes over to."""

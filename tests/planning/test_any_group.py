@@ -2,8 +2,6 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invariants import consistent
-from life import DEEDS, NUMBERS, OPENING, Life
 
 from fairlead.events.model import GroupState
 from fairlead.projections.moves import Measured
@@ -20,6 +18,8 @@ from fairlead.runtime.planning.changes import (
 from fairlead.runtime.planning.compare import make_plan
 from fairlead.runtime.planning.dry_run import DryRun, PlanError
 from fairlead.runtime.planning.sandbox import built_in_assignors
+from fairlead_tests.invariants import consistent
+from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Life
 
 ASSIGNORS = built_in_assignors()
 DAYS = st.lists(

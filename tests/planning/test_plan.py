@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from decider import JOIN, Decider, resource
 from msgspec import structs
 
 from fairlead.actors.assignors.built_in import balanced, incremental
@@ -42,6 +41,7 @@ from fairlead.runtime.planning.report import (
     PlannedStop,
     PlannedWorker,
 )
+from fairlead_tests.decider import JOIN, Decider, resource
 
 OWN: Mapping[str, Computes] = {"balanced": balanced.assign}
 UNMEASURED = Measured({}, None)

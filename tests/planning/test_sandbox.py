@@ -8,8 +8,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from decider import JOIN, Decider
-from local_assignors.packages import ASSIGNOR, install
 
 from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.group.computing.snapshot import snapshot_of
@@ -26,6 +24,8 @@ from fairlead.runtime.planning.changes import WorkersJoined
 from fairlead.runtime.planning.compare import make_plan
 from fairlead.runtime.planning.dry_run import PlanError
 from fairlead.runtime.planning.sandbox import PlanSandbox, all_assignors
+from fairlead_tests.decider import JOIN, Decider
+from fairlead_tests.local_assignors.packages import ASSIGNOR, install
 
 POINT = "mine = shop_rules:Mine"
 SPEC = AssignorSpec(("mine", "balanced"), {"token": "hunter2"})

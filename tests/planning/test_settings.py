@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from decider import JOIN, Decider
 
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.events.model import ClientAssignor
@@ -13,6 +12,7 @@ from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import node_spec
 from fairlead.runtime.planning.sandbox import built_in_assignors
+from fairlead_tests.decider import JOIN, Decider
 
 PACE = ["assignor.moves.per.round=1", "assignor.moves.interval.ms=2000"]
 

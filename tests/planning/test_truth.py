@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from decider import JOIN, Decider, resource
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +27,7 @@ from fairlead.runtime.planning.changes import (
 from fairlead.runtime.planning.compare import make_plan
 from fairlead.runtime.planning.report import Plan
 from fairlead.runtime.planning.sandbox import built_in_assignors
+from fairlead_tests.decider import JOIN, Decider, resource
 
 PLACE = "127.0.0.1:8083"
 TASKS_MAX = 7

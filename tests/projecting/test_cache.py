@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from golden.fixtures import generations, read_lines
 
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.log.errors import TrimmedError
@@ -18,6 +17,7 @@ from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead.runtime.simulation.faults import schedule_faults
 from fairlead.runtime.simulation.schedule import Size, draw
 from fairlead.runtime.simulation.world import World
+from fairlead_tests.golden.fixtures import generations, read_lines
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
 LIVES = [life for folder in generations() for life in sorted(folder.glob("*.control"))]

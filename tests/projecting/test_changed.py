@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, resource
-from projecting.annals import Scribe
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -13,6 +11,8 @@ from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Why
 from fairlead.events.placement.abilities import COLD, Abilities, encode_abilities
+from fairlead_tests.decider import JOIN, resource
+from fairlead_tests.projecting.annals import Scribe
 
 COLD_JOIN = replace(JOIN, url="http://w1", assignors=(ClientAssignor("balanced", metadata=COLD),))
 

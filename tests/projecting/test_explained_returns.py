@@ -2,10 +2,6 @@
 
 from dataclasses import replace
 
-from decider import JOIN, resource
-from group.static_seat import STATIC
-from projecting.annals import Scribe, grown
-
 from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
@@ -14,6 +10,9 @@ from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.phases import Phase
 from fairlead.projections.explain.reasons import RETURN, Reason, ReasonKind
+from fairlead_tests.decider import JOIN, resource
+from fairlead_tests.group.static_seat import STATIC
+from fairlead_tests.projecting.annals import Scribe, grown
 
 C, D = map(resource, "CD")
 AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")

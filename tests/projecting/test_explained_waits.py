@@ -3,9 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, resources
-from group.static_seat import STATIC
-from projecting.annals import Scribe
 
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -15,6 +12,9 @@ from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
 from fairlead.projections.explain.absences import Absence
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.explanation import Explanation
+from fairlead_tests.decider import JOIN, resources
+from fairlead_tests.group.static_seat import STATIC
+from fairlead_tests.projecting.annals import Scribe
 
 LEFT_MS, GIVEN_UP_MS, RUNS_MS = 10_000, 424_000, 424_900
 AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")

@@ -4,8 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from decider import resource, resources
-from projecting.annals import Scribe, computed, grown
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import Command
@@ -32,6 +30,8 @@ from fairlead.projections.explain.explanation import Explanation
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.phases import Phase
 from fairlead.projections.explain.reasons import DELETED, NEW, RETURN, Reason, ReasonKind
+from fairlead_tests.decider import resource, resources
+from fairlead_tests.projecting.annals import Scribe, computed, grown
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
 A, B, C, D = map(resource, "ABCD")

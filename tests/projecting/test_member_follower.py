@@ -6,10 +6,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from golden.fixtures import generations, read_lines
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from log.samples import TIME_MS
 
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.entries.codec import decode, encode
@@ -44,6 +42,8 @@ from fairlead.events.shard_layout import lay_out
 from fairlead.events.shards import Shards
 from fairlead.projections.launches import Launch, launches
 from fairlead.projections.member_follower import MemberFollower
+from fairlead_tests.golden.fixtures import generations, read_lines
+from fairlead_tests.log.samples import TIME_MS
 
 GROUP = "connect"
 SHARDS = {TYPE_OF[kind].number for kind in (ConfiguredShard, TargetShard, CurrentShard)}

@@ -4,7 +4,6 @@ from shutil import which
 from subprocess import run
 
 import pytest
-from decider import Decider
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse
 
@@ -14,6 +13,7 @@ from fairlead.events.model import Lag, Resource, RunState, Token, Why
 from fairlead.projections.metrics.exposition import Exposition, RequestMetrics
 from fairlead.projections.metrics.groups import GroupFigures, LogFigures
 from fairlead.projections.progress import Progress
+from fairlead_tests.decider import Decider
 
 Labels = tuple[tuple[str, str], ...]
 Samples = dict[tuple[str, Labels], float]

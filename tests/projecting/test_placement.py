@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, resource, resources
-from projecting.annals import Scribe
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -13,6 +11,8 @@ from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import ClientAssignor
 from fairlead.events.placement.abilities import COLD, Abilities, encode_abilities
 from fairlead.projections.explain.reasons import Reason, ReasonKind
+from fairlead_tests.decider import JOIN, resource, resources
+from fairlead_tests.projecting.annals import Scribe
 
 NOT_WARM = (ClientAssignor("balanced", metadata=COLD),)
 GPU = (ClientAssignor("balanced", metadata=encode_abilities(Abilities(1, frozenset({"gpu"})))),)

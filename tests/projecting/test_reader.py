@@ -3,10 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from decider import JOIN, resource, resources
-from log.samples import TIME_MS
-from projecting.annals import Scribe, grown
-
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Assignment, Install
 from fairlead.actors.messages.heartbeat import Heartbeat
@@ -21,6 +17,9 @@ from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain.diff import Seat, TargetChange, Transfer
 from fairlead.projections.explain.epochs import Attempt, EpochReport
 from fairlead.projections.explain.reader import read_epochs, read_reports
+from fairlead_tests.decider import JOIN, resource, resources
+from fairlead_tests.log.samples import TIME_MS
+from fairlead_tests.projecting.annals import Scribe, grown
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
 A, B, C, D = map(resource, "ABCD")

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 import pytest
-from decider import JOIN, Decider, resource
 from msgspec import to_builtins
 
 from fairlead.actors.group.state.settings import GroupSettings
@@ -18,6 +17,7 @@ from fairlead.projections.views import (
 )
 from fairlead.runtime.interfaces.replies.connectors import TaskState, connector_status, task_status
 from fairlead.runtime.interfaces.replies.groups import describe_group, describe_member
+from fairlead_tests.decider import JOIN, Decider, resource
 
 A0 = {"id": "A-0", "connector": "A", "task": 0}
 

@@ -5,10 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from rest.clerk import Clerk
-from rest.client import Client
-from rest.plugins import Broken, Locked
-from rest.scribe import Desk, scribe
 
 from fairlead.projections.metrics.exposition import Exposition, RequestMetrics
 from fairlead.runtime.config.secrets import Vault
@@ -17,6 +13,10 @@ from fairlead.runtime.interfaces.rest.backend.logs import NodeLogs
 from fairlead.runtime.interfaces.rest.backend.service import Service
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead_tests.rest.clerk import Clerk
+from fairlead_tests.rest.client import Client
+from fairlead_tests.rest.plugins import Broken, Locked
+from fairlead_tests.rest.scribe import Desk, scribe
 
 KEY = bytes(range(32))
 

@@ -1,5 +1,6 @@
-from rest.client import Client
 from rest.conftest import House
+
+from fairlead_tests.rest.client import Client
 
 BUILT_IN = ["balanced", "deferred", "simple-cooperative", "eager", "incremental"]
 

@@ -3,7 +3,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rest.client import Client
 from rest.conftest import House
 
 from fairlead.events.log.space import Room
@@ -11,6 +10,7 @@ from fairlead.events.model import Resource, RunState
 from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata
 from fairlead.runtime.interfaces.rest.backend import logs
 from fairlead.runtime.interfaces.rest.routes import connector_commands
+from fairlead_tests.rest.client import Client
 
 LOCKED = {"connector.class": "Locked"}
 STORED = {**LOCKED, "name": "a"}

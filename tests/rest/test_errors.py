@@ -1,6 +1,7 @@
 import pytest
-from rest.client import Client
 from rest.conftest import House
+
+from fairlead_tests.rest.client import Client
 
 MALFORMED = "the request is malformed: "
 

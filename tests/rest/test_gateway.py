@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from actor_system import Running, actor_system, eventually
-from rest.process import running
 
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
@@ -21,6 +19,8 @@ from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.interfaces.rest.backend.gateway import CommandGateway
 from fairlead.runtime.interfaces.rest.http.errors import Unanswered
 from fairlead.runtime.node.supervisor import Supervisor
+from fairlead_tests.actor_system import Running, actor_system, eventually
+from fairlead_tests.rest.process import running
 
 __all__ = ["actor_system"]
 

@@ -1,10 +1,10 @@
 """A group's own settings and its end, over REST."""
 
-from rest.client import Client
 from rest.conftest import House
 
 from fairlead.actors.group.orders.configuration import SETTINGS
 from fairlead.actors.messages.orders import DeleteGroup
+from fairlead_tests.rest.client import Client
 
 CONFIG = "/groups/connect/config"
 LOCKED = {"connector.class": "Locked"}

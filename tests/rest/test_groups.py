@@ -3,11 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from decider import JOIN
-from rest.clerk import Clerk
-from rest.client import Client
 from rest.conftest import House, service_over
-from rest.scribe import scribe
 
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.entries.codec import encode
@@ -18,6 +14,10 @@ from fairlead.events.records import GroupMetadata
 from fairlead.runtime.cluster.messages import ProcessView
 from fairlead.runtime.cluster.slow import SlowProcess, write_slow
 from fairlead.runtime.interfaces.rest.app import make_app
+from fairlead_tests.decider import JOIN
+from fairlead_tests.rest.clerk import Clerk
+from fairlead_tests.rest.client import Client
+from fairlead_tests.rest.scribe import scribe
 
 LOCKED = {"connector.class": "Locked"}
 W1 = "127.0.0.1:8083/w1"

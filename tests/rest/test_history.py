@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from rest.client import Client
 from rest.conftest import House
 
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Resource, RunState
+from fairlead_tests.rest.client import Client
 
 NOW_MS = 1_700_000_000_000
 W1 = {"worker": "127.0.0.1:8083/w1", "member_id": "W1"}

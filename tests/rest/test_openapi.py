@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from rest.client import Client
 from rest.conftest import House
 
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.cluster.messages import ProcessView
+from fairlead_tests.rest.client import Client
 
 SCHEMAS = "#/components/schemas/"
 KINDS: dict[str, Any] = {

@@ -1,8 +1,9 @@
 """Orders to workers over REST: recorded, told as they stand, refused with a reason."""
 
 import pytest
-from rest.client import Client
 from rest.conftest import House
+
+from fairlead_tests.rest.client import Client
 
 PLACE = "127.0.0.1:8083"
 W1, W2 = f"{PLACE}/w1", f"{PLACE}/w2"

@@ -6,15 +6,15 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from rest.client import Client
 from rest.conftest import House, service_over
-from rest.plugins import Locked
 
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.backend.outside import MOST_AT_ONCE, OutsideChecks
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin
 from fairlead.runtime.pipeline.connectors.reach import Reach
 from fairlead.runtime.pipeline.connectors.spi import Findings, Outside
+from fairlead_tests.rest.client import Client
+from fairlead_tests.rest.plugins import Locked
 
 END = Event()
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
-from rest.client import Client
 from rest.conftest import House
 
 from fairlead.runtime.pipeline.connectors.common_keys import PLACEMENT, with_placement
 from fairlead.runtime.pipeline.connectors.config import ConfigDef
+from fairlead_tests.rest.client import Client
 
 LOCKED = {"connector.class": "Locked"}
 VALIDATE = "/connector-plugins/Locked/config/validate"

@@ -1,8 +1,9 @@
 """Orders to connectors and tasks over REST: recorded, told as they stand, refused with a reason."""
 
 import pytest
-from rest.client import Client
 from rest.conftest import House
+
+from fairlead_tests.rest.client import Client
 
 W1, W2 = "127.0.0.1:8083/w1", "127.0.0.1:8083/w2"
 AT = "/groups/connect/placements"

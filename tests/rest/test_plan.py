@@ -5,7 +5,6 @@ from typing import Any
 
 import httpx
 import pytest
-from decider import JOIN
 from rest.conftest import House
 
 from fairlead.actors.messages.orders import Cordon, Uncordon
@@ -13,6 +12,7 @@ from fairlead.events.model import ClientAssignor, Resource, RunState
 from fairlead.events.placement.abilities import Abilities
 from fairlead.runtime.cluster.spec import AssignorSpec, WorkerTraits
 from fairlead.runtime.interfaces.rest.routes import plan as routes
+from fairlead_tests.decider import JOIN
 
 W1 = {"worker": "127.0.0.1:8083/w1", "member_id": "W1"}
 W2 = {"worker": "127.0.0.1:8083/w2", "member_id": "W2"}

@@ -1,4 +1,4 @@
-from rest.client import Client
+from fairlead_tests.rest.client import Client
 
 NAME = "rest.plugins.Locked"
 VALIDATE = "/connector-plugins/Locked/config/validate"

@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 from rest.conftest import KEY
-from rest.process import TIMEOUT_SECONDS, arguments, command, listening, running
-from rest.scribe import scribe
 
 from fairlead.actors.door.log_file import SAME_TEXT
+from fairlead_tests.rest.process import TIMEOUT_SECONDS, arguments, command, listening, running
+from fairlead_tests.rest.scribe import scribe
 
 CONFIG = {"connector.class": "SparkPipeline", "source.path": "/in", "sink.path": "/out"} | {
     "source.format": "csv",

@@ -1,11 +1,11 @@
 """A worker is removed over REST: from its group, and from its node."""
 
 import pytest
-from rest.client import Client
 from rest.conftest import House
 
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.runtime.cluster.messages import ProcessView
+from fairlead_tests.rest.client import Client
 
 PLACE = "127.0.0.1:8083"
 W1, W2 = f"{PLACE}/w1", f"{PLACE}/w2"

@@ -1,11 +1,11 @@
 """Requests that a foreign page can have sent are refused; what people and programs send is not."""
 
 import pytest
-from rest.client import HERE, Client
 from rest.conftest import House
 
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.http.listeners import RestListener
+from fairlead_tests.rest.client import HERE, Client
 
 FORMS = ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""]
 LET_IN = (

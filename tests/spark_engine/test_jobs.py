@@ -13,11 +13,11 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
-from spark_engine import stranger
-from spark_engine.signs import gone, runs, until_told
 
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.engine import Cancelled, TaskError
+from fairlead_tests.spark_engine import stranger
+from fairlead_tests.spark_engine.signs import gone, runs, until_told
 
 pytestmark = pytest.mark.spark
 

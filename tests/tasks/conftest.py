@@ -4,10 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tasks.book import Book
-from tasks.numbers import PATIENCE_S, Hooks, LocalEngine, Numbers, Reports, numbers_plugins
 
 from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.numbers import (
+    PATIENCE_S,
+    Hooks,
+    LocalEngine,
+    Numbers,
+    Reports,
+    numbers_plugins,
+)
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from decider import Decider
-from tasks.numbers import Hooks, LineSink, Numbers, staged, written
 
 from fairlead.actors.group.work.commit import commit_offsets
 from fairlead.actors.group.work.ledger import OffsetLedger
@@ -29,6 +27,8 @@ from fairlead.runtime.node.worker.core.effects import BatchPublished
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
 from fairlead.runtime.node.worker.janitor import Chore, Janitor, Rota, is_on_duty
 from fairlead.runtime.pipeline.connectors.spi import Context, Pipeline
+from fairlead_tests.decider import Decider
+from fairlead_tests.tasks.numbers import Hooks, LineSink, Numbers, staged, written
 
 NAME, FIRST, SECOND = "A", Resource("A", 0), Resource("A", 1)
 

@@ -4,14 +4,22 @@ import threading
 from pathlib import Path
 
 import pytest
-from tasks.book import Book
-from tasks.numbers import Hooks, LineSink, LocalEngine, Reports, numbers_plugins, staged, written
-from tasks.numbers import numbers_launch as launch_of
 
 from fairlead.events.model import CommitId, Resource, Token
 from fairlead.runtime.pipeline.tasks import task
 from fairlead.runtime.pipeline.tasks.reports import Ending
 from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.numbers import (
+    Hooks,
+    LineSink,
+    LocalEngine,
+    Reports,
+    numbers_plugins,
+    staged,
+    written,
+)
+from fairlead_tests.tasks.numbers import numbers_launch as launch_of
 
 TASK, OLD, NEW = Resource("n", 0), Token(1, 0), Token(2, 0)
 

@@ -2,18 +2,6 @@
 
 from pathlib import Path
 
-from tasks.book import Book
-from tasks.numbers import (
-    Gate,
-    Hooks,
-    LocalEngine,
-    Reports,
-    numbers_launch,
-    numbers_plugins,
-    staged,
-    written,
-)
-
 from fairlead.events.model import CONNECTOR, Resource, RunState, Token
 from fairlead.runtime.pipeline.connectors.spi import NotReady
 from fairlead.runtime.pipeline.tasks.reports import (
@@ -26,6 +14,17 @@ from fairlead.runtime.pipeline.tasks.reports import (
     TaskConfigsChanged,
 )
 from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.numbers import (
+    Gate,
+    Hooks,
+    LocalEngine,
+    Reports,
+    numbers_launch,
+    numbers_plugins,
+    staged,
+    written,
+)
 
 OLD, NEW = Token(1, 0), Token(2, 0)
 TASK = Resource("n", 0)

@@ -7,8 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tasks.book import Book
-from tasks.numbers import (
+
+from fairlead.events.model import Document, Resource, RunState, Token
+from fairlead.projections.metrics.workers import PHASES
+from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, NotReady
+from fairlead.runtime.pipeline.spark.engine import EngineState
+from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
+from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead.runtime.pipeline.tasks.task import Task, TaskMemory
+from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.numbers import (
     CountingSource,
     Gate,
     Hooks,
@@ -19,14 +27,6 @@ from tasks.numbers import (
     staged,
     written,
 )
-
-from fairlead.events.model import Document, Resource, RunState, Token
-from fairlead.projections.metrics.workers import PHASES
-from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, NotReady
-from fairlead.runtime.pipeline.spark.engine import EngineState
-from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
-from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead.runtime.pipeline.tasks.task import Task, TaskMemory
 
 OLD, NEW = Token(1, 0), Token(2, 0)
 TASK = Resource("n", 0)

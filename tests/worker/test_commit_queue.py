@@ -1,7 +1,5 @@
 """Commits on their way to the group: an answer counts only for the message that it answers."""
 
-from worker.driven import commit
-
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.model import CommitId, Token
@@ -12,6 +10,7 @@ from fairlead.runtime.node.worker.core.commit_queue import (
     CommitQueue,
 )
 from fairlead.runtime.node.worker.core.effects import AnswerCommit
+from fairlead_tests.worker.driven import commit
 
 BATCH = commit("A-0")
 PUBLISHED = CommitId("A", 0, Token(1, 1), 9)

@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from membership.seat import HEARTBEAT_MS, PATIENCE_MS, SESSION_MS
-from worker.driven import PID, Driven, commit
 
 from fairlead.actors.messages.assignors import Assign, Assigned, Introduce, Introduced
 from fairlead.actors.messages.computing import Assignment, InstallReply, PrepareReply, Snapshot
@@ -31,6 +29,8 @@ from fairlead.runtime.pipeline.tasks.reports import (
     StatusChanged,
     TaskConfigsChanged,
 )
+from fairlead_tests.membership.seat import HEARTBEAT_MS, PATIENCE_MS, SESSION_MS
+from fairlead_tests.worker.driven import PID, Driven, commit
 
 A0 = Resource("A", 0)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from queue import Queue
 
 import pytest
-from worker.driven import commit
 
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitVerdict
@@ -17,6 +16,7 @@ from fairlead.runtime.node.worker.core.effects import (
 )
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
 from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
+from fairlead_tests.worker.driven import commit
 
 PATIENCE_S = 20.0
 BATCH = commit("A-0")

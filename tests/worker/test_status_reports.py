@@ -4,7 +4,6 @@ import logging
 from dataclasses import replace
 
 import pytest
-from worker.driven import FixedLog, commit
 
 from fairlead.actors.messages.work import ReportStatus
 from fairlead.events.evolve import evolve
@@ -14,6 +13,7 @@ from fairlead.events.records import ConnectorConfig, TaskStatus
 from fairlead.runtime.node.worker.actor import log_trouble
 from fairlead.runtime.node.worker.core.status_reporter import StatusReporter
 from fairlead.runtime.pipeline.tasks.reports import BatchDone, StatusChanged
+from fairlead_tests.worker.driven import FixedLog, commit
 
 
 @pytest.mark.parametrize(

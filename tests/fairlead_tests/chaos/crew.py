@@ -1,0 +1,364 @@
+"""A node as `fairlead up` runs it, with Spark, and all that a test does to it."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+from fairlead.events.catalogue import entry_key
+from fairlead.events.entries.codec import decode
+from fairlead.events.entries.logs import fold
+from fairlead.events.group import Group
+from fairlead.events.log.reader import LogReader
+from fairlead.events.model import GroupState, Resource, RunState
+from fairlead.events.records import Committed, Offset, Record, TaskStatus
+from fairlead.projections.moves import Move, Moves
+from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
+from fairlead.runtime.pipeline.spark import tether
+from fairlead_tests.actor_system import PR_SET_CHILD_SUBREAPER, runs, title_of
+
+GROUP = "chaos"
+PATIENCE_S = 150.0
+SESSION_S = 5.0
+SETTINGS: Mapping[str, str] = {
+    "group.id": GROUP,
+    "listeners": "http://127.0.0.1:0",
+    "heartbeat.interval.ms": "500",
+    "fence.margin.ms": "1000",
+    "session.timeout.ms": str(int(SESSION_S * 1000)),
+    "scheduled.rebalance.max.delay.ms": "0",
+    "worker.restart.backoff.ms": "100",
+    "worker.restart.backoff.max.ms": "1000",
+    "spark.heap": "512m",
+    "spark.master": "local[1]",
+}
+
+
+@dataclass
+class Crew:
+    """The node of a folder."""
+
+    folder: Path
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    patience_s: float = PATIENCE_S
+    group: Group = field(default_factory=lambda: Group(GROUP))
+    moves: list[Move] = field(default_factory=list[Move])
+    """Every move of a task that is at its end, in order."""
+    statuses: list[TaskStatus] = field(default_factory=list[TaskStatus])
+    """Every status that was ever logged, in order."""
+    _moves: Moves = field(default_factory=Moves)
+    _commands: dict[str, subprocess.Popen[bytes]] = field(
+        default_factory=dict[str, subprocess.Popen[bytes]]
+    )
+    _logs: dict[str, LogReader] = field(default_factory=dict[str, LogReader])
+    _rest: str = ""
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the node keeps everything."""
+        return self.folder / "data"
+
+    # -- commands
+
+    def up(self, workers: int) -> None:
+        """Bring the node up, and wait until its REST interface answers."""
+        process = self._start("up", f"workers={workers}")
+
+        def answers() -> bool:
+            assert process.poll() is None, self.said()
+            try:
+                self._rest = RunFolder(self.data_dir).node().rest
+            except NoNodeError:
+                return False
+            return self.answers()
+
+        self.eventually(answers, "the node is up")
+
+    @property
+    def rest(self) -> str:
+        """Where the REST interface answers."""
+        return self._rest
+
+    def join(self, name: str) -> None:
+        """Have one more worker run, for as long as its command lives."""
+        self._start("worker", name=name)
+
+    def leave(self, name: str) -> None:
+        """End the command of a worker that joined: it leaves in good order."""
+        assert self._end(name) == 0, self.said()
+
+    def down(self) -> None:
+        """End everything in good order."""
+        for log in self._logs.values():
+            log.close()
+        self._logs.clear()
+        for name in [*reversed(self._commands)]:
+            assert self._end(name) == 0, self.said()
+
+    def answers(self) -> bool:
+        """Whether the node takes commands."""
+        try:
+            return httpx.get(f"{self._rest}/health", timeout=2).is_success
+        except httpx.HTTPError:
+            return False
+
+    def crash(self) -> None:
+        """End every command without any goodbye, and what it started with it."""
+        self.kill()
+        self._logs.clear()
+        self._commands.clear()
+
+    @property
+    def up_pid(self) -> int:
+        """The process of `up`."""
+        return self._commands["up"].pid
+
+    def put(self, connector: str, config: Mapping[str, str]) -> None:
+        """Create a connector, or change its config."""
+        self._ask("PUT", f"/connectors/{connector}/config", config)
+
+    def delete(self, connector: str) -> None:
+        """Delete a connector."""
+        self._ask("DELETE", f"/connectors/{connector}")
+
+    def _ask(self, method: str, path: str, body: object = None) -> None:
+        """Ask until there is an answer: what is asked may just be starting again."""
+
+        def is_answered() -> bool:
+            try:
+                reply = httpx.request(method, self._rest + path, json=body, timeout=10)
+            except httpx.HTTPError:
+                return False
+            assert reply.status_code < 400 or reply.status_code >= 500, reply.text
+            return reply.is_success
+
+        self.eventually(is_answered, f"{method} {path} is done")
+
+    # -- processes
+
+    def pid(self, title: str) -> int:
+        """The one process that goes by a title, such as `worker w1`, once it is there."""
+        found = list[int]()
+
+        def is_there() -> bool:
+            found[:] = [each.pid for each in _below() if title_of(each) == f"fairlead: {title}"]
+            return len(found) == 1
+
+        self.eventually(is_there, f"there is a {title}")
+        return found[0]
+
+    def workers(self) -> list[str]:
+        """The workers that have a process now."""
+        titles = map(title_of, _below())
+        prefix = "fairlead: worker "
+        return sorted(each.removeprefix(prefix) for each in titles if each.startswith(prefix))
+
+    def hit(self, title: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Send a signal to the process of a title, and return its pid."""
+        pid = self.pid(title)
+        os.kill(pid, number)
+        return pid
+
+    def jvm(self, worker: str) -> int:
+        """The process of a worker's JVM, once it is there."""
+        parent = psutil.Process(self.pid(f"worker {worker}"))
+        found = list[int]()
+
+        def is_there() -> bool:
+            with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends as it is looked at
+                found[:] = [each.pid for each in parent.children() if each.name() == "java"]
+            return len(found) == 1
+
+        self.eventually(is_there, f"{worker} has a JVM")
+        return found[0]
+
+    # -- what the logs say
+
+    def look(self) -> Group:
+        """The group as its log tells it now."""
+        log = self._log("control")
+        for entries in log.tail(self.group.end):
+            fold(self.group, entries)
+            for record in map(decode, entries):
+                self._note(record)
+        return self.group
+
+    def _note(self, record: Record | None) -> None:
+        if record is not None:
+            self.moves += [each for each in self._moves.take(record) if each.resource.is_task]
+        if isinstance(record, TaskStatus):
+            self.statuses.append(record)
+
+    def look_at_moves(self) -> list[Move]:
+        """The moves that are completed by now: the taker has begun a batch."""
+        self.look()
+        return self.moves
+
+    def held(self, worker: str) -> set[Resource]:
+        """What a worker holds."""
+        members = self.look().members.values()
+        mine = [each for each in members if each.metadata.url.endswith(f"/{worker}")]
+        return {resource for member in mine for resource in member.current.assigned}
+
+    def members(self, worker: str) -> set[str]:
+        """The seats of a worker in the group."""
+        members = self.look().members.items()
+        return {each for each, member in members if member.metadata.url.endswith(f"/{worker}")}
+
+    def is_running(self, *connectors: str) -> bool:
+        """Whether the group is Stable and each task of these connectors runs."""
+        group = self.look()
+        splits = [group.task_configs.get(name) for name in connectors]
+        return group.state is GroupState.STABLE and all(
+            split is not None
+            and all(self._runs(Resource(split.connector, each)) for each in range(len(split.tasks)))
+            for split in splits
+        )
+
+    def _runs(self, task: Resource) -> bool:
+        group = self.group
+        holder, status = group.owner.get(task), group.statuses.get(task)
+        if holder is None or status is None or status.state is not RunState.RUNNING:
+            return False
+        grant = group.members[holder].current.assigned.get(task)
+        return status.token.grant_epoch == grant
+
+    def has_told_more(self, task: Resource, before: TaskStatus | None) -> bool:
+        """Whether a task has another status than before, or is not wanted any more."""
+        status = self.look().statuses.get(task)
+        return task not in self.group.configured or status != before
+
+    def files_read(self, connector: str) -> set[str]:
+        """The files of its source that a connector has committed, by name."""
+        entries = self._log("offsets").scan(*entry_key(Offset, (connector,)))
+        found = [record for record in map(decode, entries) if isinstance(record, Offset)]
+        return {str(record.partition["path"]) for record in found}
+
+    def reads_all(self, connector: str, files: int) -> None:
+        """Wait until so many files are read, and all that came of them is published."""
+        self.eventually(lambda: len(self.files_read(connector)) == files, f"{connector} is read")
+        self.eventually(lambda: not self.unpublished(connector), f"{connector} is published")
+        self.look()
+
+    def unpublished(self, connector: str) -> int:
+        """How many batches of a connector are committed and not known to be published."""
+        return len(self._log("offsets").scan(*entry_key(Committed, (connector,))))
+
+    def _log(self, name: str) -> LogReader:
+        if name not in self._logs:
+            path = self.data_dir / "groups" / GROUP / name
+            self._logs[name] = LogReader.open(path, GROUP)
+        return self._logs[name]
+
+    def told(self) -> str:
+        """How the group stands."""
+        group = self.group
+        members = [f"{each.metadata.url}: {each.current}" for each in group.members.values()]
+        statuses = [str(each) for each in group.statuses.values()]
+        stand = f"{group.state} at {group.group_epoch}/{group.assignment_epoch}"
+        return "\n".join([stand, *members, *statuses])
+
+    def said(self) -> str:
+        """The end of all that was logged."""
+        files = [*self.folder.glob("*.log"), *(self.data_dir / "logs").glob("actors.log*")]
+        return "\n".join(f"== {path.name}\n{path.read_text()[-6000:]}" for path in sorted(files))
+
+    def eventually(self, holds: Callable[[], bool], what: str, seconds: float = 0) -> None:
+        """Wait until something holds; fails the test if it does not come to hold."""
+        seconds = seconds or self.patience_s
+        deadline = time.monotonic() + seconds
+        while not holds():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not in {seconds:g} s: {what}\n{self.told()}\n{self.said()}")
+            time.sleep(0.05)
+
+    # -- the commands' processes
+
+    def _start(self, verb: str, *more: str, name: str = "") -> subprocess.Popen[bytes]:
+        settings = {**SETTINGS, **self.settings, "data.dir": str(self.data_dir)}
+        given = [*(f"{key}={value}" for key, value in settings.items()), *more]
+        options = [part for each in given for part in ("--set", each)]
+        named = ["--name", name] if name else []
+        program = [sys.executable, "-m", "fairlead.runtime", verb, *options, *named]
+        tied = [sys.executable, "-I", "-S", str(tether.__file__), str(os.getpid()), *program]
+        with (self.folder / f"{name or verb}.log").open("ab") as log:
+            process = subprocess.Popen(
+                tied,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env=dict(self.environ),
+            )
+        self._commands[name or verb] = process
+        return process
+
+    def _end(self, name: str) -> int:
+        process = self._commands.pop(name)
+        process.terminate()
+        return process.wait(PATIENCE_S)
+
+    def kill(self) -> None:
+        """End whatever still runs, without any goodbye."""
+        for log in self._logs.values():
+            log.close()
+        for process in self._commands.values():
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def frozen(pid: int) -> Generator[None]:
+    """Stop a process for a while, as a machine does that is out of breath."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def _below() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+@contextlib.contextmanager
+def crew(folder: Path, **more: Any) -> Generator[Crew]:
+    """Give a crew, have it end in good order, and see that no process of it is left."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process
+    before = set(_below())
+    folder.mkdir(parents=True)
+    made = Crew(folder, **more)
+    try:
+        yield made
+        made.down()
+    finally:
+        made.kill()
+        left = _left(before)
+    assert left == []
+
+
+def _left(before: set[psutil.Process]) -> list[str]:
+    """Tell what is left after a moment, and end it."""
+    deadline = time.monotonic() + 5
+    left = [each for each in _below() if each not in before and runs(each)]
+    while left and time.monotonic() < deadline:
+        time.sleep(0.05)
+        left = [each for each in left if runs(each)]
+    told = [f"{each.pid} {title_of(each)[:120]}" for each in left]
+    for each in left:
+        with contextlib.suppress(psutil.Error):
+            each.kill()
+    for orphan in set(psutil.Process().children()) - before:
+        orphan.wait()
+    return told

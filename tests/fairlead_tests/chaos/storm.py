@@ -1,0 +1,183 @@
+"""Random events, from a seed: whatever may happen to a crew that runs two pipelines."""
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairlead_tests.chaos.crew import SESSION_S, Crew, frozen
+from fairlead_tests.chaos.feed import Feed
+
+CSV, JSON = "from-csv", "from-json"
+LONGEST_S = 60.0
+"""How long the crew may take until everything runs again after an event."""
+
+
+@dataclass
+class Pipelines:
+    """Two connectors: csv through SQL to parquet, and json, its schema inferred, to csv."""
+
+    folder: Path
+    seed: int
+    configs: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+
+    def __post_init__(self) -> None:
+        self.feeds = {
+            CSV: Feed(self.folder / "in-csv", "csv", self.seed),
+            JSON: Feed(self.folder / "in-json", "json", self.seed + 1),
+        }
+        shared = {"connector.class": "SparkPipeline", "task.restart.budget": "100"}
+        self.configs[CSV] = {
+            **shared,
+            "tasks.max": "3",
+            "source.format": "csv",
+            "source.path": str(self.feeds[CSV].folder),
+            "source.min.age.ms": "0",
+            "source.schema": "id BIGINT, amount BIGINT",
+            "transforms": "twice",
+            "transforms.twice.type": "sql",
+            "transforms.twice.query": "SELECT id, amount, 2 * amount AS twice FROM input",
+            "sink.format": "parquet",
+            "sink.path": str(self.output(CSV)),
+        }
+        self.configs[JSON] = {
+            **shared,
+            "tasks.max": "2",
+            "source.format": "json",
+            "source.path": str(self.feeds[JSON].folder),
+            "source.min.age.ms": "0",
+            "sink.format": "csv",
+            "sink.path": str(self.output(JSON)),
+        }
+
+    def output(self, connector: str) -> Path:
+        """Where a connector writes to."""
+        return self.folder / f"out-{connector}"
+
+
+class Storm:
+    """One event after the other, each followed by a pause in which everything runs again."""
+
+    longest_s = LONGEST_S
+
+    def __init__(self, crew: Crew, pipelines: Pipelines, dice: random.Random) -> None:
+        self.crew = crew
+        self.happened: Counter[str] = Counter()
+        self.story: list[str] = []
+        self._pipelines = pipelines
+        self._dice = dice
+        self.guests: list[str] = []
+        self._names = 0
+        self.events: Mapping[str, Callable[[], str]] = {
+            "join": self.join,
+            "leave": self.leave,
+            "kill worker": self.kill_worker,
+            "kill JVM": self.kill_jvm,
+            "kill group": self.kill_group,
+            "freeze": self.freeze,
+            "tasks.max": self.change_tasks,
+            "config": self.change_config,
+        }
+
+    def strike(self, name: str) -> None:
+        """Let an event happen, and wait until the crew is over it, or for a moment only."""
+        began = time.monotonic()
+        what = self.events[name]()
+        if not what:
+            return
+        self.happened[name] += 1
+        if patient := self._dice.random() < 0.7:
+            self.crew.eventually(self._runs, f"all runs again after {name} {what}", self.longest_s)
+        else:
+            time.sleep(self._dice.uniform(0, 1))
+        took = time.monotonic() - began
+        self.story.append(f"{name} {what}: {took:.1f} s{'' if patient else ' and on'}")
+
+    def _runs(self) -> bool:
+        return self.crew.is_running(CSV, JSON)
+
+    def _own_worker(self) -> str:
+        """One of the workers that the node itself runs."""
+        return self._dice.choice([each for each in self.crew.workers() if each[0] == "w"])
+
+    def _wait_lost(self, name: str, seats: set[str]) -> None:
+        lost = lambda: seats.isdisjoint(self.crew.look().members)  # noqa: E731
+        self.crew.eventually(lost, f"the session of {name} is over", 3 * SESSION_S)
+
+    def join(self) -> str:
+        """A worker joins."""
+        if len(self.crew.workers()) > 2:
+            return ""
+        self._names += 1
+        name = f"guest{self._names}"
+        self.crew.join(name)
+        self.crew.pid(f"worker {name}")
+        self.guests.append(name)
+        return name
+
+    def leave(self) -> str:
+        """A worker that joined leaves in good order."""
+        if not self.guests:
+            self.join()
+        name = self.guests.pop(0)
+        self.crew.eventually(lambda: bool(self.crew.members(name)), f"{name} is a member")
+        self.crew.leave(name)
+        return name
+
+    def kill_worker(self) -> str:
+        """A worker of the node is killed, its JVM with it; the node starts another one."""
+        name = self._own_worker()
+        seats = self.crew.members(name)
+        self.crew.hit(f"worker {name}")
+        self._wait_lost(name, seats)
+        return name
+
+    def kill_jvm(self) -> str:
+        """A worker loses its JVM."""
+        name = self._dice.choice(self.crew.workers())
+        jvm, tasks = self.crew.jvm(name), [each for each in self.crew.held(name) if each.is_task]
+        statuses = self.crew.look().statuses
+        before = {each: statuses.get(each) for each in tasks}
+        os.kill(jvm, signal.SIGKILL)
+        told = lambda: all(self.crew.has_told_more(*each) for each in before.items())  # noqa: E731
+        self.crew.eventually(told, f"the tasks of {name} have noticed", LONGEST_S)
+        return name
+
+    def kill_group(self) -> str:
+        """The group's actor is killed."""
+        return str(self.crew.hit(f"group {self.crew.group.group_id}"))
+
+    def freeze(self) -> str:
+        """A worker hangs for longer than its session, while its JVM goes on, and wakes up."""
+        name = self._own_worker()
+        seats = self.crew.members(name)
+        with frozen(self.crew.pid(f"worker {name}")):
+            self._wait_lost(name, seats)
+            time.sleep(self._dice.uniform(0, 4))
+        return name
+
+    def change_tasks(self) -> str:
+        """A connector is to have another number of tasks."""
+        name = self._dice.choice([CSV, JSON])
+        now = self._pipelines.configs[name]["tasks.max"]
+        wanted = self._dice.choice([each for each in "1234" if each != now])
+        return self._change(name, {"tasks.max": wanted})
+
+    def change_config(self) -> str:
+        """A connector's config is changed otherwise: all of its tasks start anew."""
+        name = self._dice.choice([CSV, JSON])
+        now = self._pipelines.configs[name].get("source.max.files.per.batch")
+        wanted = self._dice.choice([each for each in ("3", "10", "50") if each != now])
+        return self._change(name, {"source.max.files.per.batch": wanted})
+
+    def _change(self, name: str, change: Mapping[str, str]) -> str:
+        before = self.crew.look().task_configs[name].generation
+        self._pipelines.configs[name] |= change
+        self.crew.put(name, self._pipelines.configs[name])
+        changed = lambda: self.crew.look().task_configs[name].generation > before  # noqa: E731
+        self.crew.eventually(changed, f"{name} has split its work anew", LONGEST_S)
+        return f"{name} {dict(change)}"

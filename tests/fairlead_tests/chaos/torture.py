@@ -1,0 +1,215 @@
+"""What else may happen to a node: to its processes, its clock, the disk of its sinks, all of it."""
+
+import os
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from fairlead_tests.actor_system import title_of
+from fairlead_tests.chaos.crew import Crew, frozen
+from fairlead_tests.chaos.storm import CSV, JSON, Pipelines, Storm
+
+DISK_MIB = 512
+SELDOM = ("restart", "kill node", "freeze", "freeze any")
+"""What takes long, and so comes a quarter as often as the rest."""
+PATIENCE_S = 240.0
+JUMPS_S = (-315_360_000, -3_600, -60, -2, 0, 2, 60, 3_600, 315_360_000)
+"""By how much the node's wall clock is ahead of the machine's."""
+
+
+class Disk:
+    """A disk of its own for the sinks, each bound to where its connector writes."""
+
+    def __init__(self, folder: Path, sinks: Mapping[str, Path]) -> None:
+        self._point = folder / "disk"
+        self._sinks = sinks
+        self._point.mkdir(parents=True)
+        size = f"size={DISK_MIB}m"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", self._point], check=True)
+        for name, sink in sinks.items():
+            self.folder(name).mkdir()
+            sink.mkdir(parents=True)
+            self.attach(name)
+
+    def folder(self, name: str) -> Path:
+        """Where the rows of a connector lie, whatever is mounted."""
+        return self._point / name
+
+    def attach(self, name: str) -> None:
+        subprocess.run(["mount", "--bind", self.folder(name), self._sinks[name]], check=True)
+
+    def detach(self, name: str) -> None:
+        subprocess.run(["umount", "-l", self._sinks[name]], check=True)
+
+    def beneath(self, name: str) -> list[Path]:
+        """What lies under a mount that is away."""
+        return list(self._sinks[name].iterdir())
+
+    def fill(self) -> Path:
+        """Leave no room, or what somebody else freed meanwhile."""
+        ballast = self._point / "ballast"
+        with ballast.open("wb") as file, suppress(OSError):  # others may be faster
+            while free := shutil.disk_usage(self._point).free:
+                os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free)
+        return ballast
+
+    def remount(self, mode: str) -> bool:
+        """Let the disk take nothing, or anything again; return whether it was idle enough."""
+        size = f"remount,{mode},size={DISK_MIB}m"
+        return subprocess.run(["mount", "-o", size, self._point], check=False).returncode == 0
+
+    def close(self) -> None:
+        """Take every mount away."""
+        for sink in self._sinks.values():
+            subprocess.run(["umount", "-l", sink], check=False)
+        subprocess.run(["umount", "-l", self._point], check=False)
+
+
+class Clock:
+    """The wall clock of a node's processes; that of their JVMs stays as it is."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "clock"
+        self.set(0)
+
+    def set(self, offset_s: int) -> None:
+        """Have the clock tell another time than the machine's, from one moment to the next."""
+        new = self._file.with_suffix(".new")
+        new.write_text(str(offset_s))
+        new.rename(self._file)
+
+    def environ(self) -> Mapping[str, str]:
+        """What a process is started with that goes by this clock."""
+        customized = str(Path(__file__).parent / "clock")
+        return {**os.environ, "PYTHONPATH": customized, "CHAOS_CLOCK": str(self._file)}
+
+
+class Torture(Storm):
+    """A storm whose clock jumps, whose disks go and come back, and that spares no process."""
+
+    longest_s = PATIENCE_S
+
+    def __init__(
+        self, crew: Crew, pipelines: Pipelines, dice: random.Random, disk: Disk, clock: Clock
+    ) -> None:
+        super().__init__(crew, pipelines, dice)
+        self._disk = disk
+        self._clock = clock
+        self.events: Mapping[str, Callable[[], str]] = {
+            **self.events,
+            "unmount": self.unmount,
+            "flap": self.flap,
+            "fill": self.fill,
+            "read-only": self.read_only,
+            "kill any": self.kill_any,
+            "freeze any": self.freeze_any,
+            "restart": self.restart,
+            "kill node": self.kill_node,
+            "clock": self.set_clock,
+        }
+
+    def strike(self, name: str) -> None:
+        """Let an event happen to a node that takes commands: whoever joins one asks it once."""
+        self.crew.eventually(self.crew.answers, "the node takes commands")
+        super().strike(name)
+
+    def draw(self) -> str:
+        """Choose what happens next."""
+        weights = [1 if each in SELDOM else 4 for each in self.events]
+        return self._dice.choices([*self.events], weights)[0]
+
+    def unmount(self) -> str:
+        """A sink is away for a while."""
+        name = self._dice.choice([CSV, JSON])
+        self._disk.detach(name)
+        time.sleep(self._dice.uniform(0, 6))
+        assert self._disk.beneath(name) == []
+        self._disk.attach(name)
+        return name
+
+    def flap(self) -> str:
+        """A sink goes and comes back, again and again."""
+        times = self._dice.randint(3, 10)
+        for _ in range(times):
+            name = self._dice.choice([CSV, JSON])
+            self._disk.detach(name)
+            time.sleep(self._dice.uniform(0, 0.8))
+            assert self._disk.beneath(name) == []
+            self._disk.attach(name)
+            time.sleep(self._dice.uniform(0, 0.8))
+        return f"{times} times"
+
+    def fill(self) -> str:
+        """The disk has no room for a while."""
+        ballast = self._disk.fill()
+        time.sleep(self._dice.uniform(0, 8))
+        ballast.unlink()
+        return "the disk"
+
+    def read_only(self) -> str:
+        """The disk takes nothing for a while."""
+        while not self._disk.remount("ro"):
+            time.sleep(0.01)  # a file is just being written
+        time.sleep(self._dice.uniform(0, 4))
+        self._disk.remount("rw")
+        return "the disk"
+
+    def kill_any(self) -> str:
+        """Any process but the launcher ends."""
+        process = self._any()
+        title = title_of(process) or process.name()
+        process.kill()
+        return title
+
+    def freeze_any(self) -> str:
+        """Any process hangs for a while."""
+        process = self._any()
+        with frozen(process.pid):
+            time.sleep(self._dice.uniform(0, 12))
+        return title_of(process) or process.name()
+
+    def restart(self) -> str:
+        """The node is taken down, in good order, and brought up again."""
+        self.guests.clear()
+        self.crew.down()
+        self.crew.up(workers=2)
+        return "the node"
+
+    def kill_node(self) -> str:
+        """The node's launcher is killed, and another one started."""
+        self.guests.clear()
+        self.crew.crash()
+        time.sleep(self._dice.uniform(0, 2))
+        self.crew.up(workers=2)
+        return "the node"
+
+    def set_clock(self) -> str:
+        """The wall clock jumps, for what comes after; now and then the group begins anew by it."""
+        offset_s = self._dice.choice(JUMPS_S)
+        self._clock.set(offset_s)
+        if self._dice.random() < 0.5:
+            self.kill_group()
+        return f"{offset_s:+d} s"
+
+    def _any(self) -> psutil.Process:
+        below = psutil.Process(self.crew.up_pid).children(recursive=True)
+        named = [each for each in below if _is_of_node(each)]
+        kind = self._dice.choice(sorted({_kind(each) for each in named}))
+        return self._dice.choice([each for each in named if _kind(each) == kind])
+
+
+def _kind(process: psutil.Process) -> str:
+    return process.name() if process.name() == "java" else title_of(process).split()[1]
+
+
+def _is_of_node(process: psutil.Process) -> bool:
+    try:
+        return title_of(process).startswith("fairlead: ") or process.name() == "java"
+    except psutil.Error:
+        return False

@@ -1,0 +1,267 @@
+"""A node under test: its processes, its log, and what its workers say that they ran."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from fairlead.actors.door.actor import Address, System, UnreachableError, connect
+from fairlead.actors.messages.commands import CommandReply, GroupCommand
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.work import DeleteConnector, PutConnector
+from fairlead.events.group import Group
+from fairlead.events.log.reader import LogReader
+from fairlead.events.model import GroupState, MemberState, Resource, RunState
+from fairlead.projections.follow import Follower
+from fairlead.runtime.cluster.messages import (
+    AddWorker,
+    DescribeNode,
+    NodeView,
+    StopWorker,
+    Whereabouts,
+    WhereIs,
+    WorkerAdded,
+)
+from fairlead.runtime.cluster.run_folder import RunFolder
+from fairlead_tests.actor_system import runs, title_of
+from fairlead_tests.cluster.deeds import Deed, Span, deeds_in, spans_of
+
+GROUP = "connect"
+PATIENCE_SECONDS = 60.0
+
+
+def eventually(holds: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
+    """Wait until something holds; fails the test if it does not come to hold."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"not in {seconds:g} s: {what}"
+        time.sleep(0.02)
+
+
+@dataclass
+class Node:
+    """A node that runs, and the test's way to it."""
+
+    folder: Path
+    launcher: subprocess.Popen[bytes]
+    root: Path = Path("/")
+    """Where the file system begins that the node sees."""
+    seen: set[psutil.Process] = field(default_factory=set[psutil.Process])
+    open_files: set[str] = field(default_factory=set[str])
+    _system: System | None = None
+    _follower: Follower | None = None
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the node keeps everything."""
+        return self.root / (self.folder / "data").relative_to("/")
+
+    # -- processes
+
+    def processes(self) -> list[psutil.Process]:
+        """The first process and all that descends from it."""
+        if self.launcher.poll() is not None:
+            return []
+        top = psutil.Process(self.launcher.pid)
+        found = [top, *top.children(recursive=True)]
+        for each in set(found) - self.seen:
+            with contextlib.suppress(psutil.Error):
+                self.open_files |= {file.path for file in each.open_files() if file.mode != "r"}
+        self.seen.update(found)
+        return found
+
+    def pids(self, title: str) -> list[int]:
+        """The processes that go by a title, such as `worker w1`."""
+        found = [each for each in self.processes() if runs(each)]
+        return [each.pid for each in found if title_of(each) == f"fairlead: {title}"]
+
+    def pid(self, title: str) -> int:
+        """The one process that goes by a title, once it is there."""
+        found = list[int]()
+
+        def is_there() -> bool:
+            found[:] = self.pids(title)
+            return len(found) == 1
+
+        eventually(is_there, f"there is a {title}")
+        return found[0]
+
+    def hit(self, title: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Send a signal to the process of a title, and return its pid."""
+        pid = self.pid(title)
+        os.kill(pid, number)
+        return pid
+
+    # -- commands
+
+    def once(self, address: Callable[[], Address | None], message: object) -> Any:
+        """Ask once; None if there is no answer."""
+        try:
+            if self._system is None:
+                self._system = connect(RunFolder(self.data_dir).door())
+            found = address()
+            answer = None if found is None else self._system.ask(found, message, 2)
+        except UnreachableError:
+            answer = None
+        if answer is None:
+            self.hang_up()
+        return answer
+
+    def ask(self, address: Callable[[], Address | None], message: object) -> Any:
+        """Ask until there is an answer: what is asked may just be starting again."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            if (answer := self.once(address, message)) is not None:
+                return answer
+            time.sleep(0.05)
+        raise AssertionError(f"nobody answered {message}: {self.log()}")
+
+    def hang_up(self) -> None:
+        """Let go of the connection: the system behind it may be another one by now."""
+        if self._system is not None:
+            self._system.close()
+            self._system = None
+
+    def supervisor(self) -> Address | None:
+        """Where the supervisor is reached."""
+        assert self._system is not None
+        return self._system.named("supervisor")
+
+    def group_address(self) -> Address | None:
+        """Where the group is reached."""
+        assert self._system is not None
+        supervisor = self.supervisor()
+        if supervisor is None:
+            return None
+        found = self._system.ask(supervisor, WhereIs(GROUP), 2)
+        return found.address if isinstance(found, Whereabouts) else None
+
+    def view(self) -> NodeView:
+        """What the supervisor says of the processes."""
+        view = self.ask(self.supervisor, DescribeNode())
+        assert isinstance(view, NodeView)
+        return view
+
+    def states(self) -> dict[str, str]:
+        """What the supervisor says of each worker."""
+        return {worker.name: worker.state for worker in self.view().workers}
+
+    def put(self, connector: str, tasks: int) -> None:
+        """Create a connector, or change into how many tasks it splits."""
+        config = {"name": connector, "tasks.max": str(tasks)}
+        self.command(PutConnector(GROUP, connector, config))
+
+    def delete(self, connector: str) -> None:
+        """Delete a connector."""
+        self.command(DeleteConnector(GROUP, connector))
+
+    def command(self, command: GroupCommand) -> None:
+        """Have the group do something."""
+        reply = self.ask(self.group_address, command)
+        assert isinstance(reply, CommandReply), reply
+        assert reply.error is Error.NONE, reply
+
+    def add(self, name: str, tied_to: int | None = None) -> None:
+        """Have one more worker run."""
+        added = self.ask(self.supervisor, AddWorker(tied_to or os.getpid(), name))
+        assert added == WorkerAdded(name)
+
+    def remove(self, name: str) -> None:
+        """Have a worker leave for good."""
+        assert self.ask(self.supervisor, StopWorker(name)) == WorkerAdded(name)
+
+    # -- what came of it
+
+    def group(self) -> Group:
+        """The group as its log tells it."""
+        if self._follower is None:
+            path = self.data_dir / "groups" / GROUP / "control"
+            self._follower = Follower(GROUP, LogReader.open(path, GROUP))
+        return self._follower.catch_up()
+
+    def forget_log(self) -> None:
+        """Read the log from its beginning the next time."""
+        if self._follower is not None:
+            self._follower.close()
+            self._follower = None
+
+    def held(self) -> dict[str, set[str]]:
+        """What each worker holds, by the worker's name."""
+        return {
+            member.metadata.url.rpartition("/")[2]: {str(each) for each in member.current.assigned}
+            for member in self.group().members.values()
+        }
+
+    def shares(self) -> list[int]:
+        """How many tasks each worker holds, in order."""
+        members = self.group().members.values()
+        return sorted(sum(each.is_task for each in member.current.assigned) for member in members)
+
+    def is_stable(self, *workers: str) -> bool:
+        """Whether just these workers hold everything, and every status says that it runs."""
+        group = self.group()
+        held = [each for resources in self.held().values() for each in resources]
+        if workers and sorted(self.held()) != sorted(workers):
+            return False
+        return (
+            group.state is GroupState.STABLE
+            and sorted(held) == sorted(map(str, group.configured))
+            and all(_is_running(group, each) for each in group.configured)
+        )
+
+    def settles(self, *workers: str, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until the group is Stable with just these workers, and everything runs."""
+        deadline = time.monotonic() + seconds
+        while not self.is_stable(*workers):
+            if time.monotonic() > deadline:
+                group = self.group()
+                raise AssertionError(
+                    f"{group.state} at {group.group_epoch}/{group.assignment_epoch}: "
+                    f"{self.held()}, {self.states()}\n{self.log()[-4000:]}"
+                )
+            time.sleep(0.02)
+
+    def runs_tasks(self, connector: str, tasks: int, *workers: str) -> None:
+        """Wait until a connector's tasks are there, and everything runs on these workers."""
+        wanted = {Resource(connector), *(Resource(connector, task) for task in range(tasks))}
+        eventually(lambda: wanted <= self.group().configured, f"{connector} has {tasks} tasks")
+        self.settles(*workers)
+
+    def log(self) -> str:
+        """All that the node's processes have logged."""
+        files = sorted((self.data_dir / "logs").glob("actors.log*"))
+        return "\n".join(path.read_text() for path in files)
+
+    def deeds(self) -> list[Deed]:
+        """What the workers did, by their own records."""
+        return deeds_in(self.log())
+
+    def spans(self) -> list[Span]:
+        """While each process ran each resource, by its own records."""
+        return spans_of(self.deeds())
+
+    # -- the end
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """End the node by a signal and return its exit code."""
+        if self.launcher.poll() is None:
+            self.processes()
+            self.launcher.send_signal(number)
+        return self.launcher.wait(60)
+
+
+def _is_running(group: Group, resource: Resource) -> bool:
+    status = group.statuses.get(resource)
+    holder = group.owner.get(resource)
+    if status is None or holder is None or status.state is not RunState.RUNNING:
+        return False
+    member = group.members[holder]
+    is_its = status.token.grant_epoch == member.current.assigned.get(resource)
+    return is_its and member.current.state is MemberState.STABLE

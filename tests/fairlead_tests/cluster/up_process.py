@@ -1,0 +1,24 @@
+"""The commands `up` and `worker` in a process of their own, with settings as `key=value`."""
+
+import sys
+from pathlib import Path
+
+from fairlead.runtime.config.load import load_config
+from fairlead.runtime.interfaces.cli.main import main as fairlead
+from fairlead.runtime.node.commands import up
+from fairlead_tests.actor_system import watch_files
+
+
+def main(command: str, *words: str) -> int:
+    """Do a command; returns its exit code. What is no setting is an option of `worker`."""
+    watch_files(Path.cwd().resolve())
+    settings = [word for word in words if "=" in word]
+    if command == "up":
+        return up(load_config(environ={}, overrides=settings))
+    options = [word for word in words if "=" not in word]
+    given = [part for setting in settings for part in ("--set", setting)]
+    return fairlead([command, *options, *given])
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

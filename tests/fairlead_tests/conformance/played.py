@@ -1,0 +1,57 @@
+"""Cases that the data tells in words, each played by a function that goes by its id."""
+# pyright: basic
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.actors.messages.errors import SUCCESS
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead_tests.conformance.cases import Case
+from fairlead_tests.coordination.office import Office
+from fairlead_tests.decider import Decider
+
+Play = Callable[[Office, Any], None]
+PLAYS: dict[tuple[str, str], Play] = {}
+COMPARED = ("ok", "error", "response_epoch", "group_epoch", "assignment")
+
+
+def plays(section: str, *case_ids: str) -> Callable[[Play], Play]:
+    """Have a function play cases: it is given an empty group, and what is expected."""
+
+    def register(play: Play) -> Play:
+        PLAYS.update({(section, case_id): play for case_id in case_ids})
+        return play
+
+    return register
+
+
+def play(case: Case, office: Office) -> None:
+    """Play a case; one that nobody has written down fails by its name."""
+    found = PLAYS.get((case.section, case.case_id))
+    assert found is not None, f"nobody plays {case.section} / {case.case_id}: {case.told}"
+    found(office, case.told.get("expect", case.told))
+
+
+def outcome(decider: Decider, request: Heartbeat) -> dict[str, Any]:
+    """Carry out a heartbeat and tell what came of it in the data's words."""
+    before = decider.group.group_epoch
+    decision = decider.carry_out(request)
+    reply = decision.reply
+    assert isinstance(reply, HeartbeatReply)
+    if reply.error not in SUCCESS:
+        assert decision.records == (), "a refused request changes nothing"
+        return {"error": reply.error.name}
+    rose = decider.group.group_epoch - before
+    return {
+        "ok": True,
+        "response_epoch": reply.member_epoch,
+        "group_epoch": f"+{rose}" if rose else "unchanged",
+        "assignment": sorted(map(str, reply.assignment or ())),
+    }
+
+
+def agree(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Hold what was found against what the data expects of it, where a machine can."""
+    wanted = {key: expected[key] for key in COMPARED if key in expected}
+    assert wanted
+    assert {key: found.get(key, "not seen") for key in wanted} == wanted

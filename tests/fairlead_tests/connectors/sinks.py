@@ -1,0 +1,277 @@
+# pyright: basic
+"""Real file sinks without Spark: a stand-in for its writer, which makes missing folders as it does.
+
+`Log` is what the log knows of one task's commits; `Flow` a task that counts into a folder.
+"""
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+
+from fairlead.events.model import Commit, CommitId, Resource, RunState, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.sink_claim import claim_sink
+from fairlead.runtime.pipeline.connectors.files.sink import FileSink, WriteFormat
+from fairlead.runtime.pipeline.connectors.files.sink_marks import SinkClaim
+from fairlead.runtime.pipeline.connectors.files.sink_root import SinkLocation
+from fairlead.runtime.pipeline.connectors.spi import Context, Limit, Pace, Pipeline, Tenure
+from fairlead.runtime.pipeline.tasks.reports import StatusChanged
+from fairlead.runtime.pipeline.tasks.task import Task
+from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.numbers import CountingSource, Hooks, LocalEngine, Reports
+
+NAME, TASK = "c", Resource("c", 0)
+FIRST, SECOND = Token(1, 1), Token(2, 1)
+FILES = 3
+PATIENCE_S = 20.0
+
+
+class Rows:
+    """A frame of numbers, and its writer; each batch becomes `FILES` files, in two folders."""
+
+    def __init__(
+        self, numbers: Sequence[int], before: Callable[[Path], object] | None = None
+    ) -> None:
+        self._numbers = list(numbers)
+        self._before = before
+        self._form = ""
+
+    def coalesce(self, _: int) -> "Rows":
+        return self
+
+    @property
+    def write(self) -> "Rows":
+        return self
+
+    def mode(self, _: str) -> "Rows":
+        return self
+
+    def format(self, name: str) -> "Rows":
+        self._form = name
+        return self
+
+    def options(self, **_: str) -> "Rows":
+        return self
+
+    def partitionBy(self, *_: str) -> "Rows":  # noqa: N802  # Spark's name
+        return self
+
+    def save(self, target: str) -> None:
+        folder = Path(target.removeprefix("file:"))
+        if self._before:
+            self._before(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        uuid = uuid4()
+        for number in range(FILES):
+            share = self._numbers[number::FILES]
+            part = folder / f"k={number % 2}" / f"part-{number:05d}-{uuid}.c000.{self._form}"
+            part.parent.mkdir(parents=True, exist_ok=True)
+            if self._form == "parquet":
+                papq.write_table(pa.table({"n": pa.array(share, pa.int64())}), part)
+            else:
+                part.write_text("".join(f"{each}\n" for each in share))
+
+
+class Log:
+    """What the log knows of one task: its last commit, and what waits to be published."""
+
+    place = "here"
+
+    def __init__(self) -> None:
+        self.last: CommitId | None = None
+        self.unpublished: list[Commit] = []
+
+    def copy(self) -> "Log":
+        other = Log()
+        other.last, other.unpublished = self.last, list(self.unpublished)
+        return other
+
+
+def config(root: Path, **more: str) -> dict[str, str]:
+    return {
+        "name": NAME,
+        "connector.class": "SparkPipeline",
+        "source.format": "csv",
+        "source.path": "/nowhere",
+        "sink.format": "csv",
+        "sink.path": str(root),
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+
+
+def claimed(
+    root: Path, cluster: str = "a", before: dict[str, str] | None = None, **more: str
+) -> dict[str, str]:
+    """Return a task config as a connector makes it."""
+    given = config(root, **more)
+    claim = claim_sink(keys.KEYS.parse(given), cluster, NAME, before)
+    return {**given, keys.TASK_CLAIM: str(claim)}
+
+
+def sink_of(
+    task_config: dict[str, str], cluster: str = "a", told: list[str] | None = None
+) -> FileSink:
+    settings = keys.TASK_KEYS.parse(task_config)
+    place = SinkLocation(
+        Path(settings.text(keys.SINK_PATH)),
+        cluster,
+        NAME,
+        SinkClaim.read(settings.text(keys.TASK_CLAIM)),
+        settings.flag(keys.SINK_ADOPT),
+    )
+    form = WriteFormat(settings.text(keys.SINK_FORMAT))
+    return FileSink(place, form, (told if told is not None else []).append)
+
+
+def begin(sink: FileSink, log: Log, token: Token = FIRST) -> None:
+    """Begin as a task does: acquire, publish what is left over, sweep."""
+    known = None if log.unpublished else log.last
+    sink.acquire(Tenure(TASK, token, log.last, known, log.place))
+    publish(sink, log)
+    sink.sweep(TASK, token)
+
+
+def commit(sink: FileSink, log: Log, numbers: Sequence[int], token: Token = FIRST) -> Commit:
+    """Stage a batch, and make it count."""
+    batch = log.last.batch + 1 if log.last and log.last.token == token else 0
+    commit_id = CommitId(*TASK, token, batch)
+    frame: Any = Rows(numbers)
+    manifest = replace(sink.stage(frame, commit_id, 0), rows=len(numbers))
+    made = Commit(commit_id, (), manifest, len(numbers))
+    log.last = commit_id
+    log.unpublished.append(made)
+    return made
+
+
+def publish(sink: FileSink, log: Log) -> None:
+    while log.unpublished:
+        sink.publish(log.unpublished[0].manifest, log.unpublished[0].commit_id)
+        del log.unpublished[0]
+
+
+def write(sink: FileSink, log: Log, numbers: Sequence[int], token: Token = FIRST) -> None:
+    commit(sink, log, numbers, token)
+    publish(sink, log)
+
+
+def published(root: Path) -> list[int]:
+    """Return all numbers that a reader of the folder sees, sorted."""
+    found: list[int] = []
+    for file in root.rglob("part-*"):
+        if "_fairlead" in file.parts:
+            continue
+        if file.suffix == ".parquet":
+            found += papq.read_table(file)["n"].to_pylist()
+        else:
+            found += [int(line) for line in file.read_text().split()]
+    return sorted(found)
+
+
+def staged(root: Path) -> list[Path]:
+    return [each for each in (root / "_fairlead/staging").rglob("*") if each.is_file()]
+
+
+class Flow:
+    """A real task, on a thread, that counts to `last` into a folder, three numbers a batch."""
+
+    def __init__(self, task_config: dict[str, str], last: int, book: Book | None = None) -> None:
+        self.book = book or Book()
+        self.hooks = Hooks()
+        self.reports = Reports()
+        self.config = task_config
+        self._last = last
+        self.before_save: Callable[[Path], None] | None = None
+        token = Token(len(self.book.accepted) + 1, 0)
+        self.book.grant(TASK, token)
+        launch = Launch(TASK, token, task_config, task_config)
+        self.task = Task(launch, self._pipeline, LocalEngine(), self.book, self.reports)
+        self._thread = threading.Thread(target=self.task.run)
+
+    def _pipeline(self, context: Context) -> Pipeline:
+        sink = sink_of(self.config, self.book.cluster_id)
+        source = _Source(self._last, self.hooks, self)
+        del context
+        return Pipeline(source, (), sink, Pace(Limit(10, 1 << 20), 0.02))
+
+    @property
+    def status(self) -> tuple[RunState, str]:
+        """What it said last."""
+        told = self.reports.statuses[-1]
+        return told.state, told.reason
+
+    def told(self, state: RunState, *words: str) -> StatusChanged:
+        """Wait until it has told a state, with these words in the reason."""
+
+        def fits(report: object) -> bool:
+            return (
+                isinstance(report, StatusChanged)
+                and report.state is state
+                and all(word in report.reason for word in words)
+            )
+
+        found = self.reports.wait(fits)
+        assert isinstance(found, StatusChanged)
+        return found
+
+    def finished(self) -> None:
+        """Wait until all is read and published."""
+        pause = threading.Event()
+        for _ in range(int(PATIENCE_S * 20)):
+            known = list(self.book.offsets(NAME).values())
+            if known and known[0]["next"] == self._last and not self.book.to_publish:
+                return
+            pause.wait(0.05)
+        raise AssertionError(self.reports.told[-5:])
+
+    @contextmanager
+    def running(self) -> Generator["Flow"]:
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self.task.cancel()
+            self._thread.join(PATIENCE_S)
+            assert not self._thread.is_alive()
+
+
+class _Source(CountingSource):
+    def __init__(self, last: int, hooks: Hooks, flow: Flow) -> None:
+        super().__init__(last, hooks)
+        self._flow = flow
+
+    def read(self, spark: Any, ranges: Sequence[range]) -> Any:
+        return Rows(super().read(spark, ranges), self._flow.before_save)
+
+
+class Mount:
+    """A folder that comes and goes over a mount point, by real bind mounts."""
+
+    def __init__(self, place: Path) -> None:
+        self.folder, self.point = place / "disk", place / "mnt"
+        self.folder.mkdir(exist_ok=True)
+        self.point.mkdir()
+        self.is_there = False
+
+    def attach(self) -> None:
+        subprocess.run(["mount", "--bind", self.folder, self.point], check=True)
+        self.is_there = True
+
+    def detach(self) -> None:
+        subprocess.run(["umount", "-l", self.point], check=True)
+        self.is_there = False
+
+    @property
+    def beneath(self) -> list[str]:
+        """What lies in the mount point itself, while nothing is mounted."""
+        assert not self.is_there
+        return sorted(str(each.relative_to(self.point)) for each in self.point.rglob("*"))

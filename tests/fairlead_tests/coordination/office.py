@@ -1,0 +1,199 @@
+"""A coordinator with a clock of its own and real logs, and what it says to whom."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairlead.actors.assignors.built_in.balanced import assign
+from fairlead.actors.group.coordinator import Coordinator
+from fairlead.actors.group.members.request_filter import first_epoch
+from fairlead.actors.group.shard import AddressedReply, Now, drain
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.work.ledger import OffsetLedger
+from fairlead.actors.messages.commands import GroupRequest
+from fairlead.actors.messages.computing import (
+    Assignment,
+    Install,
+    InstallReply,
+    Prepare,
+    PrepareReply,
+    Snapshot,
+)
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
+from fairlead.events.entries.logs import restore
+from fairlead.events.group import Group, token_of
+from fairlead.events.log.frame import NewEntry
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import ClientAssignor
+from fairlead_tests.decider import COOPERATIVE, resources
+
+HEARTBEAT_MS, SESSION_MS, REBALANCE_MS = 3_000, 10_000, 60_000
+SETTINGS = GroupSettings(session_timeout_ms=SESSION_MS, heartbeat_interval_ms=HEARTBEAT_MS)
+WALL_MS = 1_700_000_000_000
+
+
+@dataclass
+class Office:
+    """The coordinator of one group, as its actor drives it."""
+
+    control: GroupLog
+    offsets: GroupLog
+    settings: GroupSettings = SETTINGS
+    opened: int = 0
+    """How many processes the group has had."""
+    now_ms: int = 0
+    wall_jump_ms: int = 0
+    """How far the wall clock was set forth or back meanwhile."""
+    sequences: dict[str, int] = field(default_factory=dict[str, int])
+    assignors: tuple[ClientAssignor, ...] = COOPERATIVE
+    """What its members can compute with."""
+    assign: Callable[[Snapshot], Assignment] = assign
+
+    def __post_init__(self) -> None:
+        self.open()
+
+    @classmethod
+    def at(cls, folder: Path) -> "Office":
+        """Open an office whose logs lie in a folder."""
+        control = GroupLog.open_writer(folder / "control", "connect")
+        return cls(control, GroupLog.open_writer(folder / "offsets", "connect"))
+
+    def open(self) -> None:
+        """Begin anew from the log, as another process, with nothing remembered."""
+        group: Group = restore("connect", *self.control.load())
+        ledger, self.opened = OffsetLedger(self.offsets), self.opened + 1
+        number = first_epoch(self.opened)
+        self.coordinator = Coordinator(
+            group, self.settings, ledger, self.now_ms, coordinator_epoch=number
+        )
+
+    def close(self) -> None:
+        """Let go of the logs."""
+        self.control.close()
+        self.offsets.close()
+
+    @property
+    def group(self) -> Group:
+        """The group as decided."""
+        return self.coordinator.group
+
+    @property
+    def now(self) -> Now:
+        """This moment."""
+        return Now(WALL_MS + self.wall_jump_ms + self.now_ms, self.now_ms)
+
+    def flush(self) -> list[AddressedReply]:
+        """Write what was decided, and return what is said."""
+        return list(drain(self.coordinator, self, self.now))
+
+    def append_offsets(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the offset log."""
+        if entries:
+            self.offsets.append(self.offsets.end, entries, now.wall_ms)
+
+    def append(self, entries: Sequence[NewEntry], now: Now) -> None:
+        """Append to the control log."""
+        if entries:
+            self.control.append(self.control.end, entries, now.wall_ms)
+
+    def passes(self, milliseconds: int) -> list[AddressedReply]:
+        """Let time pass and the coordinator notice it."""
+        self.now_ms += milliseconds
+        self.coordinator.pass_time(self.now)
+        return self.flush()
+
+    def send(self, command: GroupRequest) -> list[AddressedReply]:
+        """Have a command carried out for "someone"; returns all that is said."""
+        self.coordinator.take(command, "someone", self.now)
+        return self.flush()
+
+    def request(self, member: str, epoch: int | None = None, **fields: Any) -> Heartbeat:
+        """The next request of a member, by default at the epoch that the log has it at."""
+        self.sequences[member] = self.sequences.get(member, 0) + 1
+        if epoch is None:
+            epoch = self.group.members[member].current.member_epoch
+        fields.setdefault("coordinator_epoch", self.coordinator.coordinator_epoch)
+        return Heartbeat("connect", member, epoch, f"i-{member}", self.sequences[member], **fields)
+
+    def asks(self, *requests: Heartbeat) -> list[AddressedReply]:
+        """Have heartbeats decided together, each asked by its member."""
+        for each in requests:
+            self.coordinator.take(each, each.member_id, self.now)
+        return self.flush()
+
+    def beat(self, member: str, **fields: Any) -> list[AddressedReply]:
+        """Have a member beat; one that has no epoch yet asks to join again."""
+        if self.group.members[member].current.member_epoch == 0:
+            return self.asks(self.joining(member))
+        return self.asks(self.request(member, **fields))
+
+    def joining(self, member: str) -> Heartbeat:
+        """The request that joins a member."""
+        return self.request(
+            member,
+            0,
+            url=f"http://{member}",
+            rebalance_timeout_ms=REBALANCE_MS,
+            assignors=self.assignors,
+            owned=(),
+        )
+
+    def full(self, member: str, text: str = "") -> Heartbeat:
+        """A request that says everything."""
+        return self.request(
+            member,
+            rebalance_timeout_ms=REBALANCE_MS,
+            assignors=self.assignors,
+            owned=tuple(sorted(resources(text))),
+        )
+
+    def compute(self, member: str) -> list[AddressedReply]:
+        """Have a member compute the target; returns what is said when it is installed."""
+        epoch = self.group.members[member].current.member_epoch
+        return self.end(member, epoch, self.begin(member, epoch))
+
+    def begin(self, member: str, epoch: int) -> Snapshot:
+        """Have a member begin to compute; returns what it computes from."""
+        (prepared,) = self.send(Prepare("connect", member, epoch))
+        assert isinstance(prepared.reply, PrepareReply)
+        assert prepared.reply.snapshot is not None, prepared
+        return prepared.reply.snapshot
+
+    def end(self, member: str, epoch: int, snapshot: Snapshot) -> list[AddressedReply]:
+        """Have a member hand in its target; returns what is said besides."""
+        install = Install("connect", member, epoch, snapshot.group_epoch, self.assign(snapshot))
+        done, *said = self.send(install)
+        assert done.reply == InstallReply(Error.NONE)
+        return said
+
+    def put(self, name: str) -> list[AddressedReply]:
+        """Have a connector created."""
+        return self.send(PutConnector("connect", name, {"name": name}))
+
+    def split(self, member: str, name: str, tasks: int) -> list[AddressedReply]:
+        """Have the holder of a connector split its work."""
+        (connector,) = resources(name)
+        token = token_of(self.group, member, connector)
+        assert token is not None
+        configs = tuple({"task": str(number)} for number in range(tasks))
+        return self.send(PutTaskConfigs("connect", member, name, token, configs))
+
+
+def told(said: list[AddressedReply]) -> dict[str, tuple[str, str | None]]:
+    """To whom what is said in a heartbeat's answer: the error, and the assignment if any."""
+    found = dict[str, tuple[str, str | None]]()
+    for answer in said:
+        if isinstance(answer.reply, HeartbeatReply):
+            share = answer.reply.assignment
+            text = None if share is None else " ".join(map(str, sorted(share)))
+            found[str(answer.to)] = answer.reply.error.value, text
+    return found
+
+
+def sequences(said: list[AddressedReply]) -> list[tuple[str, int]]:
+    """Which requests were answered, in order."""
+    replies = [each.reply for each in said]
+    return [(each.member_id, each.sequence) for each in replies if isinstance(each, HeartbeatReply)]

@@ -1,0 +1,119 @@
+"""A settled group with many connectors on two workers, and what one change of it writes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from fairlead.actors.group.shard import AddressedReply
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.work import DeleteConnector, PutConnector, ReportStatus, StatusUpdate
+from fairlead.events.entries.codec import encode
+from fairlead.events.group import token_of
+from fairlead.events.log.frame import OFFSET, NewEntry, seal
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import Resource, RunState, TaskConfig
+from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata, Record, TaskConfigs
+from fairlead.events.shard_layout import lay_out
+from fairlead.events.shards import Shards
+from fairlead_tests.coordination.office import WALL_MS, Office
+
+MEMBERS = tuple(f"00000000-0000-4000-8000-{number:012}" for number in range(2))
+
+
+def config_of(name: str) -> dict[str, str]:
+    """Return a config of the usual size."""
+    return {
+        "name": name,
+        "connector.class": "fairlead.FileStream",
+        "tasks.max": "1",
+        "source.path": f"/var/data/landing/{name}",
+        "source.format": "csv",
+        "sink.path": f"/var/data/lake/{name}",
+        "sink.format": "parquet",
+        "sql": "SELECT carrier, count(*) AS flights FROM input GROUP BY carrier",
+    }
+
+
+class Site(Office):
+    """The coordinator of such a group, and how many bytes of log each change takes."""
+
+    @classmethod
+    def with_connectors(cls, folder: Path, count: int, tasks: int = 1) -> "Site":
+        """Open a group with so many connectors, each split already, at rest on two workers."""
+        names = [f"connector.{number}" for number in range(count)]
+        configured = {Resource(name, task) for name in names for task in range(-1, tasks)}
+        records: list[Record] = [ConnectorsTasksMetadata(frozenset(configured))]
+        for name in names:
+            records.append(ConnectorConfig(name, config_of(name), 1, 0))
+            split = tuple(TaskConfig({"task": str(task)}, 1) for task in range(tasks))
+            records.append(TaskConfigs(name, 1, split))
+        control = GroupLog.open_writer(folder / "control", "connect")
+        entries = [encode(part) for _, parts in lay_out(Shards(), records) for part in parts]
+        control.append(0, entries, WALL_MS)
+        site = cls(control, GroupLog.open_writer(folder / "offsets", "connect"))
+        for member in MEMBERS:
+            site.asks(site.joining(member))
+            site.settle()
+        return site
+
+    def settle(self) -> None:
+        """Let the members beat, acknowledge and compute until nothing more is written."""
+        end = -1
+        while end != self.group.end:
+            end = self.group.end
+            for member in MEMBERS:
+                if member in self.group.members:
+                    self._turn(member)
+
+    def leave(self, member: str) -> None:
+        """Let a member leave for good."""
+        self.asks(self.request(member, -1))
+
+    def _turn(self, member: str) -> None:
+        current = self.group.members[member].current
+        if current.member_epoch == 0:
+            self.asks(self.joining(member))
+        else:
+            owned = tuple(sorted(current.assigned))
+            self.asks(replace(self.full(member), owned=owned))
+        computation = self.coordinator._soft.computation  # pyright: ignore[reportPrivateUsage]
+        if computation is not None and computation.member_id == member:
+            self.compute(member)
+
+    def create(self, name: str) -> None:
+        """Create a connector, have its holder split it, and all of it run."""
+        self.command(self.send(PutConnector("connect", name, config_of(name))))
+        self.settle()
+        self.runs(Resource(name))
+        self.split(self.group.owner[Resource(name)], name, 1)
+        self.settle()
+        self.runs(Resource(name, 0))
+        self.runs(Resource(name, 0), "batches run")
+
+    def delete(self, name: str) -> None:
+        """Delete a connector, and have it stopped and buried."""
+        self.command(self.send(DeleteConnector("connect", name)))
+        self.settle()
+        self.passes(100)
+        assert name not in self.group.connectors
+
+    def command(self, said: list[AddressedReply]) -> None:
+        """See that a command was carried out."""
+        assert any(isinstance(each.reply, CommandReply) for each in said)
+
+    def runs(self, resource: Resource, reason: str = "") -> None:
+        """Have a resource's holder say that it runs."""
+        holder = self.group.owner[resource]
+        token = token_of(self.group, holder, resource)
+        assert token is not None
+        update = StatusUpdate(resource, token, RunState.RUNNING, self.now.wall_ms, reason)
+        self.send(ReportStatus("connect", holder, (update,)))
+
+    def cost(self, change: Callable[[], None]) -> int:
+        """Return how many bytes of log a change writes, with all that follows from it."""
+        begin = self.control.end
+        change()
+        return sum(
+            len(seal(OFFSET.pack(each.offset), NewEntry(*each[1:4], each.value), 0))
+            for each in self.control.read(begin).entries
+        )

@@ -1,0 +1,187 @@
+"""A group's coordinator without its shell: rules, log and fold, with a witness behind them."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from fairlead.actors.assignors.built_in.balanced import assign
+from fairlead.actors.group.computing.compute import schedule_target
+from fairlead.actors.group.decide import decide
+from fairlead.actors.group.orders.configuration import open_soft_state
+from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.state.soft_state import Decision, DecisionFacts, SoftState
+from fairlead.actors.messages.commands import Command, CommandReply
+from fairlead.actors.messages.computing import (
+    Assignment,
+    Install,
+    InstallReply,
+    Prepare,
+    PrepareReply,
+    Snapshot,
+)
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.timers import ExpireSession
+from fairlead.events.evolve import evolve
+from fairlead.events.group import Group, Member
+from fairlead.events.model import ClientAssignor, Resource, Resources, TaskConfig
+from fairlead.events.records import (
+    ConnectorConfig,
+    ConnectorsTasksMetadata,
+    CurrentAssignment,
+    Record,
+    TaskConfigs,
+)
+from fairlead.events.shard_layout import lay_out
+from fairlead_tests.invariants import Witness, fold
+
+COMPUTE = Error.COMPUTE_ASSIGNMENT
+COOPERATIVE = (ClientAssignor("balanced"),)
+JOIN = Heartbeat(
+    "connect", "", 0, rebalance_timeout_ms=60_000, assignors=COOPERATIVE, owned=(), incarnation="1"
+)
+
+
+def resources(text: str) -> Resources:
+    """Read `A A-0 A-1`."""
+    return frozenset(map(resource, text.split()))
+
+
+def resource(text: str) -> Resource:
+    """Read `A` or `A-0`; a name may have hyphens of its own."""
+    name, hyphen, number = text.rpartition("-")
+    return Resource(name, int(number)) if hyphen and number.isdigit() else Resource(text)
+
+
+class Decider:
+    """Decides, writes and folds; after each step all invariants hold."""
+
+    def __init__(self, settings: GroupSettings = GroupSettings()) -> None:  # noqa: B008  # frozen
+        self.group = Group("connect")
+        self.soft = SoftState(settings)
+        self.now_ms = 0
+        self.witness = Witness("connect")
+
+    def carry_out(self, command: Command) -> Decision:
+        """Decide a command and write what it leads to."""
+        decision = decide(self.group, self.soft, command, self.now_ms)
+        self.soft = decision.soft
+        if decision.records:
+            wrote = command.assignment if isinstance(command, Install) else None
+            self.write(*decision.records, wrote=wrote)
+        return decision
+
+    def write(self, *records: Record, wrote: Assignment | None = None) -> None:
+        """Write records, all or none."""
+        for whole, parts in lay_out(self.group.log_shards, records):
+            for part in (*parts[:-1], whole):
+                evolve(self.group, part, self.group.end)
+        self.witness.see(self.group, records, wrote)
+
+    def expire(self, member_id: str, *, acknowledged: bool) -> Decision:
+        """End a session, of a member that has or has never answered for an assignment."""
+        with self.knowing(DecisionFacts(has_acknowledged=lambda _: acknowledged)):
+            return self.carry_out(ExpireSession(member_id))
+
+    @contextmanager
+    def knowing(self, facts: DecisionFacts) -> Generator[None]:
+        """Decide by other facts meanwhile."""
+        before = self.soft.facts
+        self.soft = replace(self.soft, facts=facts)
+        yield
+        self.soft = replace(self.soft, facts=before)
+
+    def restart(self) -> None:
+        """Lose everything but the log, and rebuild the group from its bytes."""
+        entries = self.witness.entries
+        self.group = fold(self.group.group_id, entries, len(entries))
+        self.soft = open_soft_state(self.soft.node or self.soft.settings, self.group)
+
+    # What tests ask of it most.
+
+    def configure(self, text: str) -> None:
+        """Write configs as if the connectors had split their work into these tasks."""
+        configured = resources(text)
+        names = sorted({each.connector for each in configured})
+        for name in names:
+            count = sum(each.is_task for each in configured if each.connector == name)
+            tasks = tuple(TaskConfig({"task": str(n)}, 1) for n in range(count))
+            self.write(ConnectorConfig(name, {"name": name}, 1, 0), TaskConfigs(name, 1, tasks))
+        self.write(ConnectorsTasksMetadata(configured))
+
+    def heartbeat(self, request: Heartbeat) -> HeartbeatReply:
+        """Carry out a heartbeat and return its answer."""
+        reply = self.carry_out(request).reply
+        assert isinstance(reply, HeartbeatReply)
+        return reply
+
+    def join(self, member_id: str, request: Heartbeat = JOIN) -> HeartbeatReply:
+        """Let a member join, with a url of its own."""
+        url = request.url or f"http://{member_id.lower()}"
+        return self.heartbeat(replace(request, member_id=member_id, url=url))
+
+    def beat(self, member_id: str, owned: str | None = None) -> HeartbeatReply:
+        """Let a member beat at its own epoch."""
+        member = self.member(member_id)
+        epoch, incarnation = member.current.member_epoch, member.metadata.incarnation
+        said = None if owned is None else tuple(resources(owned))
+        return self.heartbeat(Heartbeat("connect", member_id, epoch, incarnation, owned=said))
+
+    def prepare(self, member_id: str) -> Snapshot:
+        """Let the chosen member fetch its snapshot."""
+        epoch = self.member(member_id).current.member_epoch
+        reply = self.carry_out(Prepare("connect", member_id, epoch)).reply
+        assert isinstance(reply, PrepareReply)
+        assert reply.snapshot is not None, reply
+        return reply.snapshot
+
+    def install(
+        self, member_id: str, snapshot: Snapshot, assignment: Assignment | None = None
+    ) -> InstallReply:
+        """Let the chosen member hand in an assignment, by default the default assignor's."""
+        epoch = self.member(member_id).current.member_epoch
+        computed = assignment or assign(snapshot)
+        command = Install(
+            "connect",
+            member_id,
+            epoch,
+            snapshot.group_epoch,
+            computed,
+            snapshot_id=snapshot.snapshot_id,
+        )
+        reply = self.carry_out(command).reply
+        assert isinstance(reply, InstallReply)
+        return reply
+
+    def compute(self) -> None:
+        """Let whoever is chosen compute the target that is due."""
+        self.soft = schedule_target(self.group, self.soft, (), self.now_ms).soft
+        assert self.soft.computation is not None, "no target is due"
+        member_id = self.soft.computation.member_id
+        assert self.install(member_id, self.prepare(member_id)) == InstallReply(Error.NONE)
+
+    def settle(self) -> None:
+        """Let everybody beat, acknowledging all, until nothing more is written."""
+        for _ in range(5 * (len(self.group.members) + 1)):
+            end = self.group.end
+            for member_id in sorted(self.group.members):
+                assigned = self.member(member_id).current.assigned
+                if self.beat(member_id, " ".join(map(str, assigned))).error is COMPUTE:
+                    self.compute()
+            if self.group.end == end:
+                return
+        raise AssertionError("the group does not come to rest")
+
+    def member(self, member_id: str) -> Member:
+        """Return a member of the group."""
+        return self.group.members[member_id]
+
+    def current(self, member_id: str) -> CurrentAssignment:
+        """Return how far a member has come."""
+        return self.member(member_id).current
+
+    def command(self, command: Command) -> CommandReply:
+        """Carry out an order of the operator's, or of the group's to itself."""
+        reply = self.carry_out(command).reply
+        assert isinstance(reply, CommandReply)
+        return reply

@@ -1,0 +1,363 @@
+"""The lives that golden logs tell of, led by the real coordinator on real logs.
+
+Together they write every kind of record in every way that the rules know. A rule that comes
+later gets a life of its own, or a turn in one of these, and a new generation is written.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from fairlead.actors.assignors.built_in import incremental
+from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
+from fairlead.actors.messages.orders import (
+    ConfigureGroup,
+    Cordon,
+    DeleteGroup,
+    EndMember,
+    Expect,
+    Place,
+    Rebalance,
+    RemoveMember,
+    Uncordon,
+)
+from fairlead.actors.messages.work import CommitOffsets, DeleteConnector, ReportStatus, StatusUpdate
+from fairlead.events.group import token_of
+from fairlead.events.log.frame import Entry, NewEntry
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import (
+    Advance,
+    ClientAssignor,
+    Commit,
+    CommitId,
+    Manifest,
+    Resource,
+    RunState,
+)
+from fairlead_tests.coordination.office import SESSION_MS, Office
+from fairlead_tests.decider import COOPERATIVE, resource
+from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Life
+
+MINUTE_MS = 60_000
+FILE = {"path": "a.csv"}
+
+
+class Stage(Office):
+    """An office that can be told to go on until nothing moves any more."""
+
+    def settle(self, *silent: str) -> None:
+        """Let all but the silent beat and acknowledge, and whoever is asked compute."""
+        for _ in range(8):
+            end = self.group.end
+            for member_id in sorted(self.group.members.keys() - set(silent)):
+                self._turn(member_id)
+            if self.group.end == end:
+                return
+        raise AssertionError("the group does not come to rest")
+
+    def _turn(self, member_id: str) -> None:
+        member = self.group.members[member_id]
+        if member.current.member_epoch == -2:
+            return
+        owned = " ".join(map(str, sorted(member.current.assigned)))
+        joins = member.current.member_epoch == 0
+        request = self.joining(member_id) if joins else self.full(member_id, owned)
+        self.asks(replace(request, instance_id=member.metadata.instance_id))
+        self.compute_if_due(member_id)
+
+    def compute_if_due(self, member_id: str) -> None:
+        """Have a member compute the target if it was chosen to."""
+        computation = self.coordinator._soft.computation  # pyright: ignore[reportPrivateUsage]
+        if computation is not None and computation.member_id == member_id:
+            self.compute(member_id)
+
+    def pass_with(self, milliseconds: int, *silent: str) -> None:
+        """Let time pass, all but the silent beating meanwhile."""
+        for _ in range(0, milliseconds, 5_000):
+            self.passes(5_000)
+            self.settle(*silent)
+
+    def join_as(self, member_id: str, instance_id: str) -> None:
+        """Let a static member join."""
+        joining = replace(self.joining(member_id), instance_id=instance_id)
+        self.asks(replace(joining, url=f"http://{instance_id}"))
+
+    def leave(self, member_id: str, epoch: int = -1) -> None:
+        """Let a member leave, for good or for a while."""
+        instance_id = self.group.members[member_id].metadata.instance_id
+        self.asks(self.request(member_id, epoch, instance_id=instance_id))
+
+    def work(self, name: str, number: int) -> None:
+        """Let a task commit a batch, publish the one before, and say that it runs."""
+        task = resource(name)
+        holder = self.group.owner[task]
+        token = token_of(self.group, holder, task)
+        assert token is not None
+        start = {"row": number * 10} if number else None
+        advance = Advance(FILE, start, {"row": number * 10 + 10})
+        manifest = Manifest("/out", f"s-{number}", 10, 100, 1)
+        commit = Commit(CommitId(*task, token, number), (advance,), manifest, 10)
+        last = (CommitId(*task, token, number - 1),) if number else ()
+        self.send(CommitOffsets("connect", holder, (commit,), last))
+        update = StatusUpdate(task, token, RunState.RUNNING, self.now.wall_ms, "batches run")
+        self.send(ReportStatus("connect", holder, (update,)))
+
+    def fails(self, member_id: str, error: str) -> None:
+        """Have the member that is to compute fail."""
+        epoch = self.group.members[member_id].current.member_epoch
+        (prepared,) = self.send(Prepare("connect", member_id, epoch))
+        assert isinstance(prepared.reply, PrepareReply)
+        assert prepared.reply.snapshot is not None
+        at = prepared.reply.snapshot.group_epoch
+        self.send(Install("connect", member_id, epoch, at, None, error))
+
+
+def moves(stage: Stage) -> None:
+    """Workers come and go, connectors split, tasks move and commit."""
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    stage.settle()
+    stage.split("W1", "flights", 4)
+    stage.settle()
+    stage.work("flights-0", 0)
+    stage.work("flights-0", 1)
+    stage.asks(stage.joining("W2"))
+    stage.settle()
+    stage.put("trains")
+    stage.settle()
+    stage.split(stage.group.owner[Resource("trains")], "trains", 2)
+    stage.settle()
+    stage.leave("W2")
+    stage.settle()
+    stage.open()
+    stage.settle()
+    stage.split("W1", "flights", 3)
+    stage.settle()
+    stage.send(DeleteConnector("connect", "trains", "rest"))
+    stage.settle()
+    stage.pass_with(10_000)
+
+
+def losses(stage: Stage) -> None:
+    """Crashes: work is parked, comes back to its worker, or is released by its deadline."""
+    stage.put("flights")
+    for member_id in ("W1", "W2", "W3"):
+        stage.asks(stage.joining(member_id))
+    stage.settle()
+    stage.split(stage.group.owner[Resource("flights")], "flights", 6)
+    stage.settle()
+    stage.pass_with(SESSION_MS + 5_000, "W3")
+    back = replace(stage.joining("W9"), url="http://W3")
+    stage.asks(back)
+    stage.settle()
+    stage.pass_with(SESSION_MS + 5_000, "W2", "W9")
+    stage.open()
+    stage.pass_with(6 * MINUTE_MS)
+    stage.leave("W1")
+
+
+def deaths(stage: Stage) -> None:
+    """Processes end, and somebody says so: of the right ones, of others, and late."""
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    stage.settle()
+    stage.split("W1", "flights", 3)
+    stage.settle()
+    stage.asks(stage.joining("W2"))
+    stage.settle()
+    stage.work("flights-1", 0)
+    stage.pass_with(500)
+    seen_ms = stage.now.wall_ms - 200
+    for member_id, incarnation in (("W2", "i-W1"), ("W9", "i-W9"), ("W2", "i-W2")):
+        stage.send(EndMember("connect", member_id, incarnation, seen_ms))
+    stage.settle()
+    stage.asks(stage.joining("W2"))
+    stage.settle()
+    stage.pass_with(SESSION_MS, "W1")
+    stage.settle()
+
+
+def revocations(stage: Stage) -> None:
+    """A member does not give up in time, and one is in the middle of it at the end."""
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    stage.settle()
+    stage.split("W1", "flights", 4)
+    stage.settle()
+    stage.asks(stage.joining("W2"))
+    stage.compute_if_due("W1")
+    while "W1" in stage.group.members:
+        stage.beat("W1")
+        stage.settle("W1")
+        stage.passes(5_000)
+    stage.asks(stage.joining("W3"))
+    for _ in range(3):
+        for member_id in sorted(stage.group.members):
+            stage.beat(member_id)
+            stage.compute_if_due(member_id)
+
+
+def static(stage: Stage) -> None:
+    """Static members leave for a while, return under another id, or not in time."""
+    stage.put("flights")
+    stage.join_as("W1", "i1")
+    stage.join_as("W2", "i2")
+    stage.settle()
+    stage.split(stage.group.owner[Resource("flights")], "flights", 5)
+    stage.settle()
+    stage.leave("W1", -2)
+    stage.passes(3_000)
+    stage.join_as("W7", "i1")
+    stage.settle()
+    stage.leave("W7", -2)
+    stage.join_as("W7", "i1")
+    stage.settle()
+    stage.leave("W2", -2)
+    stage.open()
+    stage.pass_with(6 * MINUTE_MS, "W2")
+    stage.join_as("W8", "i2")
+    stage.settle()
+    stage.leave("W8", -2)
+
+
+def orders(stage: Stage) -> None:
+    """Operators cordon, drain, expect, place, remove, and ask for a rebalance."""
+    stage.put("flights")
+    for member_id in ("W1", "W2", "W3"):
+        stage.asks(stage.joining(member_id))
+    stage.settle()
+    stage.split(stage.group.owner[Resource("flights")], "flights", 6)
+    stage.settle()
+    stage.send(Cordon("connect", "W1", principal="someone"))
+    stage.settle()
+    stage.send(Place("connect", resource("flights-0"), weight=5, principal="someone"))
+    stage.send(Place("connect", resource("flights-1"), pins=("http://W2",)))
+    stage.settle()
+    stage.send(Cordon("connect", "W2", drain=True))
+    stage.settle()
+    stage.send(Uncordon("connect", "W1"))
+    stage.send(Expect("connect", "W3", 20 * MINUTE_MS, "someone"))
+    stage.settle()
+    stage.pass_with(SESSION_MS + 5_000, "W3")
+    stage.send(Rebalance("connect", "someone"))
+    stage.settle("W3")
+    stage.send(RemoveMember("connect", "W2", force=True, principal="someone"))
+    stage.pass_with(SESSION_MS + 5_000, "W2")
+
+
+def many(stage: Stage) -> None:
+    """More connectors than one record is to name: added, split, deleted, lost, all deleted."""
+    names = [f"c{number}" for number in range(90)]
+    for name in names:
+        stage.put(name)
+    for member_id in ("W1", "W2"):
+        stage.asks(stage.joining(member_id))
+    stage.settle()
+    stage.put("late")
+    stage.settle()
+    stage.split(stage.group.owner[Resource("late")], "late", 3)
+    stage.settle()
+    stage.send(DeleteConnector("connect", "c7", "someone"))
+    stage.settle()
+    stage.open()
+    stage.pass_with(SESSION_MS + 5_000, "W2")
+    stage.asks(replace(stage.joining("W9"), url="http://W2"))
+    stage.settle()
+    for name in names[40:]:
+        stage.send(DeleteConnector("connect", name))
+    stage.settle()
+    stage.passes(1_000)
+
+
+def settings(stage: Stage) -> None:
+    """A group is configured, deleted, and lives again."""
+    stage.send(ConfigureGroup("connect", {"session.timeout.ms": "20000"}, "someone"))
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    stage.settle()
+    stage.send(ConfigureGroup("connect", {"scheduled.rebalance.max.delay.ms": "60000"}))
+    stage.send(Cordon("connect", "W1"))
+    stage.leave("W1")
+    stage.passes(1_000)
+    stage.send(DeleteGroup("connect", "someone"))
+    stage.open()
+    stage.asks(stage.joining("W2"))
+    stage.put("trains")
+    stage.settle()
+    stage.send(ConfigureGroup("connect", {"group.max.size": "5"}))
+
+
+def failures(stage: Stage) -> None:
+    """Computations fail, a member changes its assignors, and the coordinator computes itself."""
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    stage.fails("W1", "out of luck")
+    stage.pass_with(MINUTE_MS)
+    richer = replace(
+        stage.full("W1", "flights"),
+        assignors=(replace(COOPERATIVE[0], metadata=b"x"), ClientAssignor("other", 0, 2, 1)),
+    )
+    stage.asks(richer)
+    stage.settle()
+    server = replace(stage.joining("W2"), assignors=None, server_assignor="uniform")
+    stage.asks(server)
+    for _ in range(4):
+        for member_id in sorted(stage.group.members):
+            assigned = stage.group.members[member_id].current.assigned
+            stage.asks(stage.request(member_id, owned=tuple(sorted(assigned))))
+
+
+def gently(stage: Stage) -> None:
+    """A large imbalance is worked off one move after the other; some are left at the end."""
+    stage.assignors = (ClientAssignor(incremental.NAME),)
+    stage.assign = lambda snapshot: incremental.assign(snapshot, 1, MINUTE_MS)
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    stage.settle()
+    stage.split("W1", "flights", 9)
+    stage.settle()
+    stage.asks(stage.joining("W2"))
+    stage.settle()
+    stage.pass_with(MINUTE_MS)
+    stage.open()
+    stage.asks(stage.joining("W3"))
+    stage.pass_with(SESSION_MS + MINUTE_MS, "W3")
+
+
+def storm(stage: Stage) -> None:
+    """Whatever happens to come, in whatever order; one seed of it."""
+    rng = Random(1)
+    names = [*DEEDS, "join", "expire", *["rest"] * 6]
+    deeds = [
+        (rng.choice(names), rng.randrange(NUMBERS), rng.randrange(NUMBERS)) for _ in range(150)
+    ]
+    entries = Life().lead([*OPENING, *deeds]).witness.entries
+    for entry in entries:
+        stage.control.append(
+            entry.offset, [NewEntry(*entry[1:4], entry.value)], stage.now.wall_ms + entry.offset
+        )
+
+
+LIVES: dict[str, Callable[[Stage], None]] = {
+    life.__name__: life
+    for life in (
+        *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
+        storm,
+    )
+}
+
+
+def lead(name: str, folder: Path) -> tuple[list[Entry], list[Entry]]:
+    """Lead a life in a folder of its own; returns the entries of both logs.
+
+    `backup` in that folder is a compact copy of the control log.
+    """
+    control = GroupLog.open_writer(folder / "control", "connect")
+    stage = Stage(control, GroupLog.open_writer(folder / "offsets", "connect"))
+    try:
+        LIVES[name](stage)
+        stage.control.backup(folder / "backup")
+        return stage.control.read(0).entries, stage.offsets.read(0).entries
+    finally:
+        stage.close()

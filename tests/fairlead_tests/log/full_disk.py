@@ -1,0 +1,133 @@
+"""Runs inside a mount namespace of its own: a log on a disk of 3 MiB that fills up.
+
+Prints what became of it as JSON. The mount goes when this process does.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from fairlead.events.log.errors import LogError
+from fairlead.events.log.reader import LogReader
+from fairlead.events.log.writer import GroupLog
+from fairlead_tests.log.samples import TIME_MS, member
+
+DISK_BYTES = 3 << 20
+ENTRY = member("W1", "x" * 500)
+
+
+def fill(path: Path) -> None:
+    with suppress(OSError), path.open("ab", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def leave(path: Path, left_bytes: int) -> None:
+    space = os.statvfs(path.parent)
+    path.write_bytes(bytes(space.f_bavail * space.f_frsize - left_bytes))
+
+
+def outcome(log: GroupLog, *, into_reserve: bool = False) -> str:
+    try:
+        log.append(log.end, [ENTRY], TIME_MS, into_reserve=into_reserve)
+    except LogError as error:
+        return type(error).__name__
+    return "appended"
+
+
+def opened(path: Path) -> str:
+    try:
+        GroupLog.open_writer(path, "flights").close()
+    except LogError as error:
+        return type(error).__name__
+    return "opened"
+
+
+def hits_the_wall(disk: Path) -> dict[str, object]:
+    """Nobody looks at the free space: LMDB itself runs into the full disk."""
+    path, filler = disk / "log", disk / "filler"
+    log = GroupLog.open_writer(path, "flights", reserve_bytes=0)
+    while (said := outcome(log)) == "appended":
+        if log.end == 100:
+            fill(filler)
+    acknowledged = log.end
+    found: dict[str, object] = {"first": said, "then": outcome(log)}
+    found["readable"] = len(log.read(0).entries) == acknowledged
+    log.close()
+    found["reopened when full"] = opened(path)
+    with LogReader.open(path) as reader:
+        found["read by another"] = reader.verify().entries == acknowledged
+    filler.unlink()
+    with GroupLog.open_writer(path, "flights", reserve_bytes=0) as again:
+        found["kept"] = again.verify().entries == acknowledged
+        found["with space"] = outcome(again)
+    return found
+
+
+def refuses_in_time(disk: Path) -> dict[str, object]:
+    """The reserve is kept: appends are refused, and trimming still works."""
+    path, filler = disk / "log", disk / "filler"
+    with GroupLog.open_writer(path, "flights", reserve_bytes=1 << 20) as log:
+        while (said := outcome(log)) == "appended":
+            pass
+        end = log.end
+        found: dict[str, object] = {"first": said, "then": outcome(log)}
+        found["trimmed"] = log.trim(50) == 50
+        filler.write_bytes(b"")
+        found["kept"] = log.verify().entries == end - 50
+        space = os.statvfs(disk)
+        found["reserve"] = space.f_bavail * space.f_frsize > 1 << 19
+        subprocess.run(["mount", "-o", "remount,size=6m", str(disk)], check=True)
+        found["with space"] = outcome(log)
+    return found
+
+
+def is_filled_by_another(disk: Path) -> dict[str, object]:
+    """Whoever fills the disk, and whenever: the very next append is refused, a new owner's too."""
+    path, filler = disk / "log", disk / "filler"
+    found: dict[str, object] = {}
+    with GroupLog.open_writer(path, "flights", reserve_bytes=1 << 20) as log:
+        found["at first"] = [outcome(log) for _ in range(3)]
+        leave(filler, 600 << 10)
+        found["low"] = [outcome(log), outcome(log, into_reserve=True)]
+        found["room"] = [log.room.is_low, log.room.is_out]
+    with GroupLog.open_writer(path, "flights", reserve_bytes=1 << 20) as log:
+        found["opened anew"] = [outcome(log), outcome(log, into_reserve=True)]
+        fill(filler)
+        found["full"] = [outcome(log), outcome(log, into_reserve=True)]
+        found["out"] = [log.room.is_low, log.room.is_out]
+        filler.unlink()
+        found["with space"] = outcome(log)
+        found["kept"] = log.verify().entries == log.end
+    return found
+
+
+def has_no_room_to_begin(disk: Path) -> dict[str, object]:
+    """LMDB's lock file would be a sparse file on a full disk: touching it would kill."""
+    with GroupLog.open_writer(disk / "log", "flights") as log:
+        log.backup(disk / "copy")
+    fill(disk / "filler")
+    found: dict[str, object] = {"new": opened(disk / "new"), "restored": opened(disk / "copy")}
+    try:
+        LogReader.open(disk / "copy")
+    except LogError as error:
+        found["read"] = type(error).__name__
+    (disk / "filler").unlink()
+    found["with space"] = [opened(disk / "new"), opened(disk / "copy")]
+    return found
+
+
+def main(disk: Path, scenario: str) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
+    subprocess.run(mount, check=True)
+    scenarios = {play.__name__: play for play in (hits_the_wall, refuses_in_time)}
+    scenarios["has_no_room_to_begin"] = has_no_room_to_begin
+    scenarios["is_filled_by_another"] = is_filled_by_another
+    sys.stdout.write(json.dumps(scenarios[scenario](disk)))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

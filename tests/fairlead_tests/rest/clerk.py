@@ -1,0 +1,50 @@
+"""Who carries out commands in these tests: it asks the scribe, and can be told to fail."""
+
+from fairlead.actors.messages.commands import CommandReply, Traffic
+from fairlead.runtime.cluster.messages import NodeView, ProcessView, Whereabouts
+from fairlead.runtime.interfaces.rest.backend.gateway import Command, Outcome
+from fairlead.runtime.interfaces.rest.http.errors import Unanswered
+from fairlead_tests.rest.scribe import Desk
+
+ASSIGNOR = ProcessView("assignor", 77, "", "running", 1, "process 76 was killed: w1 waited")
+
+
+class Clerk:
+    """Carries out commands as the gateway does."""
+
+    def __init__(self, scribe: Desk | None) -> None:
+        self.scribe = scribe
+        self.loses_answers = False
+        """Every first answer is lost, and the command sent again."""
+        self.workers: tuple[ProcessView, ...] = ()
+        self.sent: list[Command] = []
+        self.let_go_of: list[tuple[str, bool]] = []
+
+    async def carry_out(self, command: Command) -> Outcome:
+        self.sent.append(command)
+        if self.loses_answers:
+            self._command(command)
+        return Outcome(self._command(command), repeated=self.loses_answers)
+
+    async def locate(self, group_id: str) -> Whereabouts:
+        return Whereabouts(group_id, "somewhere" if self.scribe else None, 1)
+
+    async def describe_node(self) -> NodeView:
+        if self.scribe is None:
+            raise Unanswered("nobody is here: try again")
+        return NodeView(1, (), self.workers, (ASSIGNOR,))
+
+    async def traffic(self, group_id: str) -> Traffic:
+        if self.scribe is None:
+            raise Unanswered(f"nobody serves {group_id}: try again")
+        return Traffic(1_000, 2)
+
+    async def let_go(self, worker: str, *, force: bool) -> None:
+        self.let_go_of.append((worker, force))
+
+    def _command(self, command: Command) -> CommandReply:
+        if self.scribe is None:
+            raise Unanswered("nobody is here: try again")
+        reply = self.scribe.ask("command", command)
+        assert isinstance(reply, CommandReply)
+        return reply

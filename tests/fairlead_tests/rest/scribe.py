@@ -1,0 +1,169 @@
+"""A group's coordinator and its two real logs, in a process of their own.
+
+A log that is open cannot be opened a second time in one process; the REST side reads here,
+so whoever writes has to be elsewhere.
+"""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from fairlead.actors.group.work.commit import commit_offsets
+from fairlead.actors.group.work.ledger import OffsetLedger
+from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.errors import Error as Told
+from fairlead.actors.messages.work import (
+    CommitOffsets,
+    CommitReply,
+    PutTaskConfigs,
+    ReportStatus,
+    StatusUpdate,
+)
+from fairlead.events.entries.codec import encode
+from fairlead.events.group import token_of
+from fairlead.events.log.frame import NewEntry
+from fairlead.events.log.writer import GroupLog
+from fairlead.events.model import (
+    Advance,
+    Commit,
+    CommitId,
+    Lag,
+    Manifest,
+    Resource,
+    RunState,
+    Token,
+)
+from fairlead.events.records import Record
+from fairlead_tests.decider import JOIN, Decider
+
+PLACE = "127.0.0.1:8083"
+
+
+class Scribe(Decider):
+    """A coordinator that writes what it decides into real logs."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.now_ms = 1_700_000_000_000
+        self.control = GroupLog.open_writer(folder / "control", "connect")
+        self.offsets = GroupLog.open_writer(folder / "offsets", "connect")
+
+    def write(self, *records: Record, wrote: Any = None) -> None:
+        super().write(*records, wrote=wrote)
+        self.append(*(encode(record) for record in records))
+
+    def append(self, *entries: NewEntry) -> None:
+        """Write entries, whatever they are."""
+        self.control.append(self.control.end, entries, self.now_ms)
+
+    def seat(self, worker: str) -> None:
+        """Let a worker join, whose member id is its name in capitals, and settle the group."""
+        self.join(worker.upper(), replace(JOIN, url=f"{PLACE}/{worker}"))
+        self.settle()
+
+    def join_beside(self, member_id: str, worker: str) -> None:
+        """Let another member join under the url of a worker that has not been given up."""
+        self.join(member_id, replace(JOIN, url=f"{PLACE}/{worker}"))
+        self.settle()
+
+    def pass_time(self, milliseconds: int) -> None:
+        """Let time pass in which nothing happens."""
+        self.now_ms += milliseconds
+
+    def split(self, connector: str, *configs: dict[str, str]) -> CommandReply:
+        """Let the holder of a connector split its work, and settle the group."""
+        holder = self.group.owner[Resource(connector)]
+        token = self.token(Resource(connector))
+        reply = self.command(PutTaskConfigs("connect", holder, connector, token, configs))
+        self.settle()
+        return reply
+
+    def report(self, resource: Resource, state: RunState, reason: str = "") -> CommandReply:
+        """Let the holder of a resource say what it does."""
+        update = StatusUpdate(resource, self.token(resource), state, self.now_ms, reason)
+        holder = self.group.owner[resource]
+        return self.command(ReportStatus("connect", holder, (update,)))
+
+    def commit(self, resource: Resource, batch: int, rows_in: int, rows_out: int) -> None:
+        """Let the holder of a task commit a batch, each row of 10 bytes."""
+        commit_id = CommitId(*resource, self.token(resource), batch)
+        start = {"end": batch} if batch else None
+        step = Advance({"file": f"{resource}"}, start, {"end": batch + 1})
+        manifest = Manifest("/sink", f"_fairlead/{batch}", rows_out, 10 * rows_out, 1)
+        order = CommitOffsets(
+            "connect",
+            self.group.owner[resource],
+            (Commit(commit_id, (step,), manifest, rows_in, Lag(2, 20)),),
+        )
+        decided = commit_offsets(self.group, OffsetLedger(self.offsets), order, self.now_ms)
+        assert isinstance(decided.reply, CommitReply)
+        assert [each.error for each in decided.reply.verdicts] == [Told.NONE]
+        entries = [encode(record) for record in decided.records]
+        self.offsets.append(self.offsets.end, entries, self.now_ms)
+
+    def token(self, resource: Resource) -> Token:
+        """Return the token of a resource that somebody holds."""
+        token = token_of(self.group, self.group.owner[resource], resource)
+        assert token is not None
+        return token
+
+    def close(self) -> None:
+        """Let go of the logs."""
+        self.control.close()
+        self.offsets.close()
+
+
+class Desk:
+    """The scribe's process, as the test sees it: any method can be called by its name."""
+
+    def __init__(self, line: Connection) -> None:
+        self._line = line
+
+    def ask(self, method: str, *args: Any) -> Any:
+        """Have the scribe do something, and return what it answers."""
+        self._line.send((method, *args))
+        assert self._line.poll(20), "the scribe says nothing"
+        answer = self._line.recv()
+        if isinstance(answer, AssertionError):
+            raise answer
+        return answer
+
+
+@contextmanager
+def scribe(folder: Path) -> Generator[Desk]:
+    """Run a scribe for the group whose folder this is."""
+    mine, theirs = Pipe()
+    process = get_context("fork").Process(target=_serve, args=(folder, theirs, mine), daemon=True)
+    process.start()
+    theirs.close()
+    desk = Desk(mine)
+    desk.ask("beat_nobody")
+    try:
+        yield desk
+    finally:
+        mine.close()
+        process.join(20)
+        assert process.exitcode == 0
+        process.close()
+
+
+def _serve(folder: Path, line: Connection, other_end: Connection) -> None:
+    other_end.close()
+    served = Scribe(folder)
+    with suppress(EOFError):
+        while True:
+            method, *args = line.recv()
+            answer = None
+            try:
+                if method != "beat_nobody":
+                    answer = getattr(served, method)(*args)
+            except Exception as error:  # noqa: BLE001
+                answer = AssertionError(f"{method} failed: {error!r}")
+            line.send(answer if not hasattr(answer, "soft") else None)
+    served.close()
+    os._exit(0)

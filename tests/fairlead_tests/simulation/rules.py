@@ -1,0 +1,371 @@
+"""The rules that keep a group safe, and how soon a simulation shows that one is off.
+
+`seeds` says within how many seeds the simulator must find that the rule is gone; they were
+counted, with a margin, when runtime/simulation/MUTATIONS.md was written.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fairlead.runtime.simulation.schedule import Fault
+from fairlead_tests.simulation import core_mutations as core
+from fairlead_tests.simulation import member_mutations as own
+from fairlead_tests.simulation import mutations as off
+from fairlead_tests.simulation.mutations import Patch
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A rule, where the protocol states it, what switches it off, and how soon that shows."""
+
+    name: str
+    section: str
+    rule: str
+    switch_off: Callable[[Patch], None]
+    seeds: int = 30
+    only: tuple[Fault, ...] = ()
+    """What has to go wrong for it to be missed soon; anything, where nothing is named."""
+    masked: str = ""
+    """Why nothing goes wrong without it as long as all other rules hold, or next to never."""
+    held_by: str = ""
+    """The test that fails without it, where no simulation does: its file, and its name."""
+
+
+MUTATIONS = (
+    Mutation(
+        "admit_any_request",
+        "3 Identity",
+        "The group drops a request that is not newer than the last one it saw of that process.",
+        off.admit_any_request,
+        seeds=200,
+    ),
+    Mutation(
+        "serve_any_process",
+        "3 The coordinator's own identity",
+        "A process of the coordinator carries out nothing that was meant for another.",
+        off.serve_any_process,
+        only=(Fault.REPEAT, Fault.LEAVE, Fault.EXODUS, Fault.KILL_GROUP, Fault.JOIN),
+    ),
+    Mutation(
+        "take_any_answer",
+        "3 Identity",
+        "A member takes the answer to its latest request only.",
+        own.take_any_answer,
+        seeds=60,
+        only=(Fault.DELAY, Fault.DOUBLE, Fault.REPEAT, Fault.SPLIT, Fault.JOIN, Fault.REMOVE),
+    ),
+    Mutation(
+        "say_little_when_superseding",
+        "3 Identity",
+        "A request that is sent while another is unanswered is full.",
+        own.say_little_when_superseding,
+        seeds=60,
+    ),
+    Mutation(
+        "admit_any_epoch",
+        "3 Epoch check",
+        "A request at another epoch than the member's is fenced.",
+        off.admit_any_epoch,
+        masked=(
+            "a member that missed an answer says everything, and the request filter drops what "
+            "is older: the owned list alone tells the truth. The check stands for clients without "
+            "an incarnation"
+        ),
+        held_by="group/test_rules_epochs.py::test_an_epoch_above_the_members_is_fenced",
+    ),
+    Mutation(
+        "take_any_claim",
+        "3 Epoch check",
+        "A member that says that it runs what it must not run is fenced.",
+        off.take_any_claim,
+        masked="no member of a simulation says so",
+        held_by=(
+            "group/test_owned.py::test_who_claims_what_another_holds_is_fenced_and_told_whose_it_is"
+        ),
+    ),
+    Mutation(
+        "take_a_leave_at_its_word",
+        "3 Validation",
+        "A leave while something runs is invalid, and frees nothing.",
+        off.take_a_leave_at_its_word,
+        masked="no member of a simulation leaves before it has stopped",
+        held_by="group/test_owned.py::test_a_leave_while_something_runs_frees_nothing",
+    ),
+    Mutation(
+        "grant_while_revoking",
+        "4 step 3",
+        "Nothing new is granted in the step that revokes.",
+        off.grant_while_revoking,
+        masked=(
+            "the member begins nothing before what goes has stopped and was answered for, "
+            "so that an early grant only blocks others"
+        ),
+        held_by=(
+            "group/test_rules_reconcile.py::"
+            "test_what_is_to_go_goes_first_and_nothing_new_is_granted_in_that_step"
+        ),
+    ),
+    Mutation(
+        "revoke_at_once",
+        "4 step 3",
+        "What a member is to give up is held until it has (UNREVOKED).",
+        off.revoke_at_once,
+    ),
+    Mutation(
+        "take_silence_for_an_acknowledgement",
+        "4 step 1",
+        "UNREVOKED waits while the member does not say what it owns.",
+        off.take_silence_for_an_acknowledgement,
+    ),
+    Mutation(
+        "take_any_word_for_an_acknowledgement",
+        "4 step 1",
+        "UNREVOKED waits while the member owns what it is to give up.",
+        off.take_any_word_for_an_acknowledgement,
+    ),
+    Mutation(
+        "grant_what_others_hold",
+        "4 step 4",
+        "What others hold is not granted.",
+        off.grant_what_others_hold,
+    ),
+    Mutation(
+        "be_blocked_by_oneself",
+        "4",
+        "A member's own pending revocation never blocks it.",
+        off.be_blocked_by_oneself,
+        masked=(
+            "what was pending is free after the step, and the next heartbeat grants it: it "
+            "costs one heartbeat"
+        ),
+        held_by="group/test_rules_reconcile.py::test_what_a_member_holds_itself_never_blocks_it",
+    ),
+    Mutation(
+        "time_no_revocation",
+        "4",
+        "A revocation that is not acknowledged in time removes the member.",
+        off.time_no_revocation,
+        masked=(
+            "the member's own deadline fences it first, and its join acknowledges. The "
+            "timer stands for clients that keep no deadline"
+        ),
+        held_by=(
+            "coordination/test_timers.py::"
+            "test_who_does_not_give_up_in_time_is_removed_though_it_beats"
+        ),
+    ),
+    Mutation(
+        "time_no_revocation_anew",
+        "4",
+        "A revocation is timed anew by a repeated join that does not acknowledge it.",
+        off.time_no_revocation_anew,
+        masked=(
+            "it takes a client without an incarnation that fences itself shortly before its "
+            "revocation is over, and is granted work by its next join: 1 of 1,000 seeds"
+        ),
+        held_by=(
+            "coordination/test_late_copies.py::"
+            "test_who_joins_again_without_an_incarnation_keeps_what_it_is_granted_for_a_session"
+        ),
+    ),
+    Mutation(
+        "expire_any_revocation",
+        "4",
+        "A revocation's timer counts for the record that it was set by only.",
+        off.expire_any_revocation,
+    ),
+    Mutation(
+        "keep_the_share_of_the_departed",
+        "8 Removal",
+        "A removal drops the member's target entry.",
+        off.keep_the_share_of_the_departed,
+    ),
+    Mutation(
+        "install_for_a_newer_seat",
+        "5 Install",
+        "A member that left and joined anew is not whom the snapshot meant.",
+        off.install_for_a_newer_seat,
+        masked=(
+            "it takes a seat that ends and is taken anew by the same process while an assignor "
+            "computes"
+        ),
+        held_by="group/test_install.py::test_who_left_and_came_back_meanwhile_has_no_share",
+    ),
+    Mutation(
+        "install_for_the_departed",
+        "5 Install",
+        "The departed are dropped from what is installed.",
+        off.install_for_the_departed,
+    ),
+    Mutation(
+        "expire_a_newer_seat",
+        "8 Session timer",
+        "A session's timer counts for the seat that it was set for only.",
+        off.expire_a_newer_seat,
+        seeds=120,
+    ),
+    Mutation(
+        "make_no_more_moves",
+        "5 Install",
+        "When the rest of a target's moves is due, the group asks for the next target.",
+        off.make_no_more_moves,
+        seeds=60,
+    ),
+    Mutation(
+        "resume_with_short_sessions",
+        "8 Session timer",
+        "After a recovery every member gets a full session, each revocation its full time.",
+        off.resume_with_short_sessions,
+        seeds=60,
+    ),
+    Mutation(
+        "forget_the_members_own_session",
+        "8 Session timer",
+        "The group waits for the session that the member fences itself by, if that is longer.",
+        off.forget_the_members_own_session,
+        seeds=100,
+        only=(Fault.CONFIGURE, Fault.CUT, Fault.SPLIT, Fault.JOIN),
+    ),
+    Mutation(
+        "keep_grants_of_a_returning_seat",
+        "8 Static members",
+        "A static member that returns takes new grant epochs.",
+        off.keep_grants_of_a_returning_seat,
+        seeds=60,
+        only=(Fault.STEP_AWAY, Fault.SPLIT, Fault.JOIN),
+    ),
+    Mutation(
+        "count_no_returns",
+        "8 Static members",
+        "A static member that returns has tokens of its own: each return counts.",
+        off.count_no_returns,
+        seeds=60,
+    ),
+    Mutation(
+        "count_the_session_from_the_answer",
+        "8 Self-fencing",
+        "A session counts from the sending time of the answered request.",
+        own.count_the_session_from_the_answer,
+        seeds=60,
+    ),
+    Mutation(
+        "never_fence",
+        "8 Self-fencing",
+        "A member that may have lost its session stops everything by itself.",
+        own.never_fence,
+    ),
+    Mutation(
+        "never_kill",
+        "8 Self-fencing",
+        "What has not stopped by the deadline is killed.",
+        own.never_kill,
+        seeds=60,
+    ),
+    Mutation(
+        "let_a_late_answer_move_the_deadline",
+        "8 Self-fencing",
+        "An answer that is read when the fence is due does not call it off.",
+        own.let_a_late_answer_move_the_deadline,
+        masked=(
+            "the session counts from the sending time, so that the next tick fences all the "
+            "same, and only what the log still grants can be begun until then"
+        ),
+        held_by=(
+            "membership/test_fencing.py::"
+            "test_an_answer_that_lay_unread_past_the_session_starts_nothing"
+        ),
+    ),
+    Mutation(
+        "call_a_fence_off",
+        "8 Self-fencing",
+        "A fence once begun is not called off.",
+        own.call_a_fence_off,
+        masked=(
+            "a member that is removed hears so at once by its held request, and fences anew: it "
+            "takes a lost answer in the last second of a revocation that hangs"
+        ),
+        held_by=(
+            "membership/test_fencing.py::test_a_late_answer_calls_no_fence_off_and_starts_nothing"
+        ),
+    ),
+    Mutation(
+        "keep_no_deadline_of_a_revocation",
+        "8 Revocation",
+        "A revocation has its own deadline at the member.",
+        own.keep_no_deadline_of_a_revocation,
+        only=(Fault.HANG, Fault.SPLIT, Fault.JOIN, Fault.LEAVE),
+    ),
+    Mutation(
+        "take_stopped_for_acknowledged",
+        "8 Revocation",
+        "It is acknowledged only when the report was answered.",
+        own.take_stopped_for_acknowledged,
+        masked=(
+            "it takes a report that is lost in the last second before the deadline, and new "
+            "owners that are quicker than the next answer"
+        ),
+        held_by=(
+            "membership/test_revoking.py::"
+            "test_a_revocation_that_stopped_but_was_not_answered_for_is_as_late"
+        ),
+    ),
+    Mutation(
+        "rejoin_while_something_runs",
+        "3 Validation",
+        "Epoch 0 asserts that nothing runs.",
+        own.rejoin_while_something_runs,
+    ),
+    Mutation(
+        "hold_back_owned_while_leaving",
+        "4, 8 Leaving",
+        "A member that leaves says with each request what it still owns.",
+        own.hold_back_owned_while_leaving,
+        only=(Fault.LEAVE, Fault.HANG, Fault.SPLIT, Fault.JOIN),
+    ),
+    Mutation(
+        "start_what_still_runs",
+        "9",
+        "A resource starts only when nothing of it runs.",
+        core.start_what_still_runs,
+    ),
+    Mutation(
+        "start_what_may_run_as_it_was",
+        "9",
+        "A resource starts with the config and the token that the log grants by then.",
+        core.start_what_may_run_as_it_was,
+    ),
+    Mutation(
+        "take_any_answer_to_an_install",
+        "5 Install",
+        "An answer to an Install ends no computation that has handed nothing in yet.",
+        core.take_any_answer_to_an_install,
+        masked=(
+            "the group asks again, and the assignor computes the same once more: it takes an old "
+            "answer that comes while it computes, and costs the computation"
+        ),
+        held_by="worker/test_core.py::test_an_answer_to_an_earlier_install_ends_no_computation",
+    ),
+    Mutation(
+        "forget_what_was_carried",
+        "DATA_PLANE 3",
+        "A commit whose message is given up is told as unknown, so that its task asks again.",
+        core.forget_what_was_carried,
+    ),
+    Mutation(
+        "commit_under_any_token",
+        "11.7",
+        "Only the current fencing token commits.",
+        off.commit_under_any_token,
+    ),
+    Mutation(
+        "commit_from_anywhere",
+        "11.7",
+        "A commit starts at the logged offset.",
+        off.commit_from_anywhere,
+        masked="tokens and the order of batches refuse first whatever would start elsewhere",
+        held_by=(
+            "group/test_commit.py::"
+            "test_a_commit_that_does_not_start_at_the_logged_offset_is_refused"
+        ),
+    ),
+)

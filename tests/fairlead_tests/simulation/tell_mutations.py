@@ -1,0 +1,53 @@
+"""Print the table of runtime/simulation/MUTATIONS.md: each rule, how soon it is missed, and how.
+
+PYTHONPATH=tests python -m fairlead_tests.simulation.tell_mutations [NAME ...]
+"""
+
+import sys
+
+import pytest
+
+from fairlead.runtime.simulation.campaign import PlayResult, search
+from fairlead.runtime.simulation.schedule import Size
+from fairlead_tests.simulation.rules import MUTATIONS, Mutation
+
+SEEDS = 500
+"""So many seeds are played before a rule counts as not found."""
+
+TITLE = "| rule switched off | § | seeds needed | looked for in | what broke | shortest story |"
+
+
+def row(mutation: Mutation) -> str:
+    """Return a mutation's line of the table."""
+    with pytest.MonkeyPatch.context() as patch:
+        mutation.switch_off(patch)
+        found = search(range(SEEDS), Size(only=mutation.only))
+    last = found.last
+    head = f"| {mutation.rule} (`{mutation.name}`) | {mutation.section} "
+    if last is None or not last.violation:
+        return f"{head}| not in {SEEDS} | | | {mutation.masked} |"
+    broke = last.violation.splitlines()[0].partition("; what led there")[0][:90]
+    return f"{head}| {found.seeds} | {mutation.seeds} | {broke} | {story(last)} |"
+
+
+def story(outcome: PlayResult) -> str:
+    """Return the faults without which nothing broke, in a line."""
+    schedule = outcome.schedule
+    faults = [" ".join(str(fault).split()) for fault in schedule.faults]
+    only = ",".join(kind.name.lower() for kind in schedule.size.only)
+    among = f" of only {only}" if only else ""
+    size = schedule.size
+    cast = f"seed {schedule.seed}{among}, {size.workers} workers, {size.connectors} connectors"
+    return f"{cast}: {'; '.join(faults) or 'nothing at all'}"
+
+
+def main() -> None:
+    """Print the lines of the mutations that are named, of all if none is."""
+    print(TITLE, "|---|---|---|---|---|---|", sep="\n")
+    for mutation in MUTATIONS:
+        if not sys.argv[1:] or mutation.name in sys.argv[1:]:
+            print(row(mutation), flush=True)
+
+
+if __name__ == "__main__":
+    main()
