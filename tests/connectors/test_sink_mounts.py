@@ -156,11 +156,21 @@ def test_spark_writes_nothing_beneath_an_absent_mount_and_waits_for_room_on_a_fu
 
 def test_a_disk_that_becomes_read_only_is_waited_for(small_disk: Path) -> None:
     root = small_disk / "out"
-    flow = Flow(claimed(root, CLUSTER, sink_format="parquet"), 30)
+    book, is_read_only = Book(), threading.Event()
+    accept = book._accept
+
+    def accept_then(commit: object) -> None:
+        if book.accepted:
+            is_read_only.wait()  # no file is being written meanwhile
+        accept(commit)  # type: ignore[arg-type]
+
+    book._accept = accept_then  # type: ignore[method-assign]
+    flow = Flow(claimed(root, CLUSTER, sink_format="parquet"), 30, book)
     with flow.running():
         flow.reports.wait_batches(1)
         while subprocess.run(["mount", "-o", "remount,ro", small_disk], check=False).returncode:
-            time.sleep(0.01)  # a file is just being written
+            time.sleep(0.01)  # the first batch's staging is just being removed
+        is_read_only.set()
         flow.told(RunState.RESTARTING, "waiting for the sink", str(root), "read-only")
         subprocess.run(["mount", "-o", "remount,rw,size=1m", small_disk], check=True)
         flow.finished()
