@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.classic.eager import assign
+from fairlead.actors.assignors.classic.loads import deal_eagerly
 from fairlead.actors.assignors.classic.protocol import (
     MODES,
     ConfigSnapshot,
@@ -25,7 +25,7 @@ workers = st.lists(st.sampled_from(["W1", "W10", "W2", "W3"]), unique=True)
 def test_everything_is_dealt_once_and_all_get_within_one_of_each_other(
     configured: Resources, workers: list[str]
 ) -> None:
-    made = assign(configured, workers)
+    made = deal_eagerly(configured, workers)
     assert Counter(each for load in made.values() for each in load) == Counter(configured)
     sizes = [len(load) for load in made.values()]
     assert made.keys() == set(workers)
@@ -36,11 +36,12 @@ def test_everything_is_dealt_once_and_all_get_within_one_of_each_other(
 def test_the_order_of_the_workers_does_not_matter(
     configured: Resources, workers: list[str], dice: random.Random
 ) -> None:
-    assert assign(configured, dice.sample(workers, len(workers))) == assign(configured, workers)
+    in_any_order = dice.sample(workers, len(workers))
+    assert deal_eagerly(configured, in_any_order) == deal_eagerly(configured, workers)
 
 
 def test_without_workers_nobody_gets_anything() -> None:
-    assert assign(ConfigSnapshot(0, {"A": 1}).resources, []) == {}
+    assert deal_eagerly(ConfigSnapshot(0, {"A": 1}).resources, []) == {}
 
 
 @given(st.lists(st.sampled_from(sorted(MODES)), min_size=1))

@@ -8,11 +8,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.classic.eager import assign as deal
-from fairlead.actors.assignors.classic.incremental import Increments, Round, assign
+from fairlead.actors.assignors.classic.incremental import (
+    Increments,
+    LeaderMemory,
+    Round,
+    RoundTime,
+    assign,
+)
 from fairlead.actors.assignors.classic.loads import (
     KINDS,
     Loads,
+    deal_eagerly,
     find_surplus,
     hand_out,
     kind_of,
@@ -20,7 +26,6 @@ from fairlead.actors.assignors.classic.loads import (
     remove_loads,
     union,
 )
-from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.events.model import CONNECTOR, Resource, Resources
 from fairlead_tests.conformance.rounds import Workers
@@ -153,7 +158,7 @@ def test_the_same_round_has_the_same_result_in_whatever_order_it_is_told(
 def test_a_group_at_rest_has_as_much_each_as_if_all_were_dealt_anew() -> None:
     group = Group({"connectors": {"A": 3, "B": 4}, "workers": ["W1", "W2", "W3"]}, 0)
     settle(group)
-    anew = deal(ConfigSnapshot(0, group.task_counts).resources, group.loads.keys())
+    anew = deal_eagerly(ConfigSnapshot(0, group.task_counts).resources, group.loads.keys())
     for tasks in KINDS:
         assert sizes(group.loads, tasks=tasks) == sizes(anew, tasks=tasks)
 

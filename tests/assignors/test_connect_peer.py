@@ -8,9 +8,8 @@ from assignors.test_classic_incremental import Group
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.classic.incremental import Increments, Round
+from fairlead.actors.assignors.classic.incremental import Increments, LeaderMemory, Round, RoundTime
 from fairlead.actors.assignors.classic.loads import Loads
-from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead_tests.assignors.connect_peer import ConnectPeer, Made, NoPeer, connect_peer, ordered
 

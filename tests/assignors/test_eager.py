@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 
 from fairlead.actors.assignors.built_in.by_name import assign_eagerly as assign
-from fairlead.actors.assignors.classic import eager as classic
+from fairlead.actors.assignors.classic.loads import deal_eagerly
 from fairlead.actors.assignors.eligibility import eligible
 from fairlead.actors.messages.computing import MemberView, Snapshot
 from fairlead_tests.assignors.drawn import snapshots
@@ -50,7 +50,7 @@ def test_orders_stand_and_the_cursor_goes_round_with_the_rest() -> None:
 def test_among_those_that_take_work_it_is_dealt_as_the_classic_one_deals(group: Snapshot) -> None:
     members = {each: replace(view, worker=each) for each, view in group.members.items()}
     takers = [each.member_id for each in eligible(members).takers]
-    dealt = classic.assign(group.configured, takers)
+    dealt = deal_eagerly(group.configured, takers)
     assert {
         member_id: share
         for member_id, share in assign(replace(group, members=members)).members.items()

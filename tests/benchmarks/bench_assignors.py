@@ -19,10 +19,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fairlead.actors.assignors.built_in.balanced import assign
-from fairlead.actors.assignors.classic.incremental import Round
+from fairlead.actors.assignors.classic.incremental import LeaderMemory, Round, RoundTime
 from fairlead.actors.assignors.classic.incremental import assign as classic
 from fairlead.actors.assignors.classic.loads import Loads, add_loads, remove_loads
-from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource
 from fairlead.events.placement.abilities import Abilities, encode_abilities

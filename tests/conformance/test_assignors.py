@@ -4,26 +4,27 @@
 from dataclasses import replace
 from typing import Any
 
-from fairlead.actors.assignors.classic import eager as eager_assignor
-from fairlead.actors.assignors.classic.incremental import backoff_ms
-from fairlead.actors.assignors.classic.loads import Loads, add_loads, hand_out
-from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime, handle_lost
+from fairlead.actors.assignors.classic.incremental import (
+    LeaderMemory,
+    RoundTime,
+    backoff_ms,
+    handle_lost,
+)
+from fairlead.actors.assignors.classic.loads import Loads, add_loads, deal_eagerly, hand_out
 from fairlead.actors.assignors.classic.protocol import (
+    ATTEMPTS,
     MODES,
+    RESPONSES,
     VERSIONS,
     AssignmentError,
     ConfigSnapshot,
-    agree_on_configs,
-    offer_protocols,
-    select_protocol,
-)
-from fairlead.actors.assignors.classic.worker import (
-    ATTEMPTS,
-    RESPONSES,
     ReceivedAssignment,
+    agree_on_configs,
     is_behind,
+    offer_protocols,
     pause_ms,
     react,
+    select_protocol,
     stop_to_rejoin,
 )
 from fairlead.events.model import Resource
@@ -101,7 +102,7 @@ def _read_sizes(sizes: dict[str, Any], base_loads: dict[str, Any]) -> Loads:
 def test_eager(eager: Case) -> None:
     told = eager.told
     configured = ConfigSnapshot(0, told["connectors"]).resources
-    found = eager_assignor.assign(configured, told["workers"])
+    found = deal_eagerly(configured, told["workers"])
     assert {worker: spell_load(load) for worker, load in found.items()} == told["expect"]
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 
 from ....events.model import Resource, Resources
 from ...messages.computing import Assignment, Snapshot
-from ..classic import eager
+from ..classic.loads import deal_eagerly
 from ..eligibility import Shares
 from ..losses import drop_losses
 from ..placing import place
@@ -35,7 +35,7 @@ def assign_eagerly(snapshot: Snapshot) -> Assignment:
     """Compute `eager`: return where everything configured is to go, nothing parked."""
 
     def deal(free: Resources, claims: Shares, _: object) -> Shares:
-        dealt = eager.assign(free, claims)
+        dealt = deal_eagerly(free, claims)
         turns = (set(dealt[turn]) for turn in sorted(dealt))
         return dict(zip(_by_name(snapshot, claims), turns, strict=True))
 

@@ -1,14 +1,15 @@
-"""What each worker has, in the order in which it took it over; how more is handed out, and taken.
+"""What each worker has, in the order in which it took it over; how more is dealt out, and taken.
 
-The order counts: what has to go is taken from the front, which is what was there longest. Work
-is handed out to the least loaded first, until all are level, then to each in turn; what is above
-a worker's share is taken away, so that others may have it in the round after. Connectors and
-tasks are counted apart. See `assignConnectors`, `assignTasks` and
-`performLoadBalancingRevocations` of Connect's `IncrementalCooperativeAssignor`.
+The eager assignor deals everything anew, and needs no more than that: see `deal_eagerly`. For the
+incremental one the order counts: what has to go is taken from the front, which is what was there
+longest. Work is handed out to the least loaded first, until all are level, then to each in turn;
+what is above a worker's share is taken away, so that others may have it in the round after.
+Connectors and tasks are counted apart. See Connect's `EagerAssignor`, and `assignConnectors`,
+`assignTasks` and `performLoadBalancingRevocations` of its `IncrementalCooperativeAssignor`.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ....events.model import NOTHING, Resource, Resources
 
@@ -17,6 +18,19 @@ Loads = Mapping[str, Sequence[Resource]]
 
 KINDS = (False, True)
 """Connectors, then tasks, as `is_task` tells them apart; the assignors level each alone."""
+
+
+def deal_eagerly(configured: Resources, workers: Collection[str]) -> Loads:
+    """Return the whole assignment of every worker, in the order in which it is dealt.
+
+    One cursor goes round the workers in the order of their ids: first all connectors, then the
+    tasks of one connector after the other. Where work has been does not count; before it rejoins,
+    a worker has stopped all (version 0 of KIP-415's protocol).
+    """
+    order = sorted(workers)
+    in_order = sorted(configured)
+    dealt = [each for tasks in KINDS for each in of_kind(in_order, tasks=tasks)]
+    return {worker: tuple(dealt[turn :: len(order)]) for turn, worker in enumerate(order)}
 
 
 def union(loads: Loads) -> Resources:

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from fairlead.actors.assignors.classic.worker import ConfigNews, LocalChange
+from fairlead.actors.assignors.classic.protocol import ConfigNews, LocalChange
 from fairlead_tests.conformance.cases import Case
 
 ASSIGNORS = ("assignors*.yaml", "assignors*.json")

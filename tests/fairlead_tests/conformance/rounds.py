@@ -9,7 +9,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from fairlead.actors.assignors.classic.incremental import Increments, Round, assign
+from fairlead.actors.assignors.classic.incremental import (
+    Increments,
+    LeaderMemory,
+    Round,
+    RoundTime,
+    assign,
+)
 from fairlead.actors.assignors.classic.loads import (
     KINDS,
     Loads,
@@ -18,7 +24,6 @@ from fairlead.actors.assignors.classic.loads import (
     remove_loads,
     union,
 )
-from fairlead.actors.assignors.classic.lost import LeaderMemory, RoundTime
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.events.model import Resource
 
