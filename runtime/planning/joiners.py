@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...actors.assignors.built_in import balanced
-from ...actors.assignors.interface import plain_metadata
+from ...actors.assignors.sdk import plain_metadata
 from ...actors.messages.assignors import Worker
 from ...actors.messages.errors import Error
 from ...actors.messages.heartbeat import JOIN_EPOCH, Heartbeat

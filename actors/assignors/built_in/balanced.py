@@ -26,10 +26,9 @@ with weights, `balancing.exchange` (with the theory) with demands. See KIP-415, 
 sections 5 and 7.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping
 
-from ....events.model import CONNECTOR, NOTHING, Resource, Resources
+from ....events.model import CONNECTOR, Resource, Resources
 from ...messages.computing import Assignment, Snapshot
 from ..balancing.allocation import Allocation
 from ..balancing.exchange import level_under_demands
@@ -37,61 +36,36 @@ from ..balancing.levelling import level
 from ..balancing.stock import Stock, Transfers, split_stock
 from ..balancing.weighing import weigh
 from ..balancing.workers import Classes, Workers, classes_of, workers_of
-from ..demands import NO_DEMAND, nobody_meets, permitted_part
-from ..eligibility import Claim, Eligible, eligible, find_holdings, keep_shares
-from ..losses import sort_losses
-from ..placing import place_nowhere
+from ..eligibility import find_holdings
+from ..placing import OpenWork, place
 
 NAME = "balanced"
 
 
 def assign(snapshot: Snapshot) -> Assignment:
-    """Return where everything configured is to go: to a member, parked, or unplaceable.
-
-    Every member of the snapshot has an entry; deadlines are wall clock, in milliseconds. Where no
-    member takes work, what no member keeps is unplaceable.
-    """
-    if not snapshot.members:
-        return place_nowhere(snapshot)
-    members = eligible(snapshot.members)
-    parked, back = sort_losses(snapshot, members)
-    placeable = snapshot.configured.difference(parked) if parked else snapshot.configured
-    staying = keep_shares(members, placeable, partial(permitted_part, snapshot))
-    rest = placeable.difference(*staying.values()) if staying else placeable
-    shares, unplaceable = _share_out(snapshot, members, back, rest, staying)
-    return Assignment(
-        {member: shares.get(member, NOTHING) for member in sorted(snapshot.members)},
-        parked,
-        unplaceable,
-    )
+    """Return where everything configured is to go; see `place`."""
+    return place(snapshot, _share_out)
 
 
-def _share_out(
-    snapshot: Snapshot,
-    members: Eligible,
-    back: Sequence[Claim],
-    rest: Resources,
-    staying: Mapping[str, Resources],
-) -> tuple[Mapping[str, Resources], Mapping[Resource, str]]:
-    """Return each member's share once the rest is shared out, and what no member can take."""
-    if not members.takers:
-        return staying, dict.fromkeys(sorted(rest), nobody_meets(NO_DEMAND, ()))
-    workers = workers_of(members.takers)
-    classes = classes_of(snapshot, workers, rest)
+def _share_out(work: OpenWork) -> tuple[Mapping[str, Resources], Mapping[Resource, str]]:
+    """Return each taker's share, and what no taker may run, with the reason."""
+    snapshot, resources = work.snapshot, work.resources
+    workers = workers_of(work.members.takers)
+    classes = classes_of(snapshot, workers, resources)
     if classes.unplaceable:
-        rest = rest.difference(classes.unplaceable)
-    having, free = find_holdings(members, back, rest)
-    held = [having[taker.member_id] for taker in workers.takers]
-    connectors = rest & _connectors(snapshot)
-    kept_here = [(snapshot.members[member], share) for member, share in staying.items()]
+        resources = resources.difference(classes.unplaceable)
+    shares, free = find_holdings(work.members, work.back, resources)
+    held = [shares[taker.member_id] for taker in workers.takers]
+    connectors = resources & _connectors(snapshot)
+    kept = [(snapshot.members[member], share) for member, share in work.staying.items()]
     made = [
         _balance(workers, stock, classes, snapshot.weights)
-        for stock in split_stock(held, free, connectors, kept_here)
+        for stock in split_stock(held, free, connectors, kept)
     ]
     for transfers in made:
         transfers.apply_to(held)
-    having.update(zip((taker.member_id for taker in workers.takers), held, strict=True))
-    return {**staying, **having}, classes.unplaceable
+    shares.update(zip((taker.member_id for taker in workers.takers), held, strict=True))
+    return shares, classes.unplaceable
 
 
 def _connectors(snapshot: Snapshot) -> Resources:

@@ -24,8 +24,7 @@ from ....events.model import Resource, Resources
 from ...messages.computing import Assignment, Snapshot
 from ..classic.loads import deal_eagerly
 from ..eligibility import Shares
-from ..losses import drop_losses
-from ..placing import place
+from ..placing import demands_first, drop_losses, place
 
 EAGER = "eager"
 RANGE = "range"
@@ -39,7 +38,7 @@ def assign_eagerly(snapshot: Snapshot) -> Assignment:
         turns = (set(dealt[turn]) for turn in sorted(dealt))
         return dict(zip(_by_name(snapshot, claims), turns, strict=True))
 
-    return place(drop_losses(snapshot), deal)
+    return place(drop_losses(snapshot), demands_first(deal))
 
 
 def assign_ranges(snapshot: Snapshot) -> Assignment:
@@ -48,7 +47,7 @@ def assign_ranges(snapshot: Snapshot) -> Assignment:
     def deal(free: Resources, claims: Shares, _: object) -> Shares:
         return _cut(sorted(free), _by_name(snapshot, claims))
 
-    return place(snapshot, deal)
+    return place(snapshot, demands_first(deal))
 
 
 def _by_name(snapshot: Snapshot, member_ids: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ...messages.assignors import MemberAssignment, Metadata, Worker
 from ...messages.computing import Assignment, Snapshot
-from ..interface import AssignorFactory, ConnectAssignor, plain_metadata
+from ..sdk import AssignorFactory, ConnectAssignor, plain_metadata
 from . import balanced, by_name, deferred, incremental
 
 Computes = Callable[[Snapshot], Assignment]

@@ -29,8 +29,7 @@ from collections.abc import Mapping, Sequence
 from ....events.model import Resource, Resources
 from ...messages.computing import Assignment, Snapshot
 from ..eligibility import Shares
-from ..losses import drop_losses
-from ..placing import place
+from ..placing import demands_first, drop_losses, place
 
 NAME = "deferred"
 SIMPLE = "simple-cooperative"
@@ -39,17 +38,17 @@ UNIFORM = "uniform"
 
 def assign(snapshot: Snapshot) -> Assignment:
     """Compute `deferred`: return where everything configured is to go; see `place`."""
-    return place(snapshot, _deal_by_kind)
+    return place(snapshot, demands_first(_deal_by_kind))
 
 
 def assign_at_once(snapshot: Snapshot) -> Assignment:
     """Compute `simple-cooperative`: as `assign`, with nothing parked."""
-    return place(drop_losses(snapshot), _deal_by_kind)
+    return place(drop_losses(snapshot), demands_first(_deal_by_kind))
 
 
 def assign_uniformly(snapshot: Snapshot) -> Assignment:
     """Compute `uniform`: as `assign`, with connectors and tasks levelled together."""
-    return place(snapshot, _deal_together)
+    return place(snapshot, demands_first(_deal_together))
 
 
 def _deal_by_kind(free: Resources, claims: Shares, demanded: Mapping[str, Resources]) -> Shares:

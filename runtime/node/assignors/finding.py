@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import cast
 
 from ....actors.assignors.built_in.catalogue import BUILT_IN
-from ....actors.assignors.interface import AssignorFactory, ConnectAssignor
+from ....actors.assignors.sdk import AssignorFactory, ConnectAssignor
 from ....actors.group.state.validate import flaw_in_assignor
 from ....events.model import ClientAssignor
 from .user_errors import USERS_ERRORS, describe, one_line

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from ....actors.assignors.interface import AssignorFactory, ConnectAssignor
+from ....actors.assignors.sdk import AssignorFactory, ConnectAssignor
 from ....actors.group.computing.target import flaw_in
 from ....actors.messages.assignors import (
     Assign,

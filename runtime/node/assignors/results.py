@@ -7,7 +7,7 @@ has, and nothing of that package is to run in a worker.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard, cast
 
-from ....actors.assignors.interface import ConnectAssignor
+from ....actors.assignors.sdk import ConnectAssignor
 from ....actors.group.state.validate import LONGEST_INT, flaw_in_assignor, flaw_in_text
 from ....actors.messages.assignors import Metadata
 from ....actors.messages.computing import Assignment
