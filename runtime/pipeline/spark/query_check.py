@@ -18,8 +18,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from .failures import failure_text
-from .java import JavaNotFound, find_java
-from .jvm import JVM_OPENS, spark_home
+from .java import JVM_OPENS, JavaNotFound, find_java, spark_home
 from .query import (
     INPUT,
     QueryUse,
