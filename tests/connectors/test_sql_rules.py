@@ -13,7 +13,7 @@ from connectors.conftest import Run
 
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.builtin.sql_rules import flaws, suspects, told_function
+from fairlead.runtime.pipeline.connectors.builtin.sql import flaws, suspects, told_function
 from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
 from fairlead.runtime.pipeline.connectors.spi import Context
 from fairlead.runtime.pipeline.spark.embedded import Embedded

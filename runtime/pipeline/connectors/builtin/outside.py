@@ -19,8 +19,7 @@ from ..files.inference import TwinColumns, refuse_twins
 from ..files.listing import walk
 from ..spi import BadInput, Findings, NotReady, Outside
 from . import pipeline_keys as keys
-from .sql_rules import LONGEST_QUERY, flaws, suspects, told_function
-from .transforms import selected
+from .sql import LONGEST_QUERY, flaws, selected, suspects, told_function
 
 MOST_FILES, MOST_BYTES = 100, 4 << 20
 """How much of a folder is looked at; what was not seen is given the benefit of the doubt."""

@@ -31,7 +31,7 @@ from ..spi import (
 from . import pipeline_keys as keys
 from .outside import check_outside
 from .sink_claim import claim_sink
-from .transforms import Sql, selected
+from .sql import Sql, selected
 
 MOST_TRANSFORMS = 100
 """How many transforms a pipeline may have: each has keys of its own."""
