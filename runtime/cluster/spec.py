@@ -11,7 +11,7 @@ from ...actors.backoff import Backoff
 from ...actors.group.state.settings import GroupSettings
 from ...actors.worker.instructions import Timing
 from ...events.placement.abilities import ORDINARY, Abilities
-from ..pipeline.connectors.reach import NO_LIMITS, Reach
+from ..pipeline.connectors.context import NO_LIMITS, Reach
 
 Address = Any
 

@@ -17,7 +17,7 @@ from ...actors.settings import Setting, SettingType
 from ...actors.worker.instructions import Timing, flaw_in_session
 from ...events.placement.abilities import ORDINARY, Abilities
 from ...events.placement.config import split_list
-from ..pipeline.connectors.reach import Reach
+from ..pipeline.connectors.context import Reach
 from . import kinds
 from .kinds import Domain, Endpoint, bracketed, bytes_of, cores_of, parse_listener
 

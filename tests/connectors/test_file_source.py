@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import Advance, Document, Lag, Resource, identity
+from fairlead.runtime.pipeline.connectors.context import Context
 from fairlead.runtime.pipeline.connectors.files.formats import ReadFormat
 from fairlead.runtime.pipeline.connectors.files.listing import (
     BUCKETS,
@@ -20,7 +21,7 @@ from fairlead.runtime.pipeline.connectors.files.listing import (
     walk,
 )
 from fairlead.runtime.pipeline.connectors.files.source import FileSource, Folder
-from fairlead.runtime.pipeline.connectors.spi import BadInput, Context, Limit, NotReady
+from fairlead.runtime.pipeline.connectors.spi import BadInput, Limit, NotReady
 
 ALL = frozenset(range(BUCKETS))
 PLENTY = Limit(100, 1 << 30)

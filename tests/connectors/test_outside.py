@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.reach import Reach
-from fairlead.runtime.pipeline.connectors.spi import Findings, Outside
+from fairlead.runtime.pipeline.connectors.context import Findings, Outside, Reach
 from fairlead.runtime.pipeline.spark.query_check import CheckFailed, QueryCheck
 
 Config = dict[str, str]

@@ -39,7 +39,7 @@ def test_what_cannot_be_loaded_is_told_and_left_out(monkeypatch: pytest.MonkeyPa
         [
             EntryPoint("gone", "no.such.module:Thing", plugins.GROUP),
             EntryPoint("odd", "pathlib:Path", plugins.GROUP),
-            EntryPoint("numbers", "tasks.numbers:Numbers", plugins.GROUP),
+            EntryPoint("numbers", "fairlead_tests.tasks.numbers:Numbers", plugins.GROUP),
         ]
     )
 

@@ -7,8 +7,7 @@ import pytest
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
-from fairlead.runtime.pipeline.connectors.reach import Reach
-from fairlead.runtime.pipeline.connectors.spi import Context
+from fairlead.runtime.pipeline.connectors.context import Context, Reach
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import pytest
 
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.sink_claim import claim_sink
+from fairlead.runtime.pipeline.connectors.files import keys as files
 from fairlead.runtime.pipeline.connectors.files import sink_marks as marks
+from fairlead.runtime.pipeline.connectors.files.sink_root import claim_sink
 from fairlead.runtime.pipeline.connectors.spi import SinkAway, SinkBroken
 from fairlead_tests.connectors.sinks import (
     FIRST,
@@ -105,8 +106,8 @@ def test_the_word_to_adopt_counts_once(root: Path) -> None:
     assert adopted(root, first) == first
     assert not root.exists(), "a root that is gone is not made by a word that was obeyed before"
     without = claimed(root, before=first, sink_adopt="false")
-    assert without[keys.TASK_CLAIM] == first[keys.TASK_CLAIM]
-    assert adopted(root, without)[keys.TASK_CLAIM] != first[keys.TASK_CLAIM]
+    assert without[files.TASK_CLAIM] == first[files.TASK_CLAIM]
+    assert adopted(root, without)[files.TASK_CLAIM] != first[files.TASK_CLAIM]
     assert root.is_dir()
 
 

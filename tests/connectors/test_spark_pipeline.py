@@ -16,7 +16,8 @@ from fairlead.events.model import Document, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
-from fairlead.runtime.pipeline.connectors.builtin.sink_claim import claim_sink
+from fairlead.runtime.pipeline.connectors.files import keys as files
+from fairlead.runtime.pipeline.connectors.files.sink_root import claim_sink
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.pipeline.tasks.runner import Runner
@@ -258,7 +259,7 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
         "sink.format": "parquet",
     }
     settings = keys.KEYS.plus(keys.transform_keys("t")).parse(config)
-    config[keys.TASK_CLAIM] = str(claim_sink(settings, book.cluster_id, "c", None))
+    config[files.TASK_CLAIM] = str(claim_sink(settings, book.cluster_id, "c", None))
     task, token = Resource("c", 0), Token(1, 0)
     reports = Reports()
     runner = Runner(spark_engine, book, find_plugins(), reports, grace_ms=1500, hung_ms=60_000)

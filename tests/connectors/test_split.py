@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairlead.events.model import Resource
-from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.spi import Context
+from fairlead.runtime.pipeline.connectors.context import Context
+from fairlead.runtime.pipeline.connectors.files import keys as files
 
 Split = Sequence[Mapping[str, str]]
 
@@ -47,7 +47,7 @@ def test_another_number_of_tasks_deals_anew_and_keeps_the_schema(tmp_path: Path)
     before = split(config(tmp_path), 2)
     land(tmp_path / "in", "b", rows="1.5")
     after = split(config(tmp_path), 3, before)
-    assert [each[keys.TASK_SCHEMA] for each in after] == [before[0][keys.TASK_SCHEMA]] * 3
+    assert [each[files.TASK_SCHEMA] for each in after] == [before[0][files.TASK_SCHEMA]] * 3
 
 
 def test_another_folder_is_split_and_inferred_anew(tmp_path: Path) -> None:
@@ -69,5 +69,5 @@ def test_a_changed_transform_changes_no_share_and_no_schema(tmp_path: Path) -> N
         "transforms.t.columns": "n",
     }
     after = split(changed, 2, before)
-    for key in (keys.TASK_SCHEMA, keys.TASK_BUCKETS):
+    for key in (files.TASK_SCHEMA, files.TASK_BUCKETS):
         assert [each[key] for each in after] == [each[key] for each in before]

@@ -28,8 +28,7 @@ from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ...cluster.spec import WorkerTraits, assignor_log
 from ...config.secrets import Vault
 from ...pipeline.connectors.builtin.plugins import find_plugins
-from ...pipeline.connectors.reach import Reach
-from ...pipeline.connectors.spi import Outside
+from ...pipeline.connectors.context import Outside, Reach
 from ...pipeline.spark.query_check import QueryCheck
 from .app import make_app
 from .backend.gateway import CommandGateway

@@ -212,6 +212,11 @@ def undefined(key: str, kind: SettingType = SettingType.STRING) -> Definition:
     return Definition(key, kind, "There is no such key.", importance=Importance.LOW)
 
 
+def under(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of a family of keys, by what follows its prefix."""
+    return {key[len(prefix) :]: config[key] for key in config if key.startswith(prefix)}
+
+
 def is_deferred(text: str) -> bool:
     """Tell whether a value, or a part of it, is known to the worker alone that runs it."""
     return any(mark in text for mark in _DEFERRED)

@@ -10,22 +10,32 @@ Found through the entry-point group `fairlead.connectors`; an entry point names 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from ....events.model import Advance, CommitId, Document, Lag, Manifest, Resource, Token
+from ....events.model import (
+    Advance,
+    Commit,
+    CommitId,
+    Document,
+    Lag,
+    Manifest,
+    Part,
+    Resource,
+    Token,
+)
 from .config import ConfigDef, Validation
-from .reach import NO_LIMITS, Reach
+from .context import Context, Findings, Outside
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ..spark.query_check import QueryCheck
-
 R = TypeVar("R")
 """One range of a source: what `Source.plan` hands to `Source.read`; opaque to the task."""
+
+_MOST_NAMED = 3
 
 
 class Delivery(Enum):
@@ -82,44 +92,6 @@ class BatchPlan(Generic[R]):
     backlog: bool = False
     lag: Lag | None = None
     remark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a connector or a task gets from the worker that runs it; `warn` is never silent.
-
-    `split` holds the task configs that are in force, wherever the connector ran when it made
-    them: what still fits is best given back as it is, since each change restarts tasks. `reach`
-    is what the node's operator lets connectors reach.
-    `cluster_id` is what the cluster is known by, for marks in what outlives it. `hide` takes the
-    values that references in configs led to out of a text.
-    """
-
-    resource: Resource
-    warn: Callable[[str], None]
-    split: Sequence[Mapping[str, str]] = ()
-    reach: Reach = NO_LIMITS
-    cluster_id: str = ""
-    hide: Callable[[str], str] = str
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """What a config is held against before it is taken: the node that it is for.
-
-    `queries` asks Spark about SQL; None where there is no Spark.
-    """
-
-    reach: Reach = NO_LIMITS
-    queries: "QueryCheck | None" = None
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What became of that: errors by the key to change, and what is only to be told."""
-
-    errors: Mapping[str, str] = field(default_factory=dict[str, str])
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,3 +267,32 @@ class Pipeline:
     transforms: tuple[Transform, ...]
     sink: Sink
     pace: Pace
+
+
+def describe_unpublished(commits: Sequence[Commit]) -> str:
+    """Name batches that wait to be published, with their files."""
+    told = [_with_files(each) for each in commits[:_MOST_NAMED]]
+    return _listed(told, len(commits), "; ")
+
+
+def describe_batch(commit_id: CommitId, manifest: Manifest) -> str:
+    """Name a batch that counts, with its rows."""
+    connector, task, token, batch = commit_id
+    return f"batch {batch} of {connector}-{task} (token {token}, {manifest.rows} rows)"
+
+
+def describe_parts(parts: Sequence[Part]) -> str:
+    """Name the first few parts of a manifest."""
+    return _listed([each.path for each in parts[:_MOST_NAMED]], len(parts), ", ")
+
+
+def _with_files(commit: Commit) -> str:
+    """Name a batch with its files; manifests of older releases do not name them."""
+    parts = commit.manifest.parts
+    files = f": {describe_parts(parts)}" if parts else ""
+    return f"{describe_batch(commit.commit_id, commit.manifest)}{files}"
+
+
+def _listed(some: Sequence[str], count: int, between: str) -> str:
+    more = f" and {count - len(some)} more" if count > len(some) else ""
+    return f"{between.join(some)}{more}"

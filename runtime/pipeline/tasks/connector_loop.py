@@ -6,8 +6,8 @@ from ....events.model import RunState
 from ....projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..connectors.config import ConfigInvalid
-from ..connectors.reach import NO_LIMITS, Reach
-from ..connectors.spi import Connector, Context, NotReady
+from ..connectors.context import NO_LIMITS, Context, Reach
+from ..connectors.spi import Connector, NotReady
 from .reports import Ending, Report, StatusChanged, TaskConfigsChanged, Warned
 from .restarts import Halt, RestartPolicy, Restarts, persist
 

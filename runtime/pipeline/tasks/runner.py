@@ -13,8 +13,8 @@ from ....events.model import Resource, Resources, Token
 from ....projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..connectors.builtin.plugins import Plugins
-from ..connectors.reach import NO_LIMITS, Reach
-from ..connectors.spi import Connector, Context, Pipeline
+from ..connectors.context import NO_LIMITS, Context, Reach
+from ..connectors.spi import Connector, Pipeline
 from ..spark.engine import Engine
 from .connector_loop import ConnectorLoop
 from .ledger import Ledger

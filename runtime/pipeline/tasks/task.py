@@ -22,16 +22,16 @@ from ....actors.backoff import Attempts, Backoff
 from ....events.model import Commit, CommitId, Document, Resource, RunState, Token, identity
 from ....projections.launches import Launch
 from ..connectors.batch import Batch, Staged
-from ..connectors.files.publishing import describe
+from ..connectors.context import Context
 from ..connectors.spi import (
     BatchPlan,
-    Context,
     NotReady,
     Pipeline,
     SinkAway,
     SinkBroken,
     SinkFull,
     Tenure,
+    describe_unpublished,
 )
 from ..spark.engine import Cancelled, Engine, EngineDown
 from .batch_size import BatchSize
@@ -168,7 +168,8 @@ class Task:
             pipeline.sink.acquire(tenure)
         except SinkBroken as broken:
             if unpublished:
-                raise SinkBroken(f"{broken}. Not published is {describe(unpublished)}") from None
+                left = describe_unpublished(unpublished)
+                raise SinkBroken(f"{broken}. Not published is {left}") from None
             raise
         for commit in unpublished:
             pipeline.sink.publish(commit.manifest, commit.commit_id)

@@ -20,11 +20,12 @@ import pyarrow.parquet as papq
 from fairlead.events.model import Commit, CommitId, Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
-from fairlead.runtime.pipeline.connectors.builtin.sink_claim import claim_sink
+from fairlead.runtime.pipeline.connectors.context import Context
+from fairlead.runtime.pipeline.connectors.files import keys as files
 from fairlead.runtime.pipeline.connectors.files.sink import FileSink, WriteFormat
 from fairlead.runtime.pipeline.connectors.files.sink_marks import SinkClaim
-from fairlead.runtime.pipeline.connectors.files.sink_root import SinkLocation
-from fairlead.runtime.pipeline.connectors.spi import Context, Limit, Pace, Pipeline, Tenure
+from fairlead.runtime.pipeline.connectors.files.sink_root import SinkLocation, claim_sink
+from fairlead.runtime.pipeline.connectors.spi import Limit, Pace, Pipeline, Tenure
 from fairlead.runtime.pipeline.tasks.reports import StatusChanged
 from fairlead.runtime.pipeline.tasks.task import Task
 from fairlead_tests.tasks.book import Book
@@ -115,7 +116,7 @@ def claimed(
     """Return a task config as a connector makes it."""
     given = config(root, **more)
     claim = claim_sink(keys.KEYS.parse(given), cluster, NAME, before)
-    return {**given, keys.TASK_CLAIM: str(claim)}
+    return {**given, files.TASK_CLAIM: str(claim)}
 
 
 def sink_of(
@@ -123,13 +124,13 @@ def sink_of(
 ) -> FileSink:
     settings = keys.TASK_KEYS.parse(task_config)
     place = SinkLocation(
-        Path(settings.text(keys.SINK_PATH)),
+        Path(settings.text(files.SINK_PATH)),
         cluster,
         NAME,
-        SinkClaim.read(settings.text(keys.TASK_CLAIM)),
-        settings.flag(keys.SINK_ADOPT),
+        SinkClaim.read(settings.text(files.TASK_CLAIM)),
+        settings.flag(files.SINK_ADOPT),
     )
-    form = WriteFormat(settings.text(keys.SINK_FORMAT))
+    form = WriteFormat(settings.text(files.SINK_FORMAT))
     return FileSink(place, form, (told if told is not None else []).append)
 
 

@@ -10,7 +10,8 @@ from fairlead.runtime.pipeline.connectors.config import (
     Importance,
     Validation,
 )
-from fairlead.runtime.pipeline.connectors.spi import Connector, Context, Pipeline
+from fairlead.runtime.pipeline.connectors.context import Context
+from fairlead.runtime.pipeline.connectors.spi import Connector, Pipeline
 
 
 def _no_spaces(value: object) -> str | None:

@@ -22,12 +22,12 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.pipeline.connectors.common_keys import COMMON
 from fairlead.runtime.pipeline.connectors.config import ConfigDef
+from fairlead.runtime.pipeline.connectors.context import Context
 from fairlead.runtime.pipeline.connectors.files import publishing, staging
 from fairlead.runtime.pipeline.connectors.files.sink_root import SinkLocation, opened
 from fairlead.runtime.pipeline.connectors.spi import (
     BatchPlan,
     Connector,
-    Context,
     Limit,
     Pace,
     Pipeline,

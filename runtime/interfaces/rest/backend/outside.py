@@ -11,7 +11,7 @@ from threading import Semaphore, Thread
 from typing import Final
 
 from ....pipeline.connectors.builtin.plugins import Plugin
-from ....pipeline.connectors.spi import Findings, Outside
+from ....pipeline.connectors.context import Findings, Outside
 
 LOGGER = logging.getLogger(__name__)
 LONGEST_SECONDS: Final = 20.0

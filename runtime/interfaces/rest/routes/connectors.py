@@ -12,7 +12,7 @@ from .....events.model import Resource
 from .....events.records import ConnectorConfig
 from .....projections import views
 from ....config.secrets import shown
-from ....pipeline.connectors.files.publishing import describe
+from ....pipeline.connectors.spi import describe_unpublished
 from ...replies import connectors as replies
 from ...replies.connectors import (
     ConnectorInfo,
@@ -119,8 +119,8 @@ def deletion_waits(logs: FollowedGroup, name: str) -> str:
         return ""
     roots = ", ".join(sorted({each.manifest.root for each in left}))
     return (
-        f"it waits until what counts already is published in {roots} ({describe(left)}); what "
-        "keeps that from being done is in logs/actors.log"
+        f"it waits until what counts already is published in {roots} "
+        f"({describe_unpublished(left)}); what keeps that from being done is in logs/actors.log"
     )
 
 

@@ -15,9 +15,11 @@ from pathlib import Path
 from ...spark.query_check import CheckFailed, Columns, QueryRefused
 from ..common_keys import TRANSFORMS
 from ..config import ConfigInvalid, is_deferred
+from ..context import Findings, Outside
+from ..files import keys as files
 from ..files.inference import TwinColumns, refuse_twins
 from ..files.listing import walk
-from ..spi import BadInput, Findings, NotReady, Outside
+from ..spi import BadInput, NotReady
 from . import pipeline_keys as keys
 from .sql import LONGEST_QUERY, flaws, selected, suspects, told_function
 
@@ -53,29 +55,29 @@ class _Check:
 
     def source(self) -> None:
         """Look at the folder that is read."""
-        path = self._path(keys.SOURCE_PATH)
+        path = self._path(files.SOURCE_PATH)
         if path is None:
             return
         if not path.exists():
             self.warnings.append(
-                f"{keys.SOURCE_PATH}: {path} does not exist: the connector waits for it"
+                f"{files.SOURCE_PATH}: {path} does not exist: the connector waits for it"
             )
         elif not path.is_dir():
-            self.errors[keys.SOURCE_PATH] = f"{path} is a file: give the folder that it lies in"
+            self.errors[files.SOURCE_PATH] = f"{path} is a file: give the folder that it lies in"
         elif not os.access(path, os.R_OK | os.X_OK):
-            self.errors[keys.SOURCE_PATH] = f"{path} cannot be read by this node's user"
+            self.errors[files.SOURCE_PATH] = f"{path} cannot be read by this node's user"
         else:
-            self.schema = self.config.get(keys.SOURCE_SCHEMA, "") or self._inferred()
+            self.schema = self.config.get(files.SOURCE_SCHEMA, "") or self._inferred()
 
     def sink(self) -> None:
         """Look whether the folder that is written to can be made and written to."""
-        path = self._path(keys.SINK_PATH)
+        path = self._path(files.SINK_PATH)
         if path is None:
             return
-        source = self.config.get(keys.SOURCE_PATH, "")
+        source = self.config.get(files.SOURCE_PATH, "")
         if not is_deferred(source) and _leads_into(path, Path(source)):
             found = f"{path} leads into {source}"
-            self.errors[keys.SINK_PATH] = f"{found}: its output would be its input"
+            self.errors[files.SINK_PATH] = f"{found}: its output would be its input"
             return
         there = next(each for each in (path, *path.parents) if os.path.lexists(each))
         try:
@@ -84,14 +86,14 @@ class _Check:
             Path(name).unlink()
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            self.errors[keys.SINK_PATH] = f"{path} cannot be written to: {there}: {why}"
+            self.errors[files.SINK_PATH] = f"{path} cannot be written to: {there}: {why}"
 
     def queries(self) -> None:
         """Ask Spark about the schema, each query, and the columns that become folders."""
         steps = list(self._steps())
-        partitions = _listed(self.config.get(keys.SINK_PARTITION_BY, ""))
+        partitions = _listed(self.config.get(files.SINK_PARTITION_BY, ""))
         if self.outside.queries is None or not (
-            steps or partitions or self.config.get(keys.SOURCE_SCHEMA)
+            steps or partitions or self.config.get(files.SOURCE_SCHEMA)
         ):
             return
         try:
@@ -117,35 +119,35 @@ class _Check:
 
     def _columns(self) -> Columns | None:
         """Return the columns of the source, None if nobody can tell yet."""
-        schema = self.config.get(keys.SOURCE_SCHEMA, "") or self.schema
+        schema = self.config.get(files.SOURCE_SCHEMA, "") or self.schema
         if not schema or is_deferred(schema) or self.outside.queries is None:
             return None
         try:
             columns = self.outside.queries.columns_of(schema)
             refuse_twins(list(columns.types))
         except (QueryRefused, TwinColumns) as refused:
-            self.errors[keys.SOURCE_SCHEMA] = str(refused)
+            self.errors[files.SOURCE_SCHEMA] = str(refused)
             return None
         return columns
 
     def _inferred(self) -> str:
         source = (value for key, value in self.config.items() if key.startswith("source."))
-        if keys.SOURCE_PATH in self.errors or any(is_deferred(value) for value in source):
+        if files.SOURCE_PATH in self.errors or any(is_deferred(value) for value in source):
             return ""
-        config = {**self.config, keys.SOURCE_SAMPLE_BYTES: str(MOST_BYTES)}
-        glob = self.config.get(keys.SOURCE_GLOB, "*")
+        config = {**self.config, files.SOURCE_SAMPLE_BYTES: str(MOST_BYTES)}
+        glob = self.config.get(files.SOURCE_GLOB, "*")
         try:
-            files = list(islice(walk(Path(self.config[keys.SOURCE_PATH]), glob), MOST_FILES + 1))
-            size = sum(each.size for each in files)
-            self.is_sample = len(files) > MOST_FILES or size > MOST_BYTES
-            return self.infer(config, sorted(each.path for each in files[:MOST_FILES]))
+            found = list(islice(walk(Path(self.config[files.SOURCE_PATH]), glob), MOST_FILES + 1))
+            size = sum(each.size for each in found)
+            self.is_sample = len(found) > MOST_FILES or size > MOST_BYTES
+            return self.infer(config, sorted(each.path for each in found[:MOST_FILES]))
         except NotReady:
             return ""
         except TwinColumns as error:
-            self.errors[keys.SOURCE_PATH] = str(error)
+            self.errors[files.SOURCE_PATH] = str(error)
             return ""
         except (BadInput, ConfigInvalid, OSError) as error:
-            self.warnings.append(f"{keys.SOURCE_PATH}: {error}")
+            self.warnings.append(f"{files.SOURCE_PATH}: {error}")
             return ""
 
     def _step(self, key: str, query: str, columns: Columns | None) -> Columns | None:
@@ -174,7 +176,7 @@ class _Check:
         return made.columns
 
     def _refused(self, key: str, text: str) -> None:
-        is_json = self.config.get(keys.SOURCE_FORMAT) == "json"
+        is_json = self.config.get(files.SOURCE_FORMAT) == "json"
         is_column = text.startswith(_UNKNOWN_COLUMN)
         if self.is_sample and (is_json or not is_column) and "SYNTAX" not in text:
             self.warnings.append(f"{key}: by a sample of the files, {text}")
@@ -188,12 +190,14 @@ class _Check:
         if missing:
             there = ", ".join(known.values())
             told = f"there is no column {', '.join(missing)}; there are {there}"
-            if self.is_sample and self.config.get(keys.SOURCE_FORMAT) == "json":
-                self.warnings.append(f"{keys.SINK_PARTITION_BY}: by a sample of the files, {told}")
+            if self.is_sample and self.config.get(files.SOURCE_FORMAT) == "json":
+                self.warnings.append(f"{files.SINK_PARTITION_BY}: by a sample of the files, {told}")
             else:
-                self.errors[keys.SINK_PARTITION_BY] = told
+                self.errors[files.SINK_PARTITION_BY] = told
         elif len({name.lower() for name in partitions}) == len(known):
-            self.errors[keys.SINK_PARTITION_BY] = "no column would be left for the files themselves"
+            self.errors[files.SINK_PARTITION_BY] = (
+                "no column would be left for the files themselves"
+            )
 
     def _path(self, key: str) -> Path | None:
         """Return a folder that may be looked at, if it is one of those."""

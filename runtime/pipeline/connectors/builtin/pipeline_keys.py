@@ -1,215 +1,16 @@
-"""The keys of `SparkPipeline`: each says what it means."""
+"""The keys of `SparkPipeline`: those of its source, its transforms and its sink."""
 
 from dataclasses import replace
 
-from .....actors.settings import SettingType, Value, at_least, between, not_blank, one_of
+from .....actors.settings import SettingType, between, one_of
 from ..common_keys import COMMON
 from ..config import Definition, Importance, Width
+from ..files import keys as files
 
-READABLE = ("csv", "json", "parquet")
-WRITABLE = ("parquet", "csv", "json")
-
-SOURCE_FORMAT = "source.format"
-SOURCE_PATH = "source.path"
-SOURCE_GLOB = "source.glob"
-SOURCE_SCHEMA = "source.schema"
-SOURCE_SAMPLE_BYTES = "source.schema.sample.bytes"
-SOURCE_HEADER = "source.header"
-SOURCE_SEPARATOR = "source.separator"
-SOURCE_QUOTE = "source.quote"
-SOURCE_ESCAPE = "source.escape"
-SOURCE_TRIM = "source.trim"
-SOURCE_ENCODING = "source.encoding"
-SOURCE_NULLS = "source.null.values"
-SOURCE_MIN_AGE_MS = "source.min.age.ms"
-SOURCE_MAX_FILES = "source.max.files.per.batch"
-SOURCE_MAX_BYTES = "source.max.bytes.per.batch"
-SOURCE_OPTION = "source.option."
 TOLERANCE = "errors.tolerance"
 POLL_MS = "poll.interval.ms"
-SINK_FORMAT = "sink.format"
-SINK_PATH = "sink.path"
-SINK_PARTITION_BY = "sink.partition.by"
-SINK_MODE = "sink.mode"
-SINK_ADOPT = "sink.adopt"
-SINK_OPTION = "sink.option."
-TASK_SCHEMA = "task.schema"
-TASK_BUCKETS = "task.buckets"
-TASK_CLAIM = "task.sink.claim"
-TASK_ROOTLESS = "task.rootless.offsets"
 
-_SEEN_BY_ALL = "It must be a folder that this path leads to on every worker and every executor."
-
-
-def _one_letter(value: Value) -> str | None:
-    fits = isinstance(value, str) and (len(value) == 1 or value == "\\t")
-    return None if fits else "must be one letter, or \\t"
-
-
-def _one_letter_or_none(value: Value) -> str | None:
-    return None if value in ("", None) else _one_letter(value)
-
-
-def _encoding(value: Value) -> str | None:
-    try:
-        "".encode(str(value))
-    except (LookupError, ValueError):
-        return "is no encoding that is known here; some are UTF-8, UTF-16, ISO-8859-1, windows-1252"
-    return None
-
-
-def _local(value: Value) -> str | None:
-    if not isinstance(value, str) or not value.startswith("/"):
-        return "must be an absolute path; other file systems are reached by mounting them"
-    return None
-
-
-_SOURCE = (
-    Definition(
-        SOURCE_FORMAT,
-        SettingType.STRING,
-        "What the files are: csv, json (one object per line) or parquet.",
-        importance=Importance.HIGH,
-        required=True,
-        validator=one_of(*READABLE),
-        recommended=READABLE,
-        dependents=(
-            SOURCE_HEADER,
-            SOURCE_SEPARATOR,
-            SOURCE_QUOTE,
-            SOURCE_ESCAPE,
-            SOURCE_TRIM,
-            SOURCE_ENCODING,
-            SOURCE_NULLS,
-        ),
-    ),
-    Definition(
-        SOURCE_PATH,
-        SettingType.STRING,
-        "The folder that is read, with all folders in it; names that begin with a dot or an "
-        f"underscore are left out, and symbolic links are not followed. {_SEEN_BY_ALL} Each file "
-        "is read once, as a whole; one that changes later is told in status, and not read again.",
-        importance=Importance.HIGH,
-        required=True,
-        validator=_local,
-        width=Width.LONG,
-    ),
-    Definition(
-        SOURCE_GLOB,
-        SettingType.STRING,
-        "Which files are read. A pattern without a slash is held against the file's name, one "
-        "with a slash against its path below the folder, where `*` spans slashes.",
-        importance=Importance.MEDIUM,
-        default="*",
-        validator=not_blank,
-    ),
-    Definition(
-        SOURCE_SCHEMA,
-        SettingType.STRING,
-        "The columns and their types, as in `CREATE TABLE`: `day DATE, delay INT`. Without it the "
-        "connector infers them, once, from a sample of all files that are there.",
-        importance=Importance.MEDIUM,
-        width=Width.LONG,
-        dependents=(SOURCE_SAMPLE_BYTES,),
-    ),
-    Definition(
-        SOURCE_SAMPLE_BYTES,
-        SettingType.INT,
-        "How much is read to infer a schema, in bytes, shared out over all files; at least "
-        "64 KiB of each.",
-        importance=Importance.LOW,
-        default=64 << 20,
-        validator=at_least(1),
-    ),
-    Definition(
-        SOURCE_HEADER,
-        SettingType.BOOLEAN,
-        "Whether each csv file begins with a line of column names; they must fit the schema.",
-        importance=Importance.MEDIUM,
-        default=True,
-    ),
-    Definition(
-        SOURCE_SEPARATOR,
-        SettingType.STRING,
-        "What separates the columns of csv files: one letter, or \\t.",
-        importance=Importance.LOW,
-        default=",",
-        validator=_one_letter,
-        width=Width.SHORT,
-    ),
-    Definition(
-        SOURCE_QUOTE,
-        SettingType.STRING,
-        "What encloses values of csv files that hold separators or line breaks: one letter.",
-        importance=Importance.LOW,
-        default='"',
-        validator=_one_letter,
-        width=Width.SHORT,
-    ),
-    Definition(
-        SOURCE_ESCAPE,
-        SettingType.STRING,
-        "The letter before a quote that is part of a quoted value of csv files, such as `\\`. "
-        "Without it such a quote is doubled, as RFC 4180 has it.",
-        importance=Importance.LOW,
-        default="",
-        validator=_one_letter_or_none,
-        width=Width.SHORT,
-    ),
-    Definition(
-        SOURCE_TRIM,
-        SettingType.BOOLEAN,
-        "Whether blanks around the values and names of csv files that are not quoted are dropped.",
-        importance=Importance.LOW,
-        default=False,
-    ),
-    Definition(
-        SOURCE_ENCODING,
-        SettingType.STRING,
-        "The encoding of csv and json files. Bytes that are not of it end the task with an error "
-        "that names the file and the position.",
-        importance=Importance.MEDIUM,
-        default="UTF-8",
-        validator=_encoding,
-        recommended=("UTF-8", "UTF-16", "ISO-8859-1", "windows-1252"),
-        width=Width.SHORT,
-    ),
-    Definition(
-        SOURCE_NULLS,
-        SettingType.LIST,
-        "What stands for no value in csv files, beside nothing at all: `NA`. "
-        "More than one costs some speed. An empty text in quotes is an empty text.",
-        importance=Importance.MEDIUM,
-        default=(),
-        recommended=("NA", "NULL", "\\N"),
-    ),
-    Definition(
-        SOURCE_MIN_AGE_MS,
-        SettingType.LONG,
-        "How long a file's size and time of change must have been seen to stay as they are before "
-        "it is read. With 0 files must be moved in, whole: one that is written to may be read in "
-        "part.",
-        importance=Importance.LOW,
-        default=1_000,
-        validator=at_least(0),
-    ),
-    Definition(
-        SOURCE_MAX_FILES,
-        SettingType.INT,
-        "How many files a batch may hold at most. Batches begin small and grow while there is "
-        "more to read and they take less than a second.",
-        importance=Importance.LOW,
-        default=256,
-        validator=at_least(1),
-    ),
-    Definition(
-        SOURCE_MAX_BYTES,
-        SettingType.LONG,
-        "How many bytes a batch may hold at most; a larger file is a batch of its own.",
-        importance=Importance.LOW,
-        default=64 << 20,
-        validator=at_least(1),
-    ),
+_ANY_SOURCE = (
     Definition(
         TOLERANCE,
         SettingType.STRING,
@@ -227,82 +28,6 @@ _SOURCE = (
         importance=Importance.LOW,
         default=500,
         validator=between(10, 1000),
-    ),
-)
-
-_SINK = (
-    Definition(
-        SINK_FORMAT,
-        SettingType.STRING,
-        "What is written: parquet, csv or json (one object per line).",
-        importance=Importance.HIGH,
-        required=True,
-        validator=one_of(*WRITABLE),
-        recommended=WRITABLE,
-    ),
-    Definition(
-        SINK_PATH,
-        SettingType.STRING,
-        "The folder that is written to. The first start of a connector makes it if need be; once "
-        "it has, a task waits for a folder that is gone. Files appear whole, by renames; "
-        "`_fairlead` in it is where they are staged, and where it says whose the folder is: "
-        f"connectors of one cluster may share it. {_SEEN_BY_ALL}",
-        importance=Importance.HIGH,
-        required=True,
-        validator=_local,
-        width=Width.LONG,
-    ),
-    Definition(
-        SINK_PARTITION_BY,
-        SettingType.LIST,
-        "Columns that become folders, `month=1/`, instead of being written into the files.",
-        importance=Importance.MEDIUM,
-        default=(),
-    ),
-    Definition(
-        SINK_MODE,
-        SettingType.STRING,
-        "How batches are added: `append` is all there is.",
-        importance=Importance.LOW,
-        default="append",
-        validator=one_of("append"),
-        recommended=("append",),
-    ),
-    Definition(
-        SINK_ADOPT,
-        SettingType.BOOLEAN,
-        "Whether to take the folder as it is now, although it is gone, has lost its `_fairlead`, "
-        "belongs to another cluster, or was written to by a newer log than this one. It counts "
-        "once, when it comes into the config: set it to false and to true again to repeat it.",
-        importance=Importance.LOW,
-        default=False,
-    ),
-)
-
-_TASK = (
-    Definition(
-        TASK_SCHEMA,
-        SettingType.STRING,
-        "Set by the connector: the schema that the task reads with.",
-        importance=Importance.LOW,
-    ),
-    Definition(
-        TASK_BUCKETS,
-        SettingType.STRING,
-        "Set by the connector: the task's share of the files.",
-        importance=Importance.LOW,
-    ),
-    Definition(
-        TASK_CLAIM,
-        SettingType.STRING,
-        "Set by the connector: by what right the task writes to the sink.",
-        importance=Importance.LOW,
-    ),
-    Definition(
-        TASK_ROOTLESS,
-        SettingType.STRING,
-        "Set by the connector: the folder that offsets written without a folder belong to.",
-        importance=Importance.LOW,
     ),
 )
 
@@ -357,29 +82,31 @@ def transform_key(alias: str, name: str) -> str:
 
 _OPTIONS = (
     Definition(
-        f"{SOURCE_OPTION}*",
+        f"{files.SOURCE_OPTION}*",
         SettingType.STRING,
         "An option of Spark's reader, handed on under the name after the prefix: "
-        f"`{SOURCE_OPTION}encoding`.",
+        f"`{files.SOURCE_OPTION}encoding`.",
         importance=Importance.LOW,
         group="Source",
     ),
     Definition(
-        f"{SINK_OPTION}*",
+        f"{files.SINK_OPTION}*",
         SettingType.STRING,
         "An option of Spark's writer, handed on under the name after the prefix: "
-        f"`{SINK_OPTION}compression`.",
+        f"`{files.SINK_OPTION}compression`.",
         importance=Importance.LOW,
         group="Sink",
     ),
 )
 
 KEYS = replace(
-    COMMON.plus([*_grouped("Source", _SOURCE), *_grouped("Sink", _SINK)]),
-    prefixes=(SOURCE_OPTION, SINK_OPTION),
+    COMMON.plus(
+        [*_grouped("Source", (*files.SOURCE, *_ANY_SOURCE)), *_grouped("Sink", files.SINK)]
+    ),
+    prefixes=(files.SOURCE_OPTION, files.SINK_OPTION),
     families=(*_OPTIONS, *transform_keys("<name>")),
 )
 """What a user may set."""
 
-TASK_KEYS = KEYS.plus(_grouped("Task", _TASK))
+TASK_KEYS = KEYS.plus(_grouped("Task", files.TASK))
 """What a task config holds."""

@@ -6,37 +6,24 @@ from pathlib import Path, PurePath
 from typing import ClassVar
 
 from ..common_keys import TRANSFORMS
-from ..config import ConfigDef, ConfigInvalid, ParsedConfig, Validation, refuse
+from ..config import ConfigDef, ConfigInvalid, ParsedConfig, Validation, refuse, under
+from ..context import Context, Findings, Outside
+from ..files import keys as files
 from ..files.formats import ReadFormat
 from ..files.inference import infer
-from ..files.listing import BUCKETS, Share, deal, read_share, spell, walk
+from ..files.listing import BUCKETS, deal, spell, walk
 from ..files.sink import FileSink, WriteFormat
 from ..files.sink_marks import SinkClaim
-from ..files.sink_root import SinkLocation
+from ..files.sink_root import SinkLocation, claim_sink
 from ..files.source import FileSource, Folder
 from ..files.text import CsvStyle
-from ..spi import (
-    Connector,
-    Context,
-    Delivery,
-    Findings,
-    Limit,
-    NotReady,
-    Outside,
-    Pace,
-    Pipeline,
-    SinkAway,
-    Transform,
-)
+from ..spi import Connector, Delivery, Limit, NotReady, Pace, Pipeline, SinkAway, Transform
 from . import pipeline_keys as keys
 from .outside import check_outside
-from .sink_claim import claim_sink
 from .sql import Sql, selected
 
 MOST_TRANSFORMS = 100
 """How many transforms a pipeline may have: each has keys of its own."""
-
-_EVERYTHING: Share = frozenset(range(BUCKETS))
 
 
 class SparkPipeline(Connector):
@@ -78,7 +65,7 @@ class SparkPipeline(Connector):
         connector = cls()
         connector._config = config
         connector._settings = _with_transforms(keys.KEYS, config).parse(config)
-        return connector._inferred(Path(config[keys.SOURCE_PATH]), paths)
+        return connector._inferred(Path(config[files.SOURCE_PATH]), paths)
 
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Take up a config, and tell what is strange about it."""
@@ -99,18 +86,18 @@ class SparkPipeline(Connector):
         since nor another worker are a reason to restart tasks.
         """
         settings = self._settings
-        root = Path(settings.text(keys.SOURCE_PATH))
-        paths = sorted(found.path for found in walk(root, settings.text(keys.SOURCE_GLOB)))
-        given = settings.text(keys.SOURCE_SCHEMA)
+        root = Path(settings.text(files.SOURCE_PATH))
+        paths = sorted(found.path for found in walk(root, settings.text(files.SOURCE_GLOB)))
+        given = settings.text(files.SOURCE_SCHEMA)
         schema = given or self._kept_schema() or self._inferred(root, paths)
         shares = self._kept_shares(max_tasks) or [spell(share) for share in deal(paths, max_tasks)]
         common = {
             **self._config,
-            keys.TASK_SCHEMA: schema,
-            keys.TASK_CLAIM: self._claim(),
-            keys.TASK_ROOTLESS: self._rootless(),
+            files.TASK_SCHEMA: schema,
+            files.TASK_CLAIM: self._claim(),
+            files.TASK_ROOTLESS: self._rootless(),
         }
-        return [{**common, keys.TASK_BUCKETS: share} for share in shares]
+        return [{**common, files.TASK_BUCKETS: share} for share in shares]
 
     def _claim(self) -> str:
         """Return by what right the tasks write to the sink."""
@@ -131,19 +118,19 @@ class SparkPipeline(Connector):
         if not self._split:
             return ""
         before = self._split[0]
-        return before.get(keys.TASK_ROOTLESS, before.get(keys.SOURCE_PATH, ""))
+        return before.get(files.TASK_ROOTLESS, before.get(files.SOURCE_PATH, ""))
 
     def _kept_shares(self, max_tasks: int) -> Sequence[str]:
         """Return the shares in force if they are of as many tasks, over the same files."""
-        is_same = self._source_is_same((keys.SOURCE_PATH, keys.SOURCE_GLOB))
+        is_same = self._source_is_same((files.SOURCE_PATH, files.SOURCE_GLOB))
         if not is_same or len(self._split) != min(max_tasks, BUCKETS):
             return ()
-        return [config.get(keys.TASK_BUCKETS, "") for config in self._split]
+        return [config.get(files.TASK_BUCKETS, "") for config in self._split]
 
     def _kept_schema(self) -> str:
         """Return the schema in force if nothing that it was inferred from has changed."""
         source = {key for key in self._config if key.startswith("source.")}
-        return self._split[0].get(keys.TASK_SCHEMA, "") if self._source_is_same(source) else ""
+        return self._split[0].get(files.TASK_SCHEMA, "") if self._source_is_same(source) else ""
 
     def _source_is_same(self, source: Iterable[str]) -> bool:
         if not self._split:
@@ -154,30 +141,29 @@ class SparkPipeline(Connector):
     def pipeline(self, context: Context, task_config: Mapping[str, str]) -> Pipeline:
         """Make the pipeline that a task config describes."""
         settings = _with_transforms(keys.TASK_KEYS, task_config).parse(task_config)
+        tolerant = settings.text(keys.TOLERANCE) == "all"
         _refuse_paths(task_config, context)
         return Pipeline(
             FileSource(
-                _folder(settings, task_config), _read_format(settings, task_config), context
+                Folder.of(settings, task_config),
+                ReadFormat.of(settings, task_config, tolerant=tolerant),
+                context,
             ),
             tuple(_transform(settings, alias, context) for alias in settings.items(TRANSFORMS)),
             FileSink(
                 SinkLocation(
-                    Path(settings.text(keys.SINK_PATH)),
+                    Path(settings.text(files.SINK_PATH)),
                     context.cluster_id,
                     context.resource.connector,
-                    SinkClaim.read(settings.text(keys.TASK_CLAIM)),
-                    settings.flag(keys.SINK_ADOPT),
+                    SinkClaim.read(settings.text(files.TASK_CLAIM)),
+                    settings.flag(files.SINK_ADOPT),
                 ),
-                WriteFormat(
-                    settings.text(keys.SINK_FORMAT),
-                    settings.items(keys.SINK_PARTITION_BY),
-                    _write_options(settings, task_config),
-                ),
+                WriteFormat.of(settings, task_config),
                 context.warn,
             ),
             Pace(
                 Limit(
-                    settings.number(keys.SOURCE_MAX_FILES), settings.number(keys.SOURCE_MAX_BYTES)
+                    settings.number(files.SOURCE_MAX_FILES), settings.number(files.SOURCE_MAX_BYTES)
                 ),
                 settings.number(keys.POLL_MS) / 1000,
             ),
@@ -188,13 +174,13 @@ class SparkPipeline(Connector):
         if not paths:
             raise NotReady(
                 f"no file in {root} to infer a schema from; put one there, or give "
-                f"`{keys.SOURCE_SCHEMA}`"
+                f"`{files.SOURCE_SCHEMA}`"
             )
         return infer(
-            settings.text(keys.SOURCE_FORMAT),
+            settings.text(files.SOURCE_FORMAT),
             [root / path for path in paths],
-            _style(settings, self._config),
-            settings.number(keys.SOURCE_SAMPLE_BYTES),
+            CsvStyle.of(settings, self._config),
+            settings.number(files.SOURCE_SAMPLE_BYTES),
         )
 
 
@@ -207,11 +193,15 @@ def _with_transforms(base: ConfigDef, config: Mapping[str, str]) -> ConfigDef:
 def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     """Return what is wrong with a config as a whole, under the key to change."""
     complaints: dict[str, str] = {}
-    source, sink = config.get(keys.SOURCE_PATH, ""), config.get(keys.SINK_PATH, "")
+    source, sink = config.get(files.SOURCE_PATH, ""), config.get(files.SINK_PATH, "")
     if source and sink and _normal(sink).is_relative_to(_normal(source)):
-        complaints[keys.SINK_PATH] = f"lies in {keys.SOURCE_PATH}: its output would be its input"
-    for prefix, key in ((keys.SOURCE_OPTION, keys.SOURCE_PATH), (keys.SINK_OPTION, keys.SINK_PATH)):
-        if given := [each for each in _under(prefix, config) if each.lower() in _PLACES]:
+        told = f"lies in {files.SOURCE_PATH}: its output would be its input"
+        complaints[files.SINK_PATH] = told
+    for prefix, key in (
+        (files.SOURCE_OPTION, files.SOURCE_PATH),
+        (files.SINK_OPTION, files.SINK_PATH),
+    ):
+        if given := [each for each in under(prefix, config) if each.lower() in _PLACES]:
             complaints[key] = f"it alone says where: leave out {prefix}{given[0]}"
     aliases = [each.strip() for each in config.get(TRANSFORMS, "").split(",") if each.strip()]
     if len(set(aliases)) < len(aliases):
@@ -235,86 +225,6 @@ def _normal(path: str) -> PurePath:
     return PurePath(normpath(path))
 
 
-def _folder(settings: ParsedConfig, config: Mapping[str, str]) -> Folder:
-    share = settings.text(keys.TASK_BUCKETS)
-    try:
-        buckets = read_share(share) if share else _EVERYTHING
-    except ValueError as error:
-        raise ConfigInvalid(f"{keys.TASK_BUCKETS}: {error}") from None
-    rootless = config.get(keys.TASK_ROOTLESS, settings.text(keys.SOURCE_PATH))
-    return Folder(
-        Path(settings.text(keys.SOURCE_PATH)),
-        settings.text(keys.SOURCE_GLOB),
-        buckets,
-        settings.number(keys.SOURCE_MIN_AGE_MS),
-        Path(rootless) if rootless else None,
-    )
-
-
-def _read_format(settings: ParsedConfig, config: Mapping[str, str]) -> ReadFormat:
-    schema = settings.text(keys.TASK_SCHEMA) or settings.text(keys.SOURCE_SCHEMA)
-    if not schema:
-        raise ConfigInvalid(f"{keys.TASK_SCHEMA}: the connector gave this task no schema")
-    options = _under(keys.SOURCE_OPTION, config)
-    for encoding in [each for each in options if each.lower() in _ENCODING]:
-        options.pop(encoding)  # Spark is given nothing but UTF-8
-    return ReadFormat(
-        settings.text(keys.SOURCE_FORMAT),
-        schema,
-        _style(settings, config),
-        settings.text(keys.TOLERANCE) == "all",
-        options,
-    )
-
-
-_ENCODING = ("encoding", "charset")
-
-
-def _style(settings: ParsedConfig, config: Mapping[str, str]) -> CsvStyle:
-    """Return how text is written, as the keys or the options of Spark's reader say."""
-    options = {key.lower(): value for key, value in _under(keys.SOURCE_OPTION, config).items()}
-
-    def option(key: str, *names: str) -> str:
-        given = (options[name] for name in names if name in options)
-        return next(given, settings.text(key)).replace("\\t", "\t")
-
-    quote = option(keys.SOURCE_QUOTE, "quote")
-    escape = option(keys.SOURCE_ESCAPE, "escape")
-    return CsvStyle(
-        header=option(keys.SOURCE_HEADER, "header").lower() == "true",
-        separator=option(keys.SOURCE_SEPARATOR, "sep", "delimiter"),
-        quote=quote,
-        nulls=settings.items(keys.SOURCE_NULLS),
-        escape="" if escape == quote else escape,
-        trim=settings.flag(keys.SOURCE_TRIM),
-        encoding=option(keys.SOURCE_ENCODING, *_ENCODING),
-    )
-
-
-def _write_options(settings: ParsedConfig, config: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options of Spark's writer; the user's own go over ours.
-
-    CSV is RFC 4180, and times have all their digits: Spark writes neither by itself.
-    """
-    options = _under(keys.SINK_OPTION, config)
-    form = settings.text(keys.SINK_FORMAT)
-    base = {} if form == "parquet" else _TIMES
-    if form == "csv":
-        base = base | _RFC_4180 | {"escape": options.get("quote", '"')}
-    return {**base, **options}
-
-
-_RFC_4180 = {
-    "header": "true",
-    "ignoreLeadingWhiteSpace": "false",
-    "ignoreTrailingWhiteSpace": "false",
-}
-_TIMES = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
-
-
 def _transform(settings: ParsedConfig, alias: str, context: Context) -> Transform:
     if settings.text(keys.transform_key(alias, "type")) == "sql":
         query = settings.text(keys.transform_key(alias, "query"))
@@ -325,10 +235,6 @@ def _transform(settings: ParsedConfig, alias: str, context: Context) -> Transfor
 
 def _refuse_paths(config: Mapping[str, str], context: Context) -> None:
     """Raise `ConfigInvalid` for folders that the node's operator keeps connectors out of."""
-    for key in (keys.SOURCE_PATH, keys.SINK_PATH):
+    for key in (files.SOURCE_PATH, files.SINK_PATH):
         if flaw := context.reach.flaw_in_path(config[key]):
             raise ConfigInvalid(f"{key}: {flaw}")
-
-
-def _under(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
-    return {key[len(prefix) :]: config[key] for key in config if key.startswith(prefix)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Self, cast
 from uuid import uuid4
 
 import pyarrow as pa
@@ -25,8 +25,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from ..config import ConfigInvalid, ParsedConfig, under
 from ..spi import BadInput
-from .text import Copies, CsvStyle, Surveyed, survey, transcoded
+from . import keys
+from .text import ENCODING, Copies, CsvStyle, Surveyed, survey, transcoded
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -50,6 +52,18 @@ class ReadFormat:
     style: CsvStyle = field(default_factory=CsvStyle)
     tolerant: bool = False
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def of(cls, settings: ParsedConfig, config: Mapping[str, str], *, tolerant: bool) -> Self:
+        """Return what a task config says; raises `ConfigInvalid` if it says no schema."""
+        schema = settings.text(keys.TASK_SCHEMA) or settings.text(keys.SOURCE_SCHEMA)
+        if not schema:
+            raise ConfigInvalid(f"{keys.TASK_SCHEMA}: the connector gave this task no schema")
+        given = under(keys.SOURCE_OPTION, config).items()
+        # Spark is given nothing but UTF-8.
+        options = {name: value for name, value in given if name.lower() not in ENCODING}
+        style = CsvStyle.of(settings, config)
+        return cls(settings.text(keys.SOURCE_FORMAT), schema, style, tolerant, options)
 
     def load(self, spark: "SparkSession", files: Sequence[Path], copies: Copies) -> "DataFrame":
         """Describe the rows of some files; raises `BadInput` for one that is no text of its kind.

@@ -141,6 +141,8 @@ _TOLERANCE = 0.05
 Share = frozenset[int]
 """The buckets of one task."""
 
+EVERYTHING: Share = frozenset(range(BUCKETS))
+
 
 def bucket_of(path: str) -> int:
     """Return a file's bucket, the same on every machine and in every release."""

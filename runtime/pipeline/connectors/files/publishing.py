@@ -11,10 +11,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
-from .....events.model import Commit, CommitId, Manifest, Part
-from ..spi import SinkBroken
+from .....events.model import CommitId, Manifest, Part
+from ..spi import SinkBroken, describe_batch, describe_parts
 from .staging import (
     STAGING,
     batch_prefix,
@@ -25,7 +24,6 @@ from .staging import (
     sync,
 )
 
-_MOST_NAMED: Final = 3
 RowsOf = Callable[[Path], int]
 """How many rows a file says it holds; -1 if it does not say."""
 
@@ -115,7 +113,7 @@ class _Publication:
             raise PartsMissing(
                 f"{self._told}: {len(missing)} of its {self._manifest.files} files are neither "
                 f"staged in {self._manifest.root}/{self._manifest.staging} nor in place: "
-                f"{_named(missing)}"
+                f"{describe_parts(missing)}"
             )
 
     def check_staged(self, part: Part, staged: Path) -> None:
@@ -185,36 +183,10 @@ class _Publication:
 
     @property
     def _told(self) -> str:
-        return f"{_batch_told(self._commit_id, self._manifest)} counts but is not published"
+        return f"{describe_batch(self._commit_id, self._manifest)} counts but is not published"
 
     def _real(self, path: Path) -> str:
         return f"{self._manifest.root}/{path.relative_to(self._root)}"
-
-
-def describe(commits: Sequence[Commit]) -> str:
-    """Name batches that wait to be published, with their files."""
-    told = [_with_files(each.commit_id, each.manifest) for each in commits[:_MOST_NAMED]]
-    return _listed(told, len(commits), "; ")
-
-
-def _with_files(commit_id: CommitId, manifest: Manifest) -> str:
-    """Name a batch with its files; manifests of older releases do not name them."""
-    files = f": {_named(manifest.parts)}" if manifest.parts else ""
-    return f"{_batch_told(commit_id, manifest)}{files}"
-
-
-def _batch_told(commit_id: CommitId, manifest: Manifest) -> str:
-    connector, task, token, batch = commit_id
-    return f"batch {batch} of {connector}-{task} (token {token}, {manifest.rows} rows)"
-
-
-def _named(parts: Sequence[Part]) -> str:
-    return _listed([each.path for each in parts[:_MOST_NAMED]], len(parts), ", ")
-
-
-def _listed(some: Sequence[str], count: int, between: str) -> str:
-    more = f" and {count - len(some)} more" if count > len(some) else ""
-    return f"{between.join(some)}{more}"
 
 
 def _size(file: Path) -> int:

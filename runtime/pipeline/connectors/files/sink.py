@@ -5,15 +5,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow.parquet as papq
 
 from .....events.model import CommitId, Manifest, Resource, Token
 from ...spark.failures import failure_text
+from ..config import ParsedConfig, under
 from ..spi import Sink, SinkAway, SinkBroken, Tenure
+from . import keys, staging
 from . import sink_marks as marks
-from . import staging
 from .formats import target
 from .publishing import (
     PartsMissing,
@@ -36,6 +37,16 @@ _WRITE = {
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
 
+_RFC_4180 = {
+    "header": "true",
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+_TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class WriteFormat:
@@ -44,6 +55,19 @@ class WriteFormat:
     name: str
     partition_by: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
+        """Return what a config says; the user's own options go over ours.
+
+        CSV is RFC 4180, and times have all their digits: Spark writes neither by itself.
+        """
+        given = under(keys.SINK_OPTION, config)
+        name = settings.text(keys.SINK_FORMAT)
+        options = {} if name == "parquet" else _TIMES
+        if name == "csv":
+            options = options | _RFC_4180 | {"escape": given.get("quote", '"')}
+        return cls(name, settings.items(keys.SINK_PARTITION_BY), {**options, **given})
 
 
 class FileSink(Sink):

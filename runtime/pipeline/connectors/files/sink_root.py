@@ -1,4 +1,10 @@
-"""The folder of a sink, held open while something is done in it.
+"""The folder of a sink: how a connector comes to write to it, and what holds it open meanwhile.
+
+The first start under a path makes the root and claims it: no other place makes one. After that the
+claim is in the task configs, so in the log: a start that comes later, and finds no such root, waits
+for it. The word `sink.adopt=true` takes a root as it is, whoever it belonged to and whatever has
+become of it; it counts once, when it comes into the config, for task configs that have it are of a
+connector that obeyed it.
 
 Everything that is done goes through the descriptor of a folder whose marks were looked at: if
 its mount goes away meanwhile, nothing is written beneath, and no missing folder is made anew,
@@ -7,17 +13,22 @@ neither by us nor by Spark, which makes whatever leads to the file that it write
 
 import errno
 import os
+import secrets
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ..config import ParsedConfig
 from ..spi import SinkAway, SinkBroken, SinkFull
+from . import keys
 from . import sink_marks as marks
 from .sink_marks import SinkClaim
+from .staging import make_folder
 
+_WRITER_BYTES: Final = 4
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _AWAY: Final = frozenset(
     {
@@ -58,6 +69,31 @@ class SinkLocation:
             if self.has_adopted
             else f"set {marks.ADOPT}=true"
         )
+
+
+def claim_sink(
+    settings: ParsedConfig, cluster: str, connector: str, before: Mapping[str, str] | None
+) -> SinkClaim:
+    """Return the claim that a connector's tasks write under, and make it if need be.
+
+    `before` is a task config that is in force, if there is any. Raises `SinkAway` or
+    `SinkBroken`, and has changed nothing then.
+    """
+    root, adopts = Path(settings.text(keys.SINK_PATH)), settings.flag(keys.SINK_ADOPT)
+    is_known = before is not None and before.get(keys.SINK_PATH) == str(root)
+    had = SinkClaim.read(before.get(keys.TASK_CLAIM, "")) if before and is_known else None
+    was_obeyed = had is not None and before is not None and _says_adopt(before)
+    place = SinkLocation(root, cluster, connector, None, has_adopted=was_obeyed and adopts)
+    if adopts and not was_obeyed:
+        return _adopted(place)
+    if had is not None:
+        return had
+    if is_known and not (root / "_fairlead").is_dir():
+        raise SinkAway(
+            f"{root}, which {connector} was started with before, is not there or has no "
+            f"_fairlead: is it not mounted? If nothing was ever written to it, {place.adopting}"
+        )
+    return _claimed(place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +148,42 @@ def told_by_spark(root: Path, text: str) -> SinkAway | None:
         return _full(root)
     found = next((each for each in _AWAY_WORDS if each in text), "")
     return SinkAway(f"{root}: {found.lower()}") if found else None
+
+
+def _claimed(place: SinkLocation) -> SinkClaim:
+    with _made(place.root) as folder:
+        marks.write_owner(place.root, place.cluster, anew=False)
+        owner = marks.read_owner(place.root)
+        if owner != place.cluster:
+            raise foreign(place, str(owner))
+        before = marks.read_claim(place.root, place.connector)
+        is_foreign = before is not None and before[0] != place.cluster
+        writer = secrets.token_hex(_WRITER_BYTES)
+        if before is None or is_foreign:
+            where = (place.root, place.connector, place.cluster)
+            marks.write_claim(*where, writer, anew=is_foreign)
+        _, writer = marks.read_claim(place.root, place.connector) or ("", writer)
+        return SinkClaim(writer, folder)
+
+
+def _adopted(place: SinkLocation) -> SinkClaim:
+    with _made(place.root) as folder:
+        marks.write_owner(place.root, place.cluster, anew=True)
+        writer = secrets.token_hex(_WRITER_BYTES)
+        marks.write_claim(place.root, place.connector, place.cluster, writer, anew=True)
+        return SinkClaim(writer, folder, is_adopted=True)
+
+
+@contextmanager
+def _made(root: Path) -> Generator[int]:
+    """Make a root if there is none, and give its inode."""
+    with translated(root):
+        make_folder(root)
+        yield root.stat().st_ino
+
+
+def _says_adopt(config: Mapping[str, str]) -> bool:
+    return config.get(keys.SINK_ADOPT, "").strip().lower() == "true"
 
 
 def _check(root: OpenRoot) -> None:

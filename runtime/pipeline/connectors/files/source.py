@@ -12,13 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import normpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote
 
 from .....events.model import Advance, Document, Lag, identity
-from ..spi import BadInput, BatchPlan, Context, Limit, Source
+from ..config import ConfigInvalid, ParsedConfig
+from ..context import Context
+from ..spi import BadInput, BatchPlan, Limit, Source
+from . import keys
 from .formats import BAD_VALUE, ReadFormat
-from .listing import Share, Skip, SourceFile, bucket_of, look, walk
+from .listing import EVERYTHING, Share, Skip, SourceFile, bucket_of, look, read_share, walk
 from .text import Copies
 
 if TYPE_CHECKING:
@@ -48,6 +51,24 @@ class Folder:
     share: Share
     min_age_ms: int = 0
     rootless: Path | None = None
+
+    @classmethod
+    def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
+        """Return what a task config says; raises `ConfigInvalid`."""
+        text = settings.text(keys.TASK_BUCKETS)
+        try:
+            share = read_share(text) if text else EVERYTHING
+        except ValueError as error:
+            raise ConfigInvalid(f"{keys.TASK_BUCKETS}: {error}") from None
+        root = settings.text(keys.SOURCE_PATH)
+        rootless = config.get(keys.TASK_ROOTLESS, root)
+        return cls(
+            Path(root),
+            settings.text(keys.SOURCE_GLOB),
+            share,
+            settings.number(keys.SOURCE_MIN_AGE_MS),
+            Path(rootless) if rootless else None,
+        )
 
     def partition(self, path: str) -> Document:
         """Return the source partition that a file is; its folder is taken as it is written."""

@@ -12,26 +12,27 @@ import csv
 import gzip
 import io
 import os
-import re
 import tempfile
 import zlib
-from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import rmtree
-from typing import IO, Final, cast
+from typing import IO, Final, Self, cast
 
+from ..config import ParsedConfig, under
 from ..spi import BadInput
+from . import keys
+from .line_ends import LineEndScan, LineEndUnifier
 
 _CHUNK: Final = 4 << 20
 _OPAQUE: Final = frozenset({".deflate", ".lz4", ".lzo", ".snappy", ".zst"})
 """What Hadoop compresses in ways of its own: Spark reads it, and nobody looks at it before."""
+ENCODING: Final = ("encoding", "charset")
+"""What Spark's readers call it."""
 _AS_IT_IS: Final = frozenset({"utf-8", "ascii"})
 _BYTE_ORDER_MARK: Final = "\ufeff"
-_CONTEXT: Final = 4
-"""The most bytes that one letter takes in UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,27 @@ class CsvStyle:
     escape: str = ""
     trim: bool = False
     encoding: str = "UTF-8"
+
+    @classmethod
+    def of(cls, settings: ParsedConfig, config: Mapping[str, str]) -> Self:
+        """Return how text is written, as the keys or the options of Spark's reader say."""
+        options = {key.lower(): text for key, text in under(keys.SOURCE_OPTION, config).items()}
+
+        def option(key: str, *names: str) -> str:
+            given = (options[name] for name in names if name in options)
+            return next(given, settings.text(key)).replace("\\t", "\t")
+
+        quote = option(keys.SOURCE_QUOTE, "quote")
+        escape = option(keys.SOURCE_ESCAPE, "escape")
+        return cls(
+            header=option(keys.SOURCE_HEADER, "header").lower() == "true",
+            separator=option(keys.SOURCE_SEPARATOR, "sep", "delimiter"),
+            quote=quote,
+            nulls=settings.items(keys.SOURCE_NULLS),
+            escape="" if escape == quote else escape,
+            trim=settings.flag(keys.SOURCE_TRIM),
+            encoding=option(keys.SOURCE_ENCODING, *ENCODING),
+        )
 
     @property
     def needs_copy(self) -> bool:
@@ -145,7 +167,7 @@ def survey(file: Path, style: CsvStyle, copies: Copies, within: str | None) -> S
     """Look through a csv file, and copy it where Spark would not read it as it is."""
     if is_opaque(file):
         return Surveyed(file)
-    scan = _Scan(style)
+    scan = LineEndScan(style.separator, style.quote, style.escape)
     head = b""
     for chunk in decoded(file, style.encoding):
         head = head or chunk
@@ -183,132 +205,10 @@ def _write(path: Path, chunks: Iterator[bytes]) -> None:
 
 
 def _unified(chunks: Iterator[bytes], style: CsvStyle) -> Iterator[bytes]:
-    unify = _LineEnds(style)
+    unify = LineEndUnifier(style.separator, style.quote, style.escape)
     for chunk in chunks:
         yield unify.feed(chunk)
     yield unify.feed(b"", is_last=True)
-
-
-class _Scan:
-    """Counts the line ends that are outside of quotes, chunk by chunk."""
-
-    def __init__(self, style: CsvStyle) -> None:
-        self._quote = style.quote.encode()
-        self._escape = style.escape.encode()
-        self._held = b""
-        """Bytes of the last chunk whose meaning hangs on the next."""
-        self._tail = b"\n"
-        """The end of what was looked at, for patterns that span two chunks."""
-        self._inside = 0
-        """1 within quotes, 0 outside."""
-        self._outside_ends = Counter[str]()
-        """How often each line end stands outside of quotes."""
-        self._all_ends = Counter[str]()
-        """How often each stands anywhere."""
-        quote, separator = re.escape(self._quote), re.escape(style.separator.encode())
-        edge = b"(?:%s|\r|\n)" % separator
-        self._empty = re.compile(b"%s%s%s(?=%s|\\Z)" % (edge, quote, quote, edge))
-        """Matches an empty value in quotes."""
-        self._letter = re.compile(
-            b"(?<!%s)(?<!%s)(?<![\r\n])%s(?!%s|%s|[\r\n])"
-            % (separator, quote, quote, separator, quote)
-        )
-        """Matches a quote that is a letter: it neither opens a value nor closes one."""
-        self._has_letters = False
-        """Whether any quote is a letter."""
-        self.quotes_nothing = False
-        """Whether any value is empty and in quotes."""
-
-    @property
-    def line_end(self) -> str:
-        """What ends lines, or nothing if several things do, or may do."""
-        # A quote that is a letter makes inside look like outside from there on.
-        ends = [*(self._all_ends if self._has_letters else self._outside_ends)]
-        return "\n" if not ends else ends[0] if len(ends) == 1 else ""
-
-    def feed(self, chunk: bytes, *, is_last: bool = False) -> None:
-        """Count what is in a chunk; what may go on in the next is held back."""
-        data, self._held = _held_back(self._held + chunk, self._escape, is_last=is_last)
-        if self._quote and not self.quotes_nothing:
-            self.quotes_nothing = bool(self._empty.search(self._tail + data))
-        self._tail = (self._tail + data)[-3 * _CONTEXT :]
-        if self._escape:
-            data = data.replace(2 * self._escape, b"").replace(self._escape + self._quote, b"")
-        if self._quote and not self._has_letters:
-            self._has_letters = bool(self._letter.search(data))
-        self._all_ends += _ends(data)
-        self._outside_ends += _ends(self._outside(data))
-
-    def _outside(self, data: bytes) -> bytes:
-        if not self._quote or (self._quote not in data and not self._inside):
-            return data
-        pieces = data.split(self._quote)
-        outside = self._quote.join(pieces[self._inside :: 2])
-        self._inside ^= (len(pieces) - 1) & 1
-        return outside
-
-
-class _LineEnds:
-    """Makes each line end outside of quotes a line feed, chunk by chunk."""
-
-    def __init__(self, style: CsvStyle) -> None:
-        self._quote = style.quote.encode()
-        self._escape = style.escape.encode()
-        self._openers = (style.separator.encode(), b"\r", b"\n")
-        """What stands before a quote that opens a value."""
-        pair = [re.escape(self._escape) + b"."] if self._escape else []
-        quote = [re.escape(self._quote)] if self._quote else []
-        self._token = re.compile(b"|".join([*pair, *quote, b"\r\n?"]), re.S)
-        """Matches an escaped letter, a quote or a line end."""
-        self._held = b""
-        """The last byte of a chunk if its meaning hangs on the next."""
-        self._before = b"\n"
-        """The end of what was made one already."""
-        self._inside = False
-        """Whether it is within quotes."""
-        self._closed_at = -1
-        """Where in the chunk the last value in quotes was closed; -1: not in this one."""
-
-    def feed(self, chunk: bytes, *, is_last: bool = False) -> bytes:
-        """Return a chunk with its line ends made one; the last letter may be held back."""
-        data, self._held = _held_back(self._held + chunk, self._escape, is_last=is_last)
-        unified = self._token.sub(self._replace, data)
-        if data:
-            self._before = (self._before + data)[-_CONTEXT:]
-            self._closed_at = 0 if self._closed_at == len(data) else -1
-        return unified
-
-    def _replace(self, match: "re.Match[bytes]") -> bytes:
-        token = match[0]
-        if token == self._quote:
-            self._pass_quote(match)
-        elif token.startswith(b"\r") and not self._inside:
-            return b"\n"
-        return token
-
-    def _pass_quote(self, match: "re.Match[bytes]") -> None:
-        """Open or close; a quote in the middle of a value that is not quoted is a letter."""
-        if self._inside:
-            self._inside = False
-            self._closed_at = match.end()
-            return
-        start = match.start()
-        before = match.string[max(0, start - _CONTEXT) : start] or self._before
-        self._inside = self._closed_at == start or before.endswith(self._openers)
-
-
-def _held_back(data: bytes, escape: bytes, *, is_last: bool) -> tuple[bytes, bytes]:
-    """Split off a last letter whose meaning hangs on the next one: half a line end, an escape."""
-    escapes = len(data) - len(data.rstrip(escape)) if escape else 0
-    if not is_last and (data.endswith(b"\r") or escapes % 2):
-        return data[:-1], data[-1:]
-    return data, b""
-
-
-def _ends(data: bytes) -> Counter[str]:
-    """Count the line ends of each kind."""
-    both = data.count(b"\r\n")
-    return +Counter({"\r\n": both, "\r": data.count(b"\r") - both, "\n": data.count(b"\n") - both})
 
 
 @contextmanager

@@ -1,13 +1,21 @@
-"""What the operator of a node lets connectors reach on it: folders, and what SQL may use."""
+"""What a connector is given of the node that it runs on, or that its config is for.
+
+The operator says what connectors may reach there: folders, and what SQL may use.
+"""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-SETTING: Final = "paths.allow"
+from ....events.model import Resource
+
+if TYPE_CHECKING:
+    from ..spark.query_check import QueryCheck
+
+_SETTING: Final = "paths.allow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +44,49 @@ class Reach:
             return f"{path} holds the node's own folder {self.data_dir}"
         if allowed and not any(_is_within(real, each) for each in allowed):
             shown = f"{path} (that is {real})" if str(real) != path else path
-            return f"{shown} is in none of the folders of {SETTING}: {', '.join(self.paths)}"
+            return f"{shown} is in none of the folders of {_SETTING}: {', '.join(self.paths)}"
         return None
+
+
+NO_LIMITS: Final = Reach()
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a connector or a task gets from the worker that runs it; `warn` is never silent.
+
+    `split` holds the task configs that are in force, wherever the connector ran when it made
+    them: what still fits is best given back as it is, since each change restarts tasks. `reach`
+    is what the node's operator lets connectors reach.
+    `cluster_id` is what the cluster is known by, for marks in what outlives it. `hide` takes the
+    values that references in configs led to out of a text.
+    """
+
+    resource: Resource
+    warn: Callable[[str], None]
+    split: Sequence[Mapping[str, str]] = ()
+    reach: Reach = NO_LIMITS
+    cluster_id: str = ""
+    hide: Callable[[str], str] = str
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a config is held against before it is taken: the node that it is for.
+
+    `queries` asks Spark about SQL; None where there is no Spark.
+    """
+
+    reach: Reach = NO_LIMITS
+    queries: "QueryCheck | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What became of that: errors by the key to change, and what is only to be told."""
+
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    warnings: tuple[str, ...] = ()
 
 
 def _is_within(inner: Path, outer: Path) -> bool:
@@ -53,6 +102,3 @@ def _numbers(paths: list[Path]) -> Iterator[tuple[int, int]]:
         with suppress(OSError):
             found = path.stat()
             yield found.st_dev, found.st_ino
-
-
-NO_LIMITS: Final = Reach()
