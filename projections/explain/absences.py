@@ -17,7 +17,6 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
-from ..documents import Document
 from .diff import Seat
 
 
@@ -35,17 +34,6 @@ class Absence:
     """Whether it came back."""
     superseded_by: int | None = None
     """The assignment epoch of a later target under which the absence went on, if one did."""
-
-    def to_json(self) -> Document:
-        """Return the absence in plain data."""
-        return {
-            "seat": dict(self.seat._asdict()),
-            "resources": [str(each) for each in sorted(self.resources)],
-            "since_ms": self.since_ms,
-            "until_ms": self.until_ms,
-            "is_back": self.is_back,
-            "superseded_by": self.superseded_by,
-        }
 
 
 class Absences:

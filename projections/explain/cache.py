@@ -10,8 +10,7 @@ from typing import Final
 
 from ...events.log.errors import TrimmedError
 from ...events.log.reader import LogReader
-from ..documents import Document
-from .epochs import EpochReport, History, line_of
+from .epochs import EpochLine, EpochList, EpochReport, line_of
 from .explanation import EpochReading, Explanation
 from .reader import EpochReader
 
@@ -35,7 +34,7 @@ class _Told:
     next: int
     """The offset of the first entry that was not read yet."""
     first_epoch: int | None = None
-    lines: deque[Document] = field(default_factory=lambda: deque(maxlen=LINES_MAX))
+    lines: deque[EpochLine] = field(default_factory=lambda: deque(maxlen=LINES_MAX))
     """Of the epochs that the reader is done with, as the history lists them."""
     readings: dict[int, EpochReading] = field(default_factory=dict[int, EpochReading])
     """The latest epochs that the reader is done with, by epoch."""
@@ -72,7 +71,7 @@ class EpochCache:
         self._older: tuple[int, EpochReading] | None = None
         """The epoch that was let go of and asked for last, and the log's end at that time."""
 
-    def history(self, limit: int = LINES_MAX) -> History:
+    def history(self, limit: int = LINES_MAX) -> EpochList:
         """Return the last epochs, at most `LINES_MAX`; raises `LogError`, `CodecError`."""
         told = self._caught_up()
         rest = [each.report for each in told.reader.rest()]
@@ -80,7 +79,7 @@ class EpochCache:
         epochs = [*told.readings, *(each.group_epoch for each in rest)]
         first = epochs[0] if told.first_epoch is None and epochs else told.first_epoch
         last = epochs[-1] if epochs else None
-        return History(self._log.log_id, first, last, told.low > 0, tuple(lines[-limit:]))
+        return EpochList(self._log.log_id, first, last, told.low > 0, lines[-limit:])
 
     def explain(self, group_epoch: int | None = None) -> Explanation:
         """Explain an epoch, None for the latest.

@@ -3,7 +3,7 @@
 It is found by comparing the target with the members that had each resource last.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple
@@ -12,7 +12,6 @@ from ...events.group import Group
 from ...events.model import Grants, Resource, Resources
 from ...events.placement.orders import Directory, directory_of, workers_in
 from ...events.records import GroupMetadata, MemberMetadata, TargetAssignment
-from ..documents import Document, Json
 from .reasons import Reason, reason_of, why_displaced
 
 
@@ -72,36 +71,6 @@ class TargetChange:
     def kept_count(self) -> int:
         """How many resources stay where they are."""
         return sum(map(len, self.kept.values()))
-
-    def to_json(self) -> Document:
-        """Return the change in plain data."""
-        return {
-            "assignment_epoch": self.assignment_epoch,
-            "time_ms": self.time_ms,
-            "settled_ms": self.settled_ms,
-            "assignor": self.assignor,
-            "computed_by": _seat_json(self.computed_by),
-            "kept": [
-                {"seat": _seat_json(seat), "resources": _listed(self.kept[seat])}
-                for seat in sorted(self.kept)
-            ],
-            "moved": _transfers(self.moved),
-            "returned": _transfers(self.returned),
-            "placed": _transfers(self.placed),
-            "parked": [
-                {"id": str(each), "deadline_ms": due} for each, due in sorted(self.parked.items())
-            ],
-            "unplaceable": [
-                {"id": str(each), "reason": reason}
-                for each, reason in sorted(self.unplaceable.items())
-            ],
-            "displaced": [
-                {"id": str(each), "from": _seat_json(giver)}
-                for each, giver in sorted(self.displaced.items())
-            ],
-            "retired": _listed(self.retired),
-            "next_moves_at_ms": self.next_moves_at_ms,
-        }
 
 
 def homes_in(group: Group) -> Iterator[tuple[Resource, MemberMetadata]]:
@@ -246,18 +215,3 @@ def _is_same_worker(one: MemberMetadata, other: MemberMetadata) -> bool:
         or (one.instance_id is not None and one.instance_id == other.instance_id)
         or (one.url != "" and one.url == other.url)
     )
-
-
-def _transfers(transfers: Iterable[Transfer]) -> list[Json]:
-    return [
-        {"id": str(each.resource), "from": _seat_json(each.giver), "to": _seat_json(each.taker)}
-        for each in transfers
-    ]
-
-
-def _seat_json(seat: Seat | None) -> Document | None:
-    return None if seat is None else dict(seat._asdict())
-
-
-def _listed(resources: Resources) -> list[Json]:
-    return [str(each) for each in sorted(resources)]

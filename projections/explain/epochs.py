@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...events.records import GroupMetadata
-from ..documents import Document
+from ..moves import between
 from .diff import TargetChange
 
 
@@ -42,77 +42,68 @@ class EpochReport:
     def took_ms(self) -> int | None:
         """From the cause to the target that answers it; clocks that jump count as no time."""
         change = self.target_change
-        return None if change is None else max(0, change.time_ms - self.bump.time_ms)
-
-    def to_json(self) -> Document:
-        """Return the report in plain data."""
-        bump, change = self.bump, self.target_change
-        return {
-            "group_epoch": bump.group_epoch,
-            "cause": bump.cause.why.value,
-            "subject": bump.cause.subject,
-            "actor": bump.actor,
-            "time_ms": bump.time_ms,
-            "took_ms": self.took_ms,
-            "attempts": [dict(each._asdict()) for each in self.attempts],
-            "target_change": None if change is None else change.to_json(),
-        }
+        return between(self.bump.time_ms, change.time_ms if change else None)
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """The latest epochs of a group, the last one last, and how far back its log tells.
+class EpochLine:
+    """One epoch in short; the counts are told at the last of the epochs that a target answers."""
 
-    Both bounds are None where the log tells of no epoch.
-    """
+    group_epoch: int
+    time_ms: int
+    cause: str
+    subject: str
+    actor: str | None
+    """The principal who asked for it, where that is known."""
+    assignment_epoch: int | None
+    """The target that answered it."""
+    failed_attempts: int
+    settled_after_ms: int | None
+    """From the cause until every member had reached that target."""
+    moved: int | None
+    returned: int | None
+    placed: int | None
+    kept: int | None
+    parked: int | None
+    unplaceable: int | None
+    displaced: int | None
+    retired: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EpochList:
+    """The last epochs of a group, and how far back its log tells."""
 
     group_id: str
     first_epoch: int | None
+    """The first that the log tells of; None where it tells of none, and so is the last."""
     last_epoch: int | None
     is_trimmed: bool
-    """Whether there was more before the first epoch, which is not in the log any more."""
-    epochs: tuple[Document, ...]
-    """See `line_of`."""
-
-    def to_json(self) -> Document:
-        """Return the history in plain data."""
-        return {
-            "group_id": self.group_id,
-            "first_epoch": self.first_epoch,
-            "last_epoch": self.last_epoch,
-            "is_trimmed": self.is_trimmed,
-            "epochs": list(self.epochs),
-        }
+    """Whether there were epochs before the first one."""
+    epochs: list[EpochLine]
+    """In order, the latest one last."""
 
 
-def line_of(report: EpochReport) -> Document:
-    """Return what one epoch led to, in short.
-
-    What a target changed is counted at the last of the epochs that it answers; the counts of
-    the others are None.
-    """
+def line_of(report: EpochReport) -> EpochLine:
+    """Return what one epoch led to, in short."""
     bump, change = report.bump, report.target_change
-    told: Document = {
-        "group_epoch": bump.group_epoch,
-        "time_ms": bump.time_ms,
-        "cause": bump.cause.why.value,
-        "subject": bump.cause.subject,
-        "actor": bump.actor,
-        "assignment_epoch": change.assignment_epoch if change else None,
-        "failed_attempts": len(report.attempts),
-        "settled_after_ms": None,
-    }
-    if change and change.settled_ms is not None:
-        told["settled_after_ms"] = max(0, change.settled_ms - bump.time_ms)
-    its_own = change if change and change.assignment_epoch == bump.group_epoch else None
-    return {
-        **told,
-        "moved": len(its_own.moved) if its_own else None,
-        "returned": len(its_own.returned) if its_own else None,
-        "placed": len(its_own.placed) if its_own else None,
-        "kept": its_own.kept_count if its_own else None,
-        "parked": len(its_own.parked) if its_own else None,
-        "unplaceable": len(its_own.unplaceable) if its_own else None,
-        "displaced": len(its_own.displaced) if its_own else None,
-        "retired": len(its_own.retired) if its_own else None,
-    }
+    settled_ms = change.settled_ms if change else None
+    counted = change if change and change.assignment_epoch == bump.group_epoch else None
+    return EpochLine(
+        bump.group_epoch,
+        bump.time_ms,
+        bump.cause.why.value,
+        bump.cause.subject,
+        bump.actor,
+        change.assignment_epoch if change else None,
+        len(report.attempts),
+        between(bump.time_ms, settled_ms),
+        len(counted.moved) if counted else None,
+        len(counted.returned) if counted else None,
+        len(counted.placed) if counted else None,
+        counted.kept_count if counted else None,
+        len(counted.parked) if counted else None,
+        len(counted.unplaceable) if counted else None,
+        len(counted.displaced) if counted else None,
+        len(counted.retired) if counted else None,
+    )

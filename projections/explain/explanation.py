@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from ...events.epochs import epoch_warning
 from ...events.model import Resource
-from ..documents import Document
 from .absences import Absence
 from .epochs import EpochReport
 from .handovers import FollowedHandover, Handover
@@ -55,18 +54,6 @@ class Explanation:
         end_ms = max(change.settled_ms, start.until_ms or 0)
         bump = self.report.bump
         return max(0, end_ms - (bump.since_ms or bump.time_ms))
-
-    def to_json(self) -> Document:
-        """Return the explanation in plain data: the report's, and what is told beyond it."""
-        return {
-            **self.report.to_json(),
-            "changed": self.changed,
-            "total_ms": self.total_ms,
-            "phases": [each.to_json() for each in self.phases],
-            "handovers": [each.to_json(self.report.group_epoch) for each in self.handovers],
-            "waits": [each.to_json() for each in self.waits],
-            **({"warning": self.warning} if self.warning else {}),
-        }
 
 
 @dataclass(slots=True)

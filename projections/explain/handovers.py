@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ...events.model import Resource, Resources, RunState, Why
 from ...events.records import CurrentAssignment, GroupMetadata, TargetAssignment, TaskStatus
-from ..documents import Document
 from ..moves import Outage, between
 from .diff import Seat, TargetChange
 from .reasons import DELETED, NEW, RETURN, Reason
@@ -66,32 +65,6 @@ class Handover(Outage):
     def downtime_at_most_ms(self) -> int | None:
         """From the last word of a giver that fell silent; where the stop is unknown."""
         return None if self.stopped_ms is not None else between(self.silent_ms, self.up_ms)
-
-    def to_json(self, group_epoch: int | None = None) -> Document:
-        """Return the handover in plain data, as one of the epochs that it answers tells it.
-
-        An epoch that did not free the resource does not tell for how long nobody ran it.
-        """
-        is_told = group_epoch is None or self.freed_by in {None, group_epoch}
-        return {
-            "id": str(self.resource),
-            "reason": self.reason.kind.value,
-            "detail": self.reason.detail,
-            "from": dict(self.giver._asdict()) if self.giver else None,
-            "to": dict(self.taker._asdict()) if self.taker else None,
-            "asked_ms": self.asked_ms,
-            "stopped_ms": self.stopped_ms,
-            "gone_ms": self.gone_ms,
-            "revoked_ms": self.revoked_ms,
-            "granted_ms": self.granted_ms,
-            "running_ms": self.running_ms,
-            "first_batch_ms": self.first_batch_ms,
-            "downtime_ms": self.downtime_ms if is_told else None,
-            "downtime_at_least_ms": self.downtime_at_least_ms if is_told else None,
-            "downtime_at_most_ms": self.downtime_at_most_ms if is_told else None,
-            "superseded_by": self.superseded_by,
-            **({} if is_told else {"freed_by": self.freed_by}),
-        }
 
 
 def handovers_of(change: TargetChange) -> Iterator[Handover]:

@@ -25,7 +25,7 @@ from ...events.records import (
     TargetAssignment,
     TaskStatus,
 )
-from ..documents import Document
+from ..moves import between
 from .diff import TargetChange
 from .epochs import EpochReport
 from .handovers import Handover
@@ -123,19 +123,7 @@ class Phase(NamedTuple):
     @property
     def took_ms(self) -> int | None:
         """How long it took; clocks that jump count as no time."""
-        if self.from_ms is None or self.until_ms is None:
-            return None
-        return max(0, self.until_ms - self.from_ms)
-
-    def to_json(self) -> Document:
-        """Return the phase in plain data."""
-        return {
-            "phase": self.name,
-            "from_ms": self.from_ms,
-            "until_ms": self.until_ms,
-            "took_ms": self.took_ms,
-            "note": self.note,
-        }
+        return between(self.from_ms, self.until_ms)
 
 
 def phases_of(

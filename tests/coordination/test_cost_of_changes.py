@@ -8,7 +8,7 @@ from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.events import shard_layout
 from fairlead.events.model import GroupState
-from fairlead.projections.documents import Document
+from fairlead.projections.explain.explanation import Explanation
 from fairlead.projections.explain.reader import read_epochs
 from fairlead_tests.coordination.site import MEMBERS, Site
 
@@ -53,7 +53,7 @@ def test_a_group_in_shards_starts_anew_as_it_was(tmp_path: Path) -> None:
     site.close()
 
 
-def told(folder: Path) -> list[Document]:
+def told(folder: Path) -> list[Explanation]:
     """Return how every epoch of some changes is explained."""
     site = Site.with_connectors(folder, 50)
     site.create("another")
@@ -62,7 +62,7 @@ def told(folder: Path) -> list[Document]:
     site.settle()
     entries = site.control.read(0).entries
     site.close()
-    return [each.explain().to_json() for each in list(read_epochs(entries))]
+    return [each.explain() for each in list(read_epochs(entries))]
 
 
 def test_a_log_in_shards_is_explained_as_one_without(
@@ -71,5 +71,5 @@ def test_a_log_in_shards_is_explained_as_one_without(
     in_shards = told(tmp_path / "shards")
     monkeypatch.setattr(shard_layout, "LEAST_PER_SHARD", 1_000_000)
     assert in_shards == told(tmp_path / "whole")
-    causes = [each["cause"] for each in in_shards]
+    causes = [each.report.bump.cause.why.value for each in in_shards]
     assert causes[-3:] == ["tasks-changed", "connector-deleted", "member-left"]

@@ -14,6 +14,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Cause, GroupState, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain.cache import EpochCache
+from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 from fairlead.runtime.interfaces.replies.groups import describe_group, summarize_group
 from fairlead_tests.coordination.office import SESSION_MS, Office, told
 from fairlead_tests.decider import resources
@@ -112,7 +113,7 @@ def test_from_half_of_an_int32_on_each_view_of_a_group_warns(
     )
     office.close()
     with LogReader.open(tmp_path / "control", "connect") as log:
-        explained = EpochCache(log).explain(epoch).to_json()
+        explained = to_builtins(describe_epoch(EpochCache(log).explain(epoch)))
     for each in (*told_of, explained):
         assert each.get("warning", "") == epoch_warning(epoch)
         assert json.loads(json.dumps(each))["group_epoch"] == epoch

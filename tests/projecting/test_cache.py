@@ -10,9 +10,9 @@ from fairlead.events.log.errors import TrimmedError
 from fairlead.events.log.frame import Entry
 from fairlead.events.log.reader import LogReader, Slice
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.documents import Document
 from fairlead.projections.explain import cache
 from fairlead.projections.explain.cache import EpochCache, NotToldError
+from fairlead.projections.explain.explanation import Explanation
 from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead.runtime.simulation.faults import schedule_faults
 from fairlead.runtime.simulation.schedule import Size, draw
@@ -53,9 +53,9 @@ def epochs_of(entries: list[Entry]) -> int:
     return sum(each.type == GROUP_METADATA for each in entries)
 
 
-def explained(epochs: EpochCache, epoch: int | None) -> Document | str:
+def explained(epochs: EpochCache, epoch: int | None) -> Explanation | str:
     try:
-        return epochs.explain(epoch).to_json()
+        return epochs.explain(epoch)
     except NotToldError as untold:
         return str(untold)
 
@@ -123,7 +123,5 @@ def test_a_log_is_read_once_whatever_is_asked(life: Path) -> None:
     kept = EpochCache(log)
     told = kept.history()
     for line in told.epochs:
-        epoch = line["group_epoch"]
-        assert isinstance(epoch, int)
-        assert kept.explain(epoch).report.group_epoch == epoch
+        assert kept.explain(line.group_epoch).report.group_epoch == line.group_epoch
     assert log.entries_read == len(log.entries)

@@ -12,6 +12,7 @@ from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
 from fairlead.projections.explain.absences import Absence
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.explanation import Explanation
+from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 from fairlead_tests.decider import JOIN, resources
 from fairlead_tests.group.static_seat import STATIC
 from fairlead_tests.projecting.annals import Scribe
@@ -47,11 +48,9 @@ def run(scribe: Scribe, at_ms: int = RUNS_MS) -> None:
         scribe.at(at_ms).says(each, RunState.RUNNING, BATCHES_RUN)
 
 
-def downtimes(told: Explanation) -> dict[str, object]:
+def downtimes(told: Explanation) -> dict[str, int | None]:
     """For how long nobody ran what moved, as that epoch tells it."""
-    told_in_full = told.to_json()["handovers"]
-    assert isinstance(told_in_full, list)
-    return {str(each["id"]): each["downtime_ms"] for each in told_in_full if isinstance(each, dict)}
+    return {each.id: each.downtime_ms for each in describe_epoch(told).handovers}
 
 
 OUTAGE = dict.fromkeys(("C", "D"), RUNS_MS - LEFT_MS)

@@ -22,10 +22,9 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
 from fairlead.events.records import GroupMetadata
-from fairlead.projections.documents import Document
 from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.diff import Seat
-from fairlead.projections.explain.epochs import History
+from fairlead.projections.explain.epochs import EpochLine, EpochList
 from fairlead.projections.explain.explanation import Explanation
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.phases import Phase
@@ -433,28 +432,17 @@ def test_any_epoch_is_explained_from_the_files_and_the_latest_by_default(tmp_pat
 
 
 def test_the_history_is_a_line_for_each_epoch(tmp_path: Path) -> None:
-    def line(group_epoch: int, time_ms: int, worker: str, settled_after_ms: int) -> Document:
-        return {
-            "group_epoch": group_epoch,
-            "time_ms": time_ms,
-            "cause": "member-joined",
-            "subject": f"http://{worker}",
-            "actor": None,
-            "assignment_epoch": group_epoch,
-            "failed_attempts": 0,
-            "settled_after_ms": settled_after_ms,
-            "returned": 0,
-            "parked": 0,
-            "unplaceable": 0,
-            "displaced": 0,
-            "retired": 0,
-        }
+    def line(
+        group_epoch: int, time_ms: int, settled_after_ms: int, moved: int, placed: int, kept: int
+    ) -> EpochLine:
+        subject = f"http://w{group_epoch}"
+        raised = (group_epoch, time_ms, "member-joined", subject, None, group_epoch, 0)
+        return EpochLine(*raised, settled_after_ms, moved, 0, placed, kept, 0, 0, 0, 0)
 
-    first: Document = {**line(1, 1_000, "w1", 700), "moved": 0, "placed": 4, "kept": 0}
-    second: Document = {**line(2, 5_000, "w2", 800), "moved": 2, "placed": 0, "kept": 2}
+    first, second = line(1, 1_000, 700, 0, 4, 0), line(2, 5_000, 800, 2, 0, 2)
     with written(shared(), tmp_path) as log:
-        assert EpochCache(log).history() == History("connect", 1, 2, False, (first, second))
-        assert EpochCache(log).history(1) == History("connect", 1, 2, False, (second,))
+        assert EpochCache(log).history() == EpochList("connect", 1, 2, False, [first, second])
+        assert EpochCache(log).history(1) == EpochList("connect", 1, 2, False, [second])
 
 
 def test_a_trimmed_log_says_from_where_on_it_tells(tmp_path: Path) -> None:

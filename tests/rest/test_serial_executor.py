@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec import to_builtins
 from rest.conftest import House
 
 from fairlead.actors.messages.timers import ExpireSession
@@ -16,6 +17,7 @@ from fairlead.projections.explain.cache import EpochCache, NotToldError
 from fairlead.projections.explain.reader import EpochReader
 from fairlead.projections.follow import Rebalances
 from fairlead.projections.moves import Downtimes
+from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 from fairlead.runtime.interfaces.rest.backend.serial_executor import SerialExecutor
 from fairlead.runtime.interfaces.rest.http.errors import ApiError
 
@@ -106,7 +108,9 @@ def test_who_asks_again_and_again_is_told_what_the_files_say(house: House) -> No
 
     def explained(epoch: int | str) -> object:
         try:
-            return epochs.explain(None if epoch == "latest" else int(epoch)).to_json()
+            return to_builtins(
+                describe_epoch(epochs.explain(None if epoch == "latest" else int(epoch)))
+            )
         except NotToldError as untold:
             return {"error_code": 404, "message": str(untold)}
 
@@ -123,7 +127,7 @@ def test_who_asks_again_and_again_is_told_what_the_files_say(house: House) -> No
     house.service.logs.close()
     with LogReader.open(house.data_dir / "groups" / "connect" / "control") as log:
         epochs = EpochCache(log)
-        histories = [epochs.history(limit).to_json() for limit in (50, 1)]
+        histories = [to_builtins(epochs.history(limit)) for limit in (50, 1)]
         assert last == [*histories, *map(explained, EPOCHS)]
 
 

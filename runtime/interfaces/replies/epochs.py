@@ -1,9 +1,20 @@
-"""What became of a group's epochs: the list of them, and one in full.
+"""What became of an epoch, in full; the list of all is `EpochList` of the projections as it is.
 
 Times are wall clock, in milliseconds; None where the log does not tell, or not yet.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from ....events.model import Resources
+from ....projections.explain.absences import Absence
+from ....projections.explain.diff import Seat, TargetChange, Transfer
+from ....projections.explain.epochs import EpochReport
+from ....projections.explain.explanation import Explanation
+from ....projections.explain.handovers import Handover
+from ....projections.explain.phases import Phase
 
 
 class SeatInfo(Struct, frozen=True):
@@ -11,39 +22,6 @@ class SeatInfo(Struct, frozen=True):
 
     worker: str
     member_id: str
-
-
-class EpochLine(Struct, frozen=True):
-    """One epoch in short; the counts are told at the last of the epochs that a target answers."""
-
-    group_epoch: int
-    time_ms: int
-    cause: str
-    subject: str
-    actor: str | None
-    assignment_epoch: int | None
-    """The target that answered it."""
-    failed_attempts: int
-    settled_after_ms: int | None
-    moved: int | None
-    returned: int | None
-    placed: int | None
-    kept: int | None
-    parked: int | None
-    unplaceable: int | None
-    displaced: int | None
-    retired: int | None
-
-
-class EpochList(Struct, frozen=True):
-    """The last epochs of a group, and how far back its log tells."""
-
-    group_id: str
-    first_epoch: int | None
-    last_epoch: int | None
-    is_trimmed: bool
-    """Whether there were epochs before the first one."""
-    epochs: list[EpochLine]
 
 
 class FailedAttempt(Struct, frozen=True):
@@ -158,8 +136,8 @@ class AbsenceInfo(Struct, frozen=True):
     superseded_by: int | None
 
 
-class EpochExplanation(Struct, frozen=True, omit_defaults=True):
-    """One epoch in full: its cause, its target, each phase, and each resource that moved."""
+class EpochSummary(Struct, frozen=True, omit_defaults=True):
+    """One epoch: its cause, and what the target changed that answers it."""
 
     group_epoch: int
     cause: str
@@ -170,6 +148,11 @@ class EpochExplanation(Struct, frozen=True, omit_defaults=True):
     """From the cause to the target that answers it."""
     attempts: list[FailedAttempt]
     target_change: TargetChangeInfo | None
+
+
+class EpochExplanation(EpochSummary, frozen=True, omit_defaults=True):
+    """One epoch in full: its cause, its target, each phase, and each resource that moved."""
+
     changed: str
     total_ms: int | None
     """From the cause until all that moved runs again."""
@@ -178,3 +161,105 @@ class EpochExplanation(Struct, frozen=True, omit_defaults=True):
     waits: list[AbsenceInfo]
     warning: str = ""
     """What keeps this from being told exactly."""
+
+
+def describe_epoch(told: Explanation) -> EpochExplanation:
+    """Return an explanation as it is answered."""
+    summary = summarize_epoch(told.report)
+    return EpochExplanation(
+        **asdict(summary),
+        changed=told.changed,
+        total_ms=told.total_ms,
+        phases=[_phase(each) for each in told.phases],
+        handovers=[_handover(each, summary.group_epoch) for each in told.handovers],
+        waits=[_absence(each) for each in told.waits],
+        warning=told.warning,
+    )
+
+
+def summarize_epoch(report: EpochReport) -> EpochSummary:
+    """Return the report of an epoch as it is answered."""
+    bump, change = report.bump, report.target_change
+    return EpochSummary(
+        bump.group_epoch,
+        bump.cause.why.value,
+        bump.cause.subject,
+        bump.actor,
+        bump.time_ms,
+        report.took_ms,
+        [FailedAttempt(*each) for each in report.attempts],
+        None if change is None else _target_change(change),
+    )
+
+
+def _target_change(change: TargetChange) -> TargetChangeInfo:
+    return TargetChangeInfo(
+        change.assignment_epoch,
+        change.time_ms,
+        change.settled_ms,
+        change.assignor,
+        _seat(change.computed_by),
+        [KeptResources(_seat(each), _ids(change.kept[each])) for each in sorted(change.kept)],
+        _transfers(change.moved),
+        _transfers(change.returned),
+        _transfers(change.placed),
+        [ParkedUntil(str(each), due) for each, due in sorted(change.parked.items())],
+        [LeftOut(str(each), reason) for each, reason in sorted(change.unplaceable.items())],
+        [Displaced(str(each), _seat(giver)) for each, giver in sorted(change.displaced.items())],
+        _ids(change.retired),
+        change.next_moves_at_ms,
+    )
+
+
+def _transfers(transfers: Iterable[Transfer]) -> list[TransferInfo]:
+    return [TransferInfo(str(each), _seat(giver), _seat(to)) for each, giver, to in transfers]
+
+
+def _phase(each: Phase) -> PhaseInfo:
+    return PhaseInfo(each.name, each.from_ms, each.until_ms, each.took_ms, each.note)
+
+
+def _handover(each: Handover, group_epoch: int) -> HandoverInfo:
+    """Return a handover as one of the epochs that it answers tells it.
+
+    An epoch that did not free the resource does not tell for how long nobody ran it.
+    """
+    is_told = each.freed_by in {None, group_epoch}
+    return HandoverInfo(
+        str(each.resource),
+        each.reason.kind.value,
+        each.reason.detail,
+        _seat(each.giver),
+        _seat(each.taker),
+        each.asked_ms,
+        each.stopped_ms,
+        each.gone_ms,
+        each.revoked_ms,
+        each.granted_ms,
+        each.running_ms,
+        each.first_batch_ms,
+        each.downtime_ms if is_told else None,
+        each.downtime_at_least_ms if is_told else None,
+        each.downtime_at_most_ms if is_told else None,
+        each.superseded_by,
+        None if is_told else each.freed_by,
+    )
+
+
+def _absence(each: Absence) -> AbsenceInfo:
+    return AbsenceInfo(
+        SeatInfo(*each.seat),
+        _ids(each.resources),
+        each.since_ms,
+        each.until_ms,
+        each.is_back,
+        each.superseded_by,
+    )
+
+
+def _seat(seat: Seat | None) -> SeatInfo | None:
+    return None if seat is None else SeatInfo(*seat)
+
+
+def _ids(resources: Resources) -> list[str]:
+    return [str(each) for each in sorted(resources)]

@@ -1,13 +1,12 @@
 """What a log tells of a group's epochs, as tables: the list of them, and one in full."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
+from .....projections.explain.epochs import EpochLine, EpochList
 from ...replies.epochs import (
     AbsenceInfo,
     EpochExplanation,
-    EpochLine,
-    EpochList,
     HandoverInfo,
     SeatInfo,
     TargetChangeInfo,
@@ -55,7 +54,7 @@ def explained(found: EpochExplanation) -> list[Section]:
     return sections
 
 
-def _counts(epochs: list[EpochLine]) -> dict[str, list[str]]:
+def _counts(epochs: Sequence[EpochLine]) -> dict[str, list[str]]:
     """Return what is counted of each epoch besides what moved, by heading."""
     counts = {
         "NEW": [each.placed for each in epochs],

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Annotated, Final, TypeVar
 
 import typer
-from msgspec import convert
 
 from .....events.log.errors import NoLogError
 from .....events.log.reader import LogReader
 from .....projections.explain.cache import EpochCache, NotToldError
-from ...replies.epochs import EpochExplanation, EpochList
+from .....projections.explain.epochs import EpochList
+from ...replies.epochs import EpochExplanation, describe_epoch
 from ..command.client import Client, client_of, note_of
 from ..command.exit_codes import Failed, Unreachable
 from ..command.options import ReadThere, takes
@@ -45,7 +45,7 @@ def history(
         return client.get(EpochList, "groups", group_id, "history", limit=str(limit))
 
     def read(log: LogReader) -> EpochList:
-        return convert(EpochCache(log).history(limit).to_json(), EpochList)
+        return EpochCache(log).history(limit)
 
     found = _read(place, group, ask, read)
     show(place.output, found, epochs.history(found))
@@ -75,7 +75,7 @@ def explain(
 
 def _explained(log: LogReader, epoch: int | None) -> EpochExplanation:
     try:
-        return convert(EpochCache(log).explain(epoch).to_json(), EpochExplanation)
+        return describe_epoch(EpochCache(log).explain(epoch))
     except NotToldError as untold:
         raise Failed(str(untold)) from None
 

@@ -12,6 +12,7 @@ from .....events.log.errors import LogError, NoLogError
 from .....events.log.probe import probe
 from .....events.log.reader import LogReader
 from .....projections.explain.reader import read_reports
+from ...replies.epochs import summarize_epoch
 from ...replies.groups import describe_group
 from ..command.exit_codes import Failed
 from ..command.options import Here, Output, ReadHere, takes
@@ -84,7 +85,7 @@ def tell_story(
             for line in tell(report):
                 say(line)
     else:
-        show(place.output, [report.to_json() for report in reports], ())
+        show(place.output, [summarize_epoch(report) for report in reports], ())
 
 
 @log.command()

@@ -6,7 +6,6 @@ A log may be long: epochs are read in a thread of their own, and what was told i
 from http import HTTPStatus
 from typing import Annotated, Final, Literal
 
-import msgspec
 from fastapi import Path, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -16,7 +15,8 @@ from .....actors.messages.errors import Error
 from .....actors.messages.orders import ConfigureGroup, DeleteGroup
 from .....events.group import Group
 from .....projections.explain.cache import LINES_MAX, NotToldError
-from ...replies.epochs import EpochExplanation, EpochList
+from .....projections.explain.epochs import EpochList
+from ...replies.epochs import EpochExplanation, describe_epoch
 from ...replies.groups import GroupDescription, GroupSummary, describe_group, summarize_group
 from ..backend.commands import ORDER_ERRORS, carry_out, principal_of, refuse, require_group
 from ..backend.service import Served, Service
@@ -62,7 +62,7 @@ async def get_history(service: Served, group: str, limit: Limit = LINES) -> Epoc
 
     def read() -> EpochList:
         with service.logs.reading_epochs(group) as epochs:
-            return msgspec.convert(epochs.history(limit).to_json(), EpochList)
+            return epochs.history(limit)
 
     await run_in_threadpool(require_group, service, group)
     return await service.explaining.run(read)
@@ -78,10 +78,9 @@ async def explain_epoch(service: Served, group: str, epoch: Epoch) -> EpochExpla
     def read() -> EpochExplanation:
         with service.logs.reading_epochs(group) as epochs:
             try:
-                explanation = epochs.explain(None if epoch == "latest" else epoch)
+                return describe_epoch(epochs.explain(None if epoch == "latest" else epoch))
             except NotToldError as untold:
                 raise not_found(str(untold)) from None
-            return msgspec.convert(explanation.to_json(), EpochExplanation)
 
     await run_in_threadpool(require_group, service, group)
     return await service.explaining.run(read)
