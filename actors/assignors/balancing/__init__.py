@@ -1,1 +1,1 @@
-"""How the balanced assignor levels work: by counting, by transfers, or by an exchange."""
+"""How the balanced assignor levels work: by counting, or by an exchange."""

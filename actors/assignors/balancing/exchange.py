@@ -1,7 +1,11 @@
-"""The exchange: work that weighs the same and may not run everywhere, levelled with few moves.
+"""The exchange: work that weighs unequally, or may not run everywhere, levelled with few moves.
 
 Theory of operation
 -------------------
+
+Where work weighs unequally only step 1 below is taken: it ends with shares that no transfer makes
+more level, and one giant among the work does not make hundreds move. That this moves the least is
+not promised: to find that out is bin packing. All that follows is about work that weighs the same.
 
 Resources whose demands the same takers meet are one class; within a class any will do. So all
 that counts is how many of each class each taker has: a flow from the classes to the takers, along
@@ -15,16 +19,18 @@ a class beyond what it had is one move. Balance comes first, moves second.
 
 **Three steps lead there.**
 
-1. *Transfers* (`weighing`): unassigned work is dealt to the takers that it makes least full. Then a
-   taker gives one resource to another as long as that leaves both less full than the giver was.
-2. *Augmenting paths* (here): a taker that is full of work which only its like may run cannot give
-   to the emptiest, but to one that gives something else to a third. A path leads from a giver
+1. *Transfers* (here): unassigned work is dealt, the heaviest first, to the takers that it makes
+   least full. Then a taker that is ahead of another by more than the heaviest that it could give
+   gives: the heaviest that leaves it no less full than the other, or else the lightest. Each
+   transfer leaves both less full than the giver was.
+2. *Augmenting paths* (`amounts`): a taker that is full of work which only its like may run cannot
+   give to the emptiest, but to one that gives something else to a third. A path leads from a giver
    through others, each of which has as much after as before, to a receiver; the search is
    breadth-first, from the fullest taker down.
-3. *Negative cycles* (`negative_cycles`): with the costs at their least, work goes round in a
-   cycle of takers, each of which gives one and gets one. No load changes, or two takers swap the
-   odd one, whose cost is the same for both. A cycle that undoes more moves than it makes has a
-   negative cost, and saves as many.
+3. *Negative cycles* (`amounts`): with the costs at their least, work goes round in a cycle of
+   takers, each of which gives one and gets one. No load changes, or two takers swap the odd one,
+   whose cost is the same for both. A cycle that undoes more moves than it makes has a negative
+   cost, and saves as many.
 
 The work is then dealt anew by the amounts that result. Each taker keeps of its own as many as they
 say; which ones leave, and who gets which, the spread decides. Where nobody had to give anything
@@ -47,16 +53,15 @@ that of Bellman and Ford: O((n + c) a) at worst, and it ends with the first cycl
 than two rounds, and 124 a cycle, none more than two. Neither depends on the number of resources.
 """
 
-from collections.abc import Callable
+import heapq
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from operator import mul
 
-from .allocation import Allocation
-from .amounts import Amounts, count_amounts
-from .negative_cycles import save_moves
+from .allocation import Allocation, Sort
+from .amounts import Amounts, level_amounts
 from .stock import Transfers
-from .weighing import weigh
-
-Step = tuple[int, int]
-"""The last step of a path to a taker: who gives to it, and of which class."""
+from .workers import ANYWHERE
 
 
 def level_under_demands(start: Callable[[], Allocation]) -> Transfers:
@@ -65,8 +70,8 @@ def level_under_demands(start: Callable[[], Allocation]) -> Transfers:
     It is called a second time where the first dealing does not stand.
     """
     transfers, amounts, has_given = _deal_by_transfers(start())
-    is_levelled, is_cheaper = _augment(amounts), save_moves(amounts)
-    if not has_given and not is_levelled and not is_cheaper:
+    has_improved = level_amounts(amounts)
+    if not has_given and not has_improved:
         return transfers
     del transfers  # what was dealt in vain takes as much room as what is dealt now
     again = start()
@@ -76,11 +81,11 @@ def level_under_demands(start: Callable[[], Allocation]) -> Transfers:
 
 def _deal_by_transfers(allocation: Allocation) -> tuple[Transfers, Amounts, bool]:
     """Return what transfers change, the amounts after them, and whether anybody had to give."""
-    had = [*count_amounts(allocation, range(len(allocation.loads)))]
-    has_given = weigh(allocation)
+    had = [*_count_amounts(allocation, range(len(allocation.loads)))]
+    has_given = level_by_transfers(allocation)
     has = [*had]
     touched = allocation.transfers.touched
-    for index, some in zip(touched, count_amounts(allocation, touched), strict=True):
+    for index, some in zip(touched, _count_amounts(allocation, touched), strict=True):
         has[index] = some
     amounts = Amounts(
         allocation.classes.eligible, allocation.workers.scales, had, has, [*allocation.loads]
@@ -103,75 +108,110 @@ def _deal_by_amounts(allocation: Allocation, wanted: Amounts) -> None:
     allocation.deal_unassigned(rooms)
 
 
-def _augment(amounts: Amounts) -> bool:
-    """Follow all augmenting paths, until the shares are level; tell whether there was any."""
-    has_changed = False
-    while _relieve_some(amounts):
-        has_changed = True
-    return has_changed
+def _count_amounts(allocation: Allocation, indices: Iterable[int]) -> Iterator[dict[int, int]]:
+    """Yield how much of each class these takers have, where all weighs 1.
 
-
-def _relieve_some(amounts: Amounts) -> bool:
-    """Relieve the takers that can be, the fullest first; tell whether there was any.
-
-    A taker that one search has reached the next ones pass over, so that the whole round costs no
-    more than one search. If no taker was relieved none can be: a taker that can be reached at all
-    is reached by the fullest that can reach it.
+    Takers that have just the same share one mapping: of thousands of takers most do.
     """
-    has_changed = False
-    search = _PathSearch(amounts)
-    takers = range(len(amounts.loads))
-    for start in sorted(takers, key=lambda each: (-amounts.fullness(each), each)):
-        if start not in search.steps:
-            end = search.reach(start)
-            if end is not None:
-                _pass_on(amounts, search.steps, start, end)
-                has_changed = True
-    return has_changed
+    found: dict[tuple[tuple[int, int], ...], dict[int, int]] = {}
+    for index in indices:
+        has = tuple([(number, amount) for (_, number), amount in allocation.amounts(index).items()])
+        if has not in found:
+            found[has] = dict(has)
+        yield found[has]
 
 
-class _PathSearch:
-    """Finds which takers augmenting paths reach, by a search in breadth."""
-
-    def __init__(self, amounts: Amounts) -> None:
-        self._amounts = amounts
-        self._passed: set[int] = set()
-        """The classes whose takers are all reached."""
-        self.steps: dict[int, Step] = {}
-        """The last step to each taker that is reached; one that a search began with: -1."""
-
-    def reach(self, start: int) -> int | None:
-        """Return a taker that can relieve this one: less full with one more than this one is."""
-        amounts, steps = self._amounts, self.steps
-        steps[start] = start, -1
-        queue = [start]
-        for giver in queue:  # it grows
-            for number, amount in amounts.has[giver].items():
-                if not amount or number in self._passed:
-                    continue
-                self._passed.add(number)
-                reached = [each for each in amounts.eligible[number] if each not in steps]
-                steps.update(dict.fromkeys(reached, (giver, number)))
-                queue += reached
-                end = min(reached, key=amounts.with_one_more, default=start)
-                if amounts.with_one_more(end) < amounts.fullness(start):
-                    return end
-        return None
+def level_by_transfers(allocation: Allocation) -> bool:
+    """Deal what is unassigned, then have takers give that are too far ahead; tell if any was."""
+    allocation.deal_unassigned()
+    has_given, is_at_rest = False, False
+    while not is_at_rest:
+        is_at_rest = True
+        fullness = [*map(mul, allocation.loads, allocation.workers.scales)]
+        emptiest = min(fullness)
+        for index in sorted(range(len(fullness)), key=fullness.__getitem__, reverse=True):
+            if _is_ahead(allocation, index, emptiest):
+                _relieve(allocation, index)
+                has_given, is_at_rest = True, False
+    return has_given
 
 
-def _pass_on(amounts: Amounts, steps: dict[int, Step], start: int, end: int) -> None:
-    """Pass along the path as much as every giver has, and as lowers the sum of costs."""
-    path: list[tuple[int, int, int]] = []
-    receiver = end
-    while receiver != start:
-        giver, number = steps[receiver]
-        path.append((giver, number, receiver))
-        receiver = giver
-    scales = amounts.scales
-    ahead = amounts.fullness(start) + scales[start] - amounts.fullness(end) - 1
-    amount = min(
-        ahead // (scales[start] + scales[end]),
-        *(amounts.has[giver][number] for giver, number, _ in path),
-    )
-    for giver, number, receiver in path:
-        amounts.shift(giver, number, receiver, amount)
+def _is_ahead(allocation: Allocation, index: int, emptiest: int) -> bool:
+    """Tell whether a taker has to give.
+
+    `emptiest` is how full the least full taker was a while ago: most need not look any further.
+    """
+    fullness = allocation.loads[index] * allocation.workers.scales[index]
+    heaviest = allocation.heaviest(index)
+    if not heaviest or emptiest + min(heaviest)[0] >= fullness:
+        return False
+    return min(map(allocation.least, heaviest)) < fullness
+
+
+def _relieve(allocation: Allocation, index: int) -> None:
+    """Have a taker give until it is ahead of no other far enough."""
+    giver = _Giver(allocation, index)
+    while giver.give():
+        pass
+    allocation.requeue(index)
+
+
+class _Giver:
+    """A taker that gives: its classes wait in a heap, by how full their heaviest makes another.
+
+    While it gives the others only fill up, so that no class is due earlier than it was queued:
+    each is looked at anew when its turn comes.
+    """
+
+    def __init__(self, allocation: Allocation, index: int) -> None:
+        self._allocation, self._index = allocation, index
+        self._weights: dict[int, list[int]] = {}
+        """The weights of what it has of each class, ascending, by class."""
+        for weight, number in sorted(allocation.amounts(index)):
+            self._weights.setdefault(number, []).append(weight)
+        self._queue = [(self._least(number), number) for number in self._weights]
+        """A heap of its classes, by how full their heaviest makes another at the least."""
+        heapq.heapify(self._queue)
+
+    def give(self) -> bool:
+        """Give the next resource; return False if this taker is ahead of no other far enough."""
+        allocation, sort = self._allocation, self._next_transfer()
+        if sort is None:
+            return False
+        allocation.deal(allocation.give_up(self._index, sort), sort)
+        if sort not in allocation.amounts(self._index):
+            weight, number = sort
+            self._weights[number].remove(weight)
+        return True
+
+    def _next_transfer(self) -> Sort | None:
+        """Return the sort to give next: of the class by which another is made least full."""
+        allocation, scale = self._allocation, self._allocation.workers.scales[self._index]
+        fullness = allocation.loads[self._index] * scale
+        least, number = self._first()
+        if least is None or least >= fullness:
+            return None
+        weights = self._weights[number]
+        fitting = bisect_right(
+            weights,
+            fullness,
+            key=lambda weight: allocation.least((weight, number)) + weight * scale,
+        )
+        return weights[max(fitting - 1, 0)], number
+
+    def _first(self) -> tuple[int | None, int]:
+        """Return how full another would be at the least, and by which class."""
+        queue = self._queue
+        while queue:
+            known, number = queue[0]
+            if not self._weights[number]:
+                heapq.heappop(queue)
+            elif (now := self._least(number)) != known:
+                heapq.heapreplace(queue, (now, number))
+            else:
+                return known, number
+        return None, ANYWHERE
+
+    def _least(self, number: int) -> int:
+        """Return how full another would be, at the least, with the heaviest of a class."""
+        return self._allocation.least((self._weights[number][-1], number))

@@ -21,9 +21,8 @@ its share of what runs, but none of what is parked.
 
 Nothing is remembered between two assignments: the same snapshot, in whatever order, leads to the
 same assignment, and an assignment is left as it is when it is assigned again. How shares are
-levelled: `balancing.levelling` where all weighs the same and may run anywhere, `balancing.weighing`
-with weights, `balancing.exchange` (with the theory) with demands. See KIP-415, and PROTOCOL
-sections 5 and 7.
+levelled: `balancing.levelling` where all weighs the same and may run anywhere, and else
+`balancing.exchange`, with the theory. See KIP-415, and PROTOCOL sections 5 and 7.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,10 +30,9 @@ from collections.abc import Iterator, Mapping
 from ....events.model import CONNECTOR, Resource, Resources
 from ...messages.computing import Assignment, Snapshot
 from ..balancing.allocation import Allocation
-from ..balancing.exchange import level_under_demands
+from ..balancing.exchange import level_by_transfers, level_under_demands
 from ..balancing.levelling import level
 from ..balancing.stock import Stock, Transfers, split_stock
-from ..balancing.weighing import weigh
 from ..balancing.workers import Classes, Workers, classes_of, workers_of
 from ..eligibility import find_holdings
 from ..placing import OpenWork, place
@@ -81,7 +79,7 @@ def _balance(
     """Return what changes hands of one kind; in most groups counting decides."""
     if weights and _are_unequal(weights.get(each, 1) for each in stock.all()):
         allocation = Allocation(workers, stock, classes, weights)
-        weigh(allocation)
+        level_by_transfers(allocation)
         return allocation.transfers
     if classes.are_many and any(map(classes.of, stock.all())):
         return level_under_demands(lambda: Allocation(workers, stock, classes, {}))
