@@ -20,8 +20,8 @@ from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error
 from ..cluster.process_group import deed_of
 from ..cluster.spec import AssignorSpec
-from ..node.assignors.codec import Answer, Question
 from ..node.assignors.sandbox import Sandbox, SandboxEndedError
+from ..node.assignors.sandboxed import Answer, Question
 from .dry_run import DryRunAssignor, PlanError
 
 MEMBER = "plan"

@@ -18,8 +18,8 @@ from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement.abilities import Abilities
 from fairlead.projections.moves import Measured
 from fairlead.runtime.cluster.spec import AssignorSpec
-from fairlead.runtime.node.assignors.codec import encode, read_assigned, read_introduced
-from fairlead.runtime.node.assignors.results import WrongResultError
+from fairlead.runtime.node.assignors.sandboxed import encode, read
+from fairlead.runtime.node.assignors.user_code import WrongResultError
 from fairlead.runtime.planning.changes import WorkersJoined
 from fairlead.runtime.planning.compare import make_plan
 from fairlead.runtime.planning.dry_run import PlanError
@@ -164,8 +164,7 @@ ANSWERS = (
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda each: type(each).__name__)
 def test_an_answer_is_read_as_it_was_written(answer: Introduced | Assigned) -> None:
-    read = read_introduced if isinstance(answer, Introduced) else read_assigned
-    assert read(encode(answer)) == answer
+    assert read(type(answer), encode(answer)) == answer
 
 
 @pytest.mark.parametrize(
@@ -184,6 +183,6 @@ def test_an_answer_is_read_as_it_was_written(answer: Introduced | Assigned) -> N
     ids=lambda data: f"{len(data)} bytes",
 )
 def test_an_answer_that_is_none_is_refused(data: bytes) -> None:
-    for read in (read_introduced, read_assigned):
+    for kind in (Introduced, Assigned):
         with pytest.raises(WrongResultError):
-            read(data)
+            read(kind, data)

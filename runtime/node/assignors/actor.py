@@ -17,13 +17,13 @@ from ....actors.door.actor import Actor, Address
 from ....actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
 from ...cluster.messages import AssignorsOpen, AssignorUp, OpenAssignors
 from ...cluster.spec import AssignorSpec
-from .codec import Answer, Question
 from .finding import AssignorRefusedError
 from .guard import adopt_orphans, end_descendants
 from .host import AssignorHost
 from .isolation import isolate, limit, show_in_title
 from .sandbox import Sandbox, SandboxEndedError
-from .user_errors import USERS_ERRORS, describe, log_trace
+from .sandboxed import Answer, Question
+from .user_code import USERS_ERRORS, describe, log_trace
 
 LOGGER = logging.getLogger(__name__)
 FULL = "assignors kept all memory that they may take (assignor.memory.max): another process begins"

@@ -14,7 +14,7 @@ from ....actors.assignors.built_in.catalogue import BUILT_IN
 from ....actors.assignors.sdk import AssignorFactory, ConnectAssignor
 from ....actors.group.state.validate import flaw_in_assignor
 from ....events.model import ClientAssignor
-from .user_errors import USERS_ERRORS, describe, one_line
+from .user_code import USERS_ERRORS, describe, one_line
 
 LOGGER = logging.getLogger(__name__)
 

@@ -24,8 +24,14 @@ from ....actors.messages.computing import Assignment, Snapshot
 from ....events.model import ClientAssignor
 from .finding import AssignorRefusedError, find_assignor, make_assignor
 from .isolation import has_room
-from .results import client_assignor, plain_assignment
-from .user_errors import USERS_ERRORS, describe, log_trace, one_line
+from .user_code import (
+    USERS_ERRORS,
+    client_assignor,
+    describe,
+    log_trace,
+    one_line,
+    plain_assignment,
+)
 
 LOGGER = logging.getLogger(__name__)
 

@@ -18,20 +18,11 @@ from multiprocessing import Pipe
 from pathlib import Path
 from typing import Final
 
-from ....actors.messages.assignors import Assign, Assigned, Introduce, Introduced
+from ....actors.messages.assignors import Assign, Assigned, Introduce, Introduced, Noted
 from ...cluster.spec import AssignorSpec
 from . import guard, sandboxed
-from .codec import (
-    FULL,
-    NOTED,
-    Answer,
-    Question,
-    SandboxOrder,
-    read_assigned,
-    read_introduced,
-    read_noted,
-)
-from .results import WrongResultError
+from .sandboxed import FULL, NOTED, Answer, Question, read
+from .user_code import WrongResultError
 
 ANSWER_BYTES: Final = 64 << 20
 """The longest answer that is read."""
@@ -55,12 +46,11 @@ class Sandbox:
 
     def __init__(self, spec: AssignorSpec, log_file: Path) -> None:
         """Start the process for the assignors of `spec`; `log_file` gets what they print."""
-        self._limit = spec.memory_bytes
-        """How much the assignors may keep in memory."""
+        self._spec = spec
         self.is_full = False
         """Whether the assignors keep nearly all memory that they may take."""
         self._pipe, theirs = Pipe()
-        """This end of the pipe to the process; see `codec`."""
+        """This end of the pipe to the process; see `sandboxed`."""
         with theirs:
             self._guard = subprocess.Popen(  # noqa: S603  # no shell, and nothing of a request
                 self._command(log_file, theirs.fileno()),
@@ -72,7 +62,6 @@ class Sandbox:
                 process_group=0,
             )
         """The process that guards it, and runs its program."""
-        self._order = SandboxOrder(spec, log_file, os.getpid())
 
     @property
     def pid(self) -> int:
@@ -82,7 +71,7 @@ class Sandbox:
     def open(self) -> str:
         """Have the assignors loaded; return why they cannot be. Raises `SandboxEndedError`."""
         try:
-            return "; ".join(read_introduced(self._exchange(self._order)).errors)
+            return "; ".join(read(Introduced, self._exchange(self._spec)).errors)
         except WrongResultError as error:
             return str(error)
 
@@ -92,13 +81,13 @@ class Sandbox:
         try:
             match question:
                 case Introduce(number=number):
-                    return replace(read_introduced(answer), number=number)
+                    return replace(read(Introduced, answer), number=number)
                 case Assign(snapshot=asked):
                     epoch, snapshot_id = asked.group_epoch, asked.snapshot_id
-                    assigned = read_assigned(answer)
+                    assigned = read(Assigned, answer)
                     return replace(assigned, group_epoch=epoch, snapshot_id=snapshot_id)
                 case _:
-                    return read_noted(answer)
+                    return read(Noted, answer)
         except WrongResultError as error:
             return _refuse(question, str(error))
 
@@ -108,8 +97,9 @@ class Sandbox:
             return ""
         if not self.ended_by_itself:
             return (
-                f"the assignors and what they started kept more in memory than the {self._limit}"
-                " bytes of assignor.memory.max, shared memory included, and were ended"
+                "the assignors and what they started kept more in memory than the"
+                f" {self._spec.memory_bytes} bytes of assignor.memory.max, shared memory included,"
+                " and were ended"
             )
         return "its process ended (without an answer)"
 
@@ -154,8 +144,9 @@ class Sandbox:
                 os.kill(self._guard.pid, number)
 
     def _command(self, log_file: Path, descriptor: int) -> list[str]:
-        watch = [str(guard.__file__), str(os.getpid()), str(log_file), str(self._limit)]
-        program = [sys.executable, "-m", sandboxed.__name__, str(descriptor)]
+        log, me = str(log_file), str(os.getpid())
+        watch = [str(guard.__file__), me, log, str(self._spec.memory_bytes)]
+        program = [sys.executable, "-m", sandboxed.__name__, str(descriptor), log, me]
         return [sys.executable, "-I", "-S", *watch, *program]
 
 

@@ -1,33 +1,61 @@
 """The program in a sandbox: it loads assignors, third-party ones among them, and asks them.
 
-Run as `python -m fairlead.runtime.node.assignors.sandboxed DESCRIPTOR`: through the pipe of that
-descriptor it takes its `SandboxOrder`, then one question after the other; see `codec`.
+Run as `python -m fairlead.runtime.node.assignors.sandboxed DESCRIPTOR LOG PID`: what the assignors
+print goes to LOG, where PID, of the process that asks, stands for this one. Through the pipe of
+that descriptor come an `AssignorSpec`, then one question after the other.
+
+Questions are pickled, since the process that asks is trusted. Third-party code runs where answers
+are written, so these are msgpack, and read by their types: no object of that code is made there. An
+answer is a byte, which tells whether the process is `FULL`, and the message. The group checks what
+an answer says, as it does with a worker's.
 """
 
 import sys
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final, TypeVar
 
+from msgspec import MsgspecError, msgpack
 from setproctitle import setproctitle
 
-from ....actors.messages.assignors import Introduced
-from .codec import FULL, NOT_FULL, NOTED, Question, SandboxOrder, encode
+from ....actors.messages.assignors import (
+    Assign,
+    Assigned,
+    Forget,
+    Given,
+    Introduce,
+    Introduced,
+    Noted,
+)
+from ...cluster.spec import AssignorSpec
 from .finding import AssignorRefusedError
 from .host import AssignorHost
 from .isolation import isolate, limit, show_in_title
-from .user_errors import USERS_ERRORS, describe
+from .user_code import USERS_ERRORS, WrongResultError, describe
+
+Question = Introduce | Assign | Given | Forget
+Answer = Assigned | Introduced | Noted
+A = TypeVar("A", bound=Answer)
+
+NOTED: Final = Noted(0)
+"""The answer to a question that needs none."""
+
+FULL: Final = b"1"
+"""The first byte of an answer where the assignors keep nearly all memory that they may take."""
+NOT_FULL: Final = b"0"
 
 
-def main(pipe: Connection) -> None:
+def main(pipe: Connection, log_file: Path, known_as: int) -> None:
     """Answer questions until the other end of the pipe is closed; raises `EOFError` then."""
     setproctitle("fairlead: sandbox")
-    order: SandboxOrder = pipe.recv()
-    isolate(order.log_file, order.known_as)
+    spec: AssignorSpec = pipe.recv()
+    isolate(log_file, known_as)
     host: AssignorHost | None = None
     why = ""
     try:
-        limit(order.assignors.memory_bytes)
-        host = AssignorHost(order.assignors.names, order.assignors.conf, show_in_title)
+        limit(spec.memory_bytes)
+        host = AssignorHost(spec.names, spec.conf, show_in_title)
     except AssignorRefusedError as error:
         why = str(error)
     except USERS_ERRORS as error:
@@ -36,10 +64,22 @@ def main(pipe: Connection) -> None:
     while host is not None:
         question: Question = pipe.recv()
         answer = encode(host.answer(question) or NOTED)
-        is_full = host.is_full(order.assignors.memory_bytes)
-        pipe.send_bytes((FULL if is_full else NOT_FULL) + answer)
+        pipe.send_bytes((FULL if host.is_full(spec.memory_bytes) else NOT_FULL) + answer)
+
+
+def encode(answer: Answer) -> bytes:
+    """Return an answer as msgpack."""
+    return msgpack.encode(answer)
+
+
+def read(kind: type[A], data: bytes) -> A:
+    """Return an answer of this kind; raises `WrongResultError` for other bytes."""
+    try:
+        return msgpack.decode(data, type=kind)
+    except (MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise WrongResultError(f"its answer cannot be understood: {error}") from None
 
 
 if __name__ == "__main__":
     with Connection(int(sys.argv[1])) as parent, suppress(EOFError):
-        main(parent)
+        main(parent, Path(sys.argv[2]), int(sys.argv[3]))

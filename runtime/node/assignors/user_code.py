@@ -1,10 +1,14 @@
-"""Results of assignors, checked and copied into plain values.
+"""What third-party code gives back: its results as plain values, its errors as text.
 
-A worker is sent these copies: it could not load an object whose class only the assignor's package
-has, and nothing of that package is to run in a worker.
+A worker is sent copies of results, checked: it could not load an object whose class only the
+assignor's package has, and nothing of that package is to run in a worker. Whatever the code raises
+becomes a line of text, and ends no process of fairlead's own.
 """
 
+import logging
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TypeGuard, cast
 
 from ....actors.assignors.sdk import ConnectAssignor
@@ -13,6 +17,17 @@ from ....actors.messages.assignors import Metadata
 from ....actors.messages.computing import Assignment
 from ....events.model import ClientAssignor, Resource, Resources
 
+USERS_ERRORS = BaseException
+"""All that a call of third-party code may raise: it may call `sys.exit`, or have errors of any
+kind.
+
+Nothing that is meant for the actor comes as an exception.
+"""
+
+LONGEST_TEXT = 500
+"""Characters of the longest line."""
+LONGEST_TRACE = 8_000
+"""Characters of an error that are logged: half from its beginning, half from its end."""
 LONGEST_NAME = 100
 """Characters of a text that an error quotes."""
 LONGEST_REASON = 32_000
@@ -138,3 +153,46 @@ def _bytes(found: object, what: str) -> bytes:
 
 def _kind(found: object) -> str:
     return "None" if found is None else f"of type {type(found).__qualname__}"
+
+
+def describe(error: BaseException) -> str:
+    """Return an error as a line: its type, its message, and where it was raised."""
+    try:
+        return _describe(error)
+    except USERS_ERRORS:
+        return "an error that cannot be told"
+
+
+def one_line(text: str) -> str:
+    """Return a text as one short line that can be encoded, whatever it holds."""
+    return " ".join(text[:LONGEST_TEXT].encode(errors="backslashreplace").decode().split())
+
+
+def log_trace(logger: logging.Logger, what: str, error: BaseException) -> None:
+    """Log an error with its traceback; one that Python cannot format is described in a line.
+
+    A logger that is handed the error itself would call third-party code unprotected.
+    """
+    try:
+        trace = "".join(traceback.format_exception(error))
+    except USERS_ERRORS:
+        trace = describe(error)
+    half = LONGEST_TRACE // 2
+    if len(trace) > LONGEST_TRACE:
+        trace = f"{trace[:half]}\n...\n{trace[-half:]}"
+    logger.warning("%s\n%s", what, trace.rstrip())
+
+
+def _describe(error: BaseException) -> str:
+    try:
+        message = str.__str__(str(error))  # it may be of a subclass of str
+    except USERS_ERRORS:
+        message = "(it does not say)"
+    if not message and issubclass(type(error), MemoryError):
+        message = "it used up what assignor.memory.max allows"
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    text = one_line(text)
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return text
+    return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
