@@ -139,7 +139,6 @@ PURE = (
     "actors/assignors/**/*.py",
     "runtime/planning/changes.py",
     "runtime/planning/dry_run.py",
-    "runtime/planning/joiners.py",
     "actors/worker/*.py",
     "runtime/node/worker/core/*.py",
     "projections/launches.py",

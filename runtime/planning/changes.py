@@ -2,23 +2,31 @@
 
 Each stands for the command, or the join or leave, that would make it. A connector comes in two
 epochs, as it really does: it is placed first, and its worker then splits it into tasks.
+
+A worker that is added joins like the worker that joined last: it names the same assignors, or
+leaves the computing to the group like that one. Its url is the one that the next worker of that
+node is given: where two workers have an equal claim their names decide, and an order for a worker
+of that name holds for it.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
+from ...actors.assignors.built_in import balanced
+from ...actors.assignors.sdk import plain_metadata
 from ...actors.group.orders.remove import GOODBYE_MS, due_removals
+from ...actors.messages.assignors import Worker
 from ...actors.messages.commands import Command, CommandReply
 from ...actors.messages.errors import Error
-from ...actors.messages.heartbeat import HeartbeatReply
+from ...actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ...actors.messages.orders import Cordon, RemoveMember
 from ...actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
-from ...events.group import token_of
-from ...events.model import Resource
+from ...events.group import Group, token_of
+from ...events.model import ClientAssignor, Resource
 from ...events.placement.abilities import ORDINARY, Abilities
-from .dry_run import DryRun, PlanError, Step
-from .joiners import join_heartbeat
+from ...events.records import MemberMetadata
+from .dry_run import DryRun, DryRunAssignor, PlanError, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,14 @@ Change = (
 """A worker or a connector is named as in the command that would make the change."""
 
 
+FIRST = MemberMetadata(
+    "",
+    rebalance_timeout_ms=60_000,
+    assignors=(ClientAssignor(balanced.NAME),),
+)
+"""How the first worker of a group joins."""
+
+
 def make_change(dry_run: DryRun, change: Change) -> Iterator[Step]:
     """Make a change, and yield each target that it leads to, once the group has it.
 
@@ -109,12 +125,61 @@ def _add(dry_run: DryRun, change: WorkersJoined) -> Iterator[Step]:
     for _ in range(change.count):
         names = map("new-{}".format, count(len(dry_run.joiners) + 1))
         member_id = next(name for name in names if name not in dry_run.group.members)
-        join = join_heartbeat(
-            dry_run.group, member_id, change.zone, change.abilities, dry_run.assignors
-        )
+        join = _join_heartbeat(dry_run, member_id, change)
         _check_heartbeat(dry_run.carry_out(join))
         dry_run.joiners[join.url or member_id] = member_id
         yield from dry_run.settle()
+
+
+def _join_heartbeat(dry_run: DryRun, member_id: str, change: WorkersJoined) -> Heartbeat:
+    """Return the heartbeat by which a worker would join, with the metadata of its assignors.
+
+    Raises `PlanError` where the worker is to have abilities and no assignor could tell them.
+    """
+    group, able = dry_run.group, change.abilities
+    members = (member.metadata for member in group.members.values())
+    like = max(members, key=lambda each: (each.joined_epoch, each.member_id), default=FIRST)
+    url = _free_url(group, like)
+    worker = Worker(url.rpartition("/")[2], change.zone, able.tags, able.capacity)
+    named = tuple(
+        _describe(each, dry_run.assignors.get(each.name), worker) for each in like.assignors
+    )
+    if not named and able != ORDINARY:
+        text = "the group computes for the workers that are added: they have no tags or capacity"
+        raise PlanError(Error.INVALID_REQUEST, text)
+    return Heartbeat(
+        group.group_id,
+        member_id,
+        JOIN_EPOCH,
+        incarnation=member_id,
+        rack=change.zone,
+        url=url,
+        rebalance_timeout_ms=like.rebalance_timeout_ms,
+        assignors=named or None,
+        server_assignor=like.server_assignor,
+        owned=(),
+    )
+
+
+def _describe(
+    like: ClientAssignor, assignor: DryRunAssignor | None, worker: Worker
+) -> ClientAssignor:
+    if assignor is None:
+        return replace(like, reason=0, metadata=plain_metadata(worker).content)
+    metadata = assignor.metadata(worker)
+    return replace(
+        like, version=metadata.version, reason=metadata.reason, metadata=metadata.content
+    )
+
+
+def _free_url(group: Group, like: MemberMetadata) -> str:
+    place = like.url.rpartition("/")[0]
+    taken = {member.metadata.url for member in group.members.values()}
+    taken |= {loss.url for loss in group.losses.values()}  # they may come back
+    number = 1
+    while f"{place}/w{number}" in taken:
+        number += 1
+    return f"{place}/w{number}"
 
 
 def _remove(dry_run: DryRun, worker: str) -> Iterator[Step]:

@@ -1,25 +1,31 @@
-"""How a plan is made: changes are made in a dry run, and its end is compared with its beginning."""
+"""How a plan is made: changes are made in a dry run, and its end is compared with its beginning.
+
+What is compared is the occupancy of a group at rest: which worker has what, how much that is, and
+what no worker has. The rounds between tell why each resource moves.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ...actors.group.computing.snapshot import snapshot_of
 from ...actors.messages.errors import Error
 from ...events.group import Group
-from ...events.model import GroupState, Resource
+from ...events.model import Grants, GroupState, Resource, Resources
+from ...events.placement.abilities import assignor_of, is_warm
 from ...events.placement.config import work_in
 from ...events.records import MemberMetadata
-from ...projections.explain.diff import Homes
+from ...projections.explain.diff import Homes, homes_in
 from ...projections.explain.reasons import RETURN, Reason
 from ...projections.moves import Measured
 from .changes import Change, ConnectorPut, ConnectorScaled, make_change
 from .dry_run import DryRun, DryRunAssignor, PlanError, Step
-from .occupancy import Occupancy, occupancy_of
 from .report import (
     ExpectedDowntime,
     Plan,
     PlannedCause,
+    PlannedLoad,
     PlannedMove,
     PlannedRefusal,
     PlannedRound,
@@ -33,6 +39,8 @@ from .report import (
 
 _UNKNOWN: Final = frozenset({Error.UNKNOWN_MEMBER_ID, Error.UNKNOWN_CONNECTOR})
 """Errors that an earlier change of the same plan may be the cause of."""
+
+NOWHERE = "no worker is left to run it"
 
 
 def make_plan(
@@ -50,7 +58,7 @@ def make_plan(
     dry_run = DryRun(group, assignors, now_ms)
     for _ in dry_run.settle():
         pass  # moves that are under way already are not due to these changes
-    before = occupancy_of(dry_run)
+    before = _occupancy_of(dry_run)
     rounds = _Rounds(before.homes, Homes(dry_run.group))
     for number, change in enumerate(changes):
         try:
@@ -61,7 +69,67 @@ def make_plan(
                 text = f"{refused}, once the other changes of this plan are made"
                 raise PlanError(refused.error, text) from None
             raise
-    return _Comparison(before, occupancy_of(dry_run), rounds, measured).plan(group, changes)
+    return _Comparison(before, _occupancy_of(dry_run), rounds, measured).plan(group, changes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Occupancy:
+    """What a plan says of a group at one moment: a copy, since the group of a dry run changes."""
+
+    assignor: str
+    homes: Mapping[Resource, MemberMetadata]
+    """The member that has each resource; others are parked or unplaceable."""
+    seats: Mapping[str, PlannedSeat]
+    """How a plan names each member, by member id."""
+    loads: Mapping[str, PlannedLoad]
+    """How much each member has, by member id."""
+    tasks: Mapping[str, int]
+    """How many tasks each connector has."""
+    parked: Grants
+    unplaceable: Mapping[Resource, str]
+    cold: frozenset[PlannedSeat]
+    """Members that cannot take work yet, by their own word."""
+
+
+def _occupancy_of(dry_run: DryRun) -> _Occupancy:
+    """Return the occupancy of a dry run's group; it takes as long as the group is large."""
+    group, added = dry_run.group, dry_run.joiners
+    weights = snapshot_of(group, group.target.assignor, dry_run.now_ms).weights
+    members = {each: member.metadata for each, member in group.members.items()}
+    homes = dict(homes_in(group))
+    return _Occupancy(
+        group.target.assignor,
+        homes,
+        {each: _seat(metadata, added) for each, metadata in members.items()},
+        {each: _load(group.share_of(each), weights) for each in members},
+        {name: len(split.tasks) for name, split in group.task_configs.items()},
+        group.schedule.parked,
+        dict(_left_out(group, homes)),
+        frozenset(_seat(each, added) for each in members.values() if _is_cold(group, each)),
+    )
+
+
+def _is_cold(group: Group, member: MemberMetadata) -> bool:
+    return not is_warm(assignor_of(group.target.assignor, member.assignors).metadata)
+
+
+def _seat(metadata: MemberMetadata, added: Mapping[str, str]) -> PlannedSeat:
+    worker = metadata.url or metadata.member_id
+    return PlannedSeat(added.get(worker, worker), metadata.member_id)
+
+
+def _load(share: Resources, weights: Mapping[Resource, int]) -> PlannedLoad:
+    tasks = sum(resource.is_task for resource in share)
+    return PlannedLoad(len(share) - tasks, tasks, sum(weights.get(each, 1) for each in share))
+
+
+def _left_out(
+    group: Group, homes: Mapping[Resource, MemberMetadata]
+) -> Iterator[tuple[Resource, str]]:
+    for resource in group.configured:
+        if resource not in homes and resource not in group.schedule.parked:
+            reason = group.target.unplaceable.get(resource) if group.members else None
+            yield resource, reason or NOWHERE
 
 
 @dataclass(slots=True)
@@ -100,8 +168,8 @@ class _Rounds:
 class _Comparison:
     """The end of a dry run compared with its beginning."""
 
-    before: Occupancy
-    after: Occupancy
+    before: _Occupancy
+    after: _Occupancy
     rounds: _Rounds
     measured: Measured
 
