@@ -1,7 +1,7 @@
 """When the supervisor gives up the node's assignor process, and how it reports its end.
 
 A process that is given up is told to abort, so that its log has its stack; if it does not, it is
-killed. What it has started ends with it.
+killed. The processes that it has started end with it.
 """
 
 import logging

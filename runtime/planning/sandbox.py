@@ -1,8 +1,8 @@
 """The assignors that a plan is computed with: fairlead's own here, third-party ones in a sandbox.
 
 That process lives for this plan alone. It is started by the first question, and ended with all
-that it has started when the plan is made, or when it takes too long. What it answers is read as
-plain data.
+that it has started when the plan is made, or when it takes too long. Its answers are read as plain
+data.
 """
 
 import threading

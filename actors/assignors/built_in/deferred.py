@@ -1,8 +1,8 @@
 """Assignors that level counts with few moves: deferred, simple-cooperative and uniform.
 
-What a member has (its target, then what it owns) it keeps up to its share; the head of its list
-stays and the tail moves. What is free goes to a least loaded member, and among those to one that
-has the fewest tasks of the same connector.
+A member keeps what it has (its target, then what it owns) up to its share; the head of its list
+stays and the tail moves. Free work goes to a least loaded member, and among those to one that has
+the fewest tasks of the same connector.
 
 * `deferred` levels connectors and tasks apart: of each kind, the members that can take work hold
   within one of each other. Lost work waits, parked, until its deadline or until the worker that

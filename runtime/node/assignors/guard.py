@@ -1,9 +1,9 @@
 """Guard a process that runs third-party code: limit its memory, and end all that it has started.
 
 Run as a script: `python -I -S guard.py PARENT LOG BYTES PROGRAM ARGUMENT...`. It starts the
-program, keeps its log small, and ends when the process ends that started this. What the program has
-started ends with it, wherever it went: a process that leaves its group or its session, or whose
-parent is gone, becomes a child of this one (`PR_SET_CHILD_SUBREAPER`).
+program, keeps its log small, and ends when the process ends that started this. All processes that
+the program has started end with it, wherever they went: one that leaves its group or its session,
+or whose parent is gone, becomes a child of this one (`PR_SET_CHILD_SUBREAPER`).
 
 The limit is on what all of these keep resident: memory of their own, memory that they share, of
 which each page counts once, and files that lie in memory.

@@ -1,7 +1,7 @@
 """What sets the assignor process apart from the others of its node, and how much it may take.
 
-It leads a process group of its own. What its assignors print or log goes to a log of its own, and
-so does the stack of where it is when it is told to abort (`SIGABRT`) or crashes. Its title tells
+It leads a process group of its own. Its assignors print and log to a log of its own, and there is
+also the stack of where it is when it is told to abort (`SIGABRT`) or crashes. Its title tells
 what it does at the moment.
 
 The limit is on what a process has written or may write of its own memory (`RLIMIT_DATA`; Linux
