@@ -7,12 +7,19 @@ two of them would want the machine for themselves; beside them, those that start
 which mostly wait; and beside both, those that only compute.
 """
 
+import compileall
+import os
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+import fairlead
+from fairlead_tests import TESTS
 from fairlead_tests.conformance.outcomes import Outcomes
+from fairlead_tests.spark_engine.class_data import shared_options
 
 REAL_PROCESSES = ("spark", "cluster")
 """The marks of tests that start some: by the first that it has, a test waits for others."""
@@ -39,6 +46,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Outcomes())
+    if not hasattr(config, "workerinput"):
+        _compile_all()
+
+
+def _compile_all() -> None:
+    """Write the byte code of all that processes of tests import; else each compiles it anew."""
+    (house,) = map(Path, fairlead.__path__)
+    for each in ("actors", "events", "projections", "runtime"):
+        compileall.compile_dir(house / each, quiet=2)
+    compileall.compile_dir(TESTS / "fairlead_tests", quiet=2)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -48,6 +65,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if group := _group_of(item):
             item.add_marker(pytest.mark.xdist_group(group))
+        if group == "spark" and isinstance(item, pytest.Function):
+            item.fixturenames.insert(0, "class_data")
+
+
+@pytest.fixture(scope="session")
+def class_data(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Have all JVMs share what they load; each run after the first finds it written."""
+    cache: pytest.Cache | None = getattr(pytestconfig, "cache", None)
+    folder = cache.mkdir("spark") if cache else tmp_path_factory.mktemp("spark")
+    mine = os.environ.get("JAVA_TOOL_OPTIONS", "")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("JAVA_TOOL_OPTIONS", f"{mine} {shared_options(folder)}")
+        yield
 
 
 def _group_of(item: pytest.Item) -> str:

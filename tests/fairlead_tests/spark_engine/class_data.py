@@ -1,0 +1,54 @@
+"""Class data sharing: JVMs of a test run map the classes that one of them has loaded before.
+
+A cold JVM spends half of its time on loading and compiling Spark's classes, and a run of all
+tests starts some fifty. Where Java writes no archive, they start as slowly as a user's.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import SparkSession
+
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spark.java import find_java, spark_home
+
+_QUICK = "-XX:TieredStopAtLevel=1"
+"""Only the quick compiler: no test runs long enough to gain from the other."""
+
+_SCHEMA = "id BIGINT, amount BIGINT"
+
+
+def shared_options(folder: Path) -> str:
+    """Return the options of a JVM that shares; its archive lies in the folder, once written."""
+    java = find_java()
+    made_of = f"{java.version}-{(spark_home() / 'jars').stat().st_mtime_ns}"
+    archive = folder / f"spark-{made_of}.jsa"
+    if not archive.exists():
+        with TemporaryDirectory(dir=folder) as work:
+            _write_archive(archive, Path(work))
+    # An archive that does not fit is passed over; silently, since readers of its output wait.
+    return f"-XX:SharedArchiveFile={archive} -Xlog:disable {_QUICK}"
+
+
+def _write_archive(archive: Path, work: Path) -> None:
+    """Run what tests run once; the JVM writes what it has loaded when it ends."""
+    written = work / "classes.jsa"
+    options = f"-XX:ArchiveClassesAtExit={written} {_QUICK}"
+    engine = Embedded(work, cores=2, conf={"spark.driver.extraJavaOptions": options})
+    engine.open()
+    assert engine.wait_warm(120), engine.detail
+    engine.run("load classes", lambda spark: _use_formats(spark, work))
+    engine.close(60)
+    if written.exists():
+        written.replace(archive)
+
+
+def _use_formats(spark: SparkSession, work: Path) -> None:
+    (work / "in.csv").write_text("1,2\n")
+    (work / "in.json").write_text('{"id": 1, "amount": 2}\n')
+    spark.read.schema(_SCHEMA).csv(str(work / "in.csv")).createOrReplaceTempView("input")
+    rows = spark.sql("SELECT id, amount, 2 * amount AS twice FROM input")
+    rows.write.parquet(str(work / "parquet"))
+    spark.read.parquet(str(work / "parquet")).collect()
+    spark.read.json(str(work / "in.json")).write.partitionBy("id").csv(str(work / "csv"))
+    spark.sparkContext.parallelize([1], 1).map(int).collect()
