@@ -4,16 +4,12 @@ Entries of tables, which have no ids, are cases as well, each named after what i
 """
 # pyright: basic
 
-import json
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fairlead.actors.assignors.classic.protocol import ConfigNews, LocalChange
-from fairlead_tests.conformance.cases import Case
+from fairlead_tests.conformance.cases import Case, read_document
 
 ASSIGNORS = ("assignors*.yaml", "assignors*.json")
 ROUNDS = ("incremental_rounds", "scenarios")
@@ -69,13 +65,7 @@ def unread_cases(folder: Path) -> list[str]:
 
 def _documents(folder: Path) -> list[dict[str, Any]]:
     paths = (path for pattern in ASSIGNORS for path in folder.glob(pattern))
-    return [_document(path) for path in sorted(paths)]
-
-
-@cache
-def _document(path: Path) -> dict[str, Any]:
-    text = path.read_text()
-    return (json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)) or {}
+    return [read_document(path) for path in sorted(paths)]
 
 
 def _read_list(section: str, told: Any) -> Iterator[Case]:
