@@ -1,1 +1,1 @@
-"""How the balanced assignor levels work: by counting, or by an exchange."""
+"""How the balanced assignor levels work: what it counts and deals with, and the exchange."""
