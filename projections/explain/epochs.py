@@ -1,14 +1,27 @@
-"""What is told of a group: a report for each group epoch, and the history, a line for each.
+"""One group epoch: what raised it, what became of it, and where the time went.
 
-Values only; `reader.py` reads them out of the log. Times are wall clock, in milliseconds.
+A control log keeps its history for ever by default, so that this is told of epochs of long ago as
+well, and where no cluster runs. Times are wall clock, in milliseconds.
+
+The phases of a rebalance follow each other, each up to the last resource that it concerns: detect
+(what happened until the epoch rose), compute (until the target), revoke (until the last one
+acknowledged), release (until the last one was granted), start (until the last one ran).
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from ...events.epochs import epoch_warning
+from ...events.model import Why
 from ...events.records import GroupMetadata
 from ..moves import between
+from .absences import Absence
+from .causes import Detection
 from .diff import TargetChange
+from .handovers import Handover
+
+_NOTHING_MOVED: Final = "nothing moved"
 
 
 class Attempt(NamedTuple):
@@ -45,65 +58,134 @@ class EpochReport:
         return between(self.bump.time_ms, change.time_ms if change else None)
 
 
-@dataclass(frozen=True, slots=True)
-class EpochLine:
-    """One epoch in short; the counts are told at the last of the epochs that a target answers."""
+class Phase(NamedTuple):
+    """One phase; wall clock in milliseconds, None for what the log does not tell (yet)."""
 
-    group_epoch: int
-    time_ms: int
-    cause: str
-    subject: str
-    actor: str | None
-    """The principal who asked for it, where that is known."""
-    assignment_epoch: int | None
-    """The target that answered it."""
-    failed_attempts: int
-    settled_after_ms: int | None
-    """From the cause until every member had reached that target."""
-    moved: int | None
-    returned: int | None
-    placed: int | None
-    kept: int | None
-    parked: int | None
-    unplaceable: int | None
-    displaced: int | None
-    retired: int | None
+    name: str
+    from_ms: int | None = None
+    until_ms: int | None = None
+    note: str = ""
+
+    @property
+    def took_ms(self) -> int | None:
+        """How long it took; clocks that jump count as no time."""
+        return between(self.from_ms, self.until_ms)
 
 
 @dataclass(frozen=True, slots=True)
-class EpochList:
-    """The last epochs of a group, and how far back its log tells."""
+class Explanation:
+    """One group epoch explained; what a target moved is told with each epoch that it answers."""
 
-    group_id: str
-    first_epoch: int | None
-    """The first that the log tells of; None where it tells of none, and so is the last."""
-    last_epoch: int | None
-    is_trimmed: bool
-    """Whether there were epochs before the first one."""
-    epochs: list[EpochLine]
-    """In order, the latest one last."""
+    report: EpochReport
+    detection: Detection
+    handovers: tuple[Handover, ...]
+    changed: str = ""
+    """What the change was that raised the epoch, where its cause does not say it already."""
+    waits: tuple[Absence, ...] = ()
+    """What was kept, while the change held, for members that were away."""
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """Detect, compute, revoke, release and start, in this order."""
+        return phases_of(self.report, self.detection, self.handovers)
+
+    @property
+    def warning(self) -> str:
+        """What people should know of a group that has counted as far as this epoch, or nothing."""
+        return epoch_warning(self.report.group_epoch)
+
+    @property
+    def total_ms(self) -> int | None:
+        """From its cause until everything ran again and every member was there.
+
+        Where it is not known when the cause came about, from the rise of the epoch.
+
+        None as long as that has not come about, and where another target came first.
+        """
+        change = self.report.target_change
+        if change is None or change.settled_ms is None:
+            return None
+        start = self.phases[-1]
+        if start.until_ms is None and any(each.taker for each in self.handovers):
+            return None
+        end_ms = max(change.settled_ms, start.until_ms or 0)
+        bump = self.report.bump
+        return max(0, end_ms - (bump.since_ms or bump.time_ms))
 
 
-def line_of(report: EpochReport) -> EpochLine:
-    """Return what one epoch led to, in short."""
-    bump, change = report.bump, report.target_change
-    settled_ms = change.settled_ms if change else None
-    counted = change if change and change.assignment_epoch == bump.group_epoch else None
-    return EpochLine(
-        bump.group_epoch,
-        bump.time_ms,
-        bump.cause.why.value,
-        bump.cause.subject,
-        bump.actor,
-        change.assignment_epoch if change else None,
-        len(report.attempts),
-        between(bump.time_ms, settled_ms),
-        len(counted.moved) if counted else None,
-        len(counted.returned) if counted else None,
-        len(counted.placed) if counted else None,
-        counted.kept_count if counted else None,
-        len(counted.parked) if counted else None,
-        len(counted.unplaceable) if counted else None,
-        len(counted.displaced) if counted else None,
-        len(counted.retired) if counted else None,
+def phases_of(
+    report: EpochReport, detection: Detection, handovers: Sequence[Handover]
+) -> tuple[Phase, ...]:
+    """Return the phases of an epoch in order, always all five."""
+    detect = _detect(report, detection)
+    change = report.target_change
+    if change is None:
+        compute = Phase("compute", report.bump.time_ms, note="not answered")
+        return (detect, compute, Phase("revoke"), Phase("release"), Phase("start"))
+    compute = Phase("compute", report.bump.time_ms, change.time_ms, _attempts(report))
+    revoke = _revoke(change, handovers)
+    taken = [each for each in handovers if each.taker is not None]
+    release = _until_last(
+        "release", revoke.until_ms or change.time_ms, taken, lambda each: each.granted_ms
     )
+    granted = [each for each in taken if each.granted_ms]
+    start = _until_last("start", release.until_ms, granted or taken, _up)
+    return (detect, compute, revoke, release, start)
+
+
+def _up(each: Handover) -> int | None:
+    return each.up_ms
+
+
+def _detect(report: EpochReport, detection: Detection) -> Phase:
+    bump, note = report.bump, ""
+    if detection.was_away:
+        note = "its place was kept for its return"
+    elif bump.cause.why is Why.SESSION_EXPIRED and detection.since_ms is not None:
+        note = "since the member was last heard of"
+    elif bump.cause.why is Why.SESSION_EXPIRED:
+        note = "when the member was last heard of is not in the log"
+        if detection.last_word_ms is not None:
+            age_ms = max(0, bump.time_ms - detection.last_word_ms)
+            note += f"; its last record is {age_ms / 1000:.3f} s older"
+    elif detection.since_ms is None:
+        note = "not in the log"
+    return Phase("detect", detection.since_ms, bump.time_ms, note)
+
+
+def _attempts(report: EpochReport) -> str:
+    count = len(report.attempts)
+    return f"{count} failed attempt{'s' if count > 1 else ''} before" if count else ""
+
+
+def _revoke(change: TargetChange, handovers: Sequence[Handover]) -> Phase:
+    asked = [each for each in handovers if each.asked_ms or each.revoked_ms]
+    if not asked:
+        return Phase("revoke", note="nobody had to give up anything")
+    phase = _until_last("revoke", change.time_ms, asked, lambda each: each.revoked_ms)
+    last_ms = max((each.asked_ms for each in asked if each.asked_ms), default=None)
+    if phase.note or last_ms is None:
+        return phase
+    waited_ms = max(0, last_ms - change.time_ms)
+    return phase._replace(note=f"all were asked after {waited_ms / 1000:.3f} s")
+
+
+def _until_last(
+    name: str,
+    from_ms: int | None,
+    handovers: Sequence[Handover],
+    moment: Callable[[Handover], int | None],
+) -> Phase:
+    """Return a phase that ends when the last of the handovers has come to a moment.
+
+    One that another target took over is not waited for.
+    """
+    moments = [(each, moment(each)) for each in handovers]
+    done = [at_ms for _, at_ms in moments if at_ms is not None]
+    open_ones = [each for each, at_ms in moments if at_ms is None]
+    if not handovers:
+        return Phase(name, from_ms, note=_NOTHING_MOVED)
+    if any(each.superseded_by is None for each in open_ones):
+        return Phase(name, from_ms, note=f"{len(done)} of {len(handovers)} so far")
+    superseded = f"{len(open_ones)} of {len(handovers)} superseded" if open_ones else ""
+    return Phase(name, from_ms, max(done, default=None), superseded)

@@ -6,8 +6,9 @@ epochs of long ago. Of a log that was trimmed, the epochs begin behind the first
 left: what that one changed cannot be known any more.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from ...events.entries.codec import decode
 from ...events.entries.logs import restore
@@ -26,13 +27,32 @@ from ...events.records import (
     TaskStatus,
 )
 from ...events.shards import Shards
-from .absences import Absences
-from .changed import Changed
+from .absences import Absence, Absences
+from .causes import Changed, Detection, Detector
 from .diff import Homes, TargetChange
-from .epochs import Attempt, EpochReport
-from .explanation import EpochReading
+from .epochs import Attempt, EpochReport, Explanation
 from .following import Handovers
-from .phases import Detector
+from .handovers import FollowedHandover
+
+
+@dataclass(slots=True)
+class EpochReading:
+    """One group epoch as far as the log was read: records that follow go on adding to it."""
+
+    report: EpochReport
+    detection: Detection
+    changed: str
+    handovers: Sequence[FollowedHandover] = ()
+    """Of the target that answers it."""
+    absences: Sequence[Absence] = ()
+    """Under the target that answers it."""
+
+    def explain(self) -> Explanation:
+        """Return what is known of the epoch by now."""
+        handovers = sorted((each.handover for each in self.handovers), key=attrgetter("resource"))
+        return Explanation(
+            self.report, self.detection, tuple(handovers), self.changed, tuple(self.absences)
+        )
 
 
 class EpochReader:

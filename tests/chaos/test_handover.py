@@ -14,7 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.events.model import BATCHES_RUN, Resource, RunState, Token
-from fairlead.projections.metrics.workers import PHASES
+from fairlead.projections.metrics import PHASES
 from fairlead.runtime.demo.verdict import judge
 from fairlead.runtime.pipeline.connectors.files.staging import STAGING
 from fairlead_tests.chaos.crew import Crew, crew, frozen

@@ -12,7 +12,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Why
 from fairlead.events.records import MemberMetadata
 from fairlead.projections.explain.cache import EpochCache
-from fairlead.projections.explain.explanation import Explanation
+from fairlead.projections.explain.epochs import Explanation
 from fairlead.projections.explain.reasons import Reason, ReasonKind
 from fairlead_tests.cluster.deeds import cut, overlaps, wall_ms
 from fairlead_tests.cluster.node import GROUP, Node, eventually

@@ -8,7 +8,7 @@ from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.events import shard_layout
 from fairlead.events.model import GroupState
-from fairlead.projections.explain.explanation import Explanation
+from fairlead.projections.explain.epochs import Explanation
 from fairlead.projections.explain.reader import read_epochs
 from fairlead_tests.coordination.site import MEMBERS, Site
 

@@ -12,7 +12,7 @@ from fairlead.events.log.reader import LogReader, Slice
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain import cache
 from fairlead.projections.explain.cache import EpochCache, NotToldError
-from fairlead.projections.explain.explanation import Explanation
+from fairlead.projections.explain.epochs import Explanation
 from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead.runtime.simulation.faults import schedule_faults
 from fairlead.runtime.simulation.schedule import Size, draw

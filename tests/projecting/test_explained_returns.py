@@ -7,8 +7,8 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import BATCHES_RUN, RunState
 from fairlead.projections.explain.diff import Seat
+from fairlead.projections.explain.epochs import Phase
 from fairlead.projections.explain.handovers import Handover
-from fairlead.projections.explain.phases import Phase
 from fairlead.projections.explain.reasons import RETURN, Reason, ReasonKind
 from fairlead_tests.decider import JOIN, resource
 from fairlead_tests.group.static_seat import STATIC

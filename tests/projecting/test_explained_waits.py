@@ -11,7 +11,7 @@ from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
 from fairlead.projections.explain.absences import Absence
 from fairlead.projections.explain.diff import Seat
-from fairlead.projections.explain.explanation import Explanation
+from fairlead.projections.explain.epochs import Explanation
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 from fairlead_tests.decider import JOIN, resources
 from fairlead_tests.group.static_seat import STATIC

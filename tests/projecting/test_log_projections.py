@@ -10,7 +10,7 @@ from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Commit, CommitId, Lag, Manifest, Token, Why
 from fairlead.events.records import Committed, GroupMetadata, Record, TaskProgress, Tombstone
 from fairlead.projections.follow import Rebalances
-from fairlead.projections.progress import Progress, connector_progress, task_progress
+from fairlead.projections.views import Progress, connector_progress, task_progress
 
 TOKEN = Token(1, 1)
 

@@ -40,8 +40,8 @@ from fairlead.events.records import (
 )
 from fairlead.events.shard_layout import lay_out
 from fairlead.events.shards import Shards
+from fairlead.projections.follow import MemberFollower
 from fairlead.projections.launches import Launch, launches
-from fairlead.projections.member_follower import MemberFollower
 from fairlead_tests.golden.fixtures import generations, read_lines
 from fairlead_tests.log.samples import TIME_MS
 

@@ -10,9 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.work import ReportStatus, StatusUpdate
 from fairlead.events.model import Lag, Resource, RunState, Token, Why
-from fairlead.projections.metrics.exposition import Exposition, RequestMetrics
-from fairlead.projections.metrics.groups import GroupFigures, LogFigures
-from fairlead.projections.progress import Progress
+from fairlead.projections.group_metrics import GroupFigures, LogFigures
+from fairlead.projections.metrics import Exposition, RequestMetrics
+from fairlead.projections.views import Progress
 from fairlead_tests.decider import Decider
 
 Labels = tuple[tuple[str, str], ...]

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from fairlead.projections.metrics.exposition import Exposition, RequestMetrics
-from fairlead.projections.metrics.workers import PHASES, WorkerMetrics
+from fairlead.projections.metrics import PHASES, Exposition, RequestMetrics, WorkerMetrics
 
 WORKER = """
 import sys, time
 from pathlib import Path
-from fairlead.projections.metrics.workers import PHASES, WorkerMetrics
+from fairlead.projections.metrics import PHASES, WorkerMetrics
 
 metrics = WorkerMetrics(Path(sys.argv[1]), sys.argv[2])
 for _ in range(3):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.projections.metrics.exposition import Exposition, RequestMetrics
+from fairlead.projections.metrics import Exposition, RequestMetrics
 from fairlead.runtime.config.secrets import Vault
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.backend.logs import NodeLogs

@@ -1,6 +1,6 @@
 from fairlead_tests.rest.client import Client
 
-NAME = "rest.plugins.Locked"
+NAME = "fairlead_tests.rest.plugins.Locked"
 VALIDATE = "/connector-plugins/Locked/config/validate"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import Document, Resource, RunState, Token
-from fairlead.projections.metrics.workers import PHASES
+from fairlead.projections.metrics import PHASES
 from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, NotReady
 from fairlead.runtime.pipeline.spark.engine import EngineState
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from ....events.group import Group
 from ....events.model import Resource, RunState
-from ....projections.progress import Progress
-from ....projections.views import Doing, doing, task_numbers
+from ....projections.views import Doing, Progress, doing, task_numbers
 
 
 class ConnectorTaskId(Struct, frozen=True):

@@ -11,10 +11,8 @@ from msgspec.structs import asdict
 from ....events.model import Resources
 from ....projections.explain.absences import Absence
 from ....projections.explain.diff import Seat, TargetChange, Transfer
-from ....projections.explain.epochs import EpochReport
-from ....projections.explain.explanation import Explanation
+from ....projections.explain.epochs import EpochReport, Explanation, Phase
 from ....projections.explain.handovers import Handover
-from ....projections.explain.phases import Phase
 
 
 class SeatInfo(Struct, frozen=True):

@@ -21,7 +21,7 @@ from setproctitle import setproctitle
 
 from ....actors.door.log_file import LogFile
 from ....events.placement.abilities import Abilities
-from ....projections.metrics.exposition import Exposition, RequestMetrics
+from ....projections.metrics import Exposition, RequestMetrics
 from ...cluster.assignor_file import read_assignors
 from ...cluster.identity import HEADER, KEY, cluster_id, identity_of
 from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key

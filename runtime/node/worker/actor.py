@@ -16,7 +16,7 @@ from ....actors.messages.assignors import Assign
 from ....events.entries.logs import CONTROL
 from ....events.log.reader import LogReader
 from ....events.model import RunState
-from ....projections.member_follower import MemberFollower
+from ....projections.follow import MemberFollower
 from ...cluster.identity import cluster_id
 from ...cluster.messages import AssignorAt, GroupAt, Leave, StartWorker, WorkerUp
 from ...cluster.run_folder import RunFolder

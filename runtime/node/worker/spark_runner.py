@@ -10,7 +10,7 @@ from typing import Final
 from ....actors.backoff import Attempts, Backoff
 from ....events.model import Resource, Resources
 from ....projections.launches import Launch
-from ....projections.metrics.workers import WorkerMetrics
+from ....projections.metrics import WorkerMetrics
 from ...cluster.run_folder import RunFolder
 from ...cluster.spec import NodeSpec
 from ...config.redaction import Redaction

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
-from .....projections.explain.epochs import EpochLine, EpochList
+from .....projections.explain.cache import EpochLine, EpochList
 from ...replies.epochs import (
     AbsenceInfo,
     EpochExplanation,

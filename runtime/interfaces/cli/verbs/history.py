@@ -13,8 +13,7 @@ import typer
 
 from .....events.log.errors import NoLogError
 from .....events.log.reader import LogReader
-from .....projections.explain.cache import EpochCache, NotToldError
-from .....projections.explain.epochs import EpochList
+from .....projections.explain.cache import EpochCache, EpochList, NotToldError
 from ...replies.epochs import EpochExplanation, describe_epoch
 from ..command.client import Client, client_of, note_of
 from ..command.exit_codes import Failed, Unreachable

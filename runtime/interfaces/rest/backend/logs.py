@@ -21,10 +21,16 @@ from .....events.log.space import Room, room_at
 from .....events.model import Commit
 from .....projections.explain.cache import EpochCache
 from .....projections.follow import Follower, Rebalances
-from .....projections.metrics.groups import GroupFigures, LogFigures
+from .....projections.group_metrics import GroupFigures, LogFigures
 from .....projections.moves import Downtimes, Measured
-from .....projections.progress import Progress, connector_progress, task_progress, unpublished
-from .....projections.views import connector_names, task_numbers
+from .....projections.views import (
+    Progress,
+    connector_names,
+    connector_progress,
+    task_numbers,
+    task_progress,
+    unpublished,
+)
 
 LOGGER = logging.getLogger(__name__)
 _BLOCK_BYTES = 512

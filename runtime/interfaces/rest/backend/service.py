@@ -10,7 +10,7 @@ from typing import Annotated, cast
 from fastapi import Depends
 from starlette.requests import Request
 
-from .....projections.metrics.exposition import Exposition, RequestMetrics
+from .....projections.metrics import Exposition, RequestMetrics
 from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
 from ....pipeline.connectors.builtin.plugins import Plugins, PluginUnknown

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .....projections.metrics.exposition import RequestMetrics
+from .....projections.metrics import RequestMetrics
 
 MOST_BYTES = 1 << 20
 UNMATCHED = "unmatched"

@@ -14,8 +14,7 @@ from .....actors.group.orders.configuration import SETTINGS
 from .....actors.messages.errors import Error
 from .....actors.messages.orders import ConfigureGroup, DeleteGroup
 from .....events.group import Group
-from .....projections.explain.cache import LINES_MAX, NotToldError
-from .....projections.explain.epochs import EpochList
+from .....projections.explain.cache import LINES_MAX, EpochList, NotToldError
 from ...replies.epochs import EpochExplanation, describe_epoch
 from ...replies.groups import GroupDescription, GroupSummary, describe_group, summarize_group
 from ..backend.commands import ORDER_ERRORS, carry_out, principal_of, refuse, require_group

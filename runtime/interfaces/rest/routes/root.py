@@ -11,7 +11,7 @@ from starlette.responses import Response
 from .....events.entries.codec import CodecError
 from .....events.epochs import epoch_warning
 from .....events.log.errors import LogError
-from .....projections.metrics.groups import Beats
+from .....projections.group_metrics import Beats
 from ....cluster.slow import SlowProcess, read_slow
 from ...replies.node import Health, ServerInfo
 from ..backend.service import Served, Service

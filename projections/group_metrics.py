@@ -12,10 +12,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from ...events.group import Group
-from ...events.model import GroupState, MemberState, Resource, Resources, Why
-from ..progress import Progress
-from ..views import assigned, awaited, connector_names, parked, run_states, unplaceable
+from ..events.group import Group
+from ..events.model import GroupState, MemberState, Resource, Resources, Why
+from .views import Progress, assigned, awaited, connector_names, parked, run_states, unplaceable
 
 _MS = 1000
 

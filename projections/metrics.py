@@ -1,0 +1,171 @@
+"""What processes count themselves, as no log tells it, and the answer to a scrape.
+
+A REST process counts its requests; a worker measures how long the phases of its batches take. A
+scrape is answered with these and with what the logs tell of each group (`group_metrics.py`), in
+a format that the scraper takes.
+"""
+
+import logging
+import os
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, cast
+from urllib.parse import quote
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    values,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from .group_metrics import Beats, GroupCollector, GroupFigures
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # as many series again, for nobody
+
+LOGGER = logging.getLogger(__name__)
+PHASES: Final = ("plan", "run", "commit", "publish")
+"""Of a batch, in order; reading, transforming and staging are one: `run`."""
+
+_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
+_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""In seconds; requests have two finer ones, batches two coarser ones."""
+_FOLDER_KEY: Final = "PROMETHEUS_MULTIPROC_DIR"
+_FILE_BYTES: Final = 1 << 16
+"""What all figures of a worker fit into: the file never grows."""
+
+
+class RequestMetrics:
+    """Counts the requests that this process answers."""
+
+    def __init__(self) -> None:
+        self.total = Counter(
+            "fairlead_rest_requests",
+            "Requests answered by this REST process.",
+            ["method", "route", "code"],
+            registry=None,
+        )
+        self.duration = Histogram(
+            "fairlead_rest_request_duration_seconds",
+            "Time from a request's head to the end of its answer.",
+            ["method", "route"],
+            registry=None,
+            buckets=(0.001, 0.0025, *_BUCKETS),
+        )
+
+    def observe(self, method: str, route: str, code: int, seconds: float) -> None:
+        """Count a request; `route` is a template, so that no client can make up series."""
+        method = method if method in _METHODS else "other"
+        self.total.labels(method, route, str(code)).inc()
+        self.duration.labels(method, route).observe(seconds)
+
+
+class Exposition:
+    """Writes all metrics of a scrape."""
+
+    def __init__(self, version: str, requests: RequestMetrics, workers: Path | None = None) -> None:
+        """`workers` is the folder in which this node's workers keep their figures, if any."""
+        self._version = version
+        self._workers = workers
+        self._requests = requests
+        self._process = ProcessCollector(registry=None)
+
+    def write(
+        self,
+        accept: str,
+        groups: Iterable[GroupFigures],
+        beats: Mapping[str, Beats] = MappingProxyType({}),
+    ) -> tuple[bytes, str]:
+        """Return the metrics and their content type, in a format that the scraper accepts.
+
+        `beats` are by group; they are not in any log, and left out where nobody told them.
+        """
+        encode, content_type = choose_encoder(accept)
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(GroupCollector(self._version, tuple(groups), beats))
+        registry.register(self._requests.total)
+        registry.register(self._requests.duration)
+        registry.register(self._process)
+        if self._workers is not None:
+            _collect_workers(registry, self._workers)
+        return encode(registry), content_type
+
+
+def _collect_workers(registry: CollectorRegistry, folder: Path) -> None:
+    """Register the sum of what workers count in a folder, if there is one."""
+    if folder.is_dir():
+        MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
+
+
+class WorkerMetrics:
+    """The figures of one worker; only the process that runs the worker may have them.
+
+    Each worker counts in a memory-mapped file of its own, and a scrape sums all of them up: no
+    record is written for it, and no message sent. This is the multiprocess mode of
+    prometheus_client, with the worker's name instead of its pid: a worker that is started again
+    goes on with its file, so that a kill -9 loses no count, and files do not pile up. The node
+    begins with an empty folder, which Prometheus takes for a restart of the counters.
+    """
+
+    def __init__(self, folder: Path, worker: str) -> None:
+        """Count in a folder; where that has no room nothing is counted."""
+        self._phases: dict[str, Histogram] = {}
+        """By name."""
+        try:
+            _allocate(folder / f"histogram_{quote(worker, safe='')}.db")
+        except OSError as error:
+            LOGGER.warning("nothing is measured here: %s", error)
+            return
+        with _values_in(folder, worker):
+            seconds = Histogram(
+                "fairlead_task_batch_seconds",
+                "Time that the phases of batches took at the workers of this node.",
+                ["phase"],
+                registry=None,
+                buckets=(*_BUCKETS, 30.0, 60.0),
+            )
+            self._phases = {phase: seconds.labels(phase) for phase in PHASES}
+
+    def observe_batch(self, seconds: Mapping[str, float]) -> None:
+        """Count a batch by how long each of its phases took."""
+        for phase, histogram in self._phases.items():
+            if phase in seconds:
+                histogram.observe(seconds[phase])
+
+
+def _allocate(path: Path) -> None:
+    """Make a worker's file if there is none; raises `OSError` where it has no room.
+
+    A mapped file with holes would end the process when the disk is full.
+    """
+    if path.exists():
+        return
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    made = path.with_suffix(".new")
+    with made.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, _FILE_BYTES)
+    made.rename(path)
+
+
+@contextmanager
+def _values_in(folder: Path, worker: str) -> Generator[None]:
+    """Let metrics that are made meanwhile be kept in a folder.
+
+    Neither the choice nor the variable outlives it: what else runs in this process, or is started
+    by it, is not to count there.
+    """
+    before, name = values.ValueClass, quote(worker, safe="")
+    os.environ[_FOLDER_KEY] = str(folder)
+    kept_by = cast("Any", values.MultiProcessValue)  # pyright: ignore[reportUnknownMemberType]
+    values.ValueClass = kept_by(lambda: name)
+    try:
+        yield
+    finally:
+        values.ValueClass = before
+        del os.environ[_FOLDER_KEY]

@@ -1,1 +1,0 @@
-"""What Prometheus scrapes: the groups by their logs, requests, and what workers measure."""
