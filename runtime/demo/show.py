@@ -1,4 +1,4 @@
-"""The demo: a few workers run a pipeline on Spark, and survives a join and a kill -9.
+"""The demo: a few workers run a pipeline on Spark, and survive a join and a kill -9.
 
 It ends with a verdict that is computed from the output itself. The exit code rests on the
 data alone: 0 if every row is there once, 1 if not.

@@ -64,7 +64,7 @@ connect  Stable  4      4           2        1           3/3
 """,
     "plugins": """\
 NAME           TYPE    VERSION  DELIVERY      MODULE
-SparkPipeline  source  1.0      exactly-once  fairlead.runtime.pipeline.connectors.spark_pipeline
+SparkPipeline  source  1.0      exactly-once  fairlead.runtime.connectors.spark_pipeline
 """,
     "assignors": """\
 NAME      ORIGIN
@@ -83,7 +83,7 @@ State:   RUNNING
 Worker:  w1
 
 Config
-connector.class:  fairlead.runtime.pipeline.connectors.spark_pipeline.SparkPipeline
+connector.class:  fairlead.runtime.connectors.spark_pipeline.SparkPipeline
 name:             flights
 tasks.max:        2
 
@@ -136,7 +136,7 @@ w1      STABLE  4      flights flights-0            1b9d6bcd-bbfd-4b2d-9b5d-ab8d
 w2      STABLE  4      flights-1                    9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d
 """,
     "plugin SparkPipeline": """\
-Class:     fairlead.runtime.pipeline.connectors.spark_pipeline.SparkPipeline
+Class:     fairlead.runtime.connectors.spark_pipeline.SparkPipeline
 Type:      source
 Version:   1.0
 Delivery:  exactly-once

@@ -10,7 +10,8 @@ from fairlead.runtime.pipeline.connectors.builtin import plugins
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, PluginUnknown, find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 
-FULL = "fairlead.runtime.pipeline.connectors.spark_pipeline.SparkPipeline"
+# As configs name it since the first release, wherever its module lies now.
+FULL = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
 
 
 @pytest.mark.parametrize("name", ["SparkPipeline", FULL])

@@ -3,7 +3,7 @@
 from typing import Any
 
 URL_1, URL_2 = "127.0.0.1:8083/w1", "127.0.0.1:8083/w2"
-CLASS = "fairlead.runtime.pipeline.connectors.spark_pipeline.SparkPipeline"
+CLASS = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
 CONFIG = {"connector.class": CLASS, "name": "flights", "tasks.max": "2"}
 FAILED_TASK = {
     "id": 1,

@@ -31,7 +31,7 @@ class SparkPipeline(Connector):
 
     version: ClassVar[str] = "1.0"
     delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
-    full_name: ClassVar[str] = "fairlead.runtime.pipeline.connectors.spark_pipeline.SparkPipeline"
+    full_name: ClassVar[str] = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
 
     def __init__(self) -> None:
         self._config: Mapping[str, str] = {}
