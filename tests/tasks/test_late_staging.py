@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.events.model import CommitId, Resource, Token
-from fairlead.runtime.pipeline.tasks import task
+from fairlead.runtime.pipeline.tasks import commits
 from fairlead.runtime.pipeline.tasks.reports import Ending
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.book import Book
@@ -43,7 +43,7 @@ def test_a_task_that_ends_in_good_order_sweeps_once_more(
 def test_a_task_sweeps_now_and_then(
     root: Path, book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task, "_SWEEP_S", 0.0)
+    monkeypatch.setattr(commits, "_SWEEP_S", 0.0)
     reports = Reports()
     runner = Runner(LocalEngine(), book, numbers_plugins(), reports)
     runner.start(launch_of(root, NEW))

@@ -9,8 +9,8 @@ from py4j.protocol import Py4JJavaError
 
 from fairlead.runtime.pipeline.connectors.spi import BadInput, Limit
 from fairlead.runtime.pipeline.spark.failures import failure_text
-from fairlead.runtime.pipeline.tasks.batch_size import BatchSize
 from fairlead.runtime.pipeline.tasks.restarts import RestartPolicy, Restarts, reason_of
+from fairlead.runtime.pipeline.tasks.task import BatchSize
 
 MB = 1 << 20
 

@@ -12,9 +12,10 @@ from fairlead.events.model import Document, Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
 from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, NotReady
 from fairlead.runtime.pipeline.spark.engine import EngineState
+from fairlead.runtime.pipeline.tasks.commits import TaskMemory
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead.runtime.pipeline.tasks.task import Task, TaskMemory
+from fairlead.runtime.pipeline.tasks.task import Task
 from fairlead_tests.tasks.book import Book
 from fairlead_tests.tasks.numbers import (
     CountingSource,

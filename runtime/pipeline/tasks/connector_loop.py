@@ -8,7 +8,7 @@ from ..connectors import common_keys as keys
 from ..connectors.config import ConfigInvalid
 from ..connectors.context import NO_LIMITS, Context, Reach
 from ..connectors.spi import Connector, NotReady
-from .reports import Ending, Report, StatusChanged, TaskConfigsChanged, Warned
+from .reports import Ending, Report, StatusReports, TaskConfigsChanged
 from .restarts import Halt, RestartPolicy, Restarts, persist
 
 _POLL_S = 1.0
@@ -29,17 +29,16 @@ class ConnectorLoop:
         self._launch = launch
         self._make = make
         self._report = report
+        self._status = StatusReports(launch, report)
         self._reach = reach
         self._cluster_id = cluster_id
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
-        self._told: tuple[RunState, str] | None = None
-        """The state and reason that were reported last."""
         self._configs: tuple[Mapping[str, str], ...] | None = None
         """The split that was reported last; None: none yet."""
 
     def run(self) -> Ending:
         """Report task configs, at first and whenever they change, until asked for an end."""
-        persist(self._attempt, self.halt, self._restarts, self._tell)
+        persist(self._attempt, self.halt, self._restarts, self._status.tell)
         return Ending.CANCELLED if self.halt.is_cancelled else Ending.STOPPED
 
     def cancel(self) -> None:
@@ -51,7 +50,7 @@ class ConnectorLoop:
         connector = self._make()
         split = self._configs or self._launch.split
         resource = self._launch.resource
-        context = Context(resource, self._warn, split, self._reach, self._cluster_id)
+        context = Context(resource, self._status.warn, split, self._reach, self._cluster_id)
         connector.start(context, config)
         try:
             max_tasks = keys.COMMON.parse(config).number(keys.TASKS_MAX)
@@ -68,7 +67,7 @@ class ConnectorLoop:
         try:
             configs = tuple(connector.task_configs(max_tasks))
         except NotReady as waiting:
-            self._tell(RunState.RUNNING, f"waiting: {waiting}")
+            self._status.tell(RunState.RUNNING, f"waiting: {waiting}")
             return False
         if len(configs) > max_tasks:
             raise ConfigInvalid(f"it made {len(configs)} task configs; {max_tasks} are allowed")
@@ -76,15 +75,5 @@ class ConnectorLoop:
             self._configs = configs
             launch = self._launch
             self._report(TaskConfigsChanged(launch.resource.connector, launch.token, configs))
-        self._tell(RunState.RUNNING)
+        self._status.tell(RunState.RUNNING)
         return True
-
-    def _tell(self, state: RunState, reason: str = "", trace: str = "") -> None:
-        if (state, reason) == self._told:
-            return
-        self._told = (state, reason)
-        launch = self._launch
-        self._report(StatusChanged(launch.resource, launch.token, state, reason, trace))
-
-    def _warn(self, text: str) -> None:
-        self._report(Warned(self._launch.resource, self._launch.token, text))

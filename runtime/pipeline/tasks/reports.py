@@ -1,10 +1,11 @@
 """What a runner tells its worker: one value per thing that happened."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from ....events.model import Commit, Resource, RunState, Token
+from ....projections.launches import Launch
 
 
 class Ending(Enum):
@@ -88,3 +89,23 @@ class BatchDone:
 
 
 Report = Started | Stopped | Hung | StatusChanged | Warned | TaskConfigsChanged | BatchDone
+
+
+class StatusReports:
+    """The reports of one resource under one token: its state when that changes, and warnings."""
+
+    def __init__(self, launch: Launch, report: Callable[[Report], None]) -> None:
+        self._of = launch.resource, launch.token
+        self._report = report
+        self.last: tuple[RunState, str] | None = None
+        """The state and reason that were reported last."""
+
+    def tell(self, state: RunState, reason: str = "", trace: str = "") -> None:
+        """Report a state with its reason, unless they are the last ones."""
+        if (state, reason) != self.last:
+            self.last = (state, reason)
+            self._report(StatusChanged(*self._of, state, reason, trace))
+
+    def warn(self, text: str) -> None:
+        """Report what the owner should look at."""
+        self._report(Warned(*self._of, text))

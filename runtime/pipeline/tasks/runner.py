@@ -16,10 +16,11 @@ from ..connectors.builtin.plugins import Plugins
 from ..connectors.context import NO_LIMITS, Context, Reach
 from ..connectors.spi import Connector, Pipeline
 from ..spark.engine import Engine
+from .commits import TaskMemory
 from .connector_loop import ConnectorLoop
 from .ledger import Ledger
 from .reports import Ending, Hung, Report, Started, Stopped
-from .task import Task, TaskMemory
+from .task import Task
 
 _WATCH_S = 0.1
 

@@ -1,0 +1,156 @@
+"""The part of a task that makes each of its batches count exactly once (DATA_PLANE §2, §3).
+
+    recover: settle and publish what is left over, sweep what never counted
+    for each batch:
+        stage       written where no reader looks
+        commit      the one point where it counts
+        publish     put in place
+
+The next owner of the task repeats what went wrong before the commit, and finishes what is left to
+do after it. Only the commit itself may have an unknown outcome: then nothing else happens until it
+is known.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from ....actors.backoff import Attempts, Backoff
+from ....events.model import Commit, CommitId, RunState
+from ....projections.launches import Launch
+from ..connectors.batch import Batch
+from ..connectors.spi import BatchPlan, Pipeline, SinkBroken, Tenure, describe_unpublished
+from ..spark.engine import Cancelled, Engine
+from .ledger import Fenced, Ledger, LedgerUnavailable
+from .restarts import Halt
+
+_COMMIT_BACKOFF = Backoff(0.1, 2.0)
+"""For a commit without an answer."""
+_SWEEP_S = 60.0
+"""How often a task removes what a former owner, or its JVM, has staged since it was cut off."""
+
+
+@dataclass(slots=True)
+class TaskMemory:
+    """What must outlive a restart of a task under the same token.
+
+    Batch numbers never repeat under a token, since a commit id that was accepted is taken for
+    a repetition; and a commit without an answer must get one before the next batch.
+    """
+
+    next_batch: int = 0
+    unsettled: Commit | None = None
+    fences: int = 0
+    not_before: float = 0.0
+    """When a task that was fenced may begin again, on the monotonic clock."""
+
+
+class TaskCommits:
+    """What one task commits under one token; each method is called from the task's thread."""
+
+    def __init__(  # all that a commit passes through
+        self,
+        launch: Launch,
+        engine: Engine,
+        ledger: Ledger,
+        memory: TaskMemory,
+        halt: Halt,
+        tell: Callable[[RunState, str], None],
+    ) -> None:
+        self._resource, self._token = launch.resource, launch.token
+        self._engine = engine
+        self._ledger = ledger
+        self._memory = memory
+        self._halt = halt
+        self._tell = tell
+        self._sweep_at = 0.0
+        """When to sweep next, on the monotonic clock."""
+        connector, task = launch.resource
+        self.tag = f"fairlead-{quote(connector, safe='')}-{task}-{launch.token}"
+        """The tag of all Spark jobs of this task under this token."""
+
+    def recover(self, pipeline: Pipeline) -> None:
+        """Finish what was committed before, and remove what was not."""
+        self._settle(pipeline)
+        unpublished = self._ledger.unpublished(*self._resource)
+        try:
+            pipeline.sink.acquire(self._tenure(unpublished))
+        except SinkBroken as broken:
+            if unpublished:
+                left = describe_unpublished(unpublished)
+                raise SinkBroken(f"{broken}. Not published is {left}") from None
+            raise
+        for commit in unpublished:
+            pipeline.sink.publish(commit.manifest, commit.commit_id)
+            self._ledger.published(commit.commit_id)
+        self.sweep(pipeline)
+
+    def stage(self, pipeline: Pipeline, plan: BatchPlan[Any]) -> Commit:
+        """Write a batch where no reader looks; return the commit that makes it count."""
+        commit_id = CommitId(*self._resource, self._token, self._memory.next_batch)
+        self._memory.next_batch += 1
+        batch = Batch(pipeline, plan, commit_id)
+        try:
+            staged = self._engine.run(self.tag, batch.run)
+        except BaseException:
+            with suppress(OSError):  # it is swept later; the first error is the one to tell
+                pipeline.sink.discard(commit_id)
+            raise
+        if self._halt.is_cancelled:
+            pipeline.sink.discard(commit_id)
+            raise Cancelled("cancelled before its commit")
+        return Commit(commit_id, plan.advances, staged.manifest, staged.rows_in, plan.lag)
+
+    def commit(self, pipeline: Pipeline, commit: Commit) -> None:
+        """Make a staged batch count; raises `Fenced` if the task is somebody else's by now."""
+        self._memory.unsettled = commit
+        self._settle(pipeline)
+
+    def publish(self, pipeline: Pipeline, commit: Commit) -> None:
+        """Put a batch in place that counts, unless the task is cancelled: the next owner does."""
+        if not self._halt.is_cancelled:
+            pipeline.sink.publish(commit.manifest, commit.commit_id)
+            self._ledger.published(commit.commit_id)
+            pipeline.source.acknowledge(commit.advances)
+
+    def sweep(self, pipeline: Pipeline) -> None:
+        """Remove what never counted; between batches nothing else is staged."""
+        pipeline.sink.sweep(self._resource, self._token)
+        self._sweep_at = time.monotonic() + _SWEEP_S
+
+    def sweep_if_due(self, pipeline: Pipeline) -> None:
+        """Sweep again if the last time is a while ago."""
+        if time.monotonic() >= self._sweep_at:
+            self.sweep(pipeline)
+
+    def _tenure(self, unpublished: Sequence[Commit]) -> Tenure:
+        progress = self._ledger.progress(*self._resource)
+        last, filled = (progress.last, progress.filled) if progress else (None, None)
+        waits = any(each.commit_id == filled for each in unpublished)
+        published = None if waits else filled
+        return Tenure(self._resource, self._token, last, published, self._ledger.place)
+
+    def _settle(self, pipeline: Pipeline) -> None:
+        """Commit what is unsettled, until there is an answer or somebody asks for an end now.
+
+        Then the staged files stay: the next owner learns from the log what they are.
+        """
+        commit = self._memory.unsettled
+        attempts = Attempts(_COMMIT_BACKOFF)
+        while commit:
+            if self._halt.is_cancelled:
+                raise Cancelled("the outcome of the last commit is unknown")
+            try:
+                self._ledger.commit(commit)
+            except LedgerUnavailable as unanswered:
+                self._tell(RunState.RUNNING, f"the last commit has no answer yet: {unanswered}")
+                self._halt.wait_cancelled(attempts.next_pause())
+                continue
+            except Fenced:
+                self._memory.unsettled = None
+                pipeline.sink.discard(commit.commit_id)
+                raise
+            self._memory.unsettled = commit = None
