@@ -1,8 +1,8 @@
-"""How long to wait before another attempt: the one back-off of the product.
+"""How long to wait: the one back-off of the product, and the first of several times.
 
-The pause grows by a factor with each attempt in a row, up to a longest one, as Kafka's
-`ExponentialBackoff` does. Everything here is pure: the unit is the caller's, and so is the random
-generator that jitter is drawn from.
+The pause before another attempt grows by a factor with each attempt in a row, up to a longest one,
+as Kafka's `ExponentialBackoff` does. Everything here is pure: the unit is the caller's, and so is
+the random generator that jitter is drawn from.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,15 @@ N = TypeVar("N", int, float)
 
 _MOST_STEPS: Final = 62
 """After so many steps any pause is the longest; a power beyond it need not be computed."""
+
+
+def earliest(*times: int | None) -> int | None:
+    """Return the first of the times that there are; a loop, since all that waits asks often."""
+    found: int | None = None
+    for each in times:
+        if each is not None and (found is None or each < found):
+            found = each
+    return found
 
 
 @dataclass(frozen=True, slots=True)

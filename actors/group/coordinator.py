@@ -260,7 +260,8 @@ class Coordinator:
         self._write(laid_out, now)
         self._due.see_promises(now.wall_ms, now.steady_ms)
         self._entries += entries
-        return replace(decision, reply=_at_end_of(decision.reply, begin, self.group.end))
+        reply = _at_end_of(decision.reply, begin, self.group.end)
+        return decision if reply is decision.reply else replace(decision, reply=reply)
 
     def _decide_heartbeat(self, request: Heartbeat, arrived_ms: int, now: Now) -> Decision:
         """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
@@ -325,7 +326,7 @@ class Coordinator:
 
 def _at_end_of(reply: Reply, begin: int, end: int) -> Reply:
     """Return a reply that rests on what was written, with the end of that: it may lie in shards."""
-    if isinstance(reply, HeartbeatReply | CommandReply) and reply.log_offset > begin:
+    if isinstance(reply, HeartbeatReply | CommandReply) and begin < reply.log_offset != end:
         return replace(reply, log_offset=end)
     return reply
 

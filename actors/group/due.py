@@ -10,6 +10,7 @@ from typing import Final
 
 from ...events.group import Group
 from ...events.records import ConnectorConfig, CurrentAssignment, Operator, Record, Tombstone
+from ..backoff import earliest
 from ..messages.commands import Command
 from ..messages.timers import (
     ContinueMoves,
@@ -22,7 +23,7 @@ from .computing.recompute import is_next_move_due, is_retry_due
 from .orders.remove import due_removals
 from .state.settings import GroupSettings
 from .state.soft_state import SoftState
-from .timers import ComputationTimer, MemberTimers, ParkingTimers, earliest
+from .timers import ComputationTimer, MemberTimers, ParkingTimers
 
 LOOK_MS: Final = 1_000
 """How often time passes at least: by the wall clock, which may be set."""

@@ -41,9 +41,10 @@ from ...events.records import (
     TaskConfigs,
     Tombstone,
 )
+from ..backoff import earliest
 from ..messages.heartbeat import JOIN_EPOCH, Heartbeat
 from .catch_up import CatchUps, keeps_all
-from .timers import TimerQueue, earliest
+from .timers import TimerQueue
 
 
 @dataclass(frozen=True, slots=True)

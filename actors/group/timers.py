@@ -22,6 +22,7 @@ from ...events.group import NO_SCHEDULE, NO_TARGET, Group, Member
 from ...events.model import MemberState
 from ...events.placement.orders import worker_name
 from ...events.records import ScheduledRebalance, TargetAssignment
+from ..backoff import earliest
 from ..messages.timers import (
     ContinueMoves,
     EndExpectation,
@@ -340,8 +341,3 @@ class ComputationTimer:
     def next_ms(self) -> int | None:
         """Return when a computation may take no longer, or the next may begin."""
         return self._queue.next_ms()
-
-
-def earliest(*times_ms: int | None) -> int | None:
-    """Return the first of the times that there are."""
-    return min((each for each in times_ms if each is not None), default=None)

@@ -37,6 +37,8 @@ When nothing runs any more the member joins anew, at epoch 0. Leaving has a boun
 goodbye is repeated for one session at most, since nothing runs by then.
 """
 
+from ..backoff import earliest
+
 KILL_EARLY_MS = 100
 """So long before its deadline what has not stopped is killed: two of a worker's ticks."""
 
@@ -68,7 +70,7 @@ class Deadlines:
 
     def end_ms(self) -> int | None:
         """Return by when nothing may run unless an answer comes, None if nothing has to end."""
-        return _first(self._session_end_ms, self.revoke_by_ms, self._kill_at_ms)
+        return earliest(self._session_end_ms, self.revoke_by_ms, self._kill_at_ms)
 
     def fence_at_ms(self) -> int | None:
         """Return when the member must begin to stop everything by itself."""
@@ -113,7 +115,3 @@ class Deadlines:
     def clear(self) -> None:
         """Forget the seat; a kill that was set stands until nothing runs."""
         self.asked_ms = self._session_end_ms = self.revoke_by_ms = self.leave_by_ms = None
-
-
-def _first(*times: int | None) -> int | None:
-    return min((time for time in times if time is not None), default=None)

@@ -19,6 +19,7 @@ states. What ends when is in `deadlines.py`, what is said in `requests.py`, when
 from collections.abc import Iterable
 
 from ...events.model import NOTHING, ClientAssignor, Resources
+from ..backoff import earliest
 from ..messages.errors import MEANINGS, SUCCESS, Error, Remedy
 from ..messages.heartbeat import (
     JOIN_EPOCH,
@@ -165,12 +166,13 @@ class Membership:
 
     def next_tick_ms(self) -> int | None:
         """Return when `tick` has something to do at the earliest, None if never."""
-        times = [self._deadlines.next_kill_ms()]
-        if self.state in SPEAKING:
-            fence_at_ms = self._deadlines.fence_at_ms()
-            times += [self._voice.next_ms(fence_at_ms), self._deadlines.leave_by_ms]
-            times.append(None if self.state is State.LEAVING else fence_at_ms)
-        return min((time for time in times if time is not None), default=None)
+        kill_ms = self._deadlines.next_kill_ms()
+        if self.state not in SPEAKING:
+            return kill_ms
+        fence_at_ms = self._deadlines.fence_at_ms()
+        speak_ms, leave_ms = self._voice.next_ms(fence_at_ms), self._deadlines.leave_by_ms
+        is_leaving = self.state is State.LEAVING
+        return earliest(kill_ms, speak_ms, leave_ms, None if is_leaving else fence_at_ms)
 
     # -- answers
 

@@ -106,6 +106,8 @@ class Requests:
             self._known = request
             return
         known, session_ms = self._known, request.session_timeout_ms
+        if session_ms == -1 and request.assignors is None and request.owned is None:
+            return
         self._known = replace(
             known,
             session_timeout_ms=known.session_timeout_ms if session_ms == -1 else session_ms,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ...events.model import Resources
-from ..backoff import Backoff
+from ..backoff import Backoff, earliest
 from ..messages.heartbeat import HeartbeatReply
 from .instructions import Instruction, Send, Timing
 from .requests import Requests
@@ -45,8 +45,8 @@ class Voice:
         """Return when to send what was put off, refused, or not answered in time, if anything."""
         sent = self.requests.sent
         lost_ms = None if sent is None else sent.at_ms + self.timing.patience_ms
-        wanted = [time for time in (self._again_ms, lost_ms) if time is not None]
-        return max(min(wanted), self._silent_until_ms(fence_at_ms)) if wanted else None
+        wanted_ms = earliest(self._again_ms, lost_ms)
+        return None if wanted_ms is None else max(wanted_ms, self._silent_until_ms(fence_at_ms))
 
     def take_success(self, reply: HeartbeatReply) -> int:
         """Follow the group's interval and session; return the session to fence oneself by.

@@ -39,6 +39,8 @@ Line = tuple[int, Way]
 SOONEST_MS: Final = 1
 REMEMBERED: Final = 60
 """So many of the last messages of a line may arrive once more."""
+NEVER_REPEATED: Final = (CommitOffsets, ReportStatus)
+"""Messages that are not among them."""
 
 
 class Network:
@@ -86,7 +88,7 @@ class Network:
 
     def send(self, line: Line, deed: Deed, *args: object) -> None:
         """Have a message arrive: `deed` is done with it once, twice, or not at all."""
-        if line[0] not in self.connected and not isinstance(args[-1], CommitOffsets | ReportStatus):
+        if line[0] not in self.connected and not isinstance(args[-1], NEVER_REPEATED):
             self._past[line].append((deed, args))
         if self._faults or self._cut_until_ms:
             if self._cut_until_ms.get(line, 0) > self._clock.now_ms:

@@ -11,7 +11,7 @@ process is told the worker's share as well, but not one that ended several in a 
 import time
 from collections.abc import Sequence
 
-from .....actors.backoff import Backoff
+from .....actors.backoff import Backoff, earliest
 from .....actors.messages.assignors import (
     Assigned,
     Given,
@@ -195,10 +195,8 @@ class AssignorQuestions:
     def next_tick_ms(self) -> int | None:
         """Return when `tick` or `overdue` has something to tell, None if never."""
         since_ms = self._waits_since_ms
-        times = [] if self.pid is None else [self._ask_at_ms]
-        if since_ms is not None:
-            times.append(since_ms + self._timeout_ms)
-        return min(times, default=None)
+        ask_ms = None if self.pid is None else self._ask_at_ms
+        return earliest(ask_ms, None if since_ms is None else since_ms + self._timeout_ms)
 
 
 class AssignorClient:
@@ -272,12 +270,11 @@ class AssignorClient:
 
     def next_tick_ms(self) -> int | None:
         """Return when `tick` has something to do, None if never."""
-        times = [self.computing.next_tick_ms()]
-        if self._questions is not None:
-            times.append(self._questions.next_tick_ms())
-            if not self._trouble.startswith(WAITS):
-                times.append(self._questions.silent_at_ms())
-        return min((each for each in times if each is not None), default=None)
+        computing_ms = self.computing.next_tick_ms()
+        if self._questions is None:
+            return computing_ms
+        silent_ms = None if self._trouble.startswith(WAITS) else self._questions.silent_at_ms()
+        return earliest(computing_ms, self._questions.next_tick_ms(), silent_ms)
 
     def take(
         self, reply: Introduced, now_ms: int

@@ -5,6 +5,7 @@ the computation and nothing else, FENCED_MEMBER_EPOCH asks to send the same with
 that the member has reached meanwhile.
 """
 
+from .....actors.backoff import earliest
 from .....actors.messages.assignors import Assign, Assigned
 from .....actors.messages.computing import (
     Assignment,
@@ -155,10 +156,10 @@ class Computing:
         """Return when `tick`, `ask_again` or `overdue` has something to do, None if never."""
         if self._until_ms is None:
             return None
-        times = [self._until_ms, self._retry_at_ms]
-        if self._unanswered() is not None:
-            times += [self._assign_at_ms, self._until_ms - self._margin_ms]
-        return min(each for each in times if each is not None)
+        if self._unanswered() is None:
+            return earliest(self._until_ms, self._retry_at_ms)
+        overdue_ms = self._until_ms - self._margin_ms
+        return earliest(overdue_ms, self._retry_at_ms, self._assign_at_ms)
 
     def _install(self, result: Assigned, epoch: int) -> Install:
         assignment: Assignment | None = result.assignment

@@ -27,6 +27,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from .....actors.backoff import earliest
 from .....actors.messages.assignors import Assign, Introduced, Worker
 from .....actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from .....actors.messages.work import CommitReply
@@ -118,17 +119,14 @@ class WorkerCore:
 
     def next_tick_ms(self) -> int:
         """Return by when `tick` has to be called next."""
-        due_ms = self._look_at_ms
-        for at_ms in (
+        due_ms = earliest(
             self.membership.next_tick_ms(),
             self._assignors.next_tick_ms(),
             self._reporter.next_tick_ms(),
             self._starts.next_tick_ms(),
             self._commits.next_tick_ms(),
-        ):
-            if at_ms is not None and at_ms < due_ms:
-                due_ms = at_ms
-        return due_ms
+        )
+        return self._look_at_ms if due_ms is None else min(due_ms, self._look_at_ms)
 
     # -- what comes in
 
