@@ -35,14 +35,10 @@ from .coordinator import Coordinator
 from .members.request_filter import SALTS, first_epoch
 from .shard import CoordinatorShard, Now, drain
 from .state.settings import GroupSettings
-from .timers import LatenessBudget
+from .timers import LATE_MS, TICK_MS, LatenessBudget
 from .work.ledger import OffsetLedger
 
 LOGGER = logging.getLogger(__name__)
-TICK_MS = 100
-"""How far apart two looks at the timers are at least: what comes due meanwhile is done together."""
-LATE_MS = 500
-"""By how much a tick is late where the process could not hear what its members had to say."""
 EXIT_FAILED = 70
 EXIT_LOG = 74
 OFFSETS_KEPT = 50_000

@@ -42,6 +42,8 @@ class DueCommands:
         self._parking = ParkingTimers()
         self._has_new_orders = True
         """Whether orders have changed since the parking timers saw them last."""
+        self._has_removals = False
+        """Whether any order removes a member: no timer tells when it holds nothing any more."""
         self._to_free = [each for each in group.members_away() if each.current.assigned]
         """Seats to which an earlier version left what they held."""
         self._deleting = {name for name, each in group.connectors.items() if each.deleting}
@@ -76,6 +78,8 @@ class DueCommands:
         self._parking.see(self._group, wall_ms, steady_ms)
         if self._has_new_orders:
             self._has_new_orders = False
+            orders = self._group.worker_orders.values()
+            self._has_removals = any(order.removing for order in orders)
             self._parking.see_orders(self._group, wall_ms, steady_ms)
 
     def commands(self, settings: GroupSettings, wall_ms: int, steady_ms: int) -> Iterator[Command]:
@@ -101,9 +105,8 @@ class DueCommands:
 
     def next_ms(self, steady_ms: int) -> int:
         """Return when something may be due next, steady clock; that may be over already."""
-        is_waiting = bool(self._to_free or self._deleting or self._group.worker_orders)
-        soon = is_waiting or self._has_new_orders
-        look_ms = steady_ms + (LOOK_SOON_MS if soon else LOOK_MS)
+        is_waiting = self._to_free or self._deleting or self._has_removals or self._has_new_orders
+        look_ms = steady_ms + (LOOK_SOON_MS if is_waiting else LOOK_MS)
         timed_ms = earliest(
             self.members.next_ms(), self._computation.next_ms(), self._parking.next_ms()
         )

@@ -40,6 +40,10 @@ from .state.soft_state import SoftState
 
 K = TypeVar("K")
 
+TICK_MS: Final = 100
+"""How far apart two looks at the timers are at least: what comes due meanwhile is done together."""
+LATE_MS: Final = 500
+"""By how much a tick is late where the process could not hear what its members had to say."""
 MOST_EXCUSED_MS: Final = 60_000
 
 

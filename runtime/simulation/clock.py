@@ -17,6 +17,9 @@ from ...actors.group.shard import Now
 WALL_MS = 1_700_000_000_000
 """The wall clock at the beginning, in milliseconds since 1970."""
 
+NEVER = 1 << 60
+"""Later than anything."""
+
 Deed = Callable[..., None]
 
 

@@ -7,22 +7,19 @@ costs the same: everything but the log.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
-from typing import Final
 
 from ...actors.group.coordinator import Coordinator
 from ...actors.group.members.request_filter import first_epoch
 from ...actors.group.shard import Now, drain
 from ...actors.group.state.settings import GroupSettings
+from ...actors.group.timers import LATE_MS, TICK_MS, LatenessBudget
 from ...actors.group.work.ledger import OffsetLedger
 from ...actors.messages.commands import GroupRequest, Reply
 from ...actors.messages.computing import Install
 from ...events.group import Group
 from ...events.log.frame import NewEntry
-from .clock import SimulatedClock, Story
+from .clock import NEVER, SimulatedClock, Story
 from .durable_state import DurableState
-
-TICK_MS: Final = 100
-"""As often as the group's actor looks at its timers."""
 
 Hear = Callable[[Reply], None]
 
@@ -49,7 +46,7 @@ class GroupProcess:
         self.generation = 0
         self.is_down = self.is_frozen = False
         self.decisions = 0
-        """How many answers it gave."""
+        """How many requests it took, or answers it gave to those it had held, if these are more."""
         self.restarts = 0
         self._clock = clock
         self._story = story
@@ -60,9 +57,12 @@ class GroupProcess:
         self._downtime_ms = 0
         self._queue: list[tuple[GroupRequest, Hear]] = []
         self._is_due = False
+        self._tick_at_ms = NEVER
+        """When it is to be woken next for its timers, steady clock."""
+        self._ticked_ms = 0
+        """When it looked at its timers last, steady clock."""
         self._reopened: list[Callable[[], None]] = []
         self._open()
-        clock.after(TICK_MS, self._tick)
 
     @property
     def group(self) -> Group:
@@ -116,9 +116,12 @@ class GroupProcess:
     def _thaw(self, generation: int, ticks_first: bool) -> None:  # noqa: FBT001
         if generation == self.generation and self.is_frozen and not self.is_down:
             self.is_frozen = False
-            if ticks_first:
-                self._coordinator.pass_time(self._clock.now())
+            is_late = self._tick_at_ms <= self._clock.now_ms
+            if is_late and ticks_first:
+                self._pass_time()
             self._flush()
+            if is_late and not ticks_first:
+                self._tick(self._tick_at_ms)
 
     def _open(self) -> None:
         ledger = OffsetLedger(self._durable_state.offsets)
@@ -131,6 +134,9 @@ class GroupProcess:
             self._new_id,
             first_epoch(1 + self.generation),
         )
+        self._lateness = LatenessBudget()
+        self._tick_at_ms, self._ticked_ms = NEVER, self._clock.now_ms
+        self._wake_in_time()
 
     def _new_id(self) -> str:
         self._named += 1
@@ -146,11 +152,27 @@ class GroupProcess:
         for deed in self._reopened:
             deed()
 
-    def _tick(self) -> None:
-        self._clock.after(TICK_MS, self._tick)
-        if not self.is_down and not self.is_frozen:
-            self._coordinator.pass_time(self._clock.now())
+    def _wake_in_time(self) -> None:
+        """See that time passes when it has to, as the group's actor does."""
+        now = self._clock.now()
+        at_ms = max(self._coordinator.next_tick_ms(now), self._ticked_ms + TICK_MS, now.steady_ms)
+        if at_ms < self._tick_at_ms:
+            self._tick_at_ms = at_ms
+            self._clock.after(at_ms - now.steady_ms, self._tick, at_ms)
+
+    def _tick(self, at_ms: int) -> None:
+        if at_ms == self._tick_at_ms and not self.is_down and not self.is_frozen:
+            self._pass_time()
             self._drain()
+
+    def _pass_time(self) -> None:
+        """Do what is due; time for which the process was held up is excused."""
+        now = self._clock.now()
+        late_ms = now.steady_ms - self._tick_at_ms
+        if late_ms >= LATE_MS:
+            self._coordinator.excuse(self._lateness.spend(late_ms, now.steady_ms))
+        self._tick_at_ms, self._ticked_ms = NEVER, now.steady_ms
+        self._coordinator.pass_time(now)
 
     def _flush(self) -> None:
         self._is_due = False
@@ -161,17 +183,19 @@ class GroupProcess:
             if isinstance(message, Install):
                 self._durable_state.heard(message)
             self._coordinator.take(message, hear, self._clock.now())
-        self._drain()
+        self._drain(len(queue))
 
-    def _drain(self) -> None:
+    def _drain(self, taken: int = 0) -> None:
         """Write what was decided, and only then speak; it may die on the way."""
         logs = _Logs(self._durable_state, self._coordinator.group, self._dies_at)
         with suppress(_DeathError):
-            for answer in drain(self._coordinator, logs, self._clock.now()):
-                self.decisions += 1
+            answers = drain(self._coordinator, logs, self._clock.now())
+            self.decisions += max(taken, len(answers))
+            for answer in answers:
                 answer.to(answer.reply)
             if logs.is_written:
                 self._dies_at(Border.AFTER_SPEAKING)
+            self._wake_in_time()
 
     def _dies_at(self, border: Border) -> None:
         """Die at this border if that is to be; raises `_DeathError`."""

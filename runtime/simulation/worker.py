@@ -6,7 +6,7 @@ out the effects. It may also die, or freeze and find all that arrived meanwhile.
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ...actors.messages.assignors import Worker
 from ...actors.messages.commands import GroupCommand
@@ -29,14 +29,12 @@ from ..node.worker.core.effects import (
     TellSupervisor,
 )
 from ..node.worker.core.worker_core import CoreReport, WorkerCore
-from .clock import stream
+from .clock import NEVER, stream
 from .engine import SimulatedEngine
 from .network import ForeignClient, Way
 
 if TYPE_CHECKING:
     from .world import Node, World
-
-NEVER: Final = 1 << 60
 
 
 class SimulatedLog:
