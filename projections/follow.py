@@ -1,8 +1,8 @@
 """Following a group's log: what was written since the last look, folded, read by key or counted."""
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, Protocol
 
 from ..events.catalogue import BY_NUMBER, TYPE_OF, entry_key
 from ..events.entries.codec import decode
@@ -11,7 +11,7 @@ from ..events.evolve import evolve
 from ..events.group import NOT_STARTED, Group, Member
 from ..events.keys import Key
 from ..events.log.errors import TrimmedError
-from ..events.log.reader import LogReader, ReadableLog
+from ..events.log.reader import LogReader, Newer
 from ..events.log.tables import unpack_view_key, view_key
 from ..events.model import NOTHING, Grants, Resource, Resources, Why
 from ..events.records import (
@@ -81,6 +81,18 @@ class Rebalances:
             self._next = entries[-1].offset + 1
 
 
+class KeyedLog(Protocol):
+    """A log that is read by key, as `ReadableLog` is."""
+
+    def newer(self, known: Mapping[bytes, int], since: int) -> Newer:
+        """Return the latest entries of keys that are not at the offset known of each."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
 class MemberFollower:
     """Follows a member's part of its group, read by key from the latest values of the log.
 
@@ -100,7 +112,7 @@ class MemberFollower:
     their statuses, and the target without its shares.
     """
 
-    def __init__(self, group_id: str, member_id: str, log: ReadableLog) -> None:
+    def __init__(self, group_id: str, member_id: str, log: KeyedLog) -> None:
         self._log = log
         self.member_id = member_id
         self.group = Group(group_id)

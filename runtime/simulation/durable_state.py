@@ -4,7 +4,8 @@ Workers read the fold, as they read the log in real life: they never see what wa
 not written.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,8 @@ from ...events.entries.logs import restore
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import Entry, NewEntry
+from ...events.log.reader import Newer
+from ...events.log.tables import view_key
 from ...events.log.writer import GroupLog
 from ...events.model import Grants, Resource
 from ...events.records import (
@@ -41,7 +44,8 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self._latest: dict[tuple[int, bytes], Entry] = {}
+        self._view: dict[bytes, Entry] = {}
+        """The latest entry of each key, tombstones included."""
 
     @property
     def end(self) -> int:
@@ -54,7 +58,7 @@ class MemoryLog:
         for each in new:
             entry = Entry(self.end, each.type, each.version, each.key, wall_ms, each.value)
             self.entries.append(entry)
-            self._latest[each.type, each.key] = entry
+            self._view[view_key(entry.type, entry.key)] = entry
         return self.entries[start:]
 
     def compacted(self, cut: int) -> list[Entry]:
@@ -63,24 +67,29 @@ class MemoryLog:
         That is the latest entry of each key, but for the tombstones before the cut.
         """
         return sorted(
-            entry
-            for entry in self._latest.values()
-            if entry.value is not None or entry.offset >= cut
+            entry for entry in self._view.values() if entry.value is not None or entry.offset >= cut
         )
 
     def get(self, kind: int, key: bytes) -> Entry | None:
         """Return the latest entry of a type and key; None if there is none, or it was deleted."""
-        entry = self._latest.get((kind, key))
+        entry = self._view.get(view_key(kind, key))
         return None if entry is None or entry.value is None else entry
 
     def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
         """Return the latest entries of a type whose keys begin so, in key order, none deleted."""
-        found = [
-            entry
-            for (number, key), entry in self._latest.items()
-            if number == kind and key.startswith(key_prefix) and entry.value is not None
-        ]
-        return sorted(found, key=lambda entry: entry.key)
+        prefix = view_key(kind, key_prefix)
+        found = [each for key, each in self._view.items() if key.startswith(prefix)]
+        return sorted((each for each in found if each.value is not None), key=attrgetter("key"))
+
+    def newer(self, known: Mapping[bytes, int], since: int) -> Newer:
+        """Return what keys have become that are at other offsets now; see `ReadableLog.newer`."""
+        written = {view_key(each.type, each.key) for each in self.entries[since:]}
+        fresh = {key for key, offset in known.items() if offset < 0}
+        found = [self._view[key] for key in written & known.keys() | fresh & self._view.keys()]
+        return Newer(sorted(found), [], self.end)
+
+    def close(self) -> None:
+        """Do nothing: it is open as long as somebody has it."""
 
 
 COMPACT_EVERY: Final = 64

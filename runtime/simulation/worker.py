@@ -5,6 +5,7 @@ out the effects. It may also die, or freeze and find all that arrived meanwhile.
 """
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from ...actors.messages.errors import SUCCESS
 from ...actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ...actors.messages.work import CommitOffsets
 from ...events.group import Group
-from ...events.model import NOTHING, Resources
+from ...events.model import Resources
+from ...projections.follow import MemberFollower
 from ..cluster.messages import AssignorAt, AssignorHangs, GroupAt, Leave, WorkerGone
 from ..node.worker.core.effects import (
     AbandonAll,
@@ -30,6 +32,7 @@ from ..node.worker.core.effects import (
 )
 from ..node.worker.core.worker_core import CoreReport, WorkerCore
 from .clock import NEVER, stream
+from .durable_state import GROUP_ID
 from .engine import SimulatedEngine
 from .network import ForeignClient, Way
 
@@ -37,39 +40,36 @@ if TYPE_CHECKING:
     from .world import Node, World
 
 
-class SimulatedLog:
-    """What a worker sees of the log: what is durable, whenever it looks."""
+class ForeignLog:
+    """What the member of a foreign client reads, under the name that the group gave it last."""
 
-    def __init__(self, world: "World", worker: "SimulatedWorker") -> None:
-        self._durable_state = world.durable_state
-        self._worker = worker
-        self._seen_end = -1
+    def __init__(self, follow: Callable[[str], MemberFollower], client: ForeignClient) -> None:
+        self._follow, self._client = follow, client
+        self._follower = follow("")
 
     @property
     def member_id(self) -> str:
-        """What the group calls the worker's member."""
-        return self._worker.member_id
+        """What the group calls the member; nothing before it was given a name."""
+        return self._client.member_id
 
     @property
     def group(self) -> Group:
-        """The whole group."""
-        return self._durable_state.group
+        """The member's part of the group, as of the last `catch_up`."""
+        return self._follower.group
 
     def watch(self, reported: Resources) -> None:
-        """Do nothing: all of the log is seen."""
+        """Have the next `catch_up` show the status of these as well."""
+        if self._follower.member_id != self.member_id:
+            self._follower = self._follow(self.member_id)
+        self._follower.watch(reported)
 
     def catch_up(self) -> Group:
-        """Return the whole group."""
-        return self.group
+        """Read what is new, and return the member's part of the group."""
+        return self._follower.catch_up()
 
     def take_changed(self) -> Resources:
-        """Return all of the member's resources where anything changed at all."""
-        group = self.group
-        if group.end == self._seen_end:
-            return NOTHING
-        self._seen_end = group.end
-        member = group.members.get(self.member_id)
-        return NOTHING if member is None else frozenset(member.current.assigned)
+        """Return those of the member's resources of which anything changed since the last call."""
+        return self._follower.take_changed()
 
 
 class SimulatedWorker:
@@ -85,8 +85,8 @@ class SimulatedWorker:
         self.member = world.membership(node, name)
         self.engine = SimulatedEngine(world, self, self.rng)
         own = () if node.server_assignor else world.assignor_names
-        log, facts = SimulatedLog(world, self), Worker(name)
-        self._core = WorkerCore(self.member, log, facts, own)
+        log = ForeignLog(self._follow, self.foreign) if self.foreign else self._follow(name)
+        self._core = WorkerCore(self.member, log, Worker(name), own)
         self._clock, self._durable_state = world.clock, world.durable_state
         self._reports: deque[CoreReport] = deque()
         self._inbox: list[object] = []
@@ -103,6 +103,9 @@ class SimulatedWorker:
     def is_awake(self) -> bool:
         """Whether it does anything that others can see."""
         return self.is_alive and not self.is_frozen
+
+    def _follow(self, member_id: str) -> MemberFollower:
+        return MemberFollower(GROUP_ID, member_id, self.world.durable_state.control)
 
     def begin(self) -> None:
         """Ask for a seat, once its assignors have spoken for it."""
