@@ -116,6 +116,8 @@ class MemberFollower:
         self._log = log
         self.member_id = member_id
         self.group = Group(group_id)
+        self._seatless = Member(MemberMetadata(member_id), NOT_STARTED)
+        """What it is before the log shows a seat of it."""
         self._own = {
             _spell(MemberMetadata, (member_id,)),
             _spell(CurrentAssignment, (member_id,)),
@@ -166,6 +168,9 @@ class MemberFollower:
         while True:
             news = self._log.newer(self._known, self._end)
             self._end = news.end
+            if not (news.entries or news.gone):
+                self.group.end = news.end
+                return changed
             touched = {view_key(each.type, each.key) for each in news.entries}.union(news.gone)
             for key in news.gone:
                 self._bury(key)
@@ -206,8 +211,7 @@ class MemberFollower:
             yield _spell(TaskStatus, tuple(resource))
 
     def _member(self) -> Member:
-        seatless = Member(MemberMetadata(self.member_id), NOT_STARTED)
-        return self.group.members.get(self.member_id, seatless)
+        return self.group.members.get(self.member_id, self._seatless)
 
     def _bury(self, key: bytes) -> None:
         """Forget what a key said: the log shows it no more, or it is no concern any more."""

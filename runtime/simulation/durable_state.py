@@ -83,9 +83,9 @@ class MemoryLog:
 
     def newer(self, known: Mapping[bytes, int], since: int) -> Newer:
         """Return what keys have become that are at other offsets now; see `ReadableLog.newer`."""
-        written = {view_key(each.type, each.key) for each in self.entries[since:]}
-        fresh = {key for key, offset in known.items() if offset < 0}
-        found = [self._view[key] for key in written & known.keys() | fresh & self._view.keys()]
+        asked = {key for key, offset in known.items() if offset < 0}
+        asked.update(view_key(each.type, each.key) for each in self.entries[since:])
+        found = [self._view[key] for key in asked if key in known and key in self._view]
         return Newer(sorted(found), [], self.end)
 
     def close(self) -> None:

@@ -214,13 +214,13 @@ class WorkerCore:
     def _go_on(self, now_ms: int, ended: Sequence[Resource] = ()) -> list[Effect]:
         """Do what follows from what just happened, and return all that came of it."""
         if ended:
-            self._tell_statuses(now_ms)
+            self._tell_statuses(self._catch_up(), now_ms)
             free = [each for each in ended if self._starts.take_end(each, now_ms)]
             self._obey(self.membership.release(free, now_ms), now_ms)
         self._join_if_ready(now_ms)
         self._look(now_ms)
         self.membership.computing = self._assignors.computing.is_busy
-        self._tell_statuses(now_ms)
+        self._tell_statuses(self._log.group, now_ms)
         self._carry_commits(now_ms)
         effects, self._effects = self._effects, []
         return effects
@@ -250,9 +250,8 @@ class WorkerCore:
         self._log.watch(self._reporter.awaited)
         return self._log.catch_up()
 
-    def _tell_statuses(self, now_ms: int) -> None:
-        if self._reporter.awaited:
-            self._effects += map(SendToGroup, self._reporter.take_due(self._catch_up(), now_ms))
+    def _tell_statuses(self, group: Group, now_ms: int) -> None:
+        self._effects += map(SendToGroup, self._reporter.take_due(group, now_ms))
 
     def _carry_commits(self, now_ms: int) -> None:
         if carried := self._commits.carry(now_ms):
@@ -295,6 +294,6 @@ class WorkerCore:
     def _send(self, request: Heartbeat, now_ms: int) -> None:
         """Send a heartbeat; a goodbye comes last, after all that the group is still to hear."""
         if request.member_epoch < JOIN_EPOCH:
-            self._tell_statuses(now_ms)
+            self._tell_statuses(self._catch_up(), now_ms)
             self._carry_commits(now_ms)
         self._effects.append(SendToGroup(request))
