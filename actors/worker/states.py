@@ -5,10 +5,10 @@ poll loop that could stall.
 """
 
 from collections import deque
-from enum import Enum
+from enum import StrEnum
 
 
-class State(Enum):
+class State(StrEnum):
     """Where a member stands with its group."""
 
     UNSUBSCRIBED = "unsubscribed"

@@ -83,10 +83,13 @@ class MemoryLog:
 
     def newer(self, known: Mapping[bytes, int], since: int) -> Newer:
         """Return what keys have become that are at other offsets now; see `ReadableLog.newer`."""
-        asked = {key for key, offset in known.items() if offset < 0}
-        asked.update(view_key(each.type, each.key) for each in self.entries[since:])
-        found = [self._view[key] for key in asked if key in known and key in self._view]
-        return Newer(sorted(found), [], self.end)
+        view, end = self._view, len(self.entries)
+        found = {key: view[key] for key, offset in known.items() if offset < 0 and key in view}
+        for entry in self.entries[since:] if since < end else ():
+            key = view_key(entry.type, entry.key)
+            if key in known:
+                found[key] = view[key]
+        return Newer(sorted(found.values()), [], end)
 
     def close(self) -> None:
         """Do nothing: it is open as long as somebody has it."""

@@ -126,10 +126,13 @@ class SimulatedEngine:
     def ask_for_commits(self, now_ms: int) -> Sequence[CommitAsked]:
         """Return what the tasks have to commit by now: each that has no commit on its way."""
         asking = {task.resource for _, task in self._unanswered.values()}
-        tasks = [self.tasks[each] for each in sorted(self.tasks) if each.is_task]
-        commits = [(task, task.commit()) for task in tasks if task.resource not in asking]
-        self._unanswered |= {commit.commit_id: (now_ms, task) for task, commit in commits}
-        return [CommitAsked(commit) for _, commit in commits]
+        free = sorted(each for each in self.tasks if each.is_task and each not in asking)
+        found: list[CommitAsked] = []
+        for resource in free:
+            commit = self.tasks[resource].commit()
+            self._unanswered[commit.commit_id] = now_ms, self.tasks[resource]
+            found.append(CommitAsked(commit))
+        return found
 
     def answer(self, answer: AnswerCommit) -> None:
         """Have what counts count, and end what is fenced; raises `Violation`."""

@@ -5,7 +5,6 @@ costs the same: everything but the log.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from enum import Enum
 
 from ...actors.group.coordinator import Coordinator
@@ -188,14 +187,16 @@ class GroupProcess:
     def _drain(self, taken: int = 0) -> None:
         """Write what was decided, and only then speak; it may die on the way."""
         logs = _Logs(self._durable_state, self._coordinator.group, self._dies_at)
-        with suppress(_DeathError):
+        try:
             answers = drain(self._coordinator, logs, self._clock.now())
             self.decisions += max(taken, len(answers))
             for answer in answers:
                 answer.to(answer.reply)
             if logs.is_written:
                 self._dies_at(Border.AFTER_SPEAKING)
-            self._wake_in_time()
+        except _DeathError:
+            return
+        self._wake_in_time()
 
     def _dies_at(self, border: Border) -> None:
         """Die at this border if that is to be; raises `_DeathError`."""

@@ -8,7 +8,7 @@ knows which request an answer answers. Otherwise it does what every member does.
 
 from collections import defaultdict, deque
 from dataclasses import replace
-from enum import Enum
+from enum import Enum, StrEnum
 from random import Random
 from typing import Final
 
@@ -18,7 +18,7 @@ from ...actors.messages.work import CommitOffsets, PutTaskConfigs, ReportStatus
 from .clock import Deed, SimulatedClock, Story, stream
 
 
-class Way(Enum):
+class Way(StrEnum):
     """Which way a message goes."""
 
     TO_GROUP = "to the group"
