@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.group.shard import Now, Ready, drain
+from fairlead.actors.messages.orders import Cordon, RemoveMember
 from fairlead.actors.messages.work import CommitOffsets, PutConnector
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import NewEntry
@@ -109,6 +110,17 @@ def test_a_host_that_sleeps_until_something_is_due_answers_what_is_held_in_time(
         sleeps_until_due(office)
         assert office.now_ms - since_ms <= HEARTBEAT_MS
     assert office.now_ms - since_ms == HEARTBEAT_MS
+
+
+def test_a_cordon_wakes_nobody_and_a_removal_is_looked_after_soon(office: Office) -> None:
+    office.asks(office.joining("a"))
+    office.send(Cordon(office.group.group_id, "a"))
+    office.passes(100)
+    assert office.group.worker_orders
+    assert office.coordinator.next_tick_ms(office.now) > office.now_ms + 100
+    office.send(RemoveMember(office.group.group_id, "a", force=False))
+    office.passes(100)
+    assert office.coordinator.next_tick_ms(office.now) == office.now_ms + 100
 
 
 def test_while_the_disk_is_full_room_is_looked_for_soon(office: Office) -> None:
