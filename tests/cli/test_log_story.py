@@ -11,8 +11,8 @@ from fairlead.events.model import Cause, Resource, Scope, Why
 from fairlead.events.records import GroupMetadata, Operator, Tombstone
 from fairlead.projections.explain.diff import Seat, TargetChange
 from fairlead.projections.explain.epochs import EpochReport
-from fairlead.runtime.interfaces.cli.log.narrator import TELL, Narrator
-from fairlead.runtime.interfaces.cli.log.story import tell
+from fairlead.runtime.interfaces.cli.command.narrator import TELL, Narrator
+from fairlead.runtime.interfaces.cli.verbs.log import tell
 from fairlead_tests.cli import written
 
 TOLD = """\

@@ -9,9 +9,9 @@ from fairlead.events.model import Cause, Resource, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance, Tombstone
 from fairlead.projections.explain.diff import TargetChange
 from fairlead.projections.explain.epochs import EpochReport
+from fairlead.runtime.interfaces.cli.command.narrator import TELL, Narrator
 from fairlead.runtime.interfaces.cli.command.phrases import moment, named, worker_name
-from fairlead.runtime.interfaces.cli.log.narrator import TELL, Narrator
-from fairlead.runtime.interfaces.cli.log.story import tell
+from fairlead.runtime.interfaces.cli.verbs.log import tell
 
 
 @pytest.mark.parametrize(

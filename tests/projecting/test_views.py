@@ -16,7 +16,8 @@ from fairlead.projections.views import (
     run_states,
 )
 from fairlead.runtime.interfaces.replies.connectors import TaskState, connector_status, task_status
-from fairlead.runtime.interfaces.replies.groups import describe_group, describe_member
+from fairlead.runtime.interfaces.replies.groups import describe_group
+from fairlead.runtime.interfaces.replies.members import describe_member
 from fairlead_tests.decider import JOIN, Decider, resource
 
 A0 = {"id": "A-0", "connector": "A", "task": 0}

@@ -12,8 +12,8 @@ import uvicorn
 from rest.conftest import House
 
 from fairlead.runtime.interfaces.rest.app import make_app
-from fairlead.runtime.interfaces.rest.http import receive_timeouts
-from fairlead.runtime.interfaces.rest.http.listeners import RestListener, listen, where
+from fairlead.runtime.interfaces.rest.backend import listeners
+from fairlead.runtime.interfaces.rest.backend.listeners import RestListener, listen, where
 
 WAIT = 20.0
 LATE = b'{"error_code":408,"message":"the request took too long to come; nothing was done"}'
@@ -22,14 +22,12 @@ LATE = b'{"error_code":408,"message":"the request took too long to come; nothing
 @pytest.fixture
 def place(house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestListener]:
     """Where the real server listens, one of little patience."""
-    monkeypatch.setattr(receive_timeouts, "SECONDS", dict.fromkeys(receive_timeouts.SECONDS, 0.4))
-    monkeypatch.setattr(receive_timeouts, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(listeners, "SECONDS", dict.fromkeys(listeners.SECONDS, 0.4))
+    monkeypatch.setattr(listeners, "MOST_CONNECTIONS", 8)
     (bound,) = listen([RestListener("127.0.0.1", 0)])
     app = make_app(house.service, [where(bound)])
     server = uvicorn.Server(
-        uvicorn.Config(
-            app, http=receive_timeouts.ReceiveTimeoutProtocol, log_config=None, ws="none"
-        )
+        uvicorn.Config(app, http=listeners.ReceiveTimeoutProtocol, log_config=None, ws="none")
     )
     thread = threading.Thread(target=server.run, args=([bound],))
     thread.start()

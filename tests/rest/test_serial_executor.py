@@ -18,8 +18,8 @@ from fairlead.projections.explain.reader import EpochReader
 from fairlead.projections.follow import Rebalances
 from fairlead.projections.moves import Downtimes
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
-from fairlead.runtime.interfaces.rest.backend.serial_executor import SerialExecutor
-from fairlead.runtime.interfaces.rest.http.errors import ApiError
+from fairlead.runtime.interfaces.rest.backend.errors import ApiError
+from fairlead.runtime.interfaces.rest.backend.executors import SerialExecutor
 
 SECONDS = 20
 ADD = {"add_workers": 1}

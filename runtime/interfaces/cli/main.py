@@ -15,9 +15,8 @@ import typer
 from ....events.entries.codec import CodecError
 from ....events.log.errors import LogError
 from ...config.sources import ConfigError
-from .command.exit_codes import FAILED, MISUSED, Failed
-from .command.printing import plain
-from .verbs import connectors, history, log, node, plan, reading, settings, simulate, workers
+from .command.printing import FAILED, MISUSED, Failed, plain
+from .verbs import changes, history, log, node, plan, reading, simulate
 
 PROGRAM: Final = "fairlead"
 RUN, LOOK, CHANGE = "Run", "Look", "Change"
@@ -64,7 +63,7 @@ for _verb in (
     history.history,
     history.explain,
     plan.plan,
-    settings.config,
+    node.config,
 ):
     app.command(rich_help_panel=LOOK)(_verb)
 app.add_typer(
@@ -74,13 +73,13 @@ app.add_typer(
     rich_help_panel=LOOK,
 )
 for _verb in (
-    connectors.create,
-    connectors.delete,
-    workers.cordon,
-    workers.uncordon,
-    workers.drain,
-    workers.expect,
-    workers.remove,
+    changes.create,
+    changes.delete,
+    changes.cordon,
+    changes.uncordon,
+    changes.drain,
+    changes.expect,
+    changes.remove,
 ):
     app.command(rich_help_panel=CHANGE)(_verb)
 

@@ -1,33 +1,24 @@
-"""A group as its log has it: epochs, members, target, parked work, losses and orders.
+"""A group as its log has it: epochs, members, target, parked work, losses, placements.
 
 Times are wall clock, in milliseconds.
 """
 
-from collections.abc import Iterable
-
 from msgspec import Struct
 
 from ....events.epochs import epoch_warning
-from ....events.group import Group, Member
-from ....events.model import Grants, Resource
-from ....events.placement.abilities import abilities, assignor_of
+from ....events.group import Group
+from ....events.model import Resource
 from ....events.records import GroupMetadata, Loss, Operator
-from ....projections.views import assigned, awaited, connector_names, members, worker_of
-
-
-class ResourceId(Struct, frozen=True):
-    """A connector or a task, beyond doubt: a connector's name may look like a task's."""
-
-    id: str
-    connector: str
-    task: int | None
-    """None: the connector itself."""
-
-
-class GrantedResource(ResourceId, frozen=True):
-    """A resource that a member holds, with the group epoch at which it was granted."""
-
-    grant_epoch: int
+from ....projections.views import assigned, awaited, connector_names, members
+from .members import (
+    MemberDescription,
+    ResourceId,
+    WorkerOrder,
+    describe_member,
+    id_of,
+    resource_ids,
+    worker_order,
+)
 
 
 class ParkedResource(ResourceId, frozen=True):
@@ -52,26 +43,6 @@ class EpochCause(Struct, frozen=True):
     time_ms: int
     actor: str | None
     """Who asked for it, where that is known."""
-
-
-class MemberDescription(Struct, frozen=True):
-    """Where one member stands, and what it holds."""
-
-    member_id: str
-    worker_id: str
-    """Its URL; the member id where it has none."""
-    instance_id: str | None
-    rack: str | None
-    tags: list[str]
-    capacity: int
-    """How much it takes next to others."""
-    state: str
-    member_epoch: int
-    assigned: list[GrantedResource]
-    pending_revocation: list[GrantedResource]
-    target: list[ResourceId]
-    assignors: list[str]
-    rebalance_timeout_ms: int
 
 
 class TargetDescription(Struct, frozen=True):
@@ -103,29 +74,6 @@ class LossDescription(Struct, frozen=True):
     subject: str
     time_ms: int
     deadline_ms: int
-
-
-class WorkerOrder(Struct, frozen=True):
-    """What operators want of one worker."""
-
-    worker: str
-    cordoned: bool
-    draining: bool
-    expected_back_ms: int | None
-    """None where it is not expected."""
-    removing: str | None
-    """The id of the member that is to be removed."""
-
-
-class GroupWorkerOrder(Struct, frozen=True):
-    """What operators want of one worker of a group."""
-
-    group_id: str
-    worker: str
-    cordoned: bool
-    draining: bool
-    expected_back_ms: int | None
-    removing: str | None
 
 
 class PlacementOrder(ResourceId, frozen=True):
@@ -220,11 +168,11 @@ def describe_group(group: Group) -> GroupDescription:
         _epoch_cause(group.bump) if group.bump else None,
         [describe_member(group, each) for each in members(group)],
         _describe_target(group),
-        _resource_ids(group.configured),
-        _resource_ids(group.configured - group.owner.keys()),
-        _resource_ids(awaited(group)),
+        resource_ids(group.configured),
+        resource_ids(group.configured - group.owner.keys()),
+        resource_ids(awaited(group)),
         [
-            ParkedResource(*_id_of(each), due, each in schedule.fired)
+            ParkedResource(*id_of(each), due, each in schedule.fired)
             for each, due in sorted(schedule.parked.items())
         ],
         schedule.again_at_ms or None,
@@ -238,42 +186,10 @@ def describe_group(group: Group) -> GroupDescription:
     )
 
 
-def describe_member(group: Group, member: Member) -> MemberDescription:
-    """Return where one member stands, and what it holds."""
-    metadata, current = member.metadata, member.current
-    able = abilities(assignor_of(group.target.assignor, metadata.assignors).metadata)
-    return MemberDescription(
-        member.member_id,
-        worker_of(member),
-        metadata.instance_id,
-        metadata.rack,
-        sorted(able.tags),
-        able.capacity,
-        member.state.name,
-        current.member_epoch,
-        _granted(current.assigned),
-        _granted(current.pending),
-        _resource_ids(group.share_of(member.member_id)),
-        [each.name for each in metadata.assignors],
-        metadata.rebalance_timeout_ms,
-    )
-
-
-def worker_order(order: Operator) -> WorkerOrder:
-    """Return what operators want of one worker."""
-    return WorkerOrder(
-        order.name,
-        order.cordoned,
-        order.draining,
-        order.expected_back_ms or None,
-        order.removing or None,
-    )
-
-
 def placement(order: Operator) -> PlacementOrder:
     """Return what operators want of one connector, or of one task."""
     resource = Resource(order.name, order.task)
-    return PlacementOrder(*_id_of(resource), order.weight, list(order.pins))
+    return PlacementOrder(*id_of(resource), order.weight, list(order.pins))
 
 
 def _describe_target(group: Group) -> TargetDescription:
@@ -283,9 +199,9 @@ def _describe_target(group: Group) -> TargetDescription:
         target.assignor,
         target.computed_by,
         target.time_ms,
-        {each: _resource_ids(group.target_of[each]) for each in sorted(group.target_of)},
+        {each: resource_ids(group.target_of[each]) for each in sorted(group.target_of)},
         [
-            UnplaceableResource(*_id_of(each), reason)
+            UnplaceableResource(*id_of(each), reason)
             for each, reason in sorted(target.unplaceable.items())
         ],
         target.error,
@@ -303,21 +219,9 @@ def _describe_loss(loss: Loss) -> LossDescription:
         loss.member_id,
         loss.instance_id,
         loss.url,
-        _resource_ids(loss.resources),
+        resource_ids(loss.resources),
         loss.cause.why.value,
         loss.cause.subject,
         loss.time_ms,
         loss.deadline_ms,
     )
-
-
-def _granted(grants: Grants) -> list[GrantedResource]:
-    return [GrantedResource(*_id_of(each), grants[each]) for each in sorted(grants)]
-
-
-def _resource_ids(resources: Iterable[Resource]) -> list[ResourceId]:
-    return [ResourceId(*_id_of(each)) for each in sorted(resources)]
-
-
-def _id_of(resource: Resource) -> tuple[str, str, int | None]:
-    return str(resource), resource.connector, resource.task if resource.is_task else None

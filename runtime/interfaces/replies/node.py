@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from .groups import MemberDescription, WorkerOrder
+from .members import MemberDescription, WorkerOrder
 
 
 class ErrorMessage(Struct, frozen=True):

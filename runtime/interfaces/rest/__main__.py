@@ -31,12 +31,19 @@ from ...pipeline.connectors.builtin.plugins import find_plugins
 from ...pipeline.connectors.context import Outside, Reach
 from ...pipeline.spark.query_check import QueryCheck
 from .app import make_app
+from .backend.executors import OutsideChecks
 from .backend.gateway import CommandGateway
+from .backend.listeners import (
+    BACKLOG,
+    DEFAULT,
+    CannotListen,
+    ReceiveTimeoutProtocol,
+    listen,
+    parse,
+    where,
+)
 from .backend.logs import NodeLogs
-from .backend.outside import OutsideChecks
 from .backend.service import Service
-from .http.listeners import BACKLOG, DEFAULT, CannotListen, listen, parse, where
-from .http.receive_timeouts import ReceiveTimeoutProtocol
 
 LOGGER = logging.getLogger(__name__)
 EXIT_FAILED = 1

@@ -1,26 +1,36 @@
-"""The REST interface as one ASGI application."""
+"""The REST interface as one ASGI application: its routes, and what is done around each request.
 
-from collections.abc import AsyncGenerator, Sequence
+A request is measured, and refused if it is too large or may come from a web page of another site.
+A browser tells in `Host` which name it was given, and in `Origin` which site the page is from. A
+name of a stranger that leads to this address (DNS rebinding) is therefore seen in the first, a
+foreign page in the second. curl, Prometheus and the command line send a true Host and no Origin.
+"""
+
+import time
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ....projections.metrics import RequestMetrics
+from .backend.errors import JSON, ApiError, error_reply, handle_errors, sent_otherwise
+from .backend.listeners import DEFAULT, RestListener, parse
+from .backend.schema import ERROR, describe_answers
 from .backend.service import Service
-from .http.answers import ERROR, describe_answers
-from .http.errors import handle_errors
-from .http.listeners import DEFAULT, RestListener, parse
-from .http.middleware import RequestMeter
-from .http.origins import OriginCheck
 from .routes import (
     connector_commands,
     connectors,
     groups,
-    placements,
+    orders,
     plan,
     plugins,
     removal,
     root,
-    worker_orders,
     workers,
 )
 
@@ -32,11 +42,21 @@ SUBJECTS = (
     groups.routes,
     plan.routes,
     connector_commands.routes,
-    worker_orders.routes,
+    orders.routes,
     removal.routes,
-    placements.routes,
 )
 """All routes; where two could match, the earlier one does."""
+
+
+MOST_BYTES = 1 << 20
+UNMATCHED = "unmatched"
+SETTING = "rest.allowed.hosts"
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+READING = {"GET", "HEAD", "OPTIONS"}
+_USUAL_PORTS = {"http": 80, "https": 443}
+
+Place = tuple[str, int | None]
+"""A host's name in lower case, and a port; None stands for any."""
 
 
 def make_app(
@@ -74,3 +94,114 @@ def make_app(
     app.add_middleware(OriginCheck, listeners=listeners, allowed=hosts)
     app.add_middleware(RequestMeter, requests=service.requests)
     return app
+
+
+class RequestMeter:
+    """Counts requests by their route's template and times them; pure ASGI."""
+
+    def __init__(self, app: ASGIApp, requests: RequestMetrics) -> None:
+        self._app = app
+        self._requests = requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on and see how it ends; one without an answer counts as a 500."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        code = int(HTTPStatus.INTERNAL_SERVER_ERROR)
+        began = time.perf_counter()
+
+        async def heard(message: Message) -> None:
+            nonlocal code
+            if message["type"] == "http.response.start":
+                code = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, limited(receive), heard)
+        finally:
+            route = getattr(scope.get("route"), "path", UNMATCHED)
+            seconds = time.perf_counter() - began
+            self._requests.observe(scope["method"], route, code, seconds)
+
+
+def limited(receive: Receive) -> Receive:
+    """Return a way to receive a body that raises once the body is too large."""
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > MOST_BYTES:
+            raise HTTPException(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {MOST_BYTES} bytes at most"
+            )
+        return message
+
+    return counted
+
+
+class OriginCheck:
+    """Refuses requests that name another host, come from another site's page, or are forms."""
+
+    def __init__(
+        self, app: ASGIApp, listeners: Iterable[RestListener], allowed: Iterable[str]
+    ) -> None:
+        """Take where the interface listens, and further names as `HOST` or `HOST:PORT`."""
+        self._app = app
+        #: The hosts and ports under which the interface is known.
+        self._places = {place for text in allowed for place in _places(text)}
+        for listener in listeners:
+            names = (listener.host.lower(), *LOOPBACK_NAMES)
+            self._places |= {(name, listener.port) for name in names}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer 403 or 415."""
+        if scope["type"] == "http":
+            try:
+                self._check(scope["method"], Headers(scope=scope))
+            except ApiError as error:
+                await error_reply(error.status, error.message)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, method: str, headers: Headers) -> None:
+        if not self._is_here("http://" + headers.get("host", "")):
+            raise _foreign(f"the request is for host {headers.get('host', '')!r}")
+        for origin in headers.getlist("origin"):
+            if not self._is_here(origin):
+                raise _foreign(f"the request comes from a page of {origin!r}")
+        if method not in READING:
+            _check_body(headers)
+
+    def _is_here(self, url: str) -> bool:
+        try:
+            parts = urlsplit(url)
+            place = (parts.hostname or "", parts.port or _USUAL_PORTS[parts.scheme])
+        except (ValueError, KeyError):
+            return False
+        bare = parts.scheme + "://" + parts.netloc == url and "@" not in url
+        return bare and not {place, (place[0], None)}.isdisjoint(self._places)
+
+
+def _places(text: str) -> Iterable[Place]:
+    parts = urlsplit("//" + text)
+    if parts.hostname:
+        yield parts.hostname, parts.port
+
+
+def _foreign(what: str) -> ApiError:
+    return ApiError(
+        HTTPStatus.FORBIDDEN,
+        f"{what}, which is not where this interface listens; nothing was done. If it should be"
+        f" let in, add its host to the setting {SETTING} and start the node again",
+    )
+
+
+def _check_body(headers: Headers) -> None:
+    """Refuse a form: it is all that a page can send to another site without asking first."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    if kind != JSON and (has_body or "content-type" in headers):
+        raise sent_otherwise(kind)

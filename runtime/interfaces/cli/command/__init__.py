@@ -1,1 +1,1 @@
-"""What every command works with: options, the cluster's client, output and exit codes."""
+"""What the verbs work with: options, the cluster's client, logs on disk, tables, exit codes."""

@@ -10,8 +10,8 @@ import msgspec
 
 from ....cluster.identity import HEADER, identity_of
 from ...replies.node import Message
-from .exit_codes import Failed, Misused, Unreachable
 from .options import There
+from .printing import Failed, Misused, Unreachable
 
 if TYPE_CHECKING:
     import httpx

@@ -4,10 +4,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeVar
 
 from .....events.model import Cause, Why
-from ...replies.groups import ResourceId
+from ...replies.members import ResourceId
+
+T = TypeVar("T")
 
 NAMES_MAX: Final = 12
 """How many names stand in one line; -o json has them all."""
@@ -70,6 +72,15 @@ def first_of(ids: Sequence[str]) -> str:
     """Return so many ids as stand in one line, and how many there are beside them."""
     more = f" and {len(ids) - NAMES_MAX} more" if len(ids) > NAMES_MAX else ""
     return " ".join(ids[:NAMES_MAX]) + more
+
+
+def group_ids(pairs: Iterable[tuple[T, str]]) -> Iterator[tuple[T, str]]:
+    """Yield what resources have in common, and the ids of those that have it, in one line."""
+    sharing: dict[T, list[str]] = {}
+    for common, resource_id in pairs:
+        sharing.setdefault(common, []).append(resource_id)
+    for common, ids in sharing.items():
+        yield common, first_of(ids)
 
 
 def named(resources: Iterable[tuple[str, int | None]]) -> str:

@@ -1,4 +1,4 @@
-"""Printing what a verb found: as tables for people, as JSON or YAML for programs.
+"""How a command ends: what it prints, for people or for programs, and its exit code.
 
 What comes from a cluster or a log may hold anything, so control characters are escaped
 before a terminal can act on them.
@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import to_builtins
 
@@ -17,6 +17,30 @@ from .options import Output
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+FAILED = 1
+MISUSED = 2
+UNREACHABLE = 3
+
+
+class Failed(Exception):  # noqa: N818  # what happened
+    """The command could not be carried out; the text says what is kept and what to do."""
+
+    status: ClassVar[int] = FAILED
+
+
+class Misused(Failed):
+    """What was asked for makes no sense as it was written; nothing was done."""
+
+    status: ClassVar[int] = MISUSED
+
+
+class Unreachable(Failed):
+    """No cluster answered; whether a command took place is unknown if it was on its way."""
+
+    status: ClassVar[int] = UNREACHABLE
+
 
 WIDTH: Final = 100
 """Columns of prose where there is no terminal to ask."""

@@ -1,17 +1,30 @@
-"""`up`, `down`, `worker` and `demo`: the processes of a node on this machine."""
+"""`up`, `down`, `worker`, `demo` and `config`: a node on this machine, and its settings."""
 
-import os
 import re
+from typing import TYPE_CHECKING, Final
+
+from ..command.options import Output, ReadHere, takes
+from ..command.printing import FactList, Section, Table, show
+
+if TYPE_CHECKING:
+    from ....config.load import Loaded
+import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from .....events.placement.abilities import LARGEST_CAPACITY
 from .....events.placement.config import flaw_in_labels
-from ..command.exit_codes import Misused
-from ..command.options import Here, takes
+from ..command.options import Here
+from ..command.printing import Misused
 
+HIDDEN: Final = "********"
+SECRET: Final = re.compile(
+    "passw|passphrase|secret|token|credential|key|authoriz|bearer|cookie", re.IGNORECASE
+)
+"""What names of settings that are passed on have in them if not every eye may see them."""
 WORKER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 
@@ -96,3 +109,77 @@ def demo(
     from ....demo.show import demo as run  # noqa: PLC0415
 
     raise typer.Exit(run(seconds, workers, keep))
+
+
+@takes(ReadHere)
+def config(place: ReadHere) -> None:
+    """Show every setting: its value, default, unit and meaning, and what it was given by."""
+    found = list_settings(place.load())
+    show(place.output, found, _sections(found) if place.output is Output.TABLE else ())
+
+
+class SettingLine(Struct, frozen=True, kw_only=True):
+    """One setting: what it is, and what it was given by."""
+
+    key: str
+    value: str
+    default: str = ""
+    unit: str = ""
+    allowed: str = ""
+    meaning: str
+    kafka: str = ""
+    """Its name in Kafka Connect."""
+    source: str
+
+
+def list_settings(loaded: "Loaded") -> list[SettingLine]:
+    """Return each setting, and each that is passed on to others, without what may be secret."""
+    from ....config.keys import ASSIGNOR_CONF, KEYS, SPARK_CONF  # noqa: PLC0415
+    from ....config.secrets import passwords_in  # noqa: PLC0415
+    from ....config.sources import ASSIGNORS, SPARK  # noqa: PLC0415
+
+    apart = {SPARK_CONF, ASSIGNOR_CONF}
+    lines = [_setting(key, name, loaded) for key, name in KEYS.items() if key not in apart]
+    for prefix, given, meaning in (
+        (SPARK, loaded.config.spark_conf, "Passed on to Spark."),
+        (ASSIGNORS, loaded.config.assignor_conf, "Handed to assignors."),
+    ):
+        for name, value in sorted(given.items()):
+            is_hidden = SECRET.search(name) or passwords_in(value)
+            shown, key = HIDDEN if is_hidden else value, prefix + name
+            source = loaded.sources[key]
+            lines.append(SettingLine(key=key, value=shown, meaning=meaning, source=source))
+    return lines
+
+
+def _setting(key: str, name: str, loaded: "Loaded") -> SettingLine:
+    from ....config.keys import SETTINGS  # noqa: PLC0415
+
+    setting = SETTINGS[key]
+    return SettingLine(
+        key=key,
+        value=str(getattr(loaded.config, name)),
+        default=str(setting.default),
+        unit=setting.unit,
+        allowed=setting.allowed,
+        meaning=setting.documentation,
+        kafka=setting.in_connect,
+        source=loaded.sources.get(key, "default"),
+    )
+
+
+def _sections(found: list[SettingLine]) -> list[Section]:
+    """Return values and meanings apart: together they are too wide for a terminal."""
+    rows = [(each.key, each.value, each.unit, each.source) for each in found]
+    meanings = [(each.key, f"{each.meaning}{_default(each)}") for each in found]
+    return [
+        Table(("KEY", "VALUE", "UNIT", "SOURCE"), rows, rigid=True),
+        FactList(meanings, "What they mean"),
+    ]
+
+
+def _default(found: SettingLine) -> str:
+    if not found.default:
+        return ""
+    unit = " ms" if found.unit == "ms" else ""
+    return f" Default: {found.default}{unit}."

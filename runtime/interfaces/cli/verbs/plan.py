@@ -1,21 +1,30 @@
-"""`plan`: what would come of changes that nobody has made yet."""
+"""`plan`: what would come of changes that nobody has made yet, and how that is shown."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from ....planning.report import Plan
+from ....planning.report import (
+    ExpectedDowntime,
+    Plan,
+    PlannedLoad,
+    PlannedRound,
+    PlannedSeat,
+    PlannedSplit,
+    PlannedWorker,
+)
 from ..command.client import client_of
-from ..command.exit_codes import Misused
 from ..command.options import ReadThere, takes
-from ..command.printing import show
-from ..tables.plan import plan_tables
-from .connectors import read_connectors
+from ..command.phrases import cause_of, group_ids, member_name, moment, worker_name
+from ..command.printing import FactList, Misused, Section, Table, show
+from .changes import read_connectors
 
+UNMEASURED: Final = "not measured yet"
 SCALE: Final = re.compile(r"(?P<connector>.+)=(?P<tasks>[0-9]{1,10})", re.DOTALL)
 NOTHING: Final = (
     "say what is to be planned: a file of connectors (-f), --add-worker, --remove-worker, --drain,"
@@ -123,3 +132,132 @@ def _scaled(given: list[str]) -> dict[str, int]:
                 f"--scale {each!r}: no connector has less than one task; --delete ends it"
             )
     return scaled
+
+
+def plan_tables(plan: Plan) -> list[Section]:
+    """Return the sections of a plan; the last one is the verdict."""
+    names = _Names(plan)
+    return [
+        FactList([*_facts(plan)]),
+        Table(
+            ("RESOURCE", "FROM", "TO", "WHY", "EXPECTED DOWNTIME"),
+            [*_changes(plan, names)],
+            "nothing moves, starts or stops",
+            rigid=True,
+        ),
+        Table(
+            ("WORKER", "CONNECTORS", "TASKS", "WEIGHT", "STAYS"),
+            [_worker(each, names) for each in plan.workers],
+            "no workers",
+        ),
+        FactList([*_remarks(plan, names), ("Verdict", _verdict(plan))]),
+    ]
+
+
+def _facts(plan: Plan) -> Iterator[tuple[str, str]]:
+    settled = "" if plan.settled else "; planned from where it comes to rest"
+    yield "Group", f"{plan.group_id}, {plan.state.value} at epoch {plan.group_epoch}{settled}"
+    yield "Assignor", plan.assignor
+    for one_round in plan.rounds:
+        causes = ", ".join(cause_of(each.cause, each.subject) for each in one_round.causes)
+        yield "Epoch", f"{causes}: {_round(one_round)}"
+    left_out = {each.id for each in plan.unplaceable}
+    for split in plan.splits:
+        yield "Tasks", _split(split, is_run=split.connector not in left_out)
+
+
+def _round(each: PlannedRound) -> str:
+    counts = (
+        (each.moved, "move"),
+        (each.placed, "start"),
+        (each.retired, "stop"),
+        (each.displaced, "find no place any more"),
+    )
+    return ", ".join(f"{count} {verb}" for count, verb in counts if count) or "nothing moves"
+
+
+def _split(each: PlannedSplit, *, is_run: bool) -> str:
+    name, before = each.connector, each.before
+    if not is_run:
+        return f"{name} keeps {before} until a worker runs it: only then it splits anew"
+    anew = "; what stays starts anew where it is" if each.restarts else ""
+    if before == each.after:
+        return f"{name} keeps {before}{anew}"
+    most = ", if it makes as many as it may" if each.is_most else ""
+    return f"{name} has {before}, will have {each.after}{most}{anew}"
+
+
+class _Names:
+    """What the workers of a plan are called: those of one name with their member ids."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._counts = Counter(worker_name(each.worker) for each in plan.workers)
+        """How many members have a worker of that name."""
+
+    def of(self, seat: PlannedSeat | PlannedWorker) -> str:
+        """Return what a member is called."""
+        name = worker_name(seat.worker)
+        return member_name(seat.worker, seat.member_id) if self._counts[name] > 1 else name
+
+
+def _changes(plan: Plan, names: _Names) -> Iterator[tuple[str, ...]]:
+    for move in plan.moves:
+        why = ", ".join(filter(None, (move.reason, move.detail)))
+        expected = _downtime(move.expected_downtime)
+        yield move.id, names.of(move.giver), names.of(move.taker), why, expected
+    for start in plan.starts:
+        yield start.id, "", names.of(start.taker), "starts", ""
+    for stop in plan.stops:
+        yield stop.id, names.of(stop.giver), "", "stops", ""
+
+
+def _downtime(expected: ExpectedDowntime | None) -> str:
+    if expected is None:
+        return UNMEASURED
+    whose = "" if expected.of == "connector" else ", of all connectors"
+    median, p99 = (_seconds(each) for each in (expected.median_ms, expected.p99_ms))
+    return f"{median}, p99 {p99} ({expected.measured} measured{whose})"
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:.2f} s"
+
+
+def _worker(each: PlannedWorker, names: _Names) -> tuple[str, ...]:
+    before, after = _counts(each.before), _counts(each.after)
+    loads = (
+        old if old == new else f"{old} > {new}" for old, new in zip(before, after, strict=True)
+    )
+    return names.of(each), *loads, str(each.stays)
+
+
+def _counts(load: PlannedLoad | None) -> tuple[str, str, str]:
+    if load is None:
+        return "-", "-", "-"
+    return str(load.connectors), str(load.tasks), str(load.weight)
+
+
+def _remarks(plan: Plan, names: _Names) -> Iterator[tuple[str, str]]:
+    if plan.cold:
+        cold = " ".join(map(names.of, plan.cold))
+        yield "Not warm yet", f"{cold}: what they will take then is not in this plan"
+    for warning in plan.warnings:
+        yield "Warning", warning
+    for reason, ids in group_ids((each.reason, each.id) for each in plan.unplaceable):
+        yield "Unplaceable", f"{ids}: {reason}"
+    for each in plan.parked:
+        yield "Parked", f"{each.id} until {moment(each.deadline_ms)}"
+
+
+def _verdict(plan: Plan) -> str:
+    moves, starts, stops = map(len, (plan.moves, plan.starts, plan.stops))
+    total = moves + stops + plan.stays
+    verdict = [f"{moves} of {total} resources move, {plan.stays} stay"]
+    if restarts := sum(each.restarts for each in plan.splits):
+        verdict.append(f"{restarts} of these start anew")
+    verdict += [f"{count} {verb}" for count, verb in ((starts, "start"), (stops, "stop")) if count]
+    if plan.unplaceable:
+        verdict.append(f"{len(plan.unplaceable)} cannot be placed")
+    if plan.handovers > moves:
+        verdict.append(f"{plan.handovers} hand-overs on the way")
+    return "; ".join(verdict)

@@ -11,22 +11,24 @@ from msgspec import ValidationError, convert
 from msgspec.structs import asdict, replace
 
 from ...replies.connectors import (
+    ConfigKeyInfo,
     ConnectorInfo,
     ConnectorProgressInfo,
     ConnectorState,
     ConnectorStateInfo,
     ExpandedConnector,
+    PluginInfo,
 )
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import AssignorList, Health, ServerInfo, WorkerDescription, WorkerList
-from ...replies.plugins import ConfigKeyInfo, PluginInfo
+from ..command import cluster_tables as cluster
+from ..command import connector_tables as connectors
+from ..command import member_tables as members
 from ..command.client import Client, Refused, client_of
-from ..command.exit_codes import Failed
+from ..command.cluster_tables import ClusterStatus
+from ..command.connector_tables import ConnectorInFull, Expanded, PluginInFull, TaskLine, list_tasks
 from ..command.options import ReadThere, takes
-from ..command.printing import Section, show
-from ..tables import cluster, connectors, members
-from ..tables.cluster import ClusterStatus
-from ..tables.connectors import ConnectorInFull, Expanded, PluginInFull, TaskLine, list_tasks
+from ..command.printing import Failed, Section, show
 
 T = TypeVar("T")
 

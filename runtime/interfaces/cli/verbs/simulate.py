@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ..command.exit_codes import FAILED, Misused
 from ..command.options import Output, takes
-from ..command.printing import FactList, say, show
+from ..command.printing import FAILED, FactList, Misused, say, show
 
 if TYPE_CHECKING:
     from ....simulation.campaign import CampaignResult

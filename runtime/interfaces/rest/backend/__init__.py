@@ -1,1 +1,1 @@
-"""What the routes work with: the node's logs, its actors and its plugins."""
+"""What the routes work with: HTTP, and the node's logs, actors and plugins."""

@@ -19,8 +19,8 @@ from ....config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords
 from ....pipeline.connectors.builtin.plugins import Plugin, Plugins, PluginUnknown
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
 from ....pipeline.connectors.config import HIDDEN, Validation
-from ..http.errors import ApiError
-from .outside import OutsideChecks
+from .errors import ApiError
+from .executors import OutsideChecks
 
 LOGGER = logging.getLogger(__name__)
 LONGEST_NAME = 200

@@ -1,24 +1,69 @@
-"""What every route works with, and how it gets hold of it."""
+"""What every route works with, and how it has a group carry out a command."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, cast
+from typing import Annotated, Protocol, TypeVar, cast
 
 from fastapi import Depends
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from .....actors.messages.commands import CommandReply, Traffic
+from .....actors.messages.errors import Error
+from .....events.group import Group
 from .....projections.metrics import Exposition, RequestMetrics
+from ....cluster.messages import NodeView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
 from ....pipeline.connectors.builtin.plugins import Plugins, PluginUnknown
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS
-from .gateway import Commands
+from .connection import Command, Outcome
+from .errors import ApiError, not_found
+from .executors import OutsideChecks, SerialExecutor
 from .logs import NodeLogs
-from .outside import OutsideChecks
-from .serial_executor import SerialExecutor
+
+T = TypeVar("T")
+
+_STATUS = {
+    Error.ALREADY_EXISTS: HTTPStatus.CONFLICT,
+    Error.NON_EMPTY_GROUP: HTTPStatus.CONFLICT,
+    Error.UNKNOWN_CONNECTOR: HTTPStatus.NOT_FOUND,
+    Error.UNKNOWN_MEMBER_ID: HTTPStatus.NOT_FOUND,
+    Error.GROUP_ID_NOT_FOUND: HTTPStatus.NOT_FOUND,
+    Error.INVALID_CONFIG: HTTPStatus.BAD_REQUEST,
+    Error.INVALID_REQUEST: HTTPStatus.BAD_REQUEST,
+    Error.COORDINATOR_NOT_AVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+ORDER_ERRORS = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
+"""What any command to a group can be refused with."""
+
+
+class Commands(Protocol):
+    """Who carries out what people order; all of it raises `Unanswered`."""
+
+    async def carry_out(self, command: Command) -> Outcome:
+        """Have a group carry out a command."""
+        ...
+
+    async def locate(self, group_id: str) -> Whereabouts:
+        """Ask where a group is served now."""
+        ...
+
+    async def describe_node(self) -> NodeView:
+        """Ask which processes the node has."""
+        ...
+
+    async def traffic(self, group_id: str) -> Traffic:
+        """Ask what went through a group's actor."""
+        ...
+
+    async def let_go(self, worker: str, *, force: bool) -> None:
+        """Have the process of a worker end, at once if by force, and not start again."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +111,49 @@ def _service(request: Request) -> Service:
 
 Served = Annotated[Service, Depends(_service)]
 """The service, as a parameter of a route."""
+
+
+async def carry_out(service: Service, command: Command, read: Callable[[Group], T]) -> T:
+    """Have a known group carry out a command, and return what is read of it afterwards.
+
+    Raises `ApiError` if the group is not known, refuses, or its log here does not yet hold what
+    the command led to; `Unanswered`.
+    """
+    await run_in_threadpool(require_group, service, command.group_id)
+    outcome = await service.commands.carry_out(command)
+    refuse(outcome.reply)
+
+    def read_after() -> T:
+        with service.logs.reading(command.group_id) as logs:
+            require_written(logs.group, outcome.reply)
+            return read(logs.group)
+
+    return await run_in_threadpool(read_after)
+
+
+def refuse(reply: CommandReply) -> None:
+    """Raise `ApiError` unless the command was carried out."""
+    if reply.error is not Error.NONE:
+        status = _STATUS.get(reply.error, HTTPStatus.INTERNAL_SERVER_ERROR)
+        raise ApiError(status, reply.message or f"the group answered {reply.error.value}")
+
+
+def require_written(group: Group, reply: CommandReply) -> None:
+    """Raise `ApiError` if the log does not yet hold here what the command led to."""
+    if group.end < reply.log_offset:
+        raise ApiError(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            f"the command was carried out, but the log here ends at {group.end}, not yet at"
+            f" {reply.log_offset}: read again what it was about",
+        )
+
+
+def principal_of(request: Request) -> str:
+    """Return who asks, for the log."""
+    return f"rest {request.client.host}" if request.client else "rest"
+
+
+def require_group(service: Service, group_id: str) -> None:
+    """Raise `ApiError` if no group of that id has a log on this node."""
+    if group_id not in service.logs.group_ids():
+        raise not_found(f"there is no group {group_id}")

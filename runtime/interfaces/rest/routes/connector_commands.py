@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
+from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
@@ -20,19 +21,27 @@ from .....events.log.errors import NoLogError
 from .....events.records import ConnectorConfig
 from ...replies.connectors import ConnectorInfo
 from ...replies.node import Message
-from ..backend.commands import ORDER_ERRORS, principal_of, refuse, require_written
 from ..backend.configs import Prepared, check_name, named, prepare
-from ..backend.gateway import Outcome
-from ..backend.service import Served, Service
-from ..http.answers import HttpAnswer, Routes
-from ..http.bodies import ConfigBody, NewConnector
-from ..http.errors import ApiError, not_found
+from ..backend.connection import Outcome
+from ..backend.errors import ApiError, not_found
+from ..backend.schema import Config, ConfigBody, HttpAnswer, Key, Routes
+from ..backend.service import ORDER_ERRORS, Served, Service, principal_of, refuse, require_written
 from .connectors import deletion_waits, describe_connector, require_connector
 
 routes = Routes("connectors")
 CONFLICTS = (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE)
 PUBLISH_SECONDS: Final = 1.0
 """How long a deletion waits for a batch that may be about to be published."""
+
+
+class NewConnector(BaseModel):
+    """Connect's `CreateConnectorRequest`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Key = ""
+    config: Config
+    initial_state: str | None = None
 
 
 @routes.add("POST /connectors", status=HTTPStatus.CREATED, takes_json=True, errors=CONFLICTS)

@@ -24,10 +24,10 @@ from ...replies.connectors import (
     TaskState,
 )
 from ..backend.configs import warnings_of
+from ..backend.errors import not_found
 from ..backend.logs import FollowedGroup
+from ..backend.schema import Routes
 from ..backend.service import Served, Service
-from ..http.answers import Routes
-from ..http.errors import not_found
 
 routes = Routes("connectors")
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)

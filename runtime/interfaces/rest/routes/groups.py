@@ -17,11 +17,17 @@ from .....events.group import Group
 from .....projections.explain.cache import LINES_MAX, EpochList, NotToldError
 from ...replies.epochs import EpochExplanation, describe_epoch
 from ...replies.groups import GroupDescription, GroupSummary, describe_group, summarize_group
-from ..backend.commands import ORDER_ERRORS, carry_out, principal_of, refuse, require_group
-from ..backend.service import Served, Service
-from ..http.answers import Routes
-from ..http.bodies import ChangesBody, ConfigBody
-from ..http.errors import not_found
+from ..backend.errors import not_found
+from ..backend.schema import ChangesBody, ConfigBody, Routes
+from ..backend.service import (
+    ORDER_ERRORS,
+    Served,
+    Service,
+    carry_out,
+    principal_of,
+    refuse,
+    require_group,
+)
 
 routes = Routes("groups")
 LINES: Final = 50

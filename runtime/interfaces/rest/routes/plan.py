@@ -36,12 +36,10 @@ from ....planning.compare import make_plan
 from ....planning.dry_run import PlanError
 from ....planning.report import Plan
 from ....planning.sandbox import all_assignors
-from ..backend.commands import require_group
 from ..backend.configs import check_name, named, prepare, warnings_of
-from ..backend.service import Served, Service
-from ..http.answers import Routes
-from ..http.bodies import Config, Key
-from ..http.errors import ApiError
+from ..backend.errors import ApiError
+from ..backend.schema import Config, Key, Routes
+from ..backend.service import Served, Service, require_group
 
 routes = Routes("groups")
 

@@ -6,12 +6,17 @@ from .....events.log.errors import NoLogError
 from ....pipeline.connectors.builtin.plugins import Plugin, PluginUnknown
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
 from ....pipeline.connectors.config import Checked, Definition, Validation
-from ...replies.plugins import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo, PluginInfo
+from ...replies.connectors import (
+    ConfigInfo,
+    ConfigInfos,
+    ConfigKeyInfo,
+    ConfigValueInfo,
+    PluginInfo,
+)
 from ..backend.configs import examine
+from ..backend.errors import ApiError, not_found
+from ..backend.schema import ConfigBody, Routes
 from ..backend.service import Served, Service
-from ..http.answers import Routes
-from ..http.bodies import ConfigBody
-from ..http.errors import ApiError, not_found
 
 routes = Routes("connector plugins")
 

@@ -20,10 +20,9 @@ from .....events.group import Group, Member
 from .....events.placement.orders import worker_name
 from ....cluster.messages import ProcessView
 from ...replies.node import WorkerRemoval
-from ..backend.commands import ORDER_ERRORS, principal_of, refuse, require_group
-from ..backend.service import Served, Service
-from ..http.answers import Routes
-from .worker_orders import InGroup
+from ..backend.schema import Routes
+from ..backend.service import ORDER_ERRORS, Served, Service, principal_of, refuse, require_group
+from .orders import InGroup
 
 routes = Routes("operators")
 Force = Annotated[

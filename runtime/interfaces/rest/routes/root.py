@@ -14,9 +14,9 @@ from .....events.log.errors import LogError
 from .....projections.group_metrics import Beats
 from ....cluster.slow import SlowProcess, read_slow
 from ...replies.node import Health, ServerInfo
+from ..backend.errors import Unanswered
+from ..backend.schema import HttpAnswer, Routes
 from ..backend.service import Served, Service
-from ..http.answers import HttpAnswer, Routes
-from ..http.errors import Unanswered
 from .connectors import deletion_waits
 
 routes = Routes("this process")

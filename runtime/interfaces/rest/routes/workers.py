@@ -10,7 +10,7 @@ from .....events.placement.orders import worker_name
 from .....projections import views
 from ....cluster.messages import ProcessView
 from ....node.assignors.finding import known_assignors
-from ...replies import groups
+from ...replies.members import describe_member, worker_order
 from ...replies.node import (
     AssignorDescription,
     AssignorList,
@@ -18,9 +18,9 @@ from ...replies.node import (
     WorkerDescription,
     WorkerList,
 )
+from ..backend.errors import Unanswered
+from ..backend.schema import Routes
 from ..backend.service import Served, Service
-from ..http.answers import Routes
-from ..http.errors import Unanswered
 
 routes = Routes("groups")
 
@@ -83,8 +83,8 @@ def _describe_member(
         _last_part(url),
         url,
         group.group_id,
-        groups.describe_member(group, member),
-        groups.worker_order(order) if order else None,
+        describe_member(group, member),
+        worker_order(order) if order else None,
         _describe_process_of(member, process) if process else None,
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 from .....events import records
 from .....events.model import Document, Grants, Resource, Resources, Scope, identity
 from .....events.records import Record
-from ..command.phrases import SHORT_ID, cause_in_words, member_name, moment, named, worker_name
+from .phrases import SHORT_ID, cause_in_words, member_name, moment, named, worker_name
 
 
 class Narrator:

@@ -1,24 +1,27 @@
-"""Routes that declare what they answer: the type is encoded, and described in /openapi.json.
+"""What requests carry and what routes answer: declared as types, which /openapi.json describes.
 
-A handler returns a value of the type that it is annotated with, in an `Answer` where status or
+A body is JSON, a config's values are text. A handler returns a value of the type that it is
+annotated with, in an `HttpAnswer` where status or
 headers are not always the same, and None where there is nothing to say (204).
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from http import HTTPStatus
 from inspect import iscoroutinefunction
-from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Body, Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BeforeValidator
+from starlette.requests import Request
 from starlette.responses import Response
 
 from ...replies.node import ErrorMessage
-from .bodies import RequiresJson
-from .errors import JSON
+from .errors import JSON, sent_otherwise
 
 T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -30,6 +33,50 @@ BODY_ERRORS = (
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 )
 """What every request with a body can be refused with."""
+
+
+def _text(value: object) -> object:
+    """Return a number or a boolean as the text that JSON has for it, as Connect does."""
+    return json.dumps(value) if isinstance(value, bool | int | float) else _whole(value)
+
+
+def _whole(value: object) -> object:
+    """Refuse a text that no log and no answer can hold."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError("holds a lone surrogate, which is no Unicode") from None
+    return value
+
+
+def _given(value: object) -> object:
+    """Leave out the keys without a value."""
+    if not isinstance(value, dict):
+        return value
+    return {key: each for key, each in value.items() if each is not None}  # pyright: ignore
+
+
+Key = Annotated[str, BeforeValidator(_whole)]
+Config = Annotated[
+    dict[Key, Annotated[str, BeforeValidator(_text)]],
+    BeforeValidator(_given),
+]
+ConfigBody = Annotated[Config, Body(description="The config: each key with its value as text.")]
+Changes = dict[Key, Annotated[str | None, BeforeValidator(_text)]]
+ChangesBody = Annotated[
+    Changes, Body(description="The settings to change; null takes one back to the node's.")
+]
+
+
+def _require_json(request: Request) -> None:
+    """Refuse what is not sent as JSON, or is not said to be."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise sent_otherwise(kind)
+
+
+RequiresJson = Depends(_require_json)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,60 @@
-"""Holding a config against the node that it is for, with a deadline.
+"""Threads for what may take long, so that all other requests go on.
 
-What is looked at may be a mount that hangs or a query that takes for ever: a thread is left
+A first explanation reads a group's log from its beginning, which may take seconds. One request
+at a time does so; those that wait take no thread from other requests. A config is held against
+what it leads to, which may be a mount that hangs or a query that takes for ever: a thread is left
 behind with it then, and the request goes on with a warning.
 """
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from queue import Empty, SimpleQueue
 from threading import Semaphore, Thread
-from typing import Final
+from typing import Final, TypeVar
 
 from ....pipeline.connectors.builtin.plugins import Plugin
 from ....pipeline.connectors.context import Findings, Outside
+from .errors import ApiError
 
 LOGGER = logging.getLogger(__name__)
+WAIT_SECONDS: Final = 60
+"""How long a request waits for its turn: a client waits for 90 s at most."""
+
+
 LONGEST_SECONDS: Final = 20.0
 """How long a request waits for what is found."""
 MOST_AT_ONCE: Final = 8
 """How many configs are looked at at once, those that were left behind included."""
+
+T = TypeVar("T")
+
+
+class SerialExecutor:
+    """A thread that runs functions in the order in which they were handed in."""
+
+    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="explain")
+        self._wait_seconds = wait_seconds
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Return what a function returns; raises `ApiError` if its turn does not come in time."""
+        turn = self._thread.submit(function)
+        result = asyncio.wrap_future(turn)
+        try:
+            done, _ = await asyncio.wait([result], timeout=self._wait_seconds)
+            if not done and turn.cancel():
+                busy = "other epochs are being told of: try again in a moment"
+                raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, busy)
+            return await result
+        finally:
+            result.cancel()  # nobody waits for it any more: what has not begun need not begin
+
+    def close(self) -> None:
+        """Start nothing more; a function that reads a log ends when that is closed."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 class OutsideChecks:

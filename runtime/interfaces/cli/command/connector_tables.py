@@ -6,17 +6,18 @@ from msgspec import Struct, convert
 from rich.filesize import decimal
 
 from ...replies.connectors import (
+    ConfigKeyInfo,
     ConnectorInfo,
     ConnectorProgressInfo,
     ConnectorState,
     ConnectorStateInfo,
     ExpandedConnector,
+    PluginInfo,
     TaskCounts,
     UnreadInput,
 )
-from ...replies.plugins import ConfigKeyInfo, PluginInfo
-from ..command.phrases import age, worker_name
-from ..command.printing import FactList, Section, Table
+from .phrases import age, worker_name
+from .printing import FactList, Section, Table
 
 Expanded = dict[str, ExpandedConnector]
 """What `/connectors?expand=…` answers."""

@@ -1,6 +1,7 @@
-"""`create` and `delete`: what people ask a cluster to do."""
+"""What people change: `create` and `delete` connectors; `cordon`, `drain`, … `remove` workers."""
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -11,19 +12,36 @@ from typing import Annotated, Final, cast
 import typer
 
 from ...replies.connectors import ConnectorInfo
-from ...replies.node import Message
+from ...replies.members import GroupWorkerOrder
+from ...replies.node import Message, WorkerRemoval
 from ..command.client import Refused, client_of
-from ..command.exit_codes import Failed, Misused
 from ..command.options import There, takes
-from ..command.printing import say
+from ..command.printing import Failed, Misused, say
 
 STANDARD_INPUT: Final = Path("-")
+UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+DURATION: Final = re.compile(rf"(\d{{1,9}})({'|'.join(UNITS_MS)})", re.ASCII)
+LONGEST_MS: Final = (1 << 31) - 1
+
+
+Worker = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKER", help="Its name, as `get workers` tells it.", show_default=False
+    ),
+]
 
 
 class Deletable(StrEnum):
     """What `delete` can delete."""
 
     CONNECTOR = "connector"
+
+
+class Removable(StrEnum):
+    """What `remove` can remove."""
+
+    WORKER = "worker"
 
 
 @takes(There)
@@ -73,6 +91,59 @@ def delete(
     """Delete a connector: its tasks stop, its offsets stay."""
     pending = client_of(place).delete(Message, "connectors", name)
     say(pending.message if pending else f"{what.value} {name} deleted")
+
+
+@takes(There)
+def cordon(place: There, worker: Worker) -> None:
+    """Give a worker nothing more; what it has it keeps."""
+    _order(place, worker, "cordon")
+
+
+@takes(There)
+def uncordon(place: There, worker: Worker) -> None:
+    """Let a worker be given work again: ends a cordon, and a drain."""
+    _order(place, worker, "uncordon")
+
+
+@takes(There)
+def drain(place: There, worker: Worker) -> None:
+    """Give a worker nothing more, and have it give up what it has."""
+    _order(place, worker, "drain")
+
+
+@takes(There)
+def expect(
+    place: There,
+    worker: Worker,
+    within: Annotated[
+        str, typer.Option(metavar="TIME", help="Such as 90s, 10m or 2h; 0s: wait no longer.")
+    ] = "10m",
+) -> None:
+    """Have a worker's work wait for it when it is lost, until it is back or the time is over.
+
+    A worker that leaves in good order is not waited for: its work goes to the others at once.
+    """
+    _order(place, worker, "expect", {"within_ms": milliseconds(within)})
+
+
+@takes(There)
+def remove(
+    place: There,
+    what: Annotated[Removable, typer.Argument(metavar="KIND", help="worker.", show_default=False)],
+    name: Worker,
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="End its process at once, whatever it runs.")
+    ] = False,
+) -> None:
+    """Remove a worker: it gives up what it has, leaves, and its process ends for good.
+
+    Nothing waits for its return. Of a worker that is away or lost, only the wait for it ends.
+    """
+    query = {"force": "true"} if force else dict[str, str]()
+    removal = client_of(place).delete(WorkerRemoval, "workers", name, **query)
+    if removal:
+        say(f"{what.value} {removal.worker}: {removal.message}")
 
 
 def read_connectors(file: Path) -> list[tuple[str, dict[str, str]]]:
@@ -154,3 +225,22 @@ def _texts(file: Path, config: Mapping[object, object] | Mapping[str, object]) -
 
 def _text_of(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def milliseconds(duration: str) -> int:
+    """Return a duration such as 10m in milliseconds; raises `Misused`."""
+    found = DURATION.fullmatch(duration.strip())
+    told = int(found[1]) * UNITS_MS[found[2]] if found else -1
+    if not 0 <= told <= LONGEST_MS:
+        raise Misused(f"{duration!r} is no time, or too long a one: write 90s, 10m or 2h")
+    return told
+
+
+def _order(place: There, worker: str, verb: str, body: object = None) -> None:
+    """Have an order carried out, and say what is in force now."""
+    order = client_of(place).put(GroupWorkerOrder, "workers", worker, verb, body=body)
+    wishes = {"cordoned": order.cordoned, "draining": order.draining}
+    words = [word for word, is_wished in wishes.items() if is_wished] or ["open to work"]
+    if order.expected_back_ms:
+        words.append("expected back")
+    say(f"worker {order.worker} is {', '.join(words)}")

@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from ...replies.groups import GroupSummary
 from ...replies.node import AssignorList, Health, ProcessDescription, WorkerList
-from ..command.printing import FactList, Section, Table
-from .connectors import Expanded, TaskLine, connectors, tasks
-from .members import workers
+from .connector_tables import Expanded, TaskLine, connectors, tasks
+from .member_tables import workers
+from .printing import FactList, Section, Table
 
 
 class ClusterStatus(Struct, frozen=True):

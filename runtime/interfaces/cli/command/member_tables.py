@@ -2,16 +2,11 @@
 
 from collections.abc import Sequence
 
-from ...replies.groups import (
-    EpochCause,
-    GroupDescription,
-    LossDescription,
-    MemberDescription,
-    WorkerOrder,
-)
+from ...replies.groups import EpochCause, GroupDescription, LossDescription
+from ...replies.members import MemberDescription, WorkerOrder
 from ...replies.node import WorkerDescription, WorkerList
-from ..command.phrases import moment, short_form, worker_name
-from ..command.printing import FactList, Section, Table
+from .phrases import moment, short_form, worker_name
+from .printing import FactList, Section, Table
 
 
 def workers(found: WorkerList) -> list[Section]:

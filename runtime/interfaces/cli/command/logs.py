@@ -1,0 +1,221 @@
+"""A group's logs on disk: where they lie, a backup of both, their entries in words or whole."""
+
+import shutil
+import sys
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+from .....events.catalogue import BY_NUMBER, TYPE_OF
+from .....events.entries import logs
+from .....events.entries.codec import CodecError, decode
+from .....events.log.errors import BackupError, LogError, NoLogError
+from .....events.log.files import sync_path
+from .....events.log.frame import Entry
+from .....events.log.reader import LogReader
+from .....events.log.tables import LogKind
+from .....events.model import Resource, Token
+from .....events.records import MemberMetadata, Record, Tombstone
+from .narrator import Narrator
+from .options import Here, Output
+from .phrases import moment
+from .printing import Failed, as_json, as_yaml, say
+
+FOLLOW_SECONDS: Final = 0.2
+KIND_WIDTH: Final = max(len(kind.__name__) for kind in TYPE_OF)
+OFFSET_WIDTH: Final = 6
+
+Printer = Callable[[Entry], None]
+
+
+class LogName(StrEnum):
+    """The two logs of a group; the values are the names of their folders."""
+
+    CONTROL = "control"
+    OFFSETS = "offsets"
+
+    @property
+    def kind(self) -> LogKind:
+        """What the log is known by in its own words."""
+        return logs.CONTROL if self is LogName.CONTROL else logs.OFFSETS
+
+
+class GroupFolder:
+    """The folder of one group, `control` and `offsets` within."""
+
+    def __init__(self, place: Here) -> None:
+        config = place.configured()
+        self.group_id = config.group_id
+        self.path = config.group_folder
+
+    def path_of(self, name: LogName) -> Path:
+        """Return the folder of a log."""
+        return self.path / name.value
+
+    def open(self, name: LogName) -> LogReader:
+        """Open a log for reading; raises `LogError`."""
+        path = self.path_of(name)
+        if not path.is_dir():
+            raise NoLogError(
+                f"there is no log at {path}: `fairlead up` makes it; or is it another --data-dir,"
+                " or another group.id?"
+            )
+        return LogReader.open(path, self.group_id, name.kind)
+
+    def back_up(self, target: Path) -> list[LogName]:
+        """Copy what there is of both logs into a new folder, all or nothing; raises `LogError`.
+
+        The offsets go first: what they rest on in the control log is then in its copy as well.
+        """
+        if target.exists():
+            raise BackupError(
+                f"{target} exists already; a backup never overwrites, choose a new name"
+            )
+        part = target.with_name(f".{target.name}.part")
+        done: list[LogName] = []
+        try:
+            shutil.rmtree(part, ignore_errors=True)
+            for name in (LogName.OFFSETS, LogName.CONTROL):
+                if name is LogName.CONTROL or self.path_of(name).is_dir():
+                    with self.open(name) as log:
+                        log.backup(part / name.value)
+                    done.append(name)
+            part.rename(target)
+            sync_path(target.parent)
+        except OSError as error:
+            raise BackupError(f"no backup at {target}: {error}; the logs are untouched") from error
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return done
+
+
+class LogLine(NamedTuple):
+    """One entry, and what could be made of it: `flaw` says why there is no record."""
+
+    entry: Entry
+    record: Record | None
+    flaw: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The name of the record's kind."""
+        row = BY_NUMBER.get(self.entry.type)
+        return row.record.__name__ if row else f"type {self.entry.type}"
+
+
+def entries_from(reader: LogReader, start: int) -> Iterator[Entry]:
+    """Yield what is written from an offset on; raises `Failed` for one behind the end."""
+    end = reader.end()
+    if start > end:
+        raise Failed(f"{reader.path} ends at {end}, there is nothing from {start} on")
+    for batch in reader.tail(start):
+        yield from batch
+
+
+def follow_from(reader: LogReader, start: int) -> Iterator[Entry]:
+    """Yield what is written from an offset on, and wait for more, for ever."""
+    while True:
+        for entry in entries_from(reader, start):
+            yield entry
+            start = entry.offset + 1
+        sys.stdout.flush()
+        time.sleep(FOLLOW_SECONDS)
+
+
+def printer_of(output: Output, reader: LogReader) -> Printer:
+    """Return what prints one entry of a log; members are told by the names of their workers."""
+    if output is Output.TABLE:
+        narrator = Narrator(_members(reader))
+        return lambda entry: say(_line(narrator, read_line(entry)))
+    if output is Output.JSON:
+        return _print_json
+    return _print_yaml
+
+
+def _print_json(entry: Entry) -> None:
+    sys.stdout.write(as_json(to_document(read_line(entry))) + "\n")
+
+
+def _print_yaml(entry: Entry) -> None:
+    sys.stdout.write("---\n" + as_yaml(to_document(read_line(entry))))
+
+
+def _line(narrator: Narrator, line: LogLine) -> str:
+    said = f"({line.flaw})" if line.record is None else narrator.tell(line.record)
+    when = moment(line.entry.timestamp_ms)
+    return f"{line.entry.offset:>{OFFSET_WIDTH}}  {when}  {line.kind:<{KIND_WIDTH}}  {said}"
+
+
+def _members(reader: LogReader) -> Iterator[Record | None]:
+    """Yield those that sit in the group now: the log may be shown from after they joined."""
+    for entry in reader.scan(TYPE_OF[MemberMetadata].number):
+        try:
+            yield decode(entry)
+        except (CodecError, LogError):  # it is told in its own line, if that is shown
+            continue
+
+
+def read_line(entry: Entry) -> LogLine:
+    """Return an entry with its record; one that cannot be read does not stop the reading."""
+    try:
+        record = decode(entry)
+    except CodecError as error:
+        return LogLine(entry, None, str(error))
+    return LogLine(entry, record, "" if record else "this version does not know the type; skipped")
+
+
+def to_document(line: LogLine) -> dict[str, object]:
+    """Return all of an entry; `value` is None for a tombstone, base64 where there is no record."""
+    entry, record = line.entry, line.record
+    told: dict[str, object] = {
+        "offset": entry.offset,
+        "time": moment(entry.timestamp_ms),
+        "time_ms": entry.timestamp_ms,
+        "kind": line.kind,
+        "type": entry.type,
+        "version": entry.version,
+    }
+    if record is None:
+        value = None if entry.value is None else _plain_scalar(entry.value)
+        key = _plain_scalar(entry.key)
+        return {**told, "flaw": line.flaw, "key_base64": key, "value_base64": value}
+    if isinstance(record, Tombstone):
+        return {**told, "key": list(record.key), "value": None}
+    return {**told, "value": _plain(record)}
+
+
+def _plain(value: object) -> object:
+    """Return a value of a record as plain data; resources and tokens in their short forms."""
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return {str(key): _plain(each) for key, each in sorted(items, key=_by_name)}
+    if isinstance(value, frozenset):
+        return [str(each) for each in sorted(cast("frozenset[Resource]", value))]
+    if isinstance(value, tuple) and not isinstance(value, Resource | Token):
+        return _plain_tuple(cast("tuple[object, ...]", value))
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.name if isinstance(value.value, int) else value.value
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def _by_name(item: tuple[object, object]) -> str:
+    return str(item[0])
+
+
+def _plain_tuple(value: tuple[object, ...]) -> object:
+    names: tuple[str, ...] | None = getattr(value, "_fields", None)
+    if names is None:
+        return [_plain(each) for each in value]
+    return {name: _plain(each) for name, each in zip(names, value, strict=True)}

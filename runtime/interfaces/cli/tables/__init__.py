@@ -1,1 +1,0 @@
-"""What a cluster answers, as tables for people."""

@@ -1,1 +1,0 @@
-"""HTTP itself: listeners, limits, who may ask, and how an error looks."""
