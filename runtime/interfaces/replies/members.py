@@ -46,7 +46,7 @@ class MemberDescription(Struct, frozen=True):
     rebalance_timeout_ms: int
 
 
-class WorkerOrder(Struct, frozen=True):
+class WorkerOrder(Struct, frozen=True, kw_only=True):
     """What operators want of one worker."""
 
     worker: str
@@ -58,15 +58,10 @@ class WorkerOrder(Struct, frozen=True):
     """The id of the member that is to be removed."""
 
 
-class GroupWorkerOrder(Struct, frozen=True):
+class GroupWorkerOrder(WorkerOrder, frozen=True):
     """What operators want of one worker of a group."""
 
     group_id: str
-    worker: str
-    cordoned: bool
-    draining: bool
-    expected_back_ms: int | None
-    removing: str | None
 
 
 def describe_member(group: Group, member: Member) -> MemberDescription:
@@ -93,11 +88,11 @@ def describe_member(group: Group, member: Member) -> MemberDescription:
 def worker_order(order: Operator) -> WorkerOrder:
     """Return what operators want of one worker."""
     return WorkerOrder(
-        order.name,
-        order.cordoned,
-        order.draining,
-        order.expected_back_ms or None,
-        order.removing or None,
+        worker=order.name,
+        cordoned=order.cordoned,
+        draining=order.draining,
+        expected_back_ms=order.expected_back_ms or None,
+        removing=order.removing or None,
     )
 
 

@@ -69,7 +69,7 @@ ChangesBody = Annotated[
 ]
 
 
-def _require_json(request: Request) -> None:
+async def _require_json(request: Request) -> None:
     """Refuse what is not sent as JSON, or is not said to be."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON:

@@ -105,12 +105,18 @@ class Service:
             return "unknown"
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
     return cast(Service, request.app.state.service)
+
+
+async def _principal(request: Request) -> str:
+    return f"rest {request.client.host}" if request.client else "rest"
 
 
 Served = Annotated[Service, Depends(_service)]
 """The service, as a parameter of a route."""
+Principal = Annotated[str, Depends(_principal)]
+"""Who asks, for the log."""
 
 
 async def carry_out(service: Service, command: Command, read: Callable[[Group], T]) -> T:
@@ -146,11 +152,6 @@ def require_written(group: Group, reply: CommandReply) -> None:
             f"the command was carried out, but the log here ends at {group.end}, not yet at"
             f" {reply.log_offset}: read again what it was about",
         )
-
-
-def principal_of(request: Request) -> str:
-    """Return who asks, for the log."""
-    return f"rest {request.client.host}" if request.client else "rest"
 
 
 def require_group(service: Service, group_id: str) -> None:

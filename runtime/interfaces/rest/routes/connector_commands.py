@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
 
 from .....actors.messages.commands import CommandReply
 from .....actors.messages.errors import Error
@@ -25,7 +24,7 @@ from ..backend.configs import Prepared, check_name, named, prepare
 from ..backend.connection import Outcome
 from ..backend.errors import ApiError, not_found
 from ..backend.schema import Config, ConfigBody, HttpAnswer, Key, Routes
-from ..backend.service import ORDER_ERRORS, Served, Service, principal_of, refuse, require_written
+from ..backend.service import ORDER_ERRORS, Principal, Served, Service, refuse, require_written
 from .connectors import deletion_waits, describe_connector, require_connector
 
 routes = Routes("connectors")
@@ -46,7 +45,7 @@ class NewConnector(BaseModel):
 
 @routes.add("POST /connectors", status=HTTPStatus.CREATED, takes_json=True, errors=CONFLICTS)
 async def create_connector(
-    service: Served, request: Request, connector: NewConnector
+    service: Served, principal: Principal, connector: NewConnector
 ) -> HttpAnswer[ConnectorInfo]:
     """Create a connector."""
     if connector.initial_state not in {None, "RUNNING"}:
@@ -59,7 +58,7 @@ async def create_connector(
             HTTPStatus.CONFLICT, await run_in_threadpool(_name_conflict, service, before)
         )
     config, warnings = await run_in_threadpool(_prepare, service, name, connector.config, before)
-    outcome = await _put(service, request, name, config, create_only=True)
+    outcome = await _put(service, principal, name, config, create_only=True)
     mine = outcome.repeated and outcome.reply.error is Error.ALREADY_EXISTS
     if mine:
         after = await run_in_threadpool(_find, service, name)
@@ -76,7 +75,7 @@ async def create_connector(
     errors=CONFLICTS,
 )
 async def put_config(
-    service: Served, request: Request, connector: str, config: ConfigBody
+    service: Served, principal: Principal, connector: str, config: ConfigBody
 ) -> HttpAnswer[ConnectorInfo]:
     """Create a connector (201), or give one a new config (200)."""
     check_name(connector)
@@ -86,7 +85,7 @@ async def put_config(
             HTTPStatus.CONFLICT, await run_in_threadpool(_name_conflict, service, before)
         )
     sealed, warnings = await run_in_threadpool(_prepare, service, connector, config, before)
-    outcome = await _put(service, request, connector, sealed, create_only=False)
+    outcome = await _put(service, principal, connector, sealed, create_only=False)
     refuse(outcome.reply)
     created = outcome.reply.created or (outcome.repeated and before is None)
     status = HTTPStatus.CREATED if created else HTTPStatus.OK
@@ -100,7 +99,7 @@ async def put_config(
     errors=ORDER_ERRORS,
 )
 async def delete_connector(
-    service: Served, request: Request, connector: str
+    service: Served, principal: Principal, connector: str
 ) -> HttpAnswer[Message] | None:
     """Delete a connector; its last batches are brought to an end, its offsets stay.
 
@@ -109,7 +108,7 @@ async def delete_connector(
     before = await run_in_threadpool(_find, service, connector)
     if before is None or before.deleting:
         raise not_found(await run_in_threadpool(_no_connector, service, connector, before))
-    command = DeleteConnector(service.group_id, connector, principal_of(request))
+    command = DeleteConnector(service.group_id, connector, principal)
     outcome = await service.commands.carry_out(command)
     if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):
         refuse(outcome.reply)
@@ -124,10 +123,10 @@ async def delete_connector(
 
 
 async def _put(
-    service: Service, request: Request, name: str, config: Mapping[str, str], *, create_only: bool
+    service: Service, principal: str, name: str, config: Mapping[str, str], *, create_only: bool
 ) -> Outcome:
     command = PutConnector(
-        service.group_id, name, config, create_only=create_only, principal=principal_of(request)
+        service.group_id, name, config, create_only=create_only, principal=principal
     )
     return await service.commands.carry_out(command)
 

@@ -8,7 +8,6 @@ from typing import Annotated, Final, Literal
 
 from fastapi import Path, Query
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
 
 from .....actors.group.orders.configuration import SETTINGS
 from .....actors.messages.errors import Error
@@ -21,10 +20,10 @@ from ..backend.errors import not_found
 from ..backend.schema import ChangesBody, ConfigBody, Routes
 from ..backend.service import (
     ORDER_ERRORS,
+    Principal,
     Served,
     Service,
     carry_out,
-    principal_of,
     refuse,
     require_group,
 )
@@ -103,21 +102,21 @@ def get_group_config(service: Served, group: str) -> dict[str, str]:
 
 @routes.add("PUT /groups/{group}/config", takes_json=True, errors=ORDER_ERRORS)
 async def put_group_config(
-    service: Served, request: Request, group: str, config: ConfigBody
+    service: Served, principal: Principal, group: str, config: ConfigBody
 ) -> dict[str, str]:
     """Give a group these settings of its own and no others."""
     before = await run_in_threadpool(_read_configs, service, group)
     changes = {**dict.fromkeys(before), **config}
-    command = ConfigureGroup(group, changes, principal_of(request))
+    command = ConfigureGroup(group, changes, principal)
     return await carry_out(service, command, _configs)
 
 
 @routes.add("PATCH /groups/{group}/config", takes_json=True, errors=ORDER_ERRORS)
 async def patch_group_config(
-    service: Served, request: Request, group: str, changes: ChangesBody
+    service: Served, principal: Principal, group: str, changes: ChangesBody
 ) -> dict[str, str]:
     """Change some of a group's own settings; null takes one back to the node's."""
-    command = ConfigureGroup(group, changes, principal_of(request))
+    command = ConfigureGroup(group, changes, principal)
     return await carry_out(service, command, _configs)
 
 
@@ -126,14 +125,14 @@ async def patch_group_config(
     status=HTTPStatus.NO_CONTENT,
     errors=(HTTPStatus.CONFLICT, *ORDER_ERRORS),
 )
-async def delete_group(service: Served, request: Request, group: str) -> None:
+async def delete_group(service: Served, principal: Principal, group: str) -> None:
     """Delete a group that has no members (409 if it has), with its connectors.
 
     The offsets of its connectors stay, as they do when a connector is deleted; so does the
     history.
     """
     await run_in_threadpool(require_group, service, group)
-    outcome = await service.commands.carry_out(DeleteGroup(group, principal_of(request)))
+    outcome = await service.commands.carry_out(DeleteGroup(group, principal))
     if not (outcome.repeated and outcome.reply.error is Error.GROUP_ID_NOT_FOUND):
         refuse(outcome.reply)
 

@@ -9,10 +9,9 @@ says meanwhile.
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import Path, Query
-from msgspec.structs import astuple
+from fastapi import Depends, Path, Query
+from msgspec.structs import asdict, astuple
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import Request
 
 from .....actors.group.orders.whereabouts import find_worker
 from .....actors.group.state.in_force import order_for
@@ -25,16 +24,28 @@ from ....config.kinds import INT32_MAX
 from ...replies.groups import GroupPlacement, GroupSummary, placement, summarize_group
 from ...replies.members import GroupWorkerOrder, worker_order
 from ..backend.schema import Key, Routes
-from ..backend.service import ORDER_ERRORS, Served, Service, carry_out, principal_of
+from ..backend.service import ORDER_ERRORS, Principal, Served, Service, carry_out
 
 routes = Routes("operators")
 ACCEPTED = HTTPStatus.ACCEPTED
-InGroup = Annotated[str | None, Query(description="The worker's group; by default Connect's.")]
 
 
 Task = Annotated[int, Path(ge=0, le=INT32_MAX)]
 OF_CONNECTOR = "/groups/{group}/placements/{connector}"
 OF_TASK = "/groups/{group}/placements/{connector}/{task}"
+
+
+async def _group_of_worker(
+    service: Served,
+    group: Annotated[
+        str | None, Query(description="The worker's group; by default Connect's.")
+    ] = None,
+) -> str:
+    return group or service.group_id
+
+
+GroupOfWorker = Annotated[str, Depends(_group_of_worker)]
+"""The group of a worker, as a parameter of a route."""
 
 
 class Expectation(BaseModel):
@@ -60,31 +71,26 @@ class PlacementBody(BaseModel):
 
 @routes.add("PUT /workers/{worker:path}/cordon", status=ACCEPTED, errors=ORDER_ERRORS)
 async def cordon(
-    service: Served, request: Request, worker: str, group: InGroup = None
+    service: Served, principal: Principal, worker: str, group: GroupOfWorker
 ) -> GroupWorkerOrder:
     """Give a worker nothing more; what it has it keeps."""
-    group_id = group or service.group_id
-    return await _order(service, Cordon(group_id, worker, principal=principal_of(request)))
+    return await _order(service, Cordon(group, worker, principal=principal))
 
 
 @routes.add("PUT /workers/{worker:path}/drain", status=ACCEPTED, errors=ORDER_ERRORS)
 async def drain(
-    service: Served, request: Request, worker: str, group: InGroup = None
+    service: Served, principal: Principal, worker: str, group: GroupOfWorker
 ) -> GroupWorkerOrder:
     """Give a worker nothing more, and have it give up what it has."""
-    group_id = group or service.group_id
-    return await _order(
-        service, Cordon(group_id, worker, drain=True, principal=principal_of(request))
-    )
+    return await _order(service, Cordon(group, worker, drain=True, principal=principal))
 
 
 @routes.add("PUT /workers/{worker:path}/uncordon", status=ACCEPTED, errors=ORDER_ERRORS)
 async def uncordon(
-    service: Served, request: Request, worker: str, group: InGroup = None
+    service: Served, principal: Principal, worker: str, group: GroupOfWorker
 ) -> GroupWorkerOrder:
     """Let a worker be given work again: ends a cordon, and a drain."""
-    group_id = group or service.group_id
-    return await _order(service, Uncordon(group_id, worker, principal_of(request)))
+    return await _order(service, Uncordon(group, worker, principal))
 
 
 @routes.add(
@@ -94,11 +100,10 @@ async def uncordon(
     takes_json=True,
 )
 async def expect(
-    service: Served, request: Request, worker: str, body: Expectation, group: InGroup = None
+    service: Served, principal: Principal, worker: str, body: Expectation, group: GroupOfWorker
 ) -> GroupWorkerOrder:
     """Have a worker's work wait for its return, or, with 0, wait no longer."""
-    group_id = group or service.group_id
-    command = Expect(group_id, worker, body.within_ms, principal_of(request))
+    command = Expect(group, worker, body.within_ms, principal)
     return await _order(service, command)
 
 
@@ -110,54 +115,57 @@ async def _order(service: Service, command: Cordon | Uncordon | Expect) -> Group
 
     def read(group: Group) -> GroupWorkerOrder:
         name = find_worker(group, command.worker).name or command.worker
-        return GroupWorkerOrder(group.group_id, *astuple(worker_order(order_for(group, name))))
+        return GroupWorkerOrder(group.group_id, **asdict(worker_order(order_for(group, name))))
 
     return await carry_out(service, command, read)
 
 
 @routes.add("PUT " + OF_CONNECTOR, status=ACCEPTED, errors=ORDER_ERRORS, takes_json=True)
 async def place_connector(
-    service: Served, request: Request, group: str, connector: str, body: PlacementBody
+    service: Served, principal: Principal, group: str, connector: str, body: PlacementBody
 ) -> GroupPlacement:
     """Say what a connector and its tasks weigh, and which workers may run them."""
     pins = None if body.workers is None else tuple(body.workers)
-    command = Place(group, Resource(connector), body.weight, pins, principal_of(request))
+    command = Place(group, Resource(connector), body.weight, pins, principal)
     return await _place(service, command)
 
 
 @routes.add("PUT " + OF_TASK, status=ACCEPTED, errors=ORDER_ERRORS, takes_json=True)
 async def place_task(
-    service: Served, request: Request, group: str, connector: str, task: Task, body: PlacementBody
+    service: Served,
+    principal: Principal,
+    group: str,
+    connector: str,
+    task: Task,
+    body: PlacementBody,
 ) -> GroupPlacement:
     """Say what one task weighs, and which workers may run it, whatever its connector's order."""
     pins = None if body.workers is None else tuple(body.workers)
-    command = Place(group, Resource(connector, task), body.weight, pins, principal_of(request))
+    command = Place(group, Resource(connector, task), body.weight, pins, principal)
     return await _place(service, command)
 
 
 @routes.add("DELETE " + OF_CONNECTOR, status=ACCEPTED, errors=ORDER_ERRORS)
 async def release_connector(
-    service: Served, request: Request, group: str, connector: str
+    service: Served, principal: Principal, group: str, connector: str
 ) -> GroupPlacement:
     """Take back what was said of a connector: its config counts again."""
-    command = Place(group, Resource(connector), 1, (), principal_of(request))
+    command = Place(group, Resource(connector), 1, (), principal)
     return await _place(service, command)
 
 
 @routes.add("DELETE " + OF_TASK, status=ACCEPTED, errors=ORDER_ERRORS)
 async def release_task(
-    service: Served, request: Request, group: str, connector: str, task: Task
+    service: Served, principal: Principal, group: str, connector: str, task: Task
 ) -> GroupPlacement:
     """Take back what was said of a task: its connector's order counts again, or the config."""
-    return await _place(
-        service, Place(group, Resource(connector, task), 1, (), principal_of(request))
-    )
+    return await _place(service, Place(group, Resource(connector, task), 1, (), principal))
 
 
 @routes.add("POST /groups/{group}/rebalance", status=ACCEPTED, errors=ORDER_ERRORS)
-async def rebalance(service: Served, request: Request, group: str) -> GroupSummary:
+async def rebalance(service: Served, principal: Principal, group: str) -> GroupSummary:
     """Have a group's target computed anew; nothing happens to one without members."""
-    return await carry_out(service, Rebalance(group, principal_of(request)), summarize_group)
+    return await carry_out(service, Rebalance(group, principal), summarize_group)
 
 
 async def _place(service: Service, command: Place) -> GroupPlacement:

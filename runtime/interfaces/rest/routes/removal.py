@@ -11,7 +11,6 @@ from typing import Annotated
 
 from fastapi import Query
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
 
 from .....actors.group.orders.whereabouts import find_member, find_worker
 from .....actors.messages.errors import Error
@@ -21,8 +20,8 @@ from .....events.placement.orders import worker_name
 from ....cluster.messages import ProcessView
 from ...replies.node import WorkerRemoval
 from ..backend.schema import Routes
-from ..backend.service import ORDER_ERRORS, Served, Service, principal_of, refuse, require_group
-from .orders import InGroup
+from ..backend.service import ORDER_ERRORS, Principal, Served, Service, refuse, require_group
+from .orders import GroupOfWorker
 
 routes = Routes("operators")
 Force = Annotated[
@@ -34,22 +33,21 @@ Force = Annotated[
 @routes.add("DELETE /workers/{worker:path}", status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS)
 async def remove_worker(
     service: Served,
-    request: Request,
+    principal: Principal,
     worker: str,
+    group_id: GroupOfWorker,
     force: Force = False,  # noqa: FBT002  # a parameter of the query
-    group: InGroup = None,  # noqa: RUF013, RUF100  # the alias allows None
 ) -> WorkerRemoval:
     """Remove a worker: it gives up what it has, leaves, and its process is not started again.
 
     Nothing of its work is parked. Of a worker that is away or lost already, only the wait for it
     ends. `message` tells what is to be expected.
     """
-    group_id = group or service.group_id
     await run_in_threadpool(require_group, service, group_id)
     node = await service.commands.describe_node()
     found = await run_in_threadpool(_find, service, group_id, worker)
     process = _process_of(found, node.workers) if group_id == service.group_id else None
-    command = RemoveMember(group_id, worker, force=force, principal=principal_of(request))
+    command = RemoveMember(group_id, worker, force=force, principal=principal)
     outcome = await service.commands.carry_out(command)
     is_gone = process is not None or (outcome.repeated and found.is_known)
     if outcome.reply.error is not Error.UNKNOWN_MEMBER_ID or not is_gone:
