@@ -1,13 +1,12 @@
 """What the processes of one node are told, and what they tell the supervisor."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...events.placement.abilities import Abilities
-from .spec import NodeSpec, WorkerTraits
+from .spec import AssignorSpec, NodeSpec, WorkerTraits
 
 Address = Any
 
@@ -46,11 +45,9 @@ class AssignorAt:
 
 @dataclass(frozen=True, slots=True)
 class OpenAssignors:
-    """To the assignor process: what to load, how much memory it may take, and where it prints."""
+    """To the assignor process: what to load, and where it prints."""
 
-    names: tuple[str, ...]
-    conf: Mapping[str, str]
-    memory_bytes: int
+    assignors: AssignorSpec
     log_file: Path
 
 

@@ -201,9 +201,7 @@ class Supervisor(Actor):
         elif child.kind == "worker":
             self._brief(child)
         elif self._node is not None:
-            spec = self._node.assignors
-            log_file = self._node.assignor_log
-            opening = OpenAssignors(spec.names, spec.conf, spec.memory_bytes, log_file)
+            opening = OpenAssignors(self._node.assignors, self._node.assignor_log)
             self.send(child.address, opening)
 
     def _brief(self, child: ChildProcess) -> None:

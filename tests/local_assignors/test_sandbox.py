@@ -117,6 +117,18 @@ def test_when_its_guard_is_killed_it_ends_and_who_asks_is_told(site: Path) -> No
         assert sandbox.why_ended()
 
 
+def test_the_stack_of_what_kept_it_from_loading_is_in_its_log(site: Path) -> None:
+    install(site, "def look(): raise LookupError('no shop')\nlook()\n", "mine = shop_rules:Mine")
+    sandbox = Sandbox(AssignorSpec(("mine",)), site / "assignor.log")
+    try:
+        assert "LookupError: no shop" in sandbox.open()
+    finally:
+        sandbox.end()
+    told = (site / "assignor.log").read_text()
+    assert "an assignor is refused\nTraceback" in told
+    assert ", in look\n" in told
+
+
 def test_who_takes_more_memory_than_it_may_is_told_so(site: Path) -> None:
     source = ASSIGNOR.replace("return plain_metadata(worker)", f"{HOARDS}; time.sleep(60)")
     install(site, source, "mine = shop_rules:Mine")

@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 
 from ....actors.assignors.built_in.catalogue import BUILT_IN
@@ -19,11 +20,10 @@ from ...cluster.messages import AssignorsOpen, AssignorUp, OpenAssignors
 from ...cluster.spec import AssignorSpec
 from .finding import AssignorRefusedError
 from .guard import adopt_orphans, end_descendants
-from .host import AssignorHost
-from .isolation import isolate, limit, show_in_title
+from .host import AssignorHost, load_host
+from .isolation import isolate
 from .sandbox import Sandbox, SandboxEndedError
 from .sandboxed import Answer, Question
-from .user_code import USERS_ERRORS, describe, log_trace
 
 LOGGER = logging.getLogger(__name__)
 FULL = "assignors kept all memory that they may take (assignor.memory.max): another process begins"
@@ -36,8 +36,9 @@ EXIT_SANDBOX = 1
 class AssignorActor(Actor):
     """Runs the assignors of a node's workers."""
 
-    _order: OpenAssignors
+    _spec: AssignorSpec
     """What this process is to load."""
+    _log_file: Path
     _supervisor: Address
     _host: AssignorHost | None = None
     """Set once all is loaded, where all assignors are built in."""
@@ -48,9 +49,10 @@ class AssignorActor(Actor):
         """Take the order to open, or a worker's question."""
         match message:
             case OpenAssignors():
-                self._order, self._supervisor = message, sender
-                if not needs_sandbox(message.names):
-                    isolate(message.log_file, os.getpid())
+                self._spec, self._log_file = message.assignors, message.log_file
+                self._supervisor = sender
+                if not needs_sandbox(self._spec.names):
+                    isolate(self._log_file, os.getpid())
                 self.send(sender, AssignorUp(os.getpid()))
                 self.wake_after(0)
             case Introduce() | Assign() | Given() | Forget():
@@ -75,7 +77,7 @@ class AssignorActor(Actor):
         if self._sandbox is not None:
             is_full = self._sandbox.is_full
         else:
-            is_full = self._host is not None and self._host.is_full(self._order.memory_bytes)
+            is_full = self._host is not None and self._host.is_full(self._spec.memory_bytes)
         if is_full:
             self.send(self._supervisor, AssignorsOpen(os.getpid(), FULL))
 
@@ -87,7 +89,7 @@ class AssignorActor(Actor):
                 self._end_with_sandbox(self._sandbox.why_ended())
             self.wake_after(LOOK_SECONDS)
             return
-        why = self._open_sandbox() if needs_sandbox(self._order.names) else self._open_host()
+        why = self._open_sandbox() if needs_sandbox(self._spec.names) else self._open_host()
         self.send(self._supervisor, AssignorsOpen(os.getpid(), why))
 
     def stopping(self) -> None:
@@ -98,9 +100,7 @@ class AssignorActor(Actor):
 
     def _open_sandbox(self) -> str:
         adopt_orphans()  # what a sandbox leaves behind whose guard was killed
-        order = self._order
-        spec = AssignorSpec(order.names, order.conf, order.memory_bytes)
-        self._sandbox = sandbox = Sandbox(spec, order.log_file)
+        self._sandbox = sandbox = Sandbox(self._spec, self._log_file)
 
         def abort(_number: int, _frame: FrameType | None) -> None:
             sandbox.abort()
@@ -114,14 +114,9 @@ class AssignorActor(Actor):
 
     def _open_host(self) -> str:
         try:
-            limit(self._order.memory_bytes)
-            self._host = AssignorHost(self._order.names, self._order.conf, show_in_title)
+            self._host = load_host(self._spec)
         except AssignorRefusedError as error:
-            log_trace(LOGGER, "an assignor is refused", error)
             return str(error)
-        except USERS_ERRORS as error:
-            log_trace(LOGGER, "the assignors cannot be loaded", error)
-            return f"the assignors cannot be loaded: {describe(error)}"
         return ""
 
     def _end_with_sandbox(self, why: str) -> str:

@@ -22,8 +22,9 @@ from ....actors.messages.assignors import (
 )
 from ....actors.messages.computing import Assignment, Snapshot
 from ....events.model import ClientAssignor
+from ...cluster.spec import AssignorSpec
 from .finding import AssignorRefusedError, find_assignor, make_assignor
-from .isolation import has_room
+from .isolation import has_room, limit, show_in_title
 from .user_code import (
     USERS_ERRORS,
     client_assignor,
@@ -38,20 +39,15 @@ LOGGER = logging.getLogger(__name__)
 Assignors = Mapping[str, ConnectAssignor]
 """The assignors of one member, by name."""
 
-Show = Callable[[str], AbstractContextManager[None]]
+Show = Callable[[str], AbstractContextManager[object]]
 """Shows what is being done, for as long as it takes."""
-
-
-def show_nowhere(_: str) -> AbstractContextManager[None]:
-    """Show it to nobody."""
-    return nullcontext()
 
 
 class AssignorHost:
     """Holds all assignors of one process; raises `AssignorRefusedError` if one cannot be used."""
 
     def __init__(
-        self, names: Sequence[str], conf: Mapping[str, str], show: Show = show_nowhere
+        self, names: Sequence[str], conf: Mapping[str, str], show: Show = nullcontext
     ) -> None:
         """Find assignors by name, in the order of preference; `conf` is given to each."""
         self._conf = dict(conf)
@@ -175,3 +171,20 @@ class AssignorHost:
             with self._show(f"making {name}"):
                 assignors[name] = make_assignor(name, make, self._conf)
         return assignors
+
+
+def load_host(spec: AssignorSpec) -> AssignorHost:
+    """Return the host of a process whose memory is limited, and whose title shows what it does.
+
+    Raises `AssignorRefusedError`, with the cause in the log.
+    """
+    try:
+        limit(spec.memory_bytes)
+        return AssignorHost(spec.names, spec.conf, show_in_title)
+    except AssignorRefusedError as error:
+        log_trace(LOGGER, "an assignor is refused", error)
+        raise
+    except USERS_ERRORS as error:
+        log_trace(LOGGER, "the assignors cannot be loaded", error)
+        why = f"the assignors cannot be loaded: {describe(error)}"
+        raise AssignorRefusedError(why) from None

@@ -30,9 +30,9 @@ from ....actors.messages.assignors import (
 )
 from ...cluster.spec import AssignorSpec
 from .finding import AssignorRefusedError
-from .host import AssignorHost
-from .isolation import isolate, limit, show_in_title
-from .user_code import USERS_ERRORS, WrongResultError, describe
+from .host import AssignorHost, load_host
+from .isolation import isolate
+from .user_code import WrongResultError
 
 Question = Introduce | Assign | Given | Forget
 Answer = Assigned | Introduced | Noted
@@ -54,12 +54,9 @@ def main(pipe: Connection, log_file: Path, known_as: int) -> None:
     host: AssignorHost | None = None
     why = ""
     try:
-        limit(spec.memory_bytes)
-        host = AssignorHost(spec.names, spec.conf, show_in_title)
+        host = load_host(spec)
     except AssignorRefusedError as error:
         why = str(error)
-    except USERS_ERRORS as error:
-        why = f"the assignors cannot be loaded: {describe(error)}"
     pipe.send_bytes(NOT_FULL + encode(Introduced(0, (), (why,) if why else ())))
     while host is not None:
         question: Question = pipe.recv()
