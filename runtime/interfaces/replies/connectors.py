@@ -1,6 +1,6 @@
 """Connectors, their tasks and their classes in Connect's shapes, and how far tasks have come.
 
-What is not Connect's (`warnings`, `reason`, `progress`) is left out where there is nothing to say.
+Members that Connect lacks (`warnings`, `reason`, `progress`) are left out where they say nothing.
 """
 
 from collections.abc import Mapping

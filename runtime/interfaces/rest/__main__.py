@@ -1,7 +1,7 @@
 """The REST process: `python -m fairlead.runtime.interfaces.rest --data-dir DIR`.
 
 It lives as long as the process that started it, which also handles Ctrl-C if it has it ignored
-here. What happens is told in `logs/rest.log` of the data folder; why it cannot start, on stderr.
+here. It tells what happens in `logs/rest.log` of the data folder; why it cannot start, on stderr.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """How a command ends: what it prints, for people or for programs, and its exit code.
 
-What comes from a cluster or a log may hold anything, so control characters are escaped
-before a terminal can act on them.
+Text from a cluster or a log may hold anything, so control characters are escaped before a
+terminal can act on them.
 """
 
 import json

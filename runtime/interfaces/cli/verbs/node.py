@@ -24,7 +24,7 @@ HIDDEN: Final = "********"
 SECRET: Final = re.compile(
     "passw|passphrase|secret|token|credential|key|authoriz|bearer|cookie", re.IGNORECASE
 )
-"""What names of settings that are passed on have in them if not every eye may see them."""
+"""Parts of the names of passed-on settings whose values are not shown."""
 WORKER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
 

@@ -1,7 +1,7 @@
 """A connector's config on its way in: examined with its plugin, then sealed for the log.
 
-What people read shows `********` for a secret. Where they send that back, it stands for the
-value that the connector has already.
+People read `********` for a secret. Where they send that back, it stands for the value that the
+connector has already.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """The way from the REST process to the actors: one thread, one connection, for commands only.
 
 An actor system's connection belongs to one thread. So requests queue up here, each with the
-moment at which its caller stops waiting; what is overdue when its turn comes is not sent.
+moment at which its caller stops waiting; one that is overdue when its turn comes is not sent.
 """
 
 import asyncio

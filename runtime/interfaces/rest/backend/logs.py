@@ -1,8 +1,8 @@
 """What requests are answered from: followers of this node's group logs.
 
 Reads never wait for an actor. Each request first catches up with the log, which is cheap; a
-follower belongs to one thread at a time, hence the lock. What reads much of a log has a fold
-of its own, and reads apart from the lock.
+follower belongs to one thread at a time, hence the lock. A request that reads much of a log has
+a fold of its own, and reads apart from the lock.
 """
 
 import logging

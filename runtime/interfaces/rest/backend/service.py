@@ -43,7 +43,7 @@ ORDER_ERRORS = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE
 
 
 class Commands(Protocol):
-    """Who carries out what people order; all of it raises `Unanswered`."""
+    """Carries out commands; each of these raises `Unanswered`."""
 
     async def carry_out(self, command: Command) -> Outcome:
         """Have a group carry out a command."""
