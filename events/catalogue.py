@@ -2,14 +2,18 @@
 
 A row says by which number the log knows the type, which fields are its key, and how the record
 and its tombstone change a group. To add a record, see LOG.md §9.
+
+As bytes a key is short enough for LMDB, and its first parts are a prefix of the whole, so that
+all keys that begin with a connector's name can be scanned.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from . import folds, seats
-from .keys import Key, KeyFields, pack_key
+from .model import CommitId, Document, Key, spell_partition
 from .records import (
     Committed,
     ConfiguredShard,
@@ -36,6 +40,34 @@ from .records import (
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 """Makes a plain map of one version from one of the version before."""
+
+
+class KeyFields(NamedTuple):
+    """The fields of a record that are its key: those of text, then those that are numbers.
+
+    A field is given by its path, such as `token.generation`.
+    """
+
+    texts: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+
+    def reader(self) -> Callable[[Any], Key]:
+        """Return what reads the key of a record."""
+        paths = self.texts + self.numbers
+        if len(paths) == 1:
+            read = attrgetter(paths[0])
+            return lambda record: (read(record),)
+        return attrgetter(*paths) if paths else lambda _: ()
+
+    def parse(self, packed: bytes) -> Key:
+        """Return the key that bytes spell; raises ValueError where they spell none of this form."""
+        *parts, rest = packed.decode().split("\0")
+        texts = len(self.texts)
+        key: Key = (*parts[:texts], *map(int, parts[texts:]))
+        if rest or len(key) != texts + len(self.numbers) or pack_key(key) != packed:
+            raise ValueError(f"{packed!r} is no key of {', '.join(self.texts + self.numbers)}")
+        return key
+
 
 PER_GROUP: Final = KeyFields()
 PER_MEMBER: Final = KeyFields(("member_id",))
@@ -122,3 +154,18 @@ def entry_key(kind: type, key: Key = ()) -> tuple[int, bytes]:
     With the first parts of a key only, it is the prefix of all keys that begin with them.
     """
     return TYPE_OF[kind].number, pack_key(key)
+
+
+def offset_key(connector: str, partition: Document) -> Key:
+    """Return the key under which the offset of a source partition is kept."""
+    return (connector, spell_partition(partition))
+
+
+def commit_key(commit_id: CommitId) -> Key:
+    """Return the key under which a batch is kept until it is published."""
+    return (commit_id.connector, commit_id.task, *commit_id.token, commit_id.batch)
+
+
+def pack_key(key: Key) -> bytes:
+    """Return the bytes of a key, or the prefix of all keys that begin with these parts."""
+    return b"".join(str(part).encode() + b"\0" for part in key)

@@ -3,7 +3,7 @@
 What the record of each type does, and its tombstone, is in `folds.py`; `settle` ends a replay.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from . import folds
@@ -21,14 +21,6 @@ def evolve(group: Group, record: Record, offset: int) -> None:
     whole = group.log_shards.take(record)
     if whole is not None:
         FOLDS[type(whole)](group, whole)
-
-
-def replay(group: Group, records: Iterable[tuple[int, Record]]) -> Group:
-    """Fold records, each with its log offset, into a group, and settle it."""
-    for offset, record in records:
-        evolve(group, record, offset)
-    settle(group)
-    return group
 
 
 def settle(group: Group) -> None:

@@ -4,6 +4,7 @@ All of them are frozen: a decision can be weighed against a group without any fe
 the weighing alters it. The words are those of the protocol.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -177,6 +178,12 @@ class RunState(Enum):
 BATCHES_RUN = "batches run"
 """The reason in the status that marks the first batch under a token."""
 
+Key = tuple[str | int, ...]
+"""What tells a fact of the log from others of its kind."""
+
+LONGEST_PARTITION = 200
+"""Bytes of a source partition that stand in a key; a digest tells the remainder."""
+
 Scalar = str | int | float | bool | None
 Document = Mapping[str, Scalar]
 """A source partition or a source offset: a flat JSON object, as in Connect's offsets API."""
@@ -185,6 +192,16 @@ Document = Mapping[str, Scalar]
 def identity(partition: Document) -> str:
     """Return a source partition's one spelling, by which it is known and ordered."""
     return ",".join(f"{key}={partition[key]!r}" for key in sorted(partition))
+
+
+def spell_partition(partition: Document) -> str:
+    """Return a source partition as keys spell it: short, and without the NUL that ends a part."""
+    spelled = identity(partition).replace("\0", "\\0")
+    packed = spelled.encode()
+    if len(packed) <= LONGEST_PARTITION:
+        return spelled
+    digest = hashlib.blake2b(packed, digest_size=16).hexdigest()
+    return packed[:LONGEST_PARTITION].decode(errors="ignore") + "#" + digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from .keys import Key, spell_partition
 from .model import (
     CONNECTOR,
     NOTHING,
@@ -23,6 +22,7 @@ from .model import (
     CommitId,
     Document,
     Grants,
+    Key,
     Lag,
     MemberState,
     Resource,
@@ -32,6 +32,7 @@ from .model import (
     Succession,
     TaskConfig,
     Token,
+    spell_partition,
 )
 
 

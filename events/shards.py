@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from .keys import Key
-from .model import NOTHING, Resource
+from .model import NOTHING, Key, Resource
 from .records import (
     HEADS,
     ConfiguredShard,

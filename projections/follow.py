@@ -9,11 +9,10 @@ from ..events.entries.codec import decode
 from ..events.entries.logs import fold, restore
 from ..events.evolve import evolve
 from ..events.group import NOT_STARTED, Group, Member
-from ..events.keys import Key
 from ..events.log.errors import TrimmedError
 from ..events.log.reader import LogReader, Newer
 from ..events.log.tables import unpack_view_key, view_key
-from ..events.model import NOTHING, Grants, Resource, Resources, Why
+from ..events.model import NOTHING, Grants, Key, Resource, Resources, Why
 from ..events.records import (
     ConnectorConfig,
     CurrentAssignment,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ..events.group import Group, token_of
 from ..events.model import Resource, Resources, Token
-from ..events.placement.config import work_in
+from ..events.placement import work_in
 
 
 @dataclass(frozen=True, slots=True)

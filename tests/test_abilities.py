@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fairlead.events.placement.abilities import (
+from fairlead.events.placement import (
     COLD,
     ORDINARY,
     WARM,

@@ -3,13 +3,7 @@
 import pytest
 
 from fairlead.events.model import Resource
-from fairlead.events.placement.config import (
-    ANYWHERE,
-    Placement,
-    flaw_in_labels,
-    placement_in,
-    work_in,
-)
+from fairlead.events.placement import ANYWHERE, Placement, flaw_in_labels, placement_in, work_in
 
 
 def test_a_config_asks_what_its_keys_say() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...events.model import Resource, Resources
-from ...events.placement.abilities import abilities
+from ...events.placement import abilities
 from ..messages.computing import NO_NEEDS, MemberView, Needs, Snapshot
 from ..messages.listing import listing
 from .eligibility import Eligible, Shares

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 from ...events.model import NOTHING, Resource, Resources
-from ...events.placement.abilities import is_warm
+from ...events.placement import is_warm
 from ..messages.computing import MemberView
 
 Shares = dict[str, set[Resource]]

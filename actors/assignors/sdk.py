@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ...events.model import CONNECTOR, NOTHING, Resource, Resources
-from ...events.placement.abilities import Abilities, abilities, encode_abilities
+from ...events.placement import Abilities, abilities, encode_abilities
 from ..messages.assignors import MemberAssignment, Metadata, Worker
 from ..messages.computing import Assignment, LossView, MemberView, Needs, Snapshot
 from .demands import Demand, demand_of, nobody_meets

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...events.entries.logs import CONTROL, OFFSETS, restore
-from ...events.epochs import epoch_warning
+from ...events.group import epoch_warning
 from ...events.log.errors import LogError
 from ...events.log.frame import NewEntry
 from ...events.log.owner import require_log

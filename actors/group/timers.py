@@ -20,7 +20,7 @@ from typing import Final, Generic, TypeVar
 
 from ...events.group import NO_SCHEDULE, NO_TARGET, Group, Member
 from ...events.model import MemberState
-from ...events.placement.orders import worker_name
+from ...events.orders import worker_name
 from ...events.records import ScheduledRebalance, TargetAssignment
 from ..backoff import earliest
 from ..messages.timers import (

@@ -13,10 +13,10 @@ from msgspec import MsgspecError, convert, msgpack
 from msgspec.msgpack import Decoder, Encoder
 
 from .. import records
-from ..catalogue import CATALOGUE, RecordType, entry_key
-from ..epochs import ANOTHER_GROUP, LARGEST_EPOCH
-from ..keys import Key, pack_key
+from ..catalogue import CATALOGUE, RecordType, entry_key, pack_key
+from ..group import ANOTHER_GROUP, LARGEST_EPOCH
 from ..log.frame import Entry, NewEntry
+from ..model import Key
 from ..records import Record, Tombstone
 from .wire import SHAPES, Shape
 

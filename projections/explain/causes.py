@@ -15,11 +15,9 @@ from typing import Final, NamedTuple
 
 from ...events.catalogue import key_of
 from ...events.group import AWAY_EPOCH
-from ...events.keys import Key
-from ...events.model import Resource, Scope, Why
-from ...events.placement.abilities import Abilities, abilities, assignor_of
-from ...events.placement.config import KEYS
-from ...events.placement.orders import last_part
+from ...events.model import Key, Resource, Scope, Why
+from ...events.orders import last_part
+from ...events.placement import KEYS, Abilities, abilities, assignor_of
 from ...events.records import (
     ConnectorConfig,
     CurrentAssignment,

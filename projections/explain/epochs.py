@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ...events.epochs import epoch_warning
+from ...events.group import epoch_warning
 from ...events.model import Why
 from ...events.records import GroupMetadata
 from ..moves import between

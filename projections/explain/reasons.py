@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from ...events.group import Group, Member
 from ...events.model import Cause, Resource, Why
-from ...events.placement.abilities import abilities, assignor_of, is_warm
-from ...events.placement.config import ANYWHERE, placement_in
-from ...events.placement.orders import Directory, is_drained, placement_of, worker_name
+from ...events.orders import Directory, is_drained, placement_of, worker_name
+from ...events.placement import ANYWHERE, abilities, assignor_of, is_warm, placement_in
 from ...events.records import GroupMetadata, MemberMetadata
 
 _DEPARTURES = frozenset(

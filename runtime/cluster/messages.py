@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH
-from ...events.placement.abilities import Abilities
+from ...events.placement import Abilities
 from .spec import AssignorSpec, NodeSpec, WorkerTraits
 
 Address = Any

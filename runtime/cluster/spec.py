@@ -10,7 +10,7 @@ from ...actors.assignors.built_in import balanced
 from ...actors.backoff import Backoff
 from ...actors.group.state.settings import GroupSettings
 from ...actors.worker.instructions import Timing
-from ...events.placement.abilities import ORDINARY, Abilities
+from ...events.placement import ORDINARY, Abilities
 from ..pipeline.connectors.context import NO_LIMITS, Reach
 
 Address = Any

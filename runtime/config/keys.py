@@ -15,8 +15,7 @@ from ...actors.assignors.built_in.incremental import MOVES_INTERVAL_MS, MOVES_PE
 from ...actors.group.state.settings import GroupSettings
 from ...actors.settings import Setting, SettingType
 from ...actors.worker.instructions import Timing, flaw_in_session
-from ...events.placement.abilities import ORDINARY, Abilities
-from ...events.placement.config import split_list
+from ...events.placement import ORDINARY, Abilities, split_list
 from ..pipeline.connectors.context import Reach
 from . import kinds
 from .kinds import Domain, Endpoint, bracketed, bytes_of, cores_of, parse_listener

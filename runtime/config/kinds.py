@@ -11,8 +11,13 @@ from urllib.parse import quote, urlsplit
 
 from ...actors.messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS
 from ...actors.settings import Convert, SettingType, whole, word
-from ...events.placement.abilities import LARGEST_CAPACITY, MOST_TAGS
-from ...events.placement.config import LONGEST_LABEL, flaw_in_labels, split_list
+from ...events.placement import (
+    LARGEST_CAPACITY,
+    LONGEST_LABEL,
+    MOST_TAGS,
+    flaw_in_labels,
+    split_list,
+)
 
 INT32_MAX: Final = (1 << 31) - 1
 PORT_MAX: Final = 65_535

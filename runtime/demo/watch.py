@@ -22,7 +22,7 @@ from ...events.entries.logs import fold
 from ...events.group import Group
 from ...events.log.reader import LogReader
 from ...events.model import BATCHES_RUN, RunState
-from ...events.placement.abilities import is_warm
+from ...events.placement import is_warm
 from ...events.records import Committed, TaskProgress
 from ...projections.moves import Move, Moves
 from .stage import CONNECTOR, GROUP

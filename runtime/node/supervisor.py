@@ -19,7 +19,7 @@ from ...actors.messages.commands import CommandReply
 from ...actors.messages.errors import Error
 from ...actors.messages.orders import ReleaseSeats
 from ...events.log.process import kill, process_of
-from ...events.placement.abilities import ORDINARY
+from ...events.placement import ORDINARY
 from ..cluster.messages import (
     AddWorker,
     AllLeft,

@@ -24,7 +24,7 @@ from ...actors.messages.orders import Cordon, RemoveMember
 from ...actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
 from ...events.group import Group, token_of
 from ...events.model import ClientAssignor, Resource
-from ...events.placement.abilities import ORDINARY, Abilities
+from ...events.placement import ORDINARY, Abilities
 from ...events.records import MemberMetadata
 from .dry_run import DryRun, DryRunAssignor, PlanError, Step
 

@@ -13,8 +13,7 @@ from ...actors.group.computing.snapshot import snapshot_of
 from ...actors.messages.errors import Error
 from ...events.group import Group
 from ...events.model import Grants, GroupState, Resource, Resources
-from ...events.placement.abilities import assignor_of, is_warm
-from ...events.placement.config import work_in
+from ...events.placement import assignor_of, is_warm, work_in
 from ...events.records import MemberMetadata
 from ...projections.explain.diff import Homes, homes_in
 from ...projections.explain.reasons import RETURN, Reason

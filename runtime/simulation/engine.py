@@ -10,10 +10,9 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from ...actors.messages.errors import Error
-from ...events.catalogue import entry_key
+from ...events.catalogue import entry_key, offset_key
 from ...events.entries.codec import decode
-from ...events.keys import Key, offset_key
-from ...events.model import Advance, Commit, CommitId, Document, Manifest, Resource, Token
+from ...events.model import Advance, Commit, CommitId, Document, Key, Manifest, Resource, Token
 from ...events.records import Offset, Record, TaskProgress
 from ...projections.launches import Launch, launches
 from ..node.worker.core.effects import AnswerCommit, CommitAsked

@@ -6,8 +6,8 @@ commits no more.
 
 from typing import Protocol
 
-from ...events.keys import Key, offset_key
-from ...events.model import Resource, Token
+from ...events.catalogue import offset_key
+from ...events.model import Key, Resource, Token
 from ...events.records import Offset, Record, TaskProgress
 from .clock import Story
 

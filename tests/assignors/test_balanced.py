@@ -21,7 +21,7 @@ from benchmarks.bench_assignors import (
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource
-from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead.events.placement import Abilities, encode_abilities
 from fairlead_tests.assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
 
 

@@ -13,7 +13,7 @@ from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.assignors.demands import demand_of
 from fairlead.actors.messages.computing import MemberView, Snapshot
 from fairlead.events.model import Resource, Resources
-from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead.events.placement import Abilities, encode_abilities
 from fairlead_tests.assignors.drawn import ordered
 from fairlead_tests.assignors.drawn_placement import (
     capacity,

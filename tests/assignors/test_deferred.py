@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.messages.computing import Assignment, MemberView
-from fairlead.events.placement.abilities import COLD, WARM
+from fairlead.events.placement import COLD, WARM
 from fairlead_tests.assignors.deferring import Assign, each_assignor
 from fairlead_tests.assignors.snapshots import (
     DEADLINE_MS,

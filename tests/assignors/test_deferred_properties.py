@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.messages.computing import Assignment, LossView, Snapshot
 from fairlead.events.model import NOTHING, Resource, Resources
-from fairlead.events.placement.abilities import WARM
+from fairlead.events.placement import WARM
 from fairlead_tests.assignors.deferring import Assign, each_assignor
 from fairlead_tests.assignors.drawn import snapshots, successors, takers
 from fairlead_tests.assignors.snapshots import DEADLINE_MS, NOW_MS, after

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
 from fairlead.actors.assignors.demands import Demand, demand_of
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
-from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead.events.placement import Abilities, encode_abilities
 from fairlead_tests.assignors.drawn import ordered
 from fairlead_tests.assignors.snapshots import member, one, snapshot, work
 

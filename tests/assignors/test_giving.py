@@ -12,7 +12,7 @@ from fairlead.actors.assignors.balancing.workers import classes_of, workers_of
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource, Resources
-from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead.events.placement import Abilities, encode_abilities
 from fairlead_tests.assignors.snapshots import after, member, snapshot, work
 
 TAGS = ("a", "b", "c", "d")

@@ -13,7 +13,7 @@ from fairlead.actors.assignors.built_in.incremental import assign
 from fairlead.actors.assignors.eligibility import eligible
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import Resource
-from fairlead.events.placement.abilities import COLD
+from fairlead.events.placement import COLD
 from fairlead_tests.assignors.drawn import ordered, snapshots
 from fairlead_tests.assignors.snapshots import (
     DEADLINE_MS,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import Resources
-from fairlead.events.placement.abilities import COLD, WARM
+from fairlead.events.placement import COLD, WARM
 from fairlead_tests.assignors.drawn import ordered
 from fairlead_tests.assignors.snapshots import DEADLINE_MS, loss, member, one, snapshot, work
 

@@ -24,7 +24,7 @@ from fairlead.actors.assignors.classic.incremental import assign as classic
 from fairlead.actors.assignors.classic.loads import Loads, add_loads, remove_loads
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource
-from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead.events.placement import Abilities, encode_abilities
 from fairlead_tests.assignors.connect_peer import NAME as CONNECT
 from fairlead_tests.assignors.connect_peer import ConnectPeer, NoPeer, connect_peer
 from fairlead_tests.benchmarks.figures import tell

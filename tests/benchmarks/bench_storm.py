@@ -34,7 +34,7 @@ from fairlead.events.entries.logs import restore
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import NOTHING, ClientAssignor, GroupState
-from fairlead.events.placement.abilities import WARM
+from fairlead.events.placement import WARM
 from fairlead.events.records import ConnectorsTasksMetadata
 from fairlead.runtime.node.worker.core.computing import Computing
 from fairlead_tests.benchmarks.figures import tell

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from config.conftest import Refused
 
-from fairlead.events.placement.abilities import ORDINARY, Abilities
+from fairlead.events.placement import ORDINARY, Abilities
 from fairlead.runtime.cluster.messages import AddWorker
 from fairlead.runtime.cluster.spec import WorkerTraits
 from fairlead.runtime.config.load import load_config

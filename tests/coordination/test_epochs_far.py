@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.events.entries.codec import encode
-from fairlead.events.epochs import LARGEST_EPOCH, MANY_EPOCHS, epoch_warning
+from fairlead.events.group import LARGEST_EPOCH, MANY_EPOCHS, epoch_warning
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Cause, GroupState, Why
 from fairlead.events.records import GroupMetadata

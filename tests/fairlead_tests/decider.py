@@ -22,6 +22,7 @@ from fairlead.actors.messages.computing import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession
+from fairlead.events.entries.logs import restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, Member
 from fairlead.events.model import ClientAssignor, Resource, Resources, TaskConfig
@@ -33,7 +34,7 @@ from fairlead.events.records import (
     TaskConfigs,
 )
 from fairlead.events.shard_layout import lay_out
-from fairlead_tests.invariants import Witness, fold
+from fairlead_tests.invariants import Witness
 
 COMPUTE = Error.COMPUTE_ASSIGNMENT
 COOPERATIVE = (ClientAssignor("balanced"),)
@@ -94,7 +95,7 @@ class Decider:
     def restart(self) -> None:
         """Lose everything but the log, and rebuild the group from its bytes."""
         entries = self.witness.entries
-        self.group = fold(self.group.group_id, entries, len(entries))
+        self.group = restore(self.group.group_id, entries, len(entries))
         self.soft = open_soft_state(self.soft.node or self.soft.settings, self.group)
 
     # What tests ask of it most.

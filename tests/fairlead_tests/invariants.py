@@ -11,7 +11,8 @@ from dataclasses import fields
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.heartbeat import TEMPORARY_LEAVE_EPOCH
 from fairlead.events.entries.codec import decode, encode
-from fairlead.events.evolve import evolve, replay
+from fairlead.events.entries.logs import restore
+from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, Member, token_of
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import NOTHING, MemberState, Resource, Resources, Token
@@ -50,9 +51,9 @@ class Witness:
         view = sorted(latest.values())
         for cut in {0, len(self.entries) // 2, len(self.entries)}:
             trimmed = [e for e in view if e.offset >= cut or e.value is not None]
-            same(group, fold(group.group_id, trimmed, group.end))
+            same(group, restore(group.group_id, trimmed, group.end))
             tail = [e for e in trimmed if e.offset < cut] + self.entries[cut:]
-            same(group, fold(group.group_id, tail, group.end))
+            same(group, restore(group.group_id, tail, group.end))
 
     def _append(self, records: Iterable[Record]) -> None:
         laid_out = lay_out(self._folded.log_shards, records)
@@ -101,14 +102,6 @@ class Witness:
                         left_out -= share
                 assert not left_out, f"neither placed, parked nor unplaceable: {left_out}"
                 assert placed <= group.configured, "the target names what is not configured"
-
-
-def fold(group_id: str, entries: Iterable[Entry], end: int) -> Group:
-    """Return the group that these entries tell of, at the log's own end."""
-    read = ((entry.offset, decode(entry)) for entry in entries)
-    group = replay(Group(group_id), ((at, record) for at, record in read if record is not None))
-    group.end = end
-    return group
 
 
 def same(group: Group, folded: Group) -> None:

@@ -7,10 +7,9 @@ import pytest
 from fairlead.actors.group.work.commit import CommitDecision, commit_offsets
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
-from fairlead.events.catalogue import key_of
+from fairlead.events.catalogue import commit_key, key_of, offset_key
 from fairlead.events.group import token_of
-from fairlead.events.keys import Key, commit_key, offset_key
-from fairlead.events.model import Advance, Commit, CommitId, Document, Lag, Manifest, Token
+from fairlead.events.model import Advance, Commit, CommitId, Document, Key, Lag, Manifest, Token
 from fairlead.events.records import Committed, Offset, Record, TaskProgress, Tombstone
 from fairlead_tests.decider import Decider, resource, resources
 

@@ -10,7 +10,7 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Rebalance, RemoveMember, Uncordon
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Cause, Scope, Why
-from fairlead.events.placement.orders import worker_name
+from fairlead.events.orders import worker_name
 from fairlead.events.records import (
     CurrentAssignment,
     GroupMetadata,

@@ -12,7 +12,7 @@ from fairlead.actors.messages.orders import Cordon, Place
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.events.model import Cause, ClientAssignor, Why
-from fairlead.events.placement.abilities import Abilities, encode_abilities
+from fairlead.events.placement import Abilities, encode_abilities
 from fairlead.events.records import ConnectorConfig, GroupMetadata, Record
 from fairlead.projections.launches import launches
 from fairlead_tests.decider import COMPUTE, JOIN, Decider, resource, resources

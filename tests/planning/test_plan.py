@@ -14,7 +14,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, Place
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import ClientAssignor, GroupState, Why
-from fairlead.events.placement.abilities import COLD, Abilities
+from fairlead.events.placement import COLD, Abilities
 from fairlead.projections.moves import Downtime, Measured
 from fairlead.runtime.planning.changes import (
     Change,

@@ -15,7 +15,7 @@ from fairlead.actors.messages.assignors import Assigned, Introduced
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.events.model import ClientAssignor, Resource
-from fairlead.events.placement.abilities import Abilities
+from fairlead.events.placement import Abilities
 from fairlead.projections.moves import Measured
 from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.node.assignors.sandboxed import encode, read

@@ -13,7 +13,7 @@ from fairlead.actors.messages.orders import Cordon
 from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Resource
-from fairlead.events.placement.abilities import Abilities
+from fairlead.events.placement import Abilities
 from fairlead.projections.moves import Measured
 from fairlead.runtime.planning.changes import (
     Change,

@@ -10,7 +10,7 @@ from fairlead.actors.messages.orders import Cordon, Place
 from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Why
-from fairlead.events.placement.abilities import COLD, Abilities, encode_abilities
+from fairlead.events.placement import COLD, Abilities, encode_abilities
 from fairlead_tests.decider import JOIN, resource
 from fairlead_tests.projecting.annals import Scribe
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from fairlead.events.catalogue import commit_key
 from fairlead.events.entries.codec import encode
-from fairlead.events.keys import commit_key
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Commit, CommitId, Lag, Manifest, Token, Why

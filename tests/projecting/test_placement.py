@@ -9,7 +9,7 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Place
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import ClientAssignor
-from fairlead.events.placement.abilities import COLD, Abilities, encode_abilities
+from fairlead.events.placement import COLD, Abilities, encode_abilities
 from fairlead.projections.explain.reasons import Reason, ReasonKind
 from fairlead_tests.decider import JOIN, resource, resources
 from fairlead_tests.projecting.annals import Scribe

@@ -7,7 +7,7 @@ from rest.conftest import House, service_over
 
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.entries.codec import encode
-from fairlead.events.epochs import MANY_EPOCHS, epoch_warning
+from fairlead.events.group import MANY_EPOCHS, epoch_warning
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata

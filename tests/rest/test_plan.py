@@ -9,7 +9,7 @@ from rest.conftest import House
 
 from fairlead.actors.messages.orders import Cordon, Uncordon
 from fairlead.events.model import ClientAssignor, Resource, RunState
-from fairlead.events.placement.abilities import Abilities
+from fairlead.events.placement import Abilities
 from fairlead.runtime.cluster.spec import AssignorSpec, WorkerTraits
 from fairlead.runtime.interfaces.rest.routes import plan as routes
 from fairlead_tests.decider import JOIN

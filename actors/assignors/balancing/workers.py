@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import lcm
 
 from ....events.model import Resource, Resources
-from ....events.placement.abilities import abilities
+from ....events.placement import abilities
 from ...messages.computing import MemberView, Snapshot
 from ..demands import Demand, DemandIndex, demand_of, nobody_meets
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from ....events.catalogue import key_of
 from ....events.group import NO_SCHEDULE, NO_TARGET, Group
-from ....events.keys import Key
+from ....events.model import Key
 from ....events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ....events.group import Group, Member
 from ....events.model import GroupState, Why
-from ....events.placement.orders import worker_name
+from ....events.orders import worker_name
 from ....events.records import Loss, Record
 from ...messages.commands import CommandReply
 from ...messages.errors import Error

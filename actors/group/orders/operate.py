@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ....events.group import Group
 from ....events.model import Resource, Scope, Why
-from ....events.placement.config import HEAVIEST, MOST_ITEMS
+from ....events.placement import HEAVIEST, MOST_ITEMS
 from ....events.records import MemberMetadata, Operator, Record
 from ...messages.commands import CommandReply
 from ...messages.errors import Error

@@ -12,7 +12,7 @@ from typing import Final
 
 from ....events.group import Group, Member
 from ....events.model import Why
-from ....events.placement.orders import worker_name
+from ....events.orders import worker_name
 from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import Expect, RemoveMember

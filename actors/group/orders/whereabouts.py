@@ -8,15 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ....events.group import Group, Member
-from ....events.placement.config import LONGEST_CALL
-from ....events.placement.orders import (
-    Directory,
-    Names,
-    directory_of,
-    last_part,
-    names_of,
-    workers_in,
-)
+from ....events.orders import Directory, Names, directory_of, last_part, names_of, workers_in
+from ....events.placement import LONGEST_CALL
 from ...messages.listing import listing
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ....events.catalogue import key_of
 from ....events.group import Group, Member
 from ....events.model import Scope
-from ....events.placement.orders import worker_name
+from ....events.orders import worker_name
 from ....events.records import Loss, MemberMetadata, Operator, Record, Tombstone
 from ...messages.heartbeat import LEAVE_EPOCH, Heartbeat
 

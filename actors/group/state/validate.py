@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ....events.epochs import LARGEST_EPOCH
+from ....events.group import LARGEST_EPOCH
 from ....events.model import CONNECTOR, ClientAssignor, Resource
 from ....events.records import MemberMetadata
 from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from ....events.catalogue import commit_key, offset_key
 from ....events.group import Group, token_of
-from ....events.keys import Key, commit_key, offset_key
-from ....events.model import Commit, CommitId, Document, Resource
+from ....events.model import Commit, CommitId, Document, Key, Resource
 from ....events.records import Committed, Offset, Record, TaskProgress, Tombstone
 from ...messages.errors import Error
 from ...messages.work import CommitOffsets, CommitReply, CommitVerdict

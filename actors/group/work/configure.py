@@ -6,7 +6,7 @@ from dataclasses import replace
 from ....events.catalogue import key_of
 from ....events.group import Group, token_of
 from ....events.model import Resource, TaskConfig, Why
-from ....events.placement.config import placement_in, work_in
+from ....events.placement import placement_in, work_in
 from ....events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ....events import records
-from ....events.catalogue import entry_key, key_of
+from ....events.catalogue import commit_key, entry_key, key_of, offset_key, pack_key
 from ....events.entries.codec import decode
-from ....events.keys import Key, commit_key, offset_key, pack_key
 from ....events.log.frame import Entry
-from ....events.model import CommitId, Document
+from ....events.model import CommitId, Document, Key
 
 
 class Latest(Protocol):

@@ -5,8 +5,7 @@ Times are wall clock, in milliseconds.
 
 from msgspec import Struct
 
-from ....events.epochs import epoch_warning
-from ....events.group import Group
+from ....events.group import Group, epoch_warning
 from ....events.model import Resource
 from ....events.records import GroupMetadata, Loss, Operator
 from ....projections.views import assigned, awaited, connector_names, members

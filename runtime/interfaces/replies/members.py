@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ....events.group import Group, Member
 from ....events.model import Grants, Resource
-from ....events.placement.abilities import abilities, assignor_of
+from ....events.placement import abilities, assignor_of
 from ....events.records import Operator
 from ....projections.views import worker_of
 

@@ -20,7 +20,7 @@ import uvicorn
 from setproctitle import setproctitle
 
 from ....actors.door.log_file import LogFile
-from ....events.placement.abilities import Abilities
+from ....events.placement import Abilities
 from ....projections.metrics import Exposition, RequestMetrics
 from ...cluster.assignor_file import read_assignors
 from ...cluster.identity import HEADER, KEY, cluster_id, identity_of

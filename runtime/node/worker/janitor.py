@@ -15,13 +15,12 @@ from itertools import islice
 from threading import Thread
 from typing import Protocol
 
-from ....events.catalogue import TYPE_OF
+from ....events.catalogue import TYPE_OF, pack_key
 from ....events.entries.codec import decode
 from ....events.group import AWAY_EPOCH, Group
-from ....events.keys import pack_key
 from ....events.log.reader import LogReader
 from ....events.model import Commit, CommitId, Resource, Resources, TaskConfig, Token
-from ....events.placement.config import work_in
+from ....events.placement import work_in
 from ....events.records import CurrentAssignment, MemberMetadata
 from ....projections.follow import Follower
 from ...pipeline.connectors.spi import Pipeline

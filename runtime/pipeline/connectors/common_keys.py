@@ -1,7 +1,7 @@
 """The keys that every connector has, whatever its class.
 
 Those of placement say where its work may run, and how much of a worker it takes. The group reads
-them itself: see `events.placement.config`. So they are examined for every class, and a key of that
+them itself: see `events.placement`. So they are examined for every class, and a key of that
 family that nobody knows is refused.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from ....actors.settings import SettingType, Value, at_least, between, not_blank
-from ....events.placement.config import (
+from ....events.placement import (
     HEAVIEST,
     KEYS,
     LONGEST_LABEL,

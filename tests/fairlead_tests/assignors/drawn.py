@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.messages.computing import LossView, MemberView, Snapshot
 from fairlead.events.model import CONNECTOR, NOTHING, Resource
-from fairlead.events.placement.abilities import COLD, WARM, is_warm
+from fairlead.events.placement import COLD, WARM, is_warm
 from fairlead_tests.assignors.snapshots import NOW_MS, member, snapshot
 
 MEMBER_IDS = ("W1", "W2", "W3", "W4")

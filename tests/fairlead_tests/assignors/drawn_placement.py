@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import CONNECTOR, NOTHING, Resource, Resources
-from fairlead.events.placement.abilities import Abilities, abilities, encode_abilities
+from fairlead.events.placement import Abilities, abilities, encode_abilities
 from fairlead_tests.assignors.snapshots import member, snapshot
 
 WORKERS = ("W1", "W2", "W3", "W4")

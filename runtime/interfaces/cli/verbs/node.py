@@ -15,8 +15,7 @@ from typing import Annotated
 import typer
 from msgspec import Struct
 
-from .....events.placement.abilities import LARGEST_CAPACITY
-from .....events.placement.config import flaw_in_labels
+from .....events.placement import LARGEST_CAPACITY, flaw_in_labels
 from ..command.options import Here
 from ..command.printing import Misused
 

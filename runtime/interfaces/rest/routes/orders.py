@@ -18,7 +18,7 @@ from .....actors.group.state.in_force import order_for
 from .....actors.messages.orders import Cordon, Expect, Place, Rebalance, Uncordon
 from .....events.group import Group
 from .....events.model import Resource, Scope
-from .....events.placement.config import HEAVIEST, MOST_ITEMS
+from .....events.placement import HEAVIEST, MOST_ITEMS
 from .....events.records import Operator
 from ....config.kinds import INT32_MAX
 from ...replies.groups import GroupPlacement, GroupSummary, placement, summarize_group

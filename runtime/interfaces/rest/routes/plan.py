@@ -17,8 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from .....actors.group.computing.preview import evolve_copy
 from .....actors.messages.errors import Error
 from .....events.group import Group
-from .....events.placement.abilities import LARGEST_CAPACITY, Abilities
-from .....events.placement.config import flaw_in_labels
+from .....events.placement import LARGEST_CAPACITY, Abilities, flaw_in_labels
 from .....projections.moves import Measured
 from ....cluster.spec import WorkerTraits
 from ....pipeline.connectors.common_keys import COMMON

@@ -16,7 +16,7 @@ from .....actors.group.orders.whereabouts import find_member, find_worker
 from .....actors.messages.errors import Error
 from .....actors.messages.orders import RemoveMember
 from .....events.group import Group, Member
-from .....events.placement.orders import worker_name
+from .....events.orders import worker_name
 from ....cluster.messages import ProcessView
 from ...replies.node import WorkerRemoval
 from ..backend.schema import Routes

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from .....events.entries.codec import CodecError
-from .....events.epochs import epoch_warning
+from .....events.group import epoch_warning
 from .....events.log.errors import LogError
 from .....projections.group_metrics import Beats
 from ....cluster.slow import SlowProcess, read_slow

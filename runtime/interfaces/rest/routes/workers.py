@@ -6,7 +6,7 @@ from dataclasses import replace
 from starlette.concurrency import run_in_threadpool
 
 from .....events.group import Group, Member
-from .....events.placement.orders import worker_name
+from .....events.orders import worker_name
 from .....projections import views
 from ....cluster.messages import ProcessView
 from ....node.assignors.finding import known_assignors

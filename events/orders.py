@@ -10,9 +10,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..group import Group
-from ..model import Resource
-from ..records import Loss, MemberMetadata, Operator
+from .group import Group
+from .model import Resource
+from .records import Loss, MemberMetadata, Operator
 
 
 def worker_name(who: MemberMetadata | Loss) -> str:

@@ -1,1 +1,0 @@
-"""Where work may run: what configs and operators ask of workers, and what workers can take."""
