@@ -53,36 +53,25 @@ def own(tmp_path: Path) -> Iterator[Own]:
         owner.communicate(timeout=60)
 
 
-def test_a_killed_owner_takes_its_jvm_and_its_python_workers_along(own: Own) -> None:
+def test_a_killed_owner_takes_all_it_started_along_and_the_next_one_sweeps_and_leaves_nothing(
+    own: Own, tmp_path: Path
+) -> None:
     owner, told = own()
     assert (told["state"], told["sum"], len(told["pids"]) > 2) == ("warm", 3, True)
-    owner.kill()
-    assert gone(told["pids"])
-
-
-def test_ctrl_c_is_the_owners_to_handle(own: Own) -> None:
-    _, told = own()
-    os.kill(told["pids"][0], signal.SIGINT)
+    os.kill(told["pids"][0], signal.SIGINT)  # Ctrl-C is the owner's to handle
     with pytest.raises(psutil.TimeoutExpired):
         psutil.Process(told["pids"][0]).wait(1)
-
-
-def test_a_closed_engine_leaves_no_process_and_no_file_but_logs(own: Own, tmp_path: Path) -> None:
-    owner, told = own()
-    owner.communicate(timeout=60)
-    assert gone(told["pids"])
-    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
-    assert left == {"work", "work/logs", "work/logs/spark.log"}
-
-
-def test_what_a_killed_owner_left_is_swept_by_the_next(own: Own, tmp_path: Path) -> None:
-    owner, _ = own()
     owner.kill()
+    assert gone(told["pids"])
     owner.wait()
     left = set((tmp_path / "work").glob("jvm-*"))
-    own()
+    heir, told = own()
     now = set((tmp_path / "work").glob("jvm-*"))
     assert (len(left), len(now), left & now) == (1, 1, set())
+    heir.communicate(timeout=60)
+    assert gone(told["pids"])
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert files == {"work", "work/logs", "work/logs/spark.log"}
 
 
 @pytest.mark.soak  # each run sees it with a whole worker: tests/chaos/test_handover.py
@@ -155,20 +144,11 @@ def test_jobs_hear_at_once_that_their_jvm_was_killed(engine: Embedded, signs: Pa
     assert gone([pid, worker.pid])
 
 
-def test_an_engine_that_went_down_opens_again_in_the_same_process(engine: Embedded) -> None:
+def test_kill_ends_python_workers_too_and_the_engine_opens_again_in_the_same_process(
+    engine: Embedded, signs: Path
+) -> None:
     before = engine.pid
-    engine.kill()
-    with pytest.raises(EngineDown, match="killed by its worker"):
-        engine.run("early", lambda spark: spark.range(5).count())
-    engine.open()
-    assert engine.wait_warm(120), engine.detail
-    assert engine.pid != before
-    assert engine.run("count", lambda spark: spark.range(5).count()) == 5
-
-
-def test_kill_ends_python_workers_too(engine: Embedded, signs: Path) -> None:
-    pid = engine.pid
-    assert pid is not None
+    assert before is not None
     with ThreadPoolExecutor(1) as threads:
         job = threads.submit(engine.run, "fenced", until_told(signs, "fenced"))
         worker = runs(signs, "fenced")
@@ -176,4 +156,10 @@ def test_kill_ends_python_workers_too(engine: Embedded, signs: Path) -> None:
         assert engine.state is EngineState.DOWN
         with pytest.raises(EngineDown, match="killed by its worker"):
             job.result(10)
-    assert gone([pid, worker.pid])
+    assert gone([before, worker.pid])
+    with pytest.raises(EngineDown, match="killed by its worker"):
+        engine.run("early", lambda spark: spark.range(5).count())
+    engine.open()
+    assert engine.wait_warm(120), engine.detail
+    assert engine.pid != before
+    assert engine.run("count", lambda spark: spark.range(5).count()) == 5
