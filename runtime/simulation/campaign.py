@@ -12,11 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from .exclusivity import Violation
+from .environment import Violation
 from .faults import calm, schedule_faults
 from .schedule import Schedule, Size, draw
-from .settle import come_to_rest
-from .world import World
+from .world import World, come_to_rest
 
 IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # the folder in it goes with the simulation
 
@@ -82,7 +81,7 @@ def _outcome(world: World, violation: str) -> PlayResult:
         records,
         world.durable_state.progress.commits,
         world.exclusivity.moves,
-        world.process.restarts,
+        world.process.generation,
         world.durable_state.checks.count,
     )
 

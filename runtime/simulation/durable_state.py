@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ...actors.messages.computing import Install
+from ...events.catalogue import offset_key
 from ...events.entries.codec import decode
 from ...events.entries.logs import restore
 from ...events.evolve import evolve
@@ -18,7 +19,7 @@ from ...events.log.frame import Entry, NewEntry
 from ...events.log.reader import Newer
 from ...events.log.tables import view_key
 from ...events.log.writer import GroupLog
-from ...events.model import Grants, Resource
+from ...events.model import Grants, Key, Resource, Token
 from ...events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -26,14 +27,15 @@ from ...events.records import (
     GroupMetadata,
     Loss,
     MemberMetadata,
+    Offset,
     Record,
     ScheduledRebalance,
     TargetAssignment,
     TaskConfigs,
+    TaskProgress,
     Tombstone,
 )
-from .clock import SimulatedClock, Story, stream
-from .exclusivity import CommitInvariants, Violation
+from .environment import SimulatedClock, Story, Violation, stream
 from .invariants import GroupInvariants, same
 
 GROUP_ID: Final = "connect"
@@ -93,6 +95,40 @@ class MemoryLog:
 
     def close(self) -> None:
         """Do nothing: it is open as long as somebody has it."""
+
+
+ROW: Final = "row"
+"""What an offset of the made-up sources counts."""
+
+
+class CommitInvariants:
+    """Sees every entry of an offset log; raises `Violation` at the first that goes wrong."""
+
+    def __init__(self) -> None:
+        self.commits = 0
+        self._rows: dict[Key, int] = {}
+        """Up to which row each source partition was committed."""
+        self._tokens: dict[tuple[str, int], Token] = {}
+        """Under which token each task committed last, by connector and number."""
+
+    def saw(self, record: Record | None) -> None:
+        """Take note of a record of the offset log."""
+        if isinstance(record, Offset):
+            key, row = offset_key(record.connector, record.partition), record.offset[ROW]
+            expected = self._rows.get(key, 0) + 1
+            if row != expected:
+                raise Violation(f"7: {key} was committed up to row {row}, {expected} was next")
+            self._rows[key] = expected
+        elif isinstance(record, TaskProgress):
+            self._forward(record)
+
+    def _forward(self, record: TaskProgress) -> None:
+        connector, task, token, _ = record.last
+        last = self._tokens.get((connector, task))
+        if last is not None and token < last:
+            raise Violation(f"7: {connector}-{task} committed under {token}, after {last}")
+        self._tokens[connector, task] = token
+        self.commits += 1
 
 
 COMPACT_EVERY: Final = 64

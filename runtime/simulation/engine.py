@@ -1,13 +1,14 @@
-"""What runs at one worker: made up, but for what it is told and what it tells.
+"""What runs where: the tasks of each worker, and that nobody else runs the same.
 
-What is stopped takes its time, hangs now and then, and goes on working until it has ended. Each
-task reads a source partition of its own, one row per batch, and asks for one commit at a time.
+The engine of a worker is made up, but for what it is told and what it tells. What is stopped takes
+its time, hangs now and then, and goes on working until it has ended. Each task reads a source
+partition of its own, one row per batch, and asks for one commit at a time.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ...actors.messages.errors import Error
 from ...events.catalogue import entry_key, offset_key
@@ -17,8 +18,8 @@ from ...events.records import Offset, Record, TaskProgress
 from ...projections.launches import Launch, launches
 from ..node.worker.core.effects import AnswerCommit, CommitAsked
 from ..pipeline.tasks.reports import Ending, Hung, Stopped, TaskConfigsChanged
-from .durable_state import MemoryLog
-from .exclusivity import ROW, Violation
+from .durable_state import ROW, MemoryLog
+from .environment import Story, Violation
 
 if TYPE_CHECKING:
     from .worker import SimulatedWorker
@@ -92,7 +93,8 @@ class SimulatedEngine:
             raise Violation(f"1: {worker.name} starts {resource}, which runs there already")
         granted = launches(world.durable_state.group, worker.member_id, frozenset({resource}))
         if granted.get(resource) != launch:
-            raise Violation(f"1: {worker.name} starts {launch}, the log grants {granted}")
+            which = f"{resource} under {launch.token}"
+            raise Violation(f"1: {worker.name} starts {which}, the log grants another launch")
         world.exclusivity.take(worker, resource, launch.token)
         self.tasks[resource] = begun(world.durable_state.offsets, resource, launch.token)
         world.exclusivity.begin(worker, resource)
@@ -149,9 +151,10 @@ class SimulatedEngine:
 
     def see_answers(self, now_ms: int) -> None:
         """See that no commit waits for ever; raises `Violation`."""
-        for commit_id, (asked_ms, _) in self._unanswered.items():
+        for commit_id, (asked_ms, task) in self._unanswered.items():
             if now_ms > asked_ms + LONGEST_ANSWER_MS:
-                raise Violation(f"7: {commit_id} has had no answer since {asked_ms}")
+                which = f"batch {commit_id.batch} of {task.resource} under {task.token}"
+                raise Violation(f"7: {which} has had no answer since {asked_ms}")
 
     def _stop_within(self, longest_ms: int, resource: Resource) -> None:
         task = self.tasks.get(resource)
@@ -181,3 +184,79 @@ class SimulatedEngine:
         del self.tasks[task.resource]
         self._world.exclusivity.end(self._worker, task.resource)
         self._worker.report(Stopped(task.resource, task.token, ending))
+
+
+class RunningWorker(Protocol):
+    """Somebody who runs resources; asleep, it does nothing that others could see."""
+
+    @property
+    def name(self) -> str:
+        """Who it is."""
+        ...
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether it does anything at the moment."""
+        ...
+
+
+class Exclusivity:
+    """For each resource those who run it: at most one of them may be awake."""
+
+    def __init__(self, story: Story) -> None:
+        self.moves = 0
+        """How often a resource began to run at another worker than before."""
+        self._story = story
+        self._running: dict[Resource, list[RunningWorker]] = {}
+        self._last: dict[Resource, str] = {}
+        """Which worker ran each resource last."""
+        self._disowned: set[str] = set()
+        """Workers that live and were reported to have ended: others may be given what they run."""
+        self._under: dict[tuple[Resource, Token], str] = {}
+        """Which worker runs, or ran, a resource under a token."""
+
+    def take(self, runner: RunningWorker, resource: Resource, token: Token) -> None:
+        """Take note of the token that a resource is run under; raises `Violation`.
+
+        No two processes may have the same one: nothing could tell their work apart.
+        """
+        other = self._under.setdefault((resource, token), runner.name)
+        if other != runner.name:
+            raise Violation(f"7: {runner.name} runs {resource} under {token}, as {other} did")
+
+    def begin(self, runner: RunningWorker, resource: Resource) -> None:
+        """Take note that somebody begins to run a resource; raises `Violation`."""
+        self._story.tell("{} starts {}", runner.name, resource)
+        self._running.setdefault(resource, []).append(runner)
+        if self._last.get(resource, runner.name) != runner.name:
+            self.moves += 1
+        self._last[resource] = runner.name
+        self.look(resource)
+
+    def end(self, runner: RunningWorker, resource: Resource) -> None:
+        """Take note that somebody does not run a resource any more."""
+        self._story.tell("{} has stopped {}", runner.name, resource)
+        self._running[resource].remove(runner)
+
+    def disown(self, name: str) -> None:
+        """Have nothing count that somebody runs, until it runs nothing any more."""
+        self._disowned.add(name)
+
+    def own(self, name: str) -> None:
+        """Have everything count again that somebody runs from now on."""
+        self._disowned.discard(name)
+
+    def look(self, resource: Resource) -> None:
+        """See that a resource is run once at most; raises `Violation`."""
+        runners = self._running.get(resource, ())
+        awake = [each.name for each in runners if each.is_awake and each.name not in self._disowned]
+        if len(awake) > 1:
+            raise Violation(f"1: {resource} runs at {' and at '.join(awake)}")
+
+    def running(self) -> dict[Resource, str]:
+        """Return who runs what."""
+        return {
+            resource: runner.name
+            for resource, runners in self._running.items()
+            for runner in runners
+        }

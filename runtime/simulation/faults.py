@@ -17,12 +17,12 @@ from ...actors.messages.orders import (
 )
 from ...actors.messages.work import DeleteConnector, PutConnector
 from ...events.model import Resource
-from .assignor import Blunder
 from .durable_state import GROUP_ID
+from .environment import Line, MessageFault, Way
 from .group_process import Border
-from .network import Line, MessageFault, Way
+from .node import Blunder, Node
 from .schedule import Fault, ScheduledFault
-from .world import Node, World
+from .world import World
 
 CONNECTORS_MORE: Final = 2
 """So many more connectors may come than there were to begin with."""

@@ -17,8 +17,8 @@ from ...actors.messages.commands import GroupRequest, Reply
 from ...actors.messages.computing import Install
 from ...events.group import Group
 from ...events.log.frame import NewEntry
-from .clock import NEVER, SimulatedClock, Story
 from .durable_state import DurableState
+from .environment import NEVER, SimulatedClock, Story
 
 Hear = Callable[[Reply], None]
 
@@ -43,10 +43,10 @@ class GroupProcess:
         durable_state: DurableState,
     ) -> None:
         self.generation = 0
+        """How often it was started anew."""
         self.is_down = self.is_frozen = False
         self.decisions = 0
         """How many requests it took, or answers it gave to those it had held, if these are more."""
-        self.restarts = 0
         self._clock = clock
         self._story = story
         self._settings = settings
@@ -144,7 +144,6 @@ class GroupProcess:
     def _reopen(self) -> None:
         self._queue.clear()
         self.generation += 1
-        self.restarts += 1
         self.is_down = False
         self._story.tell("the group's process is back")
         self._open()

@@ -20,7 +20,7 @@ from ...events.records import (
     ScheduledRebalance,
     TargetAssignment,
 )
-from .exclusivity import Violation
+from .environment import Violation
 
 
 class _Cover(NamedTuple):

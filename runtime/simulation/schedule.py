@@ -12,7 +12,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from ...actors.assignors.built_in import balanced, deferred, incremental
-from .clock import stream
+from .environment import stream
 
 
 class Fault(Enum):

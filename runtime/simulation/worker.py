@@ -31,13 +31,13 @@ from ..node.worker.core.effects import (
     TellSupervisor,
 )
 from ..node.worker.core.worker_core import CoreReport, WorkerCore
-from .clock import NEVER, stream
 from .durable_state import GROUP_ID
 from .engine import SimulatedEngine
-from .network import ForeignClient, Way
+from .environment import NEVER, ForeignClient, Way, stream
 
 if TYPE_CHECKING:
-    from .world import Node, World
+    from .node import Node
+    from .world import World
 
 
 class ForeignLog:

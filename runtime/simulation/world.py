@@ -1,152 +1,43 @@
 """One simulated cluster: a group, its nodes, and whatever its schedule has in store for them.
 
-A supervisor sees workers end and tells the group: at once or late, once or twice, rightly or not.
+Left alone it comes to rest, and then its group writes nothing (invariant 6).
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from ...actors.assignors.built_in import balanced, by_name, deferred
+from ...actors.assignors.built_in import balanced
 from ...actors.group.state.settings import GroupSettings
 from ...actors.messages.commands import GroupCommand, Reply
-from ...actors.messages.orders import EndMember
+from ...actors.messages.orders import ConfigureGroup, Expect, Place, Uncordon
 from ...actors.messages.work import PutConnector
 from ...actors.worker.instructions import Identity, Timing
 from ...actors.worker.membership import Membership
+from ...actors.worker.states import State
 from ...events.group import Group
-from ...events.model import ClientAssignor
-from ..cluster.messages import AssignorAt
-from .assignor import SimulatedAssignor
-from .clock import SimulatedClock, Story, stream
-from .durable_state import GROUP_ID, DurableState
-from .exclusivity import Exclusivity
+from ...events.model import ClientAssignor, GroupState
+from .durable_state import GROUP_ID, DurableState, listed
+from .engine import Exclusivity
+from .environment import Network, SimulatedClock, Story, Violation, stream
 from .group_process import GroupProcess
-from .network import Network
+from .node import Node, SimulatedSupervisor
 from .schedule import Schedule
 from .worker import SimulatedWorker
 
-SOON_MS: Final = (1, 20, 500)
-LATE_MS: Final = (4_000, 15_000, 40_000)
-MISTAKE_EVERY_MS: Final = 20_000
-"""How often, on the mean, a member that lives is reported, where that happens at all."""
-
-
-class SimulatedSupervisor:
-    """The supervisor of all nodes in one world.
-
-    It names exactly the process that it means. What a living worker runs after a wrong report
-    the group may give to others at once; its commits are refused by then, so it does not count
-    as running anything until it joins again.
-    """
-
-    def __init__(self, world: "World") -> None:
-        self._world = world
-        self._rng = stream(world.schedule.seed, "supervisor")
-        if world.schedule.traits.mistakes:
-            self._schedule_mistake()
-
-    def sees_end(self, worker: str) -> None:
-        """Take note of a worker's end, and tell the group of it unless it goes unseen."""
-        if self._rng.random() >= self._world.schedule.traits.seen:
-            return
-        is_late = self._rng.random() < 1 / 3 and not self._world.is_calm
-        self._report_after(self._rng.choice(LATE_MS if is_late else SOON_MS), worker)
-        if self._rng.random() < 1 / 3:
-            self._report_after(self._rng.choice(LATE_MS), worker)
-
-    def _report_after(self, delay_ms: int, worker: str) -> None:
-        self._world.clock.after(self._rng.randint(1, delay_ms), self._report, worker)
-
-    def _report(self, worker: str) -> None:
-        ended_ms = self._world.clock.wall_ms
-        self._world.command(EndMember(GROUP_ID, worker, worker, ended_ms))
-
-    def _schedule_mistake(self) -> None:
-        delay_ms = self._rng.randint(1, 2 * MISTAKE_EVERY_MS)
-        self._world.clock.after(delay_ms, self._mistake)
-
-    def _mistake(self) -> None:
-        if self._world.is_calm:
-            return
-        living = [each.name for each in self._world.workers() if each.foreign is None]
-        if living and not self._world.process.is_down:
-            worker = self._rng.choice(living)
-            self._world.exclusivity.disown(worker)
-            self._report(worker)
-        self._schedule_mistake()
-
-
-PATTERN: Final = 3
-"""What is not the same at all nodes alternates in a pattern of so many."""
-SERVED: Final = (deferred.UNIFORM, by_name.RANGE)
-ECHO_MS: Final = 300
-"""How long after a group's process is there what was sent to an earlier one may arrive."""
-ASSIGNOR_DOWN_MS: Final = 2_000
-"""How long it takes at most until a new assignor process is there."""
 SPARE_NODES: Final = 3
 """So many more workers may come than there were to begin with."""
-
-
-class Node:
-    """A node on which one worker lives at a time; its successors have its url."""
-
-    def __init__(self, world: "World", number: int) -> None:
-        self.number = number
-        self.url = f"http://w{number}"
-        traits = world.schedule.traits
-        self.instance_id = f"i{number}" if number % PATTERN < traits.statics else None
-        self.is_foreign = number % PATTERN < traits.foreign
-        is_served = self.is_foreign or number % PATTERN < traits.served
-        served = SERVED[number % len(SERVED)] if is_served else None
-        self.server_assignor = served
-        self.worker: SimulatedWorker | None = None
-        self.assignor = SimulatedAssignor(
-            world.clock, stream(world.schedule.seed, "assignor", number), world.assignor_names
-        )
-        self._rng = stream(world.schedule.seed, "assignor process", number)
-        self.awaited = 0
-        """How many are on their way here."""
-        self._world = world
-        self._lives = 0
-
-    @property
-    def live(self) -> SimulatedWorker | None:
-        """The worker that lives here, if any does."""
-        return self.worker if self.worker is not None and self.worker.is_alive else None
-
-    def hear(self, message: object) -> None:
-        """Have the worker that lives here by now hear a message, meant for it or for another."""
-        if self.live is not None:
-            self.live.hear(message)
-
-    def comes(self) -> None:
-        """Have a worker live here, unless one does."""
-        if self.live is None:
-            self._lives += 1
-            self.worker = SimulatedWorker(self._world, self, f"w{self.number}.{self._lives}")
-            self._world.story.tell("{} comes", self.worker.name)
-            self.worker.begin()
-
-    def replace_assignor(self, pid: int) -> None:
-        """End an assignor process, and start another one, unless that was done already."""
-        if pid == self.assignor.pid:
-            self._world.story.tell("the assignor process of w{} ends", self.number)
-            self.assignor.end()
-            delay_ms = self._rng.randint(1, ASSIGNOR_DOWN_MS)
-            self._world.clock.after(delay_ms, self._tell_of_assignor)
-
-    def _tell_of_assignor(self) -> None:
-        self.hear(AssignorAt(None, self.assignor.pid))
-
-    def comes_back(self, delay_ms: int) -> None:
-        """Have a worker live here after a while, unless one does by then."""
-        self.awaited += 1
-        self._world.clock.after(delay_ms, self._arrives)
-
-    def _arrives(self) -> None:
-        self.awaited -= 1
-        self.comes()
+ECHO_MS: Final = 300
+"""How long after a group's process is there what was sent to an earlier one may arrive."""
+PATIENCE_MS: Final = 180_000
+"""Sessions, revocations, fences, the longest back-off: all over by then."""
+AFTERMATH_MS: Final = 30_000
+"""How long it may take until the last that was begun is over, and a session after it."""
+LOOK_EVERY_MS: Final = 1_000
+LONGEST_PROMISE_MS: Final = 60_000
+"""The longest that a worker is expected within, and the longest back-off."""
+QUIET_MS: Final = 8_000
+"""How long a group at rest is watched: more than two heartbeats of each member."""
 
 
 class World:
@@ -211,3 +102,72 @@ class World:
             repeat(ECHO_MS)
         for worker in self.workers():
             self.clock.after(self._rng.randint(0, 300), worker.hears_of_group)
+
+
+def come_to_rest(world: World) -> None:
+    """Let time pass until the group is at rest and see it stay so; raises `Violation`."""
+    world.clock.run(world.clock.now_ms + AFTERMATH_MS)
+    _tidy(world)
+    world.clock.run(world.clock.now_ms + QUIET_MS)
+    until_ms = world.clock.now_ms + _promised_ms(world) + PATIENCE_MS
+    while missing := what_is_missing(world):
+        if world.clock.now_ms > until_ms:
+            raise Violation(f"6: the group does not come to rest: {missing}")
+        if not any(world.workers()):
+            world.nodes[0].comes()
+        world.clock.run(world.clock.now_ms + LOOK_EVERY_MS)
+    end = world.durable_state.control.end
+    world.clock.run(world.clock.now_ms + QUIET_MS)
+    if world.durable_state.control.end != end:
+        raise Violation("6: a group at rest writes")
+    for worker in world.workers():
+        worker.engine.see_answers(world.clock.now_ms)
+
+
+def _tidy(world: World) -> None:
+    """Take back what operators ordered: not all of it lets a group come to rest."""
+    group = world.durable_state.group
+    for name, order in sorted(group.worker_orders.items()):
+        world.command(Uncordon(GROUP_ID, name))
+        if order.expected_back_ms:
+            world.command(Expect(GROUP_ID, name, 0))
+    for resource in sorted(group.resource_orders):
+        world.command(Place(GROUP_ID, resource, weight=1, pins=()))
+    if group.configs:
+        world.command(ConfigureGroup(GROUP_ID, dict.fromkeys(sorted(group.configs))))
+
+
+def _promised_ms(world: World) -> int:
+    """Return how long the group may wait for a time that it has written down.
+
+    That may lie anywhere, since the wall clock jumps: the wait is bounded all the same.
+    """
+    group, wall_ms = world.durable_state.group, world.clock.wall_ms
+    again_at_ms = group.schedule.again_at_ms
+    promised = (group.next_deadline_ms or 0, group.target.retry_at_ms, again_at_ms)
+    left_ms = min(max(promised) - wall_ms, LONGEST_PROMISE_MS)
+    return world.schedule.traits.max_delay_ms + max(0, left_ms)
+
+
+def what_is_missing(world: World) -> str:
+    """Return why the group is not at rest, nothing if it is."""
+    group = world.group
+    live = {worker.member_id for worker in world.workers()}
+    names = {worker.member_id: worker.name for worker in world.workers()}
+    held = {each: names.get(member_id, member_id) for each, member_id in group.owner.items()}
+    running = world.exclusivity.running()
+    placed = group.configured - group.target.unplaceable.keys()
+    doubts = {
+        f"its process is down or the group is {group.state.value}": world.process.is_down
+        or group.state is not GroupState.STABLE,
+        f"parked: {listed(group.schedule.parked)}": bool(group.schedule.parked),
+        "moves are left": bool(group.schedule.again_at_ms),
+        f"the last computation failed: {group.target.error}": bool(group.target.error),
+        f"members {sorted(group.members)}, alive {sorted(live)}": set(group.members) != live,
+        f"held by nobody: {listed(placed - held.keys())}": placed != held.keys(),
+        f"running {running}, held {held}": running != held,
+        "somebody comes or goes": any(node.awaited for node in world.nodes)
+        or any(each.is_frozen or each.member.state is not State.STABLE for each in world.workers()),
+        "a connector is being deleted": any(e.deleting for e in group.connectors.values()),
+    }
+    return "; ".join(doubt for doubt, holds in doubts.items() if holds)

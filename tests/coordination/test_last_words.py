@@ -13,8 +13,7 @@ from fairlead.events.model import Resource, RunState
 from fairlead.runtime.cluster.messages import Leave, StartWorker
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node.worker import actor as real
-from fairlead.runtime.simulation.clock import Deed
-from fairlead.runtime.simulation.network import Line, Network
+from fairlead.runtime.simulation.environment import Deed, Line, Network
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, Size
 from fairlead.runtime.simulation.world import World
 from fairlead_tests.coordination.office import Office

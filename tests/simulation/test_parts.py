@@ -8,11 +8,18 @@ from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import CommitId, Resource, Token
 from fairlead.events.records import Offset, TaskProgress
 from fairlead.runtime.simulation.campaign import play
-from fairlead.runtime.simulation.clock import WALL_MS, SimulatedClock, Story
-from fairlead.runtime.simulation.durable_state import MemoryLog
-from fairlead.runtime.simulation.exclusivity import CommitInvariants, Exclusivity, Violation
+from fairlead.runtime.simulation.durable_state import CommitInvariants, MemoryLog
+from fairlead.runtime.simulation.engine import Exclusivity
+from fairlead.runtime.simulation.environment import (
+    WALL_MS,
+    MessageFault,
+    Network,
+    SimulatedClock,
+    Story,
+    Violation,
+    Way,
+)
 from fairlead.runtime.simulation.group_process import Border
-from fairlead.runtime.simulation.network import MessageFault, Network, Way
 from fairlead.runtime.simulation.schedule import (
     ClusterTraits,
     Fault,
