@@ -37,7 +37,7 @@ MUTATIONS = (
         "3 Identity",
         "The group drops a request that is not newer than the last one it saw of that process.",
         off.admit_any_request,
-        seeds=200,
+        seeds=60,
     ),
     Mutation(
         "serve_any_process",
@@ -161,7 +161,7 @@ MUTATIONS = (
         off.time_no_revocation_anew,
         masked=(
             "it takes a client without an incarnation that fences itself shortly before its "
-            "revocation is over, and is granted work by its next join: 1 of 1,000 seeds"
+            "revocation is over, and is granted work by its next join: 1 of 500 seeds"
         ),
         held_by=(
             "coordination/test_late_copies.py::"
@@ -202,7 +202,6 @@ MUTATIONS = (
         "8 Session timer",
         "A session's timer counts for the seat that it was set for only.",
         off.expire_a_newer_seat,
-        seeds=120,
     ),
     Mutation(
         "make_no_more_moves",
@@ -223,7 +222,7 @@ MUTATIONS = (
         "8 Session timer",
         "The group waits for the session that the member fences itself by, if that is longer.",
         off.forget_the_members_own_session,
-        seeds=100,
+        seeds=150,
         only=(Fault.CONFIGURE, Fault.CUT, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
