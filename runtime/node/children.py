@@ -17,6 +17,8 @@ from .silence import GroupCare
 
 BEGIN_SECONDS = 20.0
 """How long a process that does not begin keeps others from being started."""
+STUCK_SECONDS = 120.0
+"""How long a worker's process may take to begin before another one is started in its place."""
 HEALTHY_SECONDS = 60.0
 """How long a process must have lived for its next end to count as the first."""
 
@@ -60,6 +62,11 @@ class ChildProcess:
         """Tell whether its process has been started and may still begin what it is there for."""
         is_starting = self.state == "starting" and self.address is not None
         return is_starting and now < self.started_at + BEGIN_SECONDS
+
+    def is_stuck(self, now: float) -> bool:
+        """Tell whether its process should have begun long ago, and is not being ended yet."""
+        is_starting = self.state == "starting" and self.address is not None
+        return is_starting and not self.end and now >= self.started_at + STUCK_SECONDS
 
     def starts(self, address: Address, now: float) -> None:
         """Take note of its next process."""

@@ -49,7 +49,7 @@ from ..cluster.messages import (
 from ..cluster.spec import RESTART_BACKOFF_MS, NodeSpec, WorkerTraits
 from . import assignor_process
 from .assignors.actor import AssignorActor
-from .children import ChildProcess, Deaths
+from .children import STUCK_SECONDS, ChildProcess, Deaths
 from .processes import NodeProcess, ProcessFiles
 from .silence import GroupCare
 from .worker.actor import WorkerActor
@@ -135,6 +135,7 @@ class Supervisor(Actor):
             else:
                 assignor_process.kill_if_due(child, now)
                 self._look_after_group(child, now)
+                self._end_if_stuck(child, now)
 
     def undelivered(self, message: object, to: Address) -> None:
         """Ask the group again whether it is there; replace a worker that cannot be reached."""
@@ -153,6 +154,8 @@ class Supervisor(Actor):
             return
         if ended.kind == "assignor":
             self._assignor_ended(ended)
+        elif ended.end:
+            ended.detail = ended.end
         LOGGER.warning("%s %s (pid %s) ended: %s", ended.kind, ended.name, ended.pid, ended.detail)
         ended.address, ended.pid = None, None
         self._note_end(ended)
@@ -447,13 +450,26 @@ class Supervisor(Actor):
         self.send(child.address, Leave(is_temporary))
 
     def _worker_up(self, report: WorkerUp, _: Address) -> None:
-        child = self._child_processes["worker", report.name]
+        child = self._child_processes.get(("worker", report.name))
+        if child is None:
+            return  # it was let go meanwhile
         child.runs(report.pid)
         if child.process is not None:
             member_id, incarnation = report.member_id, report.incarnation
             known = replace(child.process, member_id=member_id, incarnation=incarnation)
             self._know(child, known)
         self._start_due(time.monotonic())
+
+    def _end_if_stuck(self, child: ChildProcess, now: float) -> None:
+        """End a worker's process that was started long ago and never said that it runs."""
+        if child.kind != "worker" or not child.is_stuck(now):
+            return
+        child.end = f"it was ended: it did not begin within {STUCK_SECONDS:g} s"
+        LOGGER.error("%s %s (pid %s): %s", child.kind, child.name, child.pid, child.end)
+        if child.process is None:
+            self.stop(child.address)
+        else:
+            kill(child.process.process)
 
     def _worker_says(self, report: WorkerSays, _: Address) -> None:
         child = self._child_processes.get(("worker", report.name))

@@ -9,11 +9,18 @@ from fairlead.actors.door.actor import Actor
 from fairlead.actors.group.actor import GroupOpened
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.worker.instructions import Timing
-from fairlead.runtime.cluster.messages import Begin, StartWorker, WorkerUp
+from fairlead.runtime.cluster.messages import (
+    Begin,
+    DescribeNode,
+    NodeView,
+    StartWorker,
+    StopWorker,
+    WorkerUp,
+)
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node import supervisor as real
-from fairlead.runtime.node.children import BEGIN_SECONDS
-from fairlead.runtime.node.supervisor import STARTS_AT_ONCE
+from fairlead.runtime.node.children import BEGIN_SECONDS, STUCK_SECONDS
+from fairlead.runtime.node.supervisor import ASSIGNOR, STARTS_AT_ONCE
 
 WORKERS = 3 * STARTS_AT_ONCE
 
@@ -36,6 +43,8 @@ class Supervisor(real.Supervisor):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.started: list[str] = []
+        self.stopped: list[str] = []
+        self.views: list[NodeView] = []
         names = tuple(f"w{number}" for number in range(WORKERS))
         node = NodeSpec(
             folder, "connect", "here", names, GroupSettings(), Timing(), EngineSpec("noop")
@@ -54,6 +63,15 @@ class Supervisor(real.Supervisor):
     def send(self, to: object, message: object) -> None:
         if isinstance(message, StartWorker):
             self.started.append(str(to))
+        elif isinstance(message, NodeView):
+            self.views.append(message)
+
+    def stop(self, child: object) -> None:
+        self.stopped.append(str(child))
+
+    def described(self) -> NodeView:
+        self.receive(DescribeNode(), Address("whoever asks"))
+        return self.views[-1]
 
     def wake_after(self, seconds: float, payload: object = None) -> None:
         del seconds, payload
@@ -79,3 +97,31 @@ def test_one_that_does_not_begin_does_not_keep_the_others_from_it_for_long(
     monkeypatch.setattr(time, "monotonic", lambda: now + BEGIN_SECONDS)
     supervisor.woken(None)
     assert len(supervisor.started) == 2 * STARTS_AT_ONCE
+
+
+def test_one_that_never_begins_is_ended_and_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor = Supervisor(tmp_path)
+    first = supervisor.started[0]
+    for name in supervisor.started:
+        if name != first:
+            supervisor.hears_from(name)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + STUCK_SECONDS)
+    supervisor.woken(None)
+    supervisor.woken(None)
+    assert [each for each in supervisor.stopped if each != ASSIGNOR] == [first], "once"
+    supervisor.child_exited(Address(first))
+    monkeypatch.setattr(time, "monotonic", lambda: now + 2 * STUCK_SECONDS)
+    supervisor.woken(None)
+    assert supervisor.started.count(first) == 2
+
+
+def test_a_worker_that_was_let_go_before_it_began_is_not_heard(tmp_path: Path) -> None:
+    supervisor = Supervisor(tmp_path)
+    (name, *_) = supervisor.started
+    supervisor.receive(StopWorker(name), Address("whoever asks"))
+    supervisor.child_exited(Address(name))
+    supervisor.hears_from(name)
+    assert name not in [each.name for each in supervisor.described().workers]
