@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from fairlead.events.model import CONNECTOR, Resource, RunState, Token
 from fairlead.runtime.pipeline.connectors.spi import NotReady
 from fairlead.runtime.pipeline.tasks.reports import (
@@ -81,27 +83,16 @@ def test_abandoning_cancels_without_grace(
     assert (written(root), book.accepted, runner.running()) == ([], {}, frozenset())
 
 
-def test_a_launch_with_another_token_stops_the_old_one_first(
+def test_what_runs_is_not_started_beside_itself(
     root: Path, runner: Runner, hooks: Hooks, reports: Reports
 ) -> None:
     gate = hooks.at["stage"] = Gate()
     runner.start(numbers_launch(root, OLD))
     assert gate.reached.wait(10)
-    runner.start(numbers_launch(root, NEW))
+    with pytest.raises(RuntimeError, match="n-0 runs already"):
+        runner.start(numbers_launch(root, NEW))
     hooks.at.clear()
-    assert runner.running() == frozenset({TASK})
     gate.opened.set()
-    reports.wait_batches(3)
-    turns = [each for each in reports.told if isinstance(each, Started | Stopped)]
-    assert turns == [Started(TASK, OLD), Stopped(TASK, OLD, Ending.STOPPED), Started(TASK, NEW)]
-    assert written(root) == list(range(9))
-
-
-def test_the_same_launch_again_changes_nothing(
-    root: Path, runner: Runner, reports: Reports
-) -> None:
-    for _ in range(3):
-        runner.start(numbers_launch(root, OLD))
     reports.wait_batches(3)
     assert [each for each in reports.told if isinstance(each, Started)] == [Started(TASK, OLD)]
 

@@ -31,7 +31,6 @@ class _Slot:
 
     launch: Launch
     body: Task | ConnectorLoop
-    next: Launch | None = None
     cancel_at: float | None = None
     hung_at: float | None = None
     was_told_hung: bool = False
@@ -76,33 +75,25 @@ class Runner:
         Thread(target=self._watch, name="runner-watch", daemon=True).start()
 
     def start(self, launch: Launch) -> None:
-        """Run a launch; an earlier one of its resource is stopped first."""
+        """Run a launch; nothing of its resource may run yet."""
         with self._changed:
-            if self._closed:
-                return
-            slot = self._slots.get(launch.resource)
-            if slot is None:
+            if launch.resource in self._slots:
+                raise RuntimeError(f"{launch.resource} runs already: its end comes first")
+            if not self._closed:
                 slot = self._slots[launch.resource] = self._fill(launch)
                 slot.thread.start()
-            elif slot.launch != launch or slot.body.halt.is_draining:
-                slot.next = launch
-                self._drain(slot)
-            else:
-                slot.next = None
 
     def stop(self, resource: Resource) -> None:
         """Let a resource finish its batch and end; cut it short after the grace period."""
         with self._changed:
             slot = self._slots.get(resource)
             if slot:
-                slot.next = None
                 self._drain(slot)
 
     def abandon(self) -> None:
         """Cut everything short: the worker may have lost its place in the group."""
         with self._changed:
             for slot in self._slots.values():
-                slot.next = None
                 self._cut(slot)
 
     def running(self) -> Resources:
@@ -119,7 +110,6 @@ class Runner:
         with self._changed:
             self._closed = True
             for slot in self._slots.values():
-                slot.next = None
                 self._drain(slot)
                 slot.cancel_at = min(slot.cancel_at or begun, begun + seconds / 2)
             self._changed.wait_for(lambda: not self._slots, seconds)
@@ -165,16 +155,10 @@ class Runner:
             ending = slot.body.run()
         finally:
             with self._changed:
-                follower = self._fill(slot.next) if slot.next else None
-                if follower:
-                    self._slots[launch.resource] = follower
-                else:
-                    del self._slots[launch.resource]
+                del self._slots[launch.resource]
                 # In one step: what does not run any more has been reported.
                 self._report(Stopped(launch.resource, launch.token, ending))
                 self._changed.notify_all()
-            if follower:
-                follower.thread.start()
 
     def _drain(self, slot: _Slot) -> None:
         if not slot.body.halt.is_draining:
