@@ -6,6 +6,7 @@ from fairlead.events.model import CommitId, Token
 from fairlead.runtime.node.worker.core.commit_queue import (
     ANSWER_MS,
     LATE,
+    NO_VERDICT,
     REFUSED_MS,
     CommitQueue,
 )
@@ -91,3 +92,10 @@ def test_what_was_published_is_told_again_until_that_very_message_is_answered() 
     assert [each.number for each in (first, second, third)] == [1, 2, 3]
     queue.settle(verdict(third), 0)
     assert queue.carry(0) is None
+
+
+def test_a_commit_without_a_verdict_is_told_as_unknown_and_why() -> None:
+    queue = CommitQueue("g", "m")
+    queue.add(BATCH)
+    reply = CommitReply((), carried(queue).number)
+    assert queue.settle(reply, 0) == [AnswerCommit(BATCH.commit_id, None, NO_VERDICT)]

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.messages.assignors import Assign, Assigned, Introduce, Introduced
+from fairlead.actors.messages.assignors import Assign, Assigned, Given, Introduce, Introduced
 from fairlead.actors.messages.computing import Assignment, InstallReply, PrepareReply, Snapshot
 from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.model import NOTHING, ClientAssignor, CommitId, Resource, RunState, Token
-from fairlead.events.records import ConnectorConfig, TaskConfigs
+from fairlead.events.records import ConnectorConfig, MemberMetadata, TargetAssignment, TaskConfigs
 from fairlead.runtime.cluster.messages import AssignorAt, GroupAt, Leave
 from fairlead.runtime.node.worker.core.commit_queue import ANSWER_MS
 from fairlead.runtime.node.worker.core.effects import (
@@ -29,7 +30,7 @@ from fairlead.runtime.pipeline.tasks.reports import (
     StatusChanged,
     TaskConfigsChanged,
 )
-from fairlead_tests.membership.seat import HEARTBEAT_MS, PATIENCE_MS, SESSION_MS
+from fairlead_tests.membership.seat import HEARTBEAT_MS, PATIENCE_MS, SESSION_MS, resources
 from fairlead_tests.worker.driven import PID, Driven, commit
 
 A0 = Resource("A", 0)
@@ -92,6 +93,30 @@ def test_assignors_are_asked_anew_once_a_cold_worker_is_warm() -> None:
     driven.report(EngineWarm())
     driven.passes(1)
     assert driven.last(Introduce).worker.capacity == 1
+
+
+def test_the_assignor_hears_of_a_share_once_the_log_shows_what_it_rests_on() -> None:
+    driven = Driven()
+    driven.begin()
+    request, end = driven.last(Heartbeat), driven.log.group.end
+    share = resources("A A-0")
+    reply = HeartbeatReply(
+        Error.NONE,
+        request.member_id,
+        1,
+        request.incarnation,
+        request.sequence,
+        log_offset=end + 5,
+        assignment=share,
+    )
+    target = TargetAssignment(1, {"m": share}, "balanced")
+    driven.log.write(MemberMetadata("m", joined_epoch=1), target)
+    driven.hear(reply)
+    assert "Given" not in driven.transcript()
+    driven.grants("A A-0")
+    driven.log.group.end = end + 5
+    driven.passes(50)
+    assert driven.last(Given).assignment.resources == share
 
 
 # -- starting and stopping

@@ -1,6 +1,7 @@
 """The tasks' way to the group: a task waits for what became of its commit."""
 
 import threading
+import time
 from pathlib import Path
 from queue import Queue
 
@@ -9,12 +10,13 @@ import pytest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitVerdict
 from fairlead.events.model import CommitId, Token
+from fairlead.runtime.node.worker import group_ledger
 from fairlead.runtime.node.worker.core.effects import (
     AnswerCommit,
     BatchPublished,
     CommitAsked,
 )
-from fairlead.runtime.node.worker.group_ledger import GroupLedger
+from fairlead.runtime.node.worker.group_ledger import ANSWER_SECONDS, GroupLedger
 from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
 from fairlead_tests.worker.driven import commit
 
@@ -61,3 +63,32 @@ def test_an_answer_that_nobody_waits_for_is_ignored(tmp_path: Path) -> None:
     ledger.answer(AnswerCommit(BATCH.commit_id, None, "late"))
     ledger.published(CommitId("A", 0, Token(1, 1), 9))
     assert asked.get_nowait() == BatchPublished(CommitId("A", 0, Token(1, 1), 9))
+
+
+def test_a_task_that_is_cut_short_waits_for_no_answer(tmp_path: Path) -> None:
+    asked: Queue[CommitAsked | BatchPublished] = Queue()
+    ledger, told = GroupLedger("g", tmp_path, asked.put), list[str]()
+
+    def commit_batch() -> None:
+        with pytest.raises(LedgerUnavailable) as caught:
+            ledger.commit(BATCH)
+        told.append(str(caught.value))
+
+    thread = threading.Thread(target=commit_batch)
+    begun = time.monotonic()
+    thread.start()
+    asked.get(timeout=PATIENCE_S)
+    ledger.give_up("fenced")
+    thread.join(PATIENCE_S)
+    assert told == ["fenced"]
+    assert time.monotonic() - begun < ANSWER_SECONDS
+
+
+def test_a_commit_that_nobody_waits_for_any_more_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_ledger, "ANSWER_SECONDS", 0.01)
+    ledger = GroupLedger("g", tmp_path, lambda _: None)
+    with pytest.raises(LedgerUnavailable, match="did not answer in time"):
+        ledger.commit(BATCH)
+    assert not ledger._answers  # what it must not keep

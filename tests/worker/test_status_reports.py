@@ -94,3 +94,16 @@ def test_a_remark_does_not_hide_that_a_task_runs_batches() -> None:
         ["1 link is skipped"],
         [],
     ]
+
+
+def test_what_left_the_member_and_is_known_to_have_ended_is_forgotten() -> None:
+    reporter, token = StatusReporter("connect", FixedLog("W1")), Token(2, 1)
+    group = Group("connect")
+    evolve(group, ConnectorConfig("a", {}, 1, 0), 0)
+    for task in range(3):
+        resource = Resource("a", task)
+        reporter.take(StatusChanged(resource, token, RunState.UNASSIGNED), 10)
+        assert list(reporter.take_due(group, 10))
+        evolve(group, TaskStatus(resource, RunState.UNASSIGNED, "w1", token, 10), 1)
+        assert not list(reporter.take_due(group, 2_000))
+        assert not reporter._latest_ms  # what must not grow

@@ -220,6 +220,7 @@ class WorkerActor(Actor):
             case AbandonAll(reason):
                 LOGGER.warning("%s stops everything: %s", self._order.name, reason)
                 self._runner.abandon()
+                self._ledger.give_up(reason)  # after: a task that asks again sees its end
 
     def _send(self, to: Address, message: object) -> None:
         """Send a message, unless nobody is there: what matters is said again."""

@@ -93,6 +93,10 @@ class GroupLedger:
             answer = waiting.result(ANSWER_SECONDS)
         except FutureTimeoutError:
             raise LedgerUnavailable("the group did not answer in time") from None
+        finally:
+            with self._waits:
+                if self._answers.get(commit.commit_id) is waiting:
+                    del self._answers[commit.commit_id]
         if answer.verdict is None:
             raise LedgerUnavailable(answer.why)
         if answer.verdict.error is not Error.NONE:
@@ -110,6 +114,13 @@ class GroupLedger:
             waiting = self._answers.pop(answer.commit_id, None)
         if waiting is not None:
             waiting.set_result(answer)
+
+    def give_up(self, why: str) -> None:
+        """Let no task wait any longer: what became of its commit is unknown."""
+        with self._waits:
+            waiting, self._answers = self._answers, {}
+        for commit_id, each in waiting.items():
+            each.set_result(AnswerCommit(commit_id, None, why))
 
     def close(self) -> None:
         """Let go of the log."""

@@ -18,6 +18,7 @@ REFUSED_MS = 1_000
 
 LATE = "the group did not answer in time"
 RECONNECTED = "the group's actor went away"
+NO_VERDICT = "the group's answer says nothing of this commit"
 
 
 class CommitQueue:
@@ -66,7 +67,12 @@ class CommitQueue:
         carried, self._carried = self._carried, None
         verdicts = {each.commit_id: each for each in reply.verdicts}
         asked = [each.commit_id for each in carried.commits]
-        return [AnswerCommit(each, verdicts.get(each)) for each in asked]
+        return [
+            AnswerCommit(each, verdicts[each])
+            if each in verdicts
+            else AnswerCommit(each, None, NO_VERDICT)
+            for each in asked
+        ]
 
     def lose(self, why: str = RECONNECTED) -> list[AnswerCommit]:
         """Give up what is on its way: the tasks ask again, and are told the same again."""

@@ -131,15 +131,26 @@ class StatusReporter:
             for each, update in self._statuses.items()
             if _is_shown(group, update, is_overtaking=each in self._overtaking)
         ]
+        has_ended = any(self._statuses[each].state is RunState.UNASSIGNED for each in said)
         for resource in said:
             del self._statuses[resource]
             self._sent.discard(resource)
             self._overtaking.discard(resource)
             if remark := self._remarks.pop(resource, None):
                 self._take(remark)
+        if has_ended:
+            self._forget_former(group)
         known = [name for name, split in self._splits.items() if self._is_known(group, name, split)]
         for name in known:
             del self._splits[name]
+
+    def _forget_former(self, group: Group) -> None:
+        """Forget when what is not this member's any more was said: its next token is another."""
+        self._latest_ms = {
+            each: at_ms
+            for each, at_ms in self._latest_ms.items()
+            if each in self._statuses or token_of(group, self._log.member_id, each) is not None
+        }
 
     def _is_known(self, group: Group, name: str, split: ReportedSplit) -> bool:
         """Tell whether the log shows the split, or never will: its token is not current."""

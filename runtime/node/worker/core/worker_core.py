@@ -238,7 +238,7 @@ class WorkerCore:
         is_behind = group.end < self._rests_on
         self._look_at_ms = now_ms + (LOOK_AGAIN_MS if is_behind else LOOK_MS)
         self._effects += self._starts.align(now_ms)
-        if self._has_new_share:
+        if self._has_new_share and not is_behind:
             self._has_new_share = False
             member = group.members.get(self._log.member_id)
             if member is not None:
