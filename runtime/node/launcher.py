@@ -115,7 +115,7 @@ class Launcher:
         self._rest_url = rest_url
         self._announce()
         write_assignors(self._node.data_dir, self._node.assignors)
-        self._start_actors()
+        self._start_where_free()
         while not self._stop_signal and not self._has_begun:
             self._look_after_actors()
         if self._rest is not None and not self._stop_signal:
@@ -183,7 +183,7 @@ class Launcher:
         """Start again what ended, or is silent for too long: the system, the supervisor."""
         system = self._system
         if system is None:
-            self._start_again()
+            self._start_where_free()
         elif system.has_ended:
             self._replace_system(system, "it has ended")
         else:
@@ -199,10 +199,13 @@ class Launcher:
         self._system = None
         system.kill()
         self._give_up_at = time.monotonic() + RESTART_SECONDS
-        self._start_again()
+        self._start_where_free()
 
-    def _start_again(self) -> None:
-        """Start the actors in place of others; a busy machine may take more than one try."""
+    def _start_where_free(self) -> None:
+        """Start the actors, at another port if the one that was chosen is taken by now.
+
+        Of a node that was up, a busy machine may take more than one try.
+        """
         if self._is_port_free:
             try:
                 check_free(self._door.host, self._door.port)

@@ -35,6 +35,8 @@ PATIENCE_SECONDS = 180.0
 QUIET_SECONDS = 8.0
 """How long a group is left alone before it is measured what it costs to do nothing."""
 IDLE_SECONDS = 20.0
+SAID_CHARACTERS = 8_000
+"""How much is told of what a node that failed has said."""
 LOST = (Why.SESSION_EXPIRED, Why.REBALANCE_EXPIRED, Why.PROCESS_ENDED)
 
 
@@ -95,17 +97,39 @@ def node(folder: Path, workers: int) -> Generator[Node]:
     command = [sys.executable, "-m", "fairlead.runtime", "up", *options]
     control = data / f"groups/{GROUP}/control"
     begun = time.monotonic()
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+    with (
+        (folder / "said").open("w+b") as said,
+        subprocess.Popen(command, stderr=said, stdout=said) as process,
+    ):
+
+        def holds(condition: Callable[[], bool]) -> bool:
+            if process.poll() is not None:
+                raise ChildProcessError(f"the node ended with {process.returncode}")
+            return condition()
+
+        def is_up() -> bool:
+            return (control / "data.mdb").exists() and listens(port)
+
         try:
-            until(lambda: (control / "data.mdb").exists() and listens(port), "the node is up")
+            until(lambda: holds(is_up), "the node is up")
             with LogReader.open(control, GROUP) as log:
                 found = Node(psutil.Process(process.pid), port, log)
-                until(lambda: len(found.follower.catch_up().members) == workers, "all have joined")
+                joined = found.follower.catch_up
+                until(lambda: holds(lambda: len(joined().members) == workers), "all have joined")
                 tell(f"growth_{workers}_up", time.monotonic() - begun, "s")
                 yield found
+        except (ChildProcessError, TimeoutError) as error:
+            error.add_note(f"the node said:\n{what_was_said(folder)}")
+            raise
         finally:
             process.terminate()
             process.wait()
+
+
+def what_was_said(folder: Path) -> str:
+    """Return what a node has printed, and the end of its actors' log."""
+    files = (folder / "said", folder / "data/logs/actors.log")
+    return "\n".join(each.read_text()[-SAID_CHARACTERS:] for each in files if each.exists())
 
 
 def listens(port: int) -> bool:
