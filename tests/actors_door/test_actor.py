@@ -10,7 +10,7 @@ from thespian.actors import DeadEnvelope, PoisonMessage
 
 from fairlead.actors.door.actor import CannotStartError, Failure, UnreachableError, address_key
 from fairlead_tests.actor_system import InProcess, Running, eventually, log_of, runs
-from fairlead_tests.actors_door.cast import (
+from fairlead_tests.actors_door.probe_actors import (
     Break,
     Create,
     Diary,

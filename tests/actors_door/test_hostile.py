@@ -21,7 +21,7 @@ from fairlead.actors.door import transport
 from fairlead.actors.door.actor import Address, System
 from fairlead.actors.door.channel import Channel, Direction, FrameTooLargeError
 from fairlead_tests.actor_system import Running, eventually, isolated, listeners, log_of, runs
-from fairlead_tests.actors_door.cast import Echo, Parent, Tell
+from fairlead_tests.actors_door.probe_actors import Echo, Parent, Tell
 
 ASK = 30.0
 pytestmark = pytest.mark.cluster

@@ -30,7 +30,7 @@ from fairlead_tests.actor_system import (
     runs,
     title_of,
 )
-from fairlead_tests.actors_door.cast import Create, Echo, Litterbug, Parent
+from fairlead_tests.actors_door.probe_actors import Create, Echo, Litterbug, Parent
 
 ASK = 30.0
 pytestmark = pytest.mark.cluster

@@ -48,7 +48,7 @@ TIMING = Timing(rebalance_timeout_ms=60_000, session_timeout_ms=60_000)
 WALL_MS = 1_700_000_000_000
 
 
-class Office:
+class MeasuredCoordinator:
     """The coordinator with its log, and the CPU that it took."""
 
     def __init__(self, folder: Path) -> None:
@@ -95,9 +95,9 @@ class Office:
 class Crowd:
     """All the members, each a real membership; what they say waits in one queue."""
 
-    def __init__(self, office: Office, *, is_swift: bool) -> None:
+    def __init__(self, coordinator: MeasuredCoordinator, *, is_swift: bool) -> None:
         """Have all join; a swift assignor has its say before the requests that wait."""
-        self.office = office
+        self.coordinator = coordinator
         self.is_swift = is_swift
         self.said: deque[tuple[GroupCommand, str]] = deque()
         self.heartbeats = 0
@@ -113,17 +113,17 @@ class Crowd:
 
     def run(self, until_ms: int) -> None:
         """Carry messages until nobody has anything to say, then let time pass."""
-        while self.office.now_ms < until_ms:
+        while self.coordinator.now_ms < until_ms:
             while self.said:
                 batch = [self.said.popleft() for _ in range(min(FLUSH, len(self.said)))]
-                for name, reply in self.office.serve(batch):
+                for name, reply in self.coordinator.serve(batch):
                     self._hear(name, reply)
-            self.office.now_ms += 100
-            for name, reply in self.office.serve([]):
+            self.coordinator.now_ms += 100
+            for name, reply in self.coordinator.serve([]):
                 self._hear(name, reply)
 
     def _hear(self, name: str, reply: Reply) -> None:
-        now_ms = self.office.now_ms
+        now_ms = self.coordinator.now_ms
         match reply:
             case HeartbeatReply():
                 self._obey(name, self._members[name].take_reply(reply, now_ms))
@@ -136,7 +136,7 @@ class Crowd:
                 raise TypeError(reply)
 
     def _compute(self, name: str, reply: PrepareReply) -> None:
-        computing, now_ms = self._computing[name], self.office.now_ms
+        computing, now_ms = self._computing[name], self.coordinator.now_ms
         asked = computing.take_snapshot(reply, now_ms)
         assert asked is not None
         snapshot = asked.snapshot
@@ -154,7 +154,7 @@ class Crowd:
             self.said.append((command, name))
 
     def _obey(self, name: str, instructions: list[Instruction]) -> None:
-        now_ms = self.office.now_ms
+        now_ms = self.coordinator.now_ms
         for instruction in instructions:
             match instruction:
                 case Send(request):
@@ -173,26 +173,26 @@ class Crowd:
 def storm(*, is_swift: bool) -> None:
     """Let them all in, then leave the group alone."""
     with tempfile.TemporaryDirectory() as folder:
-        office = Office(Path(folder))
-        crowd = Crowd(office, is_swift=is_swift)
+        coordinator = MeasuredCoordinator(Path(folder))
+        crowd = Crowd(coordinator, is_swift=is_swift)
         crowd.run(2_000)
-        group = office.coordinator.group
+        group = coordinator.coordinator.group
         assert group.state is GroupState.STABLE
         assert len(group.members) == MEMBERS
         shape = f"{MEMBERS} members, {MEMBERS * TASKS} tasks, {FLUSH} requests per append"
-        cost = f"{crowd.heartbeats} heartbeats, {crowd.targets} targets, {office.end} records"
+        cost = f"{crowd.heartbeats} heartbeats, {crowd.targets} targets, {coordinator.end} records"
         name = "storm.join_all_swift" if is_swift else "storm.join_all"
-        tell(f"{name}.cpu", office.cpu_s, "s", conditions=f"{shape}; {cost}")
+        tell(f"{name}.cpu", coordinator.cpu_s, "s", conditions=f"{shape}; {cost}")
         if not is_swift:
-            rest(office, crowd, shape)
+            rest(coordinator, crowd, shape)
 
 
-def rest(office: Office, crowd: Crowd, shape: str) -> None:
+def rest(coordinator: MeasuredCoordinator, crowd: Crowd, shape: str) -> None:
     """Let half a minute pass in which nothing happens, and see what it costs."""
-    end, cpu_s, beaten = office.end, office.cpu_s, crowd.heartbeats
-    crowd.run(office.now_ms + 30_000)
-    tell("storm.at_rest.records", office.end - end, "records", conditions=shape)
-    per_beat = (office.cpu_s - cpu_s) / (crowd.heartbeats - beaten) * 1e6
+    end, cpu_s, beaten = coordinator.end, coordinator.cpu_s, crowd.heartbeats
+    crowd.run(coordinator.now_ms + 30_000)
+    tell("storm.at_rest.records", coordinator.end - end, "records", conditions=shape)
+    per_beat = (coordinator.cpu_s - cpu_s) / (crowd.heartbeats - beaten) * 1e6
     tell("storm.at_rest.cpu_per_heartbeat", per_beat, "us", conditions=shape)
 
 

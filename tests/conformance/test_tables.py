@@ -23,38 +23,38 @@ from fairlead.events.records import (
 )
 from fairlead_tests.conformance.cases import Case
 from fairlead_tests.conformance.played import PLAYS, play
-from fairlead_tests.coordination.office import SETTINGS, Office
+from fairlead_tests.coordination.driver import SETTINGS, CoordinatorDriver
 from fairlead_tests.decider import COOPERATIVE, Decider, resource
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Any:
-    office = Office.at(tmp_path)
-    yield office
-    office.close()
+def driver(tmp_path: Path) -> Any:
+    driver = CoordinatorDriver.at(tmp_path)
+    yield driver
+    driver.close()
 
 
-def test_static_membership(static_membership: Case, office: Office) -> None:
-    play(static_membership, office)
+def test_static_membership(static_membership: Case, driver: CoordinatorDriver) -> None:
+    play(static_membership, driver)
 
 
-def test_epoch_bumps(epoch_bumps: Case, office: Office) -> None:
-    play(epoch_bumps, office)
+def test_epoch_bumps(epoch_bumps: Case, driver: CoordinatorDriver) -> None:
+    play(epoch_bumps, driver)
 
 
-def test_timers(timers: Case, office: Office) -> None:
-    play(timers, office)
+def test_timers(timers: Case, driver: CoordinatorDriver) -> None:
+    play(timers, driver)
 
 
-def test_leave_and_delete(leave_and_delete: Case, office: Office) -> None:
-    play(leave_and_delete, office)
+def test_leave_and_delete(leave_and_delete: Case, driver: CoordinatorDriver) -> None:
+    play(leave_and_delete, driver)
 
 
-def test_a_case_that_nobody_plays_fails_by_its_name(office: Office) -> None:
+def test_a_case_that_nobody_plays_fails_by_its_name(driver: CoordinatorDriver) -> None:
     case = Case("timers", "brand-new", {"steps": []})
     assert ("timers", "brand-new") not in PLAYS
     with pytest.raises(AssertionError, match="nobody plays timers / brand-new"):
-        play(case, office)
+        play(case, driver)
 
 
 GIVEN_KEYS = {
@@ -95,11 +95,11 @@ def request_of(given: dict[str, Any]) -> Heartbeat:
     )
 
 
-def set_up(office: Office, kind: str) -> None:
+def set_up(driver: CoordinatorDriver, kind: str) -> None:
     """A group of m1, at rest at epoch 5, in which one more has a place if it is not full."""
-    office.settings = replace(SETTINGS, max_size=1 if kind == "full" else 2)
-    ledger = OffsetLedger(office.offsets)
-    office.coordinator = Coordinator(office.group, office.settings, ledger, 0, lambda: "made")
+    driver.settings = replace(SETTINGS, max_size=1 if kind == "full" else 2)
+    ledger = OffsetLedger(driver.offsets)
+    driver.coordinator = Coordinator(driver.group, driver.settings, ledger, 0, lambda: "made")
     if kind == "absent":
         return
     records: tuple[Record, ...] = (
@@ -109,25 +109,25 @@ def set_up(office: Office, kind: str) -> None:
         CurrentAssignment("m1", 5, 4, MemberState.STABLE, {}, {}),
     )
     for record in records:
-        evolve(office.group, record, office.group.end)
+        evolve(driver.group, record, driver.group.end)
 
 
-def test_request_validation(request_validation: Case, office: Office) -> None:
+def test_request_validation(request_validation: Case, driver: CoordinatorDriver) -> None:
     told = request_validation.told
-    set_up(office, told["given"].get("group", ""))
-    end = office.group.end
+    set_up(driver, told["given"].get("group", ""))
+    end = driver.group.end
     request = replace(request_of(told["given"]), incarnation="")
-    office.coordinator.take(request, "x", office.now)
-    office.coordinator.pass_time(replace(office.now, steady_ms=SETTINGS.heartbeat_interval_ms))
-    (answer,) = office.coordinator.ready(office.now).answers
+    driver.coordinator.take(request, "x", driver.now)
+    driver.coordinator.pass_time(replace(driver.now, steady_ms=SETTINGS.heartbeat_interval_ms))
+    (answer,) = driver.coordinator.ready(driver.now).answers
     assert isinstance(answer.reply, HeartbeatReply)
     expected, _, remark = told["expect"].partition(",")
     found = "OK" if answer.reply.error in SUCCESS else answer.reply.error.name
     assert found == expected
     if remark.strip() == "server generates the member id":
-        assert (answer.reply.member_id, "made" in office.group.members) == ("made", True)
+        assert (answer.reply.member_id, "made" in driver.group.members) == ("made", True)
     if found != "OK":
-        assert (office.group.end, bool(answer.reply.message)) == (end, True)
+        assert (driver.group.end, bool(answer.reply.message)) == (end, True)
 
 
 EPOCHS = re.compile(r"(?:group epoch|epochs) (\d+)(?:/|, assignment epoch )(\d+)")

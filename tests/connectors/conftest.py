@@ -15,7 +15,7 @@ from fairlead.runtime.pipeline.connectors.files.listing import walk
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
 WARM_S = 120.0
@@ -53,18 +53,18 @@ def folders(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def book() -> Book:
-    return Book()
+def ledger() -> MemoryLedger:
+    return MemoryLedger()
 
 
 @pytest.fixture
-def run(spark_engine: Embedded, book: Book) -> Run:
+def run(spark_engine: Embedded, ledger: MemoryLedger) -> Run:
     """Run a connector with all its tasks until every file is read, or one has failed."""
 
     def run(config: Mapping[str, str]) -> Reports:
         reports = Reports()
-        runner = Runner(spark_engine, book, find_plugins(), reports)
-        token = Token(len(book.accepted) + 1, 0)
+        runner = Runner(spark_engine, ledger, find_plugins(), reports)
+        token = Token(len(ledger.accepted) + 1, 0)
         runner.start(Launch(Resource("c"), token, config, config))
         try:
             made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged) or _failed(each))
@@ -72,7 +72,7 @@ def run(spark_engine: Embedded, book: Book) -> Run:
                 for task, task_config in enumerate(made.configs):
                     runner.start(Launch(Resource("c", task), token, config, task_config))
                 files = len(list(walk(Path(config["source.path"]), config.get("source.glob", "*"))))
-                _wait(reports, lambda: len(book.offsets("c")) >= files)
+                _wait(reports, lambda: len(ledger.offsets("c")) >= files)
         finally:
             assert runner.close(60) == frozenset()
         return reports

@@ -20,7 +20,7 @@ from connectors.conftest import Run
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
 
 duckdb = pytest.importorskip("duckdb")
 pytestmark = pytest.mark.spark
@@ -110,7 +110,7 @@ def without_null(rows: Sequence[Row]) -> list[Row]:
 def test_every_text_is_the_same_in_python_pyarrow_duckdb_and_here_in_every_direction(
     run: Run,
     folders: dict[str, str],
-    book: Book,
+    ledger: MemoryLedger,
     tmp_path_factory: pytest.TempPathFactory,
     tables: list[list[tuple[str | None, ...]]],
 ) -> None:
@@ -128,7 +128,7 @@ def test_every_text_is_the_same_in_python_pyarrow_duckdb_and_here_in_every_direc
         wanted |= {str(row[0]): row for row in known}
 
     config = {**folders, "source.format": "csv", "source.path": str(place / "in")}
-    book.logged.clear()  # the fixtures are those of the example before
+    ledger.logged.clear()  # the fixtures are those of the example before
     through(run, {**config, "sink.format": "csv", "sink.path": str(place / "out")})
     files = list((place / "out").glob("*.csv"))
     python, arrow_, duck = (
@@ -141,7 +141,7 @@ def test_every_text_is_the_same_in_python_pyarrow_duckdb_and_here_in_every_direc
     assert len(python) == len(duck) == len(wanted)
 
     config |= {"source.path": str(place / "out"), "sink.path": str(place / "again")}
-    book.logged.clear()
+    ledger.logged.clear()
     through(run, {**config, "sink.format": "parquet"})
     tables_ = [papq.ParquetFile(file).read() for file in (place / "again").glob("*.parquet")]
     again = [row for table in tables_ for row in zip(*table.to_pydict().values(), strict=True)]

@@ -20,10 +20,10 @@ from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.connectors.sinks import TASK, Flow, Mount, claimed, published, staged
-from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
-CLUSTER = Book.cluster_id
+CLUSTER = MemoryLedger.cluster_id
 LAST = 300
 
 
@@ -120,7 +120,7 @@ def test_spark_writes_nothing_beneath_an_absent_mount_and_waits_for_room_on_a_fu
     tmp_path: Path,
     folders: dict[str, str],
     spark_engine: Embedded,
-    book: Book,
+    ledger: MemoryLedger,
 ) -> None:
     mount = Mount(tmp_path)
     mount.attach()
@@ -132,7 +132,7 @@ def test_spark_writes_nothing_beneath_an_absent_mount_and_waits_for_room_on_a_fu
         "sink.path": str(mount.point / "out"),
     }
     reports = Reports()
-    runner = Runner(spark_engine, book, find_plugins(), reports)
+    runner = Runner(spark_engine, ledger, find_plugins(), reports)
     token = Token(1, 0)
     runner.start(Launch(Resource("c"), token, config, config))
     made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
@@ -156,16 +156,16 @@ def test_spark_writes_nothing_beneath_an_absent_mount_and_waits_for_room_on_a_fu
 
 def test_a_disk_that_becomes_read_only_is_waited_for(small_disk: Path) -> None:
     root = small_disk / "out"
-    book, is_read_only = Book(), threading.Event()
-    accept = book._accept
+    ledger, is_read_only = MemoryLedger(), threading.Event()
+    accept = ledger._accept
 
     def accept_then(commit: object) -> None:
-        if book.accepted:
+        if ledger.accepted:
             is_read_only.wait()  # no file is being written meanwhile
         accept(commit)  # type: ignore[arg-type]
 
-    book._accept = accept_then  # type: ignore[method-assign]
-    flow = Flow(claimed(root, CLUSTER, sink_format="parquet"), 30, book)
+    ledger._accept = accept_then  # type: ignore[method-assign]
+    flow = Flow(claimed(root, CLUSTER, sink_format="parquet"), 30, ledger)
     with flow.running():
         flow.reports.wait_batches(1)
         while subprocess.run(["mount", "-o", "remount,ro", small_disk], check=False).returncode:
@@ -181,26 +181,26 @@ def test_staged_rows_that_were_removed_with_their_marks_fail_the_task_by_batch_a
     tmp_path: Path,
 ) -> None:
     """A foreign file is in the way, then what is staged is removed, then the foreign file."""
-    root, book = tmp_path / "out", Book()
+    root, ledger = tmp_path / "out", MemoryLedger()
     config = claimed(root, CLUSTER, sink_format="parquet")
     foreign: list[Path] = []
 
     def get_in_the_way() -> None:
         if foreign:
             return
-        part = book.accepted[next(iter(book.accepted))].manifest.parts[0]
+        part = ledger.accepted[next(iter(ledger.accepted))].manifest.parts[0]
         foreign.append(root / part.path)
         foreign[0].parent.mkdir()
         foreign[0].write_text("foreign")
 
-    flow = Flow(config, 9, book)
-    accept = book._accept
+    flow = Flow(config, 9, ledger)
+    accept = ledger._accept
 
     def accept_and_spoil(commit: object) -> None:
         accept(commit)  # type: ignore[arg-type]
         get_in_the_way()
 
-    book._accept = accept_and_spoil  # type: ignore[method-assign]
+    ledger._accept = accept_and_spoil  # type: ignore[method-assign]
     with flow.running():
         told = flow.told(RunState.FAILED, "is there already")
         assert str(foreign[0]) in told.reason
@@ -209,8 +209,10 @@ def test_staged_rows_that_were_removed_with_their_marks_fail_the_task_by_batch_a
         assert str(foreign[0].relative_to(root)) in told.reason
         foreign[0].unlink()
     assert published(root) == []
-    assert [each.batch for each in book.to_publish] == [0]
-    again = Flow(claimed(root, CLUSTER, config, sink_adopt="true", sink_format="parquet"), 9, book)
+    assert [each.batch for each in ledger.to_publish] == [0]
+    again = Flow(
+        claimed(root, CLUSTER, config, sink_adopt="true", sink_format="parquet"), 9, ledger
+    )
     with again.running():
         again.finished()
     assert published(root) == list(range(3, 9))

@@ -21,7 +21,7 @@ from fairlead.runtime.pipeline.connectors.files.sink_root import claim_sink
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
 pytestmark = pytest.mark.spark
@@ -65,7 +65,7 @@ def failure(reports: Any) -> str:
 
 
 def test_csv_with_an_inferred_schema_becomes_partitioned_parquet(
-    folders: dict[str, str], run: Run, book: Book, tmp_path: Path
+    folders: dict[str, str], run: Run, ledger: MemoryLedger, tmp_path: Path
 ) -> None:
     (tmp_path / "in" / "day").mkdir()
     (tmp_path / "in" / "day" / "1.csv").write_text("origin,delay,at\nJFK,2,2013-01-01T05:00:00Z\n")
@@ -95,7 +95,7 @@ def test_csv_with_an_inferred_schema_becomes_partitioned_parquet(
     ]
     schemas = {papq.read_schema(file).field("delay").type for file in out.rglob("*.parquet")}
     assert schemas == {pa.int64()}
-    assert (staging_is_empty(out), book.to_publish) == (True, [])
+    assert (staging_is_empty(out), ledger.to_publish) == (True, [])
     assert sum(each.commit.rows_in for each in reports.batches) == 4
     assert sum(each.commit.manifest.rows for each in reports.batches) == 4
 
@@ -140,7 +140,7 @@ def test_parquet_becomes_json(folders: dict[str, str], run: Run, tmp_path: Path)
 
 
 def test_any_file_name_is_read_as_it_is(
-    folders: dict[str, str], run: Run, book: Book, tmp_path: Path
+    folders: dict[str, str], run: Run, ledger: MemoryLedger, tmp_path: Path
 ) -> None:
     names = ["a b.csv", "[1].csv", "a*?.csv", "a%20b#c.csv", "{x,y}.csv", "näh.csv", "a\\b.csv"]
     for number, name in enumerate(names):
@@ -156,7 +156,7 @@ def test_any_file_name_is_read_as_it_is(
     )
     assert [each.trace for each in reports.statuses if each.trace] == []
     assert rows(tmp_path / "out") == [{"n": number} for number in range(len(names))]
-    assert len(book.offsets("c")) == len(names)
+    assert len(ledger.offsets("c")) == len(names)
 
 
 def test_more_than_one_spelling_of_null(folders: dict[str, str], run: Run, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_more_than_one_spelling_of_null(folders: dict[str, str], run: Run, tmp_p
 
 
 def test_a_batch_without_rows_moves_the_offsets_and_writes_nothing(
-    folders: dict[str, str], run: Run, book: Book, tmp_path: Path
+    folders: dict[str, str], run: Run, ledger: MemoryLedger, tmp_path: Path
 ) -> None:
     (tmp_path / "in" / "a.csv").write_text("n\n1\n")
     reports = run(
@@ -186,7 +186,7 @@ def test_a_batch_without_rows_moves_the_offsets_and_writes_nothing(
     )
     assert (rows(tmp_path / "out"), staging_is_empty(tmp_path / "out")) == ([], True)
     assert [(each.manifest.rows, each.manifest.files) for each in reports.commits] == [(0, 0)]
-    assert len(book.offsets("c")) == 1
+    assert len(ledger.offsets("c")) == 1
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_batch_without_rows_moves_the_offsets_and_writes_nothing(
     ids=["value", "columns", "header"],
 )
 def test_a_malformed_file_is_named_with_the_reason(
-    folders: dict[str, str], run: Run, book: Book, tmp_path: Path, text: str, reason: str
+    folders: dict[str, str], run: Run, ledger: MemoryLedger, tmp_path: Path, text: str, reason: str
 ) -> None:
     bad = tmp_path / "in" / "bad one.csv"
     bad.write_text(text)
@@ -208,7 +208,7 @@ def test_a_malformed_file_is_named_with_the_reason(
     assert (told[: len(str(bad)) + 2], reason in told) == (f"{bad}: ", True)
     assert "\tat " not in told
     assert (rows(tmp_path / "out"), staging_is_empty(tmp_path / "out")) == ([], True)
-    assert book.offsets("c") == {}
+    assert ledger.offsets("c") == {}
 
 
 def test_rows_that_do_not_fit_are_dropped_where_that_is_wanted(
@@ -228,23 +228,23 @@ def test_rows_that_do_not_fit_are_dropped_where_that_is_wanted(
 
 
 def test_another_number_of_tasks_moves_files_but_not_progress(
-    folders: dict[str, str], run: Run, book: Book, tmp_path: Path
+    folders: dict[str, str], run: Run, ledger: MemoryLedger, tmp_path: Path
 ) -> None:
     config = folders | {"source.format": "csv", "source.schema": "n INT", "sink.format": "parquet"}
     for number in range(6):
         (tmp_path / "in" / f"{number}.csv").write_text(f"n\n{number}\n")
     run(config | {"tasks.max": "3"})
-    before: dict[str, Document] = dict(book.offsets("c"))
+    before: dict[str, Document] = dict(ledger.offsets("c"))
     for number in range(6, 9):
         (tmp_path / "in" / f"{number}.csv").write_text(f"n\n{number}\n")
     run(config | {"tasks.max": "2"})
     assert rows(tmp_path / "out") == [{"n": number} for number in range(9)]
-    assert dict(book.offsets("c")) | before == dict(book.offsets("c"))
-    assert len(book.offsets("c")) == 9
+    assert dict(ledger.offsets("c")) | before == dict(ledger.offsets("c"))
+    assert len(ledger.offsets("c")) == 9
 
 
 def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
-    folders: dict[str, str], spark_engine: Embedded, book: Book, tmp_path: Path
+    folders: dict[str, str], spark_engine: Embedded, ledger: MemoryLedger, tmp_path: Path
 ) -> None:
     (tmp_path / "in" / "a.csv").write_text("n\n1\n")
     config = folders | {
@@ -259,10 +259,10 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
         "sink.format": "parquet",
     }
     settings = keys.KEYS.plus(keys.transform_keys("t")).parse(config)
-    config[files.TASK_CLAIM] = str(claim_sink(settings, book.cluster_id, "c", None))
+    config[files.TASK_CLAIM] = str(claim_sink(settings, ledger.cluster_id, "c", None))
     task, token = Resource("c", 0), Token(1, 0)
     reports = Reports()
-    runner = Runner(spark_engine, book, find_plugins(), reports, grace_ms=1500, hung_ms=60_000)
+    runner = Runner(spark_engine, ledger, find_plugins(), reports, grace_ms=1500, hung_ms=60_000)
     runner.start(Launch(task, token, config, config))
     reports.wait(lambda each: isinstance(each, StatusChanged) and each.state is RunState.RUNNING)
     while not spark_engine.run("probe", active_jobs):
@@ -270,4 +270,4 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
     runner.stop(task)
     assert reports.wait_stopped(token) == Stopped(task, token, Ending.CANCELLED)
     assert runner.close(10) == frozenset()
-    assert (book.accepted, rows(tmp_path / "out")) == ({}, [])
+    assert (ledger.accepted, rows(tmp_path / "out")) == ({}, [])

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from fairlead_tests.coordination.office import Office
+from fairlead_tests.coordination.driver import CoordinatorDriver
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Office]:
+def driver(tmp_path: Path) -> Iterator[CoordinatorDriver]:
     """A coordinator of a group that is empty."""
-    found = Office.at(tmp_path)
+    found = CoordinatorDriver.at(tmp_path)
     yield found
     found.close()

@@ -14,7 +14,7 @@ from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.orders import Cordon, Expect
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Why
-from fairlead_tests.coordination.office import SESSION_MS, SETTINGS, Office
+from fairlead_tests.coordination.driver import SESSION_MS, SETTINGS, CoordinatorDriver
 from fairlead_tests.decider import Decider, resources
 
 DELAY_MS, WITHIN_MS, BACKOFF_MS = 300_000, 60_000, 5_000
@@ -24,69 +24,71 @@ A = resources("A")
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Office]:
+def driver(tmp_path: Path) -> Iterator[CoordinatorDriver]:
     """A group of `a`, which runs connector A, and `b`; lost work waits for 300 s."""
-    office = Office.at(tmp_path)
-    office.settings = replace(SETTINGS, max_delay_ms=DELAY_MS)
-    office.open()
-    office.put("A")
+    driver = CoordinatorDriver.at(tmp_path)
+    driver.settings = replace(SETTINGS, max_delay_ms=DELAY_MS)
+    driver.open()
+    driver.put("A")
     for member in "ab":
-        office.asks(office.joining(member))
-    office.compute("a")
-    office.beat("a")
-    office.asks(office.request("a", owned=tuple(A)))
-    office.beat("b")
-    assert office.group.owner == dict.fromkeys(A, "a")
-    yield office
-    office.close()
+        driver.asks(driver.joining(member))
+    driver.compute("a")
+    driver.beat("a")
+    driver.asks(driver.request("a", owned=tuple(A)))
+    driver.beat("b")
+    assert driver.group.owner == dict.fromkeys(A, "a")
+    yield driver
+    driver.close()
 
 
-def restart(office: Office) -> None:
+def restart(driver: CoordinatorDriver) -> None:
     """Begin anew from the log, and look at once at what time it is."""
-    office.open()
-    office.passes(0)
+    driver.open()
+    driver.passes(0)
 
 
-def lose_a(office: Office) -> None:
+def lose_a(driver: CoordinatorDriver) -> None:
     """Let `a` fall silent, and `b` compute what becomes of its work."""
     for _ in range(3):
-        office.beat("b")
-        office.passes(SESSION_MS // 3)
-    office.beat("b")
-    office.passes(SESSION_MS // 3)
-    assert set(office.group.members) == {"b"}
-    office.compute("b")
+        driver.beat("b")
+        driver.passes(SESSION_MS // 3)
+    driver.beat("b")
+    driver.passes(SESSION_MS // 3)
+    assert set(driver.group.members) == {"b"}
+    driver.compute("b")
 
 
-def waits(office: Office, longest_ms: int) -> int:
+def waits(driver: CoordinatorDriver, longest_ms: int) -> int:
     """Return for how long the parked work waits, with `b` there all the time."""
-    since_ms = office.now_ms
-    while not office.group.schedule.fired:
-        assert office.now_ms - since_ms <= longest_ms, "it waits on and on"
-        office.beat("b")
-        office.passes(STEP_MS)
-    return office.now_ms - since_ms
+    since_ms = driver.now_ms
+    while not driver.group.schedule.fired:
+        assert driver.now_ms - since_ms <= longest_ms, "it waits on and on"
+        driver.beat("b")
+        driver.passes(STEP_MS)
+    return driver.now_ms - since_ms
 
 
 @pytest.mark.parametrize("jump_ms", [-TEN_YEARS_MS, -HOUR_MS, -DELAY_MS // 2, 0])
 @pytest.mark.parametrize("elapsed_ms", [0, DELAY_MS // 2])
 def test_parked_work_waits_no_longer_than_its_delay_from_the_restart_on(
-    office: Office, jump_ms: int, elapsed_ms: int
+    driver: CoordinatorDriver, jump_ms: int, elapsed_ms: int
 ) -> None:
-    lose_a(office)
-    assert office.group.schedule.parked.keys() == A
-    office.now_ms += elapsed_ms
-    office.wall_jump_ms = jump_ms
-    restart(office)
-    assert waits(office, DELAY_MS) <= DELAY_MS
+    lose_a(driver)
+    assert driver.group.schedule.parked.keys() == A
+    driver.now_ms += elapsed_ms
+    driver.wall_jump_ms = jump_ms
+    restart(driver)
+    assert waits(driver, DELAY_MS) <= DELAY_MS
 
 
-def test_parked_work_whose_clock_went_forward_waits_no_longer_for_that(office: Office) -> None:
-    office.wall_jump_ms = TEN_YEARS_MS
-    lose_a(office)
-    office.wall_jump_ms = 0
-    restart(office)
-    assert waits(office, DELAY_MS) == DELAY_MS
+def test_parked_work_whose_clock_went_forward_waits_no_longer_for_that(
+    driver: CoordinatorDriver,
+) -> None:
+    driver.wall_jump_ms = TEN_YEARS_MS
+    lose_a(driver)
+    driver.wall_jump_ms = 0
+    restart(driver)
+    assert waits(driver, DELAY_MS) == DELAY_MS
 
 
 def test_a_later_crash_shares_no_deadline_that_the_clock_has_put_off() -> None:
@@ -105,59 +107,61 @@ def test_a_later_crash_shares_no_deadline_that_the_clock_has_put_off() -> None:
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_an_expectation_of_a_clock_that_was_ahead_ends_in_its_time(
-    office: Office, *, restarts: bool
+    driver: CoordinatorDriver, *, restarts: bool
 ) -> None:
-    office.wall_jump_ms = TEN_YEARS_MS
-    office.send(Expect("connect", "a", WITHIN_MS))
-    office.wall_jump_ms = 0
+    driver.wall_jump_ms = TEN_YEARS_MS
+    driver.send(Expect("connect", "a", WITHIN_MS))
+    driver.wall_jump_ms = 0
     if restarts:
-        restart(office)
+        restart(driver)
     for _ in range(WITHIN_MS // STEP_MS):
-        assert office.group.worker_orders.keys() == {"http://a"}
-        office.passes(STEP_MS)
-        office.beat("a")
-        office.beat("b")
-    assert office.group.worker_orders == {}
+        assert driver.group.worker_orders.keys() == {"http://a"}
+        driver.passes(STEP_MS)
+        driver.beat("a")
+        driver.beat("b")
+    assert driver.group.worker_orders == {}
 
 
-def test_a_worker_that_is_lost_is_expected_no_longer_than_was_ordered(office: Office) -> None:
-    office.wall_jump_ms = TEN_YEARS_MS
-    office.send(Expect("connect", "a", WITHIN_MS))
-    office.wall_jump_ms = 0
-    office.send(Cordon("connect", "a"))
-    lose_a(office)
-    restart(office)
-    assert waits(office, WITHIN_MS) <= WITHIN_MS
+def test_a_worker_that_is_lost_is_expected_no_longer_than_was_ordered(
+    driver: CoordinatorDriver,
+) -> None:
+    driver.wall_jump_ms = TEN_YEARS_MS
+    driver.send(Expect("connect", "a", WITHIN_MS))
+    driver.wall_jump_ms = 0
+    driver.send(Cordon("connect", "a"))
+    lose_a(driver)
+    restart(driver)
+    assert waits(driver, WITHIN_MS) <= WITHIN_MS
 
 
 def test_a_lost_worker_is_expected_no_longer_when_the_clock_is_set_back_afterwards(
-    office: Office,
+    driver: CoordinatorDriver,
 ) -> None:
-    lose_a(office)
-    office.wall_jump_ms = TEN_YEARS_MS
-    office.send(Expect("connect", "a", WITHIN_MS))
-    office.wall_jump_ms = 0
-    restart(office)
-    assert waits(office, WITHIN_MS) <= WITHIN_MS
+    lose_a(driver)
+    driver.wall_jump_ms = TEN_YEARS_MS
+    driver.send(Expect("connect", "a", WITHIN_MS))
+    driver.wall_jump_ms = 0
+    restart(driver)
+    assert waits(driver, WITHIN_MS) <= WITHIN_MS
 
 
 @pytest.mark.parametrize("jump_ms", [-HOUR_MS, -30_000, -BACKOFF_MS, 0])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_an_attempt_that_failed_is_repeated_after_its_back_off(
-    office: Office, jump_ms: int, *, restarts: bool
+    driver: CoordinatorDriver, jump_ms: int, *, restarts: bool
 ) -> None:
-    office.put("B")
-    epoch = office.group.members["a"].current.member_epoch
-    (prepared,) = office.send(Prepare("connect", "a", epoch))
+    driver.put("B")
+    epoch = driver.group.members["a"].current.member_epoch
+    (prepared,) = driver.send(Prepare("connect", "a", epoch))
     assert isinstance(prepared.reply, PrepareReply)
     assert prepared.reply.snapshot is not None
     at_epoch = prepared.reply.snapshot.group_epoch
-    office.send(Install("connect", "a", epoch, at_epoch, None, "no luck"))
-    assert office.group.target.error == "no luck"
-    office.wall_jump_ms = jump_ms
+    driver.send(Install("connect", "a", epoch, at_epoch, None, "no luck"))
+    assert driver.group.target.error == "no luck"
+    driver.wall_jump_ms = jump_ms
     if restarts:
-        restart(office)
+        restart(driver)
     for _ in range(BACKOFF_MS // STEP_MS):
-        office.passes(STEP_MS)
-    assert office.group.bump is not None
-    assert office.group.bump.cause.why is Why.ASSIGNOR_RETRY
+        driver.passes(STEP_MS)
+    assert driver.group.bump is not None
+    assert driver.group.bump.cause.why is Why.ASSIGNOR_RETRY

@@ -11,15 +11,15 @@ from fairlead.actors.messages.work import CommitOffsets, CommitReply, ReportStat
 from fairlead.events.group import token_of
 from fairlead.events.log.space import RESERVE_BYTES, Room, require_room, room_at
 from fairlead.events.model import Commit, CommitId, Manifest, Resource, RunState
-from fairlead_tests.coordination.office import HEARTBEAT_MS, SESSION_MS, Office, told
+from fairlead_tests.coordination.driver import HEARTBEAT_MS, SESSION_MS, CoordinatorDriver, told
 
 DISK = Path("/disk")
 AMPLE, LOW, OUT = (Room(DISK, free) for free in (RESERVE_BYTES, RESERVE_BYTES - 1, 1 << 20))
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Generator[Office]:
-    found = Office.at(tmp_path)
+def driver(tmp_path: Path) -> Generator[CoordinatorDriver]:
+    found = CoordinatorDriver.at(tmp_path)
     found.put("A")
     found.asks(found.joining("W1"))
     found.compute("W1")
@@ -29,8 +29,8 @@ def office(tmp_path: Path) -> Generator[Office]:
     found.close()
 
 
-def refused(office: Office, name: str) -> CommandReply:
-    (answer,) = office.put(name)
+def refused(driver: CoordinatorDriver, name: str) -> CommandReply:
+    (answer,) = driver.put(name)
     assert isinstance(answer.reply, CommandReply)
     assert answer.reply.error is Error.COORDINATOR_NOT_AVAILABLE
     return answer.reply
@@ -38,69 +38,69 @@ def refused(office: Office, name: str) -> CommandReply:
 
 @pytest.mark.parametrize("room", [LOW, OUT])
 def test_a_command_is_refused_with_the_path_what_is_free_and_what_to_do(
-    office: Office, room: Room
+    driver: CoordinatorDriver, room: Room
 ) -> None:
-    office.coordinator.see_room(room, office.now)
-    end = office.control.end
-    assert refused(office, "B").message == (
+    driver.coordinator.see_room(room, driver.now)
+    end = driver.control.end
+    assert refused(driver, "B").message == (
         "nothing was changed: the disk of /disk is full but for its reserve of 16 MiB: free space"
         f" there, and all goes on by itself ({room.free_bytes} bytes are free)"
     )
-    assert office.control.end == end
-    office.coordinator.see_room(AMPLE, office.now)
-    (answer,) = office.put("B")
+    assert driver.control.end == end
+    driver.coordinator.see_room(AMPLE, driver.now)
+    (answer,) = driver.put("B")
     assert answer.reply.error is Error.NONE
 
 
 @pytest.mark.parametrize("room", [LOW, OUT])
 def test_no_batch_counts_and_each_is_asked_again_with_the_same_reason(
-    office: Office, room: Room
+    driver: CoordinatorDriver, room: Room
 ) -> None:
-    office.coordinator.see_room(room, office.now)
-    token = token_of(office.group, "W1", Resource("A"))
+    driver.coordinator.see_room(room, driver.now)
+    token = token_of(driver.group, "W1", Resource("A"))
     assert token is not None
     commit = Commit(CommitId("A", 0, token, 0), (), Manifest("/out", "s", 0, 0, 0), 0)
-    (answer,) = office.send(CommitOffsets("connect", "W1", (commit,), (), 7))
+    (answer,) = driver.send(CommitOffsets("connect", "W1", (commit,), (), 7))
     assert answer.reply == CommitReply((), 7, Error.COORDINATOR_NOT_AVAILABLE, room.why)
-    assert office.offsets.end == 0
+    assert driver.offsets.end == 0
     assert LOW.why == OUT.why, "a reason that changed would be written again and again"
 
 
-def test_members_come_go_and_report_from_the_reserve(office: Office) -> None:
-    office.coordinator.see_room(LOW, office.now)
-    office.asks(office.joining("W2"))
-    assert office.group.members.keys() == {"W1", "W2"}
-    token = token_of(office.group, "W1", Resource("A"))
+def test_members_come_go_and_report_from_the_reserve(driver: CoordinatorDriver) -> None:
+    driver.coordinator.see_room(LOW, driver.now)
+    driver.asks(driver.joining("W2"))
+    assert driver.group.members.keys() == {"W1", "W2"}
+    token = token_of(driver.group, "W1", Resource("A"))
     assert token is not None
-    update = StatusUpdate(Resource("A"), token, RunState.RUNNING, office.now.wall_ms, "waits")
-    office.send(ReportStatus("connect", "W1", (update,)))
-    assert office.group.statuses[Resource("A")].reason == "waits"
+    update = StatusUpdate(Resource("A"), token, RunState.RUNNING, driver.now.wall_ms, "waits")
+    driver.send(ReportStatus("connect", "W1", (update,)))
+    assert driver.group.statuses[Resource("A")].reason == "waits"
 
 
 def test_without_any_room_heartbeats_that_write_nothing_are_answered_and_nothing_is_written(
-    office: Office,
+    driver: CoordinatorDriver,
 ) -> None:
-    office.coordinator.see_room(OUT, office.now)
-    end, group_end = office.control.end, office.group.end
+    driver.coordinator.see_room(OUT, driver.now)
+    end, group_end = driver.control.end, driver.group.end
     for _ in range(2 * SESSION_MS // HEARTBEAT_MS):
-        said = office.beat("W1")
-        said += office.passes(HEARTBEAT_MS)
+        said = driver.beat("W1")
+        said += driver.passes(HEARTBEAT_MS)
         assert "W1" in told(said)
-        assert office.asks(office.joining("W2")) == [], "a join would have to be written"
-    assert (office.control.end, office.group.end) == (end, group_end)
+        assert driver.asks(driver.joining("W2")) == [], "a join would have to be written"
+    assert (driver.control.end, driver.group.end) == (end, group_end)
 
 
 def test_once_there_is_room_nobody_is_taken_for_lost_that_could_not_be_heard(
-    office: Office,
+    driver: CoordinatorDriver,
 ) -> None:
-    office.asks(office.joining("W2"))
-    office.coordinator.see_room(OUT, office.now)
-    office.passes(10 * SESSION_MS)
-    office.coordinator.see_room(AMPLE, office.now)
-    office.passes(SESSION_MS - 1)
-    assert office.group.members.keys() == {"W1", "W2"}
-    office.passes(2)
-    assert office.group.members == {}
+    driver.asks(driver.joining("W2"))
+    driver.coordinator.see_room(OUT, driver.now)
+    driver.passes(10 * SESSION_MS)
+    driver.coordinator.see_room(AMPLE, driver.now)
+    driver.passes(SESSION_MS - 1)
+    assert driver.group.members.keys() == {"W1", "W2"}
+    driver.passes(2)
+    assert driver.group.members == {}
 
 
 def test_what_was_decided_while_there_was_room_is_written() -> None:

@@ -16,7 +16,7 @@ from fairlead.runtime.node.worker import actor as real
 from fairlead.runtime.simulation.environment import Deed, Line, Network
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, Size
 from fairlead.runtime.simulation.world import World
-from fairlead_tests.coordination.office import Office
+from fairlead_tests.coordination.driver import CoordinatorDriver
 
 
 class Reader:
@@ -26,7 +26,7 @@ class Reader:
 
     @classmethod
     def open(cls, *_: object) -> GroupLog:
-        """Return the log of the office."""
+        """Return the log of the driver."""
         return cls.log
 
 
@@ -53,13 +53,13 @@ class Worker(real.WorkerActor):
     def wake_after(self, seconds: float, payload: object = None) -> None:
         """Let no time pass by itself."""
 
-    def speaks_with(self, office: Office) -> None:
+    def speaks_with(self, driver: CoordinatorDriver) -> None:
         """Have the group hear and answer until nobody has anything to say."""
         while self.said:
             message = self.said.pop(0)
             self.told.append(message)
             assert isinstance(message, Heartbeat | ReportStatus | PutTaskConfigs)
-            for answer in office.send(message):
+            for answer in driver.send(message):
                 self.receive(answer.reply, "the group")
 
 
@@ -77,24 +77,24 @@ def order_of(told: list[object]) -> list[str]:
 
 @pytest.mark.parametrize("connectors", ["A", "A B C"])
 def test_a_worker_tells_the_ends_of_its_tasks_before_it_says_goodbye(
-    office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connectors: str
+    driver: CoordinatorDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connectors: str
 ) -> None:
-    Reader.log = office.control
+    Reader.log = driver.control
     monkeypatch.setattr(real, "LogReader", Reader)
     for name in connectors.split():
-        office.put(name)
+        driver.put(name)
     worker = Worker(tmp_path)
-    worker.speaks_with(office)
-    ran = sorted(map(str, office.group.owner))
+    worker.speaks_with(driver)
+    ran = sorted(map(str, driver.group.owner))
     assert len(ran) == 2 * len(connectors.split()), "connectors, and a task of each"
     worker.receive(Leave(), "the supervisor")
-    worker.speaks_with(office)
+    worker.speaks_with(driver)
     *ended, last = order_of(worker.told)
     assert (sorted(ended), last) == (ran, "goodbye")
-    assert {office.group.statuses[each].state for each in office.group.statuses} == {
+    assert {driver.group.statuses[each].state for each in driver.group.statuses} == {
         RunState.UNASSIGNED
     }
-    assert not office.group.members
+    assert not driver.group.members
 
 
 def test_a_simulated_worker_does_so_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,14 +10,14 @@ from fairlead.actors.messages.orders import Cordon
 from fairlead.events.entries.codec import decode
 from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance
-from fairlead_tests.coordination.office import HEARTBEAT_MS, Office
+from fairlead_tests.coordination.driver import HEARTBEAT_MS, CoordinatorDriver
 
 INTERVAL_MS = 30_000
 CONNECTORS = "ABCDEFGH"
 
 
-class Gently(Office):
-    """An office whose members say what they run, and compute when they are to."""
+class Gently(CoordinatorDriver):
+    """A driver whose members say what they run, and compute when they are to."""
 
     @property
     def sizes(self) -> list[int]:
@@ -59,7 +59,7 @@ class Gently(Office):
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Gently]:
+def driver(tmp_path: Path) -> Iterator[Gently]:
     """`a` ran all eight connectors when `b` came; one has moved."""
     found = Gently.at(tmp_path)
     assert isinstance(found, Gently)
@@ -75,80 +75,80 @@ def office(tmp_path: Path) -> Iterator[Gently]:
     found.close()
 
 
-def test_an_imbalance_is_worked_off_one_interval_after_the_other(office: Gently) -> None:
-    seen = [office.sizes]
+def test_an_imbalance_is_worked_off_one_interval_after_the_other(driver: Gently) -> None:
+    seen = [driver.sizes]
     for _ in range(4):
-        office.waits(INTERVAL_MS)
-        seen.append(office.sizes)
+        driver.waits(INTERVAL_MS)
+        seen.append(driver.sizes)
     assert seen == [[7, 1], [6, 2], [5, 3], [4, 4], [4, 4]]
-    assert office.causes == [Why.MEMBER_JOINED] * 2 + [Why.MOVES_DUE] * 3
-    assert office.group.schedule == ScheduledRebalance()
-    assert office.group.state is GroupState.STABLE
+    assert driver.causes == [Why.MEMBER_JOINED] * 2 + [Why.MOVES_DUE] * 3
+    assert driver.group.schedule == ScheduledRebalance()
+    assert driver.group.state is GroupState.STABLE
 
 
-def test_nothing_moves_before_the_interval_is_over(office: Gently) -> None:
-    end = office.group.end
-    office.waits(INTERVAL_MS - 1)
-    assert (office.sizes, office.group.end) == ([7, 1], end)
-    office.waits(1)
-    assert office.sizes == [6, 2]
+def test_nothing_moves_before_the_interval_is_over(driver: Gently) -> None:
+    end = driver.group.end
+    driver.waits(INTERVAL_MS - 1)
+    assert (driver.sizes, driver.group.end) == ([7, 1], end)
+    driver.waits(1)
+    assert driver.sizes == [6, 2]
 
 
 def test_a_join_while_moves_are_left_finds_no_new_budget_and_the_moves_go_on(
-    office: Gently,
+    driver: Gently,
 ) -> None:
-    office.waits(INTERVAL_MS // 2)
-    office.asks(office.joining("c"))
-    office.settle()
-    assert office.sizes == [7, 1, 0]
-    office.waits(INTERVAL_MS // 2)
-    assert office.sizes == [6, 1, 1]
-    office.waits(3 * INTERVAL_MS)
-    assert office.sizes == [3, 3, 2]
-    assert office.group.schedule == ScheduledRebalance()
+    driver.waits(INTERVAL_MS // 2)
+    driver.asks(driver.joining("c"))
+    driver.settle()
+    assert driver.sizes == [7, 1, 0]
+    driver.waits(INTERVAL_MS // 2)
+    assert driver.sizes == [6, 1, 1]
+    driver.waits(3 * INTERVAL_MS)
+    assert driver.sizes == [3, 3, 2]
+    assert driver.group.schedule == ScheduledRebalance()
 
 
-def test_a_drain_while_moves_are_left_is_carried_out_at_once(office: Gently) -> None:
-    office.send(Cordon("connect", "http://b", drain=True))
-    office.settle()
-    assert office.sizes == [8, 0]
-    assert office.group.schedule == ScheduledRebalance()
-    office.waits(INTERVAL_MS)
-    assert office.causes == [*[Why.MEMBER_JOINED] * 2, Why.WORKER_DRAINED]
+def test_a_drain_while_moves_are_left_is_carried_out_at_once(driver: Gently) -> None:
+    driver.send(Cordon("connect", "http://b", drain=True))
+    driver.settle()
+    assert driver.sizes == [8, 0]
+    assert driver.group.schedule == ScheduledRebalance()
+    driver.waits(INTERVAL_MS)
+    assert driver.causes == [*[Why.MEMBER_JOINED] * 2, Why.WORKER_DRAINED]
 
 
-def test_a_cordon_while_moves_are_left_ends_them(office: Gently) -> None:
-    office.send(Cordon("connect", "http://b"))
-    office.waits(2 * INTERVAL_MS)
-    assert (office.sizes, office.group.schedule) == ([7, 1], ScheduledRebalance())
+def test_a_cordon_while_moves_are_left_ends_them(driver: Gently) -> None:
+    driver.send(Cordon("connect", "http://b"))
+    driver.waits(2 * INTERVAL_MS)
+    assert (driver.sizes, driver.group.schedule) == ([7, 1], ScheduledRebalance())
 
 
-def test_a_restart_of_the_coordinator_while_moves_are_left_delays_none(office: Gently) -> None:
-    office.waits(INTERVAL_MS // 2)
-    office.open()
-    office.waits(INTERVAL_MS // 2 - 1)
-    assert office.sizes == [7, 1]
-    office.waits(1)
-    assert office.sizes == [6, 2]
+def test_a_restart_of_the_coordinator_while_moves_are_left_delays_none(driver: Gently) -> None:
+    driver.waits(INTERVAL_MS // 2)
+    driver.open()
+    driver.waits(INTERVAL_MS // 2 - 1)
+    assert driver.sizes == [7, 1]
+    driver.waits(1)
+    assert driver.sizes == [6, 2]
 
 
 def test_moves_that_came_due_while_the_coordinator_was_down_are_made_once_it_is_back(
-    office: Gently,
+    driver: Gently,
 ) -> None:
-    office.now_ms += 10 * INTERVAL_MS
-    office.open()
-    office.waits(1)
-    assert office.sizes == [6, 2]
-    assert office.causes == [*[Why.MEMBER_JOINED] * 2, Why.MOVES_DUE]
+    driver.now_ms += 10 * INTERVAL_MS
+    driver.open()
+    driver.waits(1)
+    assert driver.sizes == [6, 2]
+    assert driver.causes == [*[Why.MEMBER_JOINED] * 2, Why.MOVES_DUE]
 
 
-def test_a_wall_clock_that_is_set_back_puts_no_moves_off(office: Gently) -> None:
-    office.wall_jump_ms = -3_600_000
-    office.waits(INTERVAL_MS)
-    assert office.sizes == [6, 2]
+def test_a_wall_clock_that_is_set_back_puts_no_moves_off(driver: Gently) -> None:
+    driver.wall_jump_ms = -3_600_000
+    driver.waits(INTERVAL_MS)
+    assert driver.sizes == [6, 2]
 
 
-def test_a_wall_clock_that_is_set_forth_makes_them_due(office: Gently) -> None:
-    office.wall_jump_ms = INTERVAL_MS
-    office.waits(1)
-    assert office.sizes == [6, 2]
+def test_a_wall_clock_that_is_set_forth_makes_them_due(driver: Gently) -> None:
+    driver.wall_jump_ms = INTERVAL_MS
+    driver.waits(1)
+    assert driver.sizes == [6, 2]

@@ -12,7 +12,7 @@ from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.records import ScheduledRebalance
-from fairlead_tests.coordination.office import told
+from fairlead_tests.coordination.driver import told
 
 JOINED = [Why.MEMBER_JOINED] * 2
 LONG_MS = 4 * INTERVAL_MS
@@ -20,7 +20,7 @@ LONG_MS = 4 * INTERVAL_MS
 
 
 class Static(Gently):
-    """An office whose members are static; those that are away do not beat."""
+    """A driver whose members are static; those that are away do not beat."""
 
     def joining(self, member: str) -> Heartbeat:
         """The join of a member, or with another digit behind its name of who follows it."""
@@ -72,7 +72,7 @@ class Static(Gently):
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Static]:
+def driver(tmp_path: Path) -> Iterator[Static]:
     """`a` ran all eight connectors when `b` came; one has moved."""
     found = Static.at(tmp_path)
     assert isinstance(found, Static)
@@ -90,74 +90,74 @@ def office(tmp_path: Path) -> Iterator[Static]:
 
 @pytest.mark.parametrize("wall_jump_ms", [0, -3_600_000], ids=["in time", "set back"])
 def test_moves_that_are_due_while_all_are_away_are_made_when_somebody_is_back(
-    office: Static, wall_jump_ms: int
+    driver: Static, wall_jump_ms: int
 ) -> None:
-    office.leave("a", "b")
-    end = office.group.end
-    office.wall_jump_ms = wall_jump_ms
-    office.waits(LONG_MS)
-    assert (office.group.end, office.causes) == (end, JOINED)
+    driver.leave("a", "b")
+    end = driver.group.end
+    driver.wall_jump_ms = wall_jump_ms
+    driver.waits(LONG_MS)
+    assert (driver.group.end, driver.causes) == (end, JOINED)
     for name in ("a2", "b2"):
-        office.heeds(office.joining(name))
-    office.waits(1_000)
-    assert (office.sizes, office.causes) == ([6, 2], [*JOINED, Why.MOVES_DUE])
-    office.waits(2 * INTERVAL_MS)
-    assert office.sizes == [4, 4]
-    office.rests()
+        driver.heeds(driver.joining(name))
+    driver.waits(1_000)
+    assert (driver.sizes, driver.causes) == ([6, 2], [*JOINED, Why.MOVES_DUE])
+    driver.waits(2 * INTERVAL_MS)
+    assert driver.sizes == [4, 4]
+    driver.rests()
 
 
-def test_a_restart_of_the_coordinator_while_all_are_away_forgets_no_moves(office: Static) -> None:
-    office.leave("a", "b")
-    office.waits(LONG_MS)
-    office.open()
-    office.waits(INTERVAL_MS)
-    assert office.causes == JOINED
-    office.heeds(office.joining("a2"))
-    office.waits(1_000)
-    assert office.causes == [*JOINED, Why.MOVES_DUE]
+def test_a_restart_of_the_coordinator_while_all_are_away_forgets_no_moves(driver: Static) -> None:
+    driver.leave("a", "b")
+    driver.waits(LONG_MS)
+    driver.open()
+    driver.waits(INTERVAL_MS)
+    assert driver.causes == JOINED
+    driver.heeds(driver.joining("a2"))
+    driver.waits(1_000)
+    assert driver.causes == [*JOINED, Why.MOVES_DUE]
 
 
 def test_a_target_that_the_coordinator_computes_while_all_are_away_loses_no_moves(
-    office: Static,
+    driver: Static,
 ) -> None:
-    office.leave("a", "b")
-    due_ms = office.group.schedule.again_at_ms
-    office.put("I")
-    assert office.group.target.computed_by == "coordinator"
-    assert office.group.schedule == ScheduledRebalance(again_at_ms=due_ms)
-    office.waits(LONG_MS)
+    driver.leave("a", "b")
+    due_ms = driver.group.schedule.again_at_ms
+    driver.put("I")
+    assert driver.group.target.computed_by == "coordinator"
+    assert driver.group.schedule == ScheduledRebalance(again_at_ms=due_ms)
+    driver.waits(LONG_MS)
     for name in ("a2", "b2"):
-        office.heeds(office.joining(name))
-    office.waits(LONG_MS)
-    assert (sorted(office.sizes), office.group.target.assignor) == ([4, 5], incremental.NAME)
-    office.rests()
+        driver.heeds(driver.joining(name))
+    driver.waits(LONG_MS)
+    assert (sorted(driver.sizes), driver.group.target.assignor) == ([4, 5], incremental.NAME)
+    driver.rests()
 
 
 def test_a_round_while_the_one_that_was_to_take_is_away_is_followed_by_others(
-    office: Static,
+    driver: Static,
 ) -> None:
-    office.leave("b")
-    office.waits(LONG_MS)
-    assert office.sizes == [7, 0]
-    office.heeds(office.joining("b2"))
-    office.waits(LONG_MS)
-    assert office.sizes == [4, 4]
-    office.rests()
+    driver.leave("b")
+    driver.waits(LONG_MS)
+    assert driver.sizes == [7, 0]
+    driver.heeds(driver.joining("b2"))
+    driver.waits(LONG_MS)
+    assert driver.sizes == [4, 4]
+    driver.rests()
 
 
-def test_rounds_end_with_the_removal_of_who_is_away(office: Static) -> None:
-    office.leave("b")
-    office.waits(office.settings.max_delay_ms + INTERVAL_MS)
-    assert office.causes[-1] is Why.SESSION_EXPIRED
-    office.waits(office.settings.max_delay_ms + INTERVAL_MS)
-    assert office.sizes == [8]
-    office.rests()
+def test_rounds_end_with_the_removal_of_who_is_away(driver: Static) -> None:
+    driver.leave("b")
+    driver.waits(driver.settings.max_delay_ms + INTERVAL_MS)
+    assert driver.causes[-1] is Why.SESSION_EXPIRED
+    driver.waits(driver.settings.max_delay_ms + INTERVAL_MS)
+    assert driver.sizes == [8]
+    driver.rests()
 
 
-def test_moves_that_are_left_are_over_when_all_who_were_away_are_removed(office: Static) -> None:
-    office.leave("a", "b")
-    office.waits(office.settings.max_delay_ms + INTERVAL_MS)
-    assert (office.group.state, office.group.schedule) == (GroupState.EMPTY, ScheduledRebalance())
-    end = office.group.end
-    office.waits(LONG_MS)
-    assert office.group.end == end
+def test_moves_that_are_left_are_over_when_all_who_were_away_are_removed(driver: Static) -> None:
+    driver.leave("a", "b")
+    driver.waits(driver.settings.max_delay_ms + INTERVAL_MS)
+    assert (driver.group.state, driver.group.schedule) == (GroupState.EMPTY, ScheduledRebalance())
+    end = driver.group.end
+    driver.waits(LONG_MS)
+    assert driver.group.end == end

@@ -17,7 +17,7 @@ from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.messages.orders import Expect, Place
 from fairlead.events.model import ClientAssignor, Resource
-from fairlead_tests.coordination.office import Office, told
+from fairlead_tests.coordination.driver import CoordinatorDriver, told
 
 HUGE = 10**5_000
 HALF = "\ud800"
@@ -39,46 +39,46 @@ HOSTILE: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("changes", HOSTILE.values(), ids=HOSTILE)
 def test_a_heartbeat_that_no_log_can_hold_changes_nothing(
-    office: Office, changes: dict[str, object]
+    driver: CoordinatorDriver, changes: dict[str, object]
 ) -> None:
-    office.asks(office.joining("a"))
-    end = office.control.end
-    hostile: Heartbeat = replace(office.full("a"), **changes)  # type: ignore[arg-type]
-    assert told(office.asks(hostile)) == {"a": ("INVALID_REQUEST", None)}
-    assert office.control.end == end
-    assert told(office.asks(office.joining("b")))["b"][0] == "NONE"
+    driver.asks(driver.joining("a"))
+    end = driver.control.end
+    hostile: Heartbeat = replace(driver.full("a"), **changes)  # type: ignore[arg-type]
+    assert told(driver.asks(hostile)) == {"a": ("INVALID_REQUEST", None)}
+    assert driver.control.end == end
+    assert told(driver.asks(driver.joining("b")))["b"][0] == "NONE"
 
 
 @pytest.mark.parametrize("epoch", [HUGE, -HUGE], ids=["above", "below"])
-def test_an_epoch_with_too_many_digits_is_refused(office: Office, epoch: int) -> None:
-    office.asks(office.joining("a"))
-    assert told(office.asks(office.request("a", epoch))) == {"a": ("INVALID_REQUEST", None)}
+def test_an_epoch_with_too_many_digits_is_refused(driver: CoordinatorDriver, epoch: int) -> None:
+    driver.asks(driver.joining("a"))
+    assert told(driver.asks(driver.request("a", epoch))) == {"a": ("INVALID_REQUEST", None)}
 
 
-def test_numbers_with_too_many_digits_in_orders_are_refused(office: Office) -> None:
-    office.asks(office.joining("a"))
-    office.put("A")
+def test_numbers_with_too_many_digits_in_orders_are_refused(driver: CoordinatorDriver) -> None:
+    driver.asks(driver.joining("a"))
+    driver.put("A")
     for order in (Expect("connect", "a", HUGE), Place("connect", Resource("A"), HUGE)):
-        (answer,) = office.send(order)
+        (answer,) = driver.send(order)
         assert isinstance(answer.reply, CommandReply)
         assert answer.reply.error is Error.INVALID_REQUEST
 
 
-def asked_to_compute(office: Office) -> Install:
+def asked_to_compute(driver: CoordinatorDriver) -> Install:
     """What `a` is to hand in, but for what it has computed."""
-    office.asks(office.joining("a"))
-    office.put("A")
-    (answer,) = office.send(Prepare("connect", "a", 0))
+    driver.asks(driver.joining("a"))
+    driver.put("A")
+    (answer,) = driver.send(Prepare("connect", "a", 0))
     assert isinstance(answer.reply, PrepareReply)
     assert answer.reply.snapshot is not None
     return Install("connect", "a", 0, answer.reply.snapshot.group_epoch, None)
 
 
-def replied(office: Office, install: Install) -> InstallReply:
+def replied(driver: CoordinatorDriver, install: Install) -> InstallReply:
     """What is said to what was handed in; the log has it."""
-    reply = next(each.reply for each in office.send(install) if each.to == "someone")
+    reply = next(each.reply for each in driver.send(install) if each.to == "someone")
     assert isinstance(reply, InstallReply)
-    office.open()
+    driver.open()
     return reply
 
 
@@ -88,20 +88,20 @@ def unforeseen(_: Assignment, __: Snapshot) -> str:
 
 
 def test_a_result_that_no_log_can_hold_is_a_failed_attempt_whose_error_is_kept(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    driver: CoordinatorDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fairlead.actors.group.computing.install.flaw_in", unforeseen)
-    install = asked_to_compute(office)
+    install = asked_to_compute(driver)
     made = Assignment({"a": frozenset()}, {}, {Resource("A"): HALF}, again_at_ms=1 << 70)
-    reply = replied(office, replace(install, assignment=made))
-    target = office.group.target
+    reply = replied(driver, replace(install, assignment=made))
+    target = driver.group.target
     assert target.error.startswith("TargetAssignment cannot be written down")
     kept = "the target stays as it was: correct the assignor before the next attempt"
     assert reply == InstallReply(Error.INVALID_ASSIGNMENT, f"{target.error}; {kept}")
     assert (target.assignment_epoch, target.members, target.failures) == (2, {}, 1)
-    assert target.retry_at_ms > office.now.wall_ms
+    assert target.retry_at_ms > driver.now.wall_ms
 
 
-def test_a_process_may_count_its_requests_from_below_zero(office: Office) -> None:
-    office.sequences["a"] = -3
-    assert told(office.asks(office.joining("a"))) == {"a": ("COMPUTE_ASSIGNMENT", "")}
+def test_a_process_may_count_its_requests_from_below_zero(driver: CoordinatorDriver) -> None:
+    driver.sequences["a"] = -3
+    assert told(driver.asks(driver.joining("a"))) == {"a": ("COMPUTE_ASSIGNMENT", "")}

@@ -22,7 +22,7 @@ from fairlead.events.records import (
     TargetAssignment,
     Tombstone,
 )
-from fairlead_tests.coordination.office import Office
+from fairlead_tests.coordination.driver import CoordinatorDriver
 from fairlead_tests.decider import Decider, resource, resources
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Deed, Life
 
@@ -180,15 +180,15 @@ def test_whatever_the_rules_lead_to_is_legal(deeds: list[Deed]) -> None:
 
 
 def test_the_coordinator_writes_nothing_of_what_no_legal_history_allows(tmp_path: Path) -> None:
-    office = Office.at(tmp_path)
-    office.asks(office.joining("W1"))
-    end = office.control.end
+    driver = CoordinatorDriver.at(tmp_path)
+    driver.asks(driver.joining("W1"))
+    end = driver.control.end
     beyond = CurrentAssignment("W1", 9, 9, STABLE, {}, {})  # whatever went wrong
-    office.group.members["W1"] = replace(office.group.members["W1"], current=beyond)
+    driver.group.members["W1"] = replace(driver.group.members["W1"], current=beyond)
     with pytest.raises(IllegalRecordError, match="W1 goes back from 9 to 0; what led there:"):
-        office.asks(office.request("W1", owned=()))
-    assert (office.flush(), office.control.end) == ([], end)
-    office.close()
+        driver.asks(driver.request("W1", owned=()))
+    assert (driver.flush(), driver.control.end) == ([], end)
+    driver.close()
 
 
 def test_old_logs_in_which_two_members_have_one_instance_id_go_on() -> None:

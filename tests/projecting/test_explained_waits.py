@@ -15,7 +15,7 @@ from fairlead.projections.explain.epochs import Explanation
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 from fairlead_tests.decider import JOIN, resources
 from fairlead_tests.group.static_seat import STATIC
-from fairlead_tests.projecting.annals import Scribe
+from fairlead_tests.projecting.timed_log import TimedDecider
 
 LEFT_MS, GIVEN_UP_MS, RUNS_MS = 10_000, 424_000, 424_900
 AWAY = Heartbeat("connect", "S1", -2, "1", instance_id="i")
@@ -24,28 +24,28 @@ KEPT = resources("C D")
 
 
 @pytest.fixture
-def scribe() -> Scribe:
+def group() -> TimedDecider:
     """W1 with A and B; S1 had C and D until it left for a while."""
-    scribe = Scribe(ahead_ms=0)
-    scribe.configure("A B C D")
-    scribe.at(1_000).join("W1")
-    scribe.at(1_500).compute()
-    scribe.settle()
-    scribe.at(5_000).join("S1", replace(STATIC, node="n"))
-    scribe.at(5_200).settle()
-    for each in sorted(scribe.group.owner):
-        scribe.at(6_000).says(each, RunState.RUNNING, BATCHES_RUN)
+    group = TimedDecider(ahead_ms=0)
+    group.configure("A B C D")
+    group.at(1_000).join("W1")
+    group.at(1_500).compute()
+    group.settle()
+    group.at(5_000).join("S1", replace(STATIC, node="n"))
+    group.at(5_200).settle()
+    for each in sorted(group.group.owner):
+        group.at(6_000).says(each, RunState.RUNNING, BATCHES_RUN)
     for each in sorted(KEPT):
-        scribe.at(LEFT_MS).says(each, RunState.UNASSIGNED)
-    scribe.heartbeat(AWAY)
-    return scribe
+        group.at(LEFT_MS).says(each, RunState.UNASSIGNED)
+    group.heartbeat(AWAY)
+    return group
 
 
-def run(scribe: Scribe, at_ms: int = RUNS_MS) -> None:
+def run(group: TimedDecider, at_ms: int = RUNS_MS) -> None:
     """Let the group settle, and what was kept run."""
-    scribe.settle()
-    for each in sorted(KEPT & scribe.group.owner.keys()):
-        scribe.at(at_ms).says(each, RunState.RUNNING, BATCHES_RUN)
+    group.settle()
+    for each in sorted(KEPT & group.group.owner.keys()):
+        group.at(at_ms).says(each, RunState.RUNNING, BATCHES_RUN)
 
 
 def downtimes(told: Explanation) -> dict[str, int | None]:
@@ -56,34 +56,34 @@ def downtimes(told: Explanation) -> dict[str, int | None]:
 OUTAGE = dict.fromkeys(("C", "D"), RUNS_MS - LEFT_MS)
 
 
-def test_the_wait_for_a_member_that_is_away_is_told_while_it_lasts(scribe: Scribe) -> None:
-    assert scribe.explained(2).waits == (Absence(S1, KEPT, LEFT_MS),)
-    assert scribe.explained(1).waits == ()
+def test_the_wait_for_a_member_that_is_away_is_told_while_it_lasts(group: TimedDecider) -> None:
+    assert group.explained(2).waits == (Absence(S1, KEPT, LEFT_MS),)
+    assert group.explained(1).waits == ()
 
 
-def test_a_wait_that_ends_with_the_return_was_as_long_as_that(scribe: Scribe) -> None:
+def test_a_wait_that_ends_with_the_return_was_as_long_as_that(group: TimedDecider) -> None:
     back = replace(STATIC, incarnation="2")
-    scribe.at(30_000).join("S1", back)
-    assert scribe.explained(2).waits == (Absence(S1, KEPT, LEFT_MS, 30_000, is_back=True),)
+    group.at(30_000).join("S1", back)
+    assert group.explained(2).waits == (Absence(S1, KEPT, LEFT_MS, 30_000, is_back=True),)
 
 
-def test_a_return_under_another_member_id_is_a_return(scribe: Scribe) -> None:
-    scribe.at(30_000).join("S2", replace(STATIC, incarnation="2"))
-    scribe.settle()
-    assert scribe.explained(2).waits == (Absence(S1, KEPT, LEFT_MS, 30_000, is_back=True),)
-    scribe.at(40_000).heartbeat(replace(AWAY, member_id="S2", incarnation="2"))
+def test_a_return_under_another_member_id_is_a_return(group: TimedDecider) -> None:
+    group.at(30_000).join("S2", replace(STATIC, incarnation="2"))
+    group.settle()
+    assert group.explained(2).waits == (Absence(S1, KEPT, LEFT_MS, 30_000, is_back=True),)
+    group.at(40_000).heartbeat(replace(AWAY, member_id="S2", incarnation="2"))
     again = Absence(S1._replace(member_id="S2"), KEPT, 40_000)
-    assert scribe.explained(2).waits[1:] == (again,)
+    assert group.explained(2).waits[1:] == (again,)
 
 
-def test_a_joiner_claims_nothing_of_what_is_kept_for_another(scribe: Scribe) -> None:
-    scribe.at(20_000).join("W3")
-    scribe.at(20_100)
-    run(scribe)
-    told = scribe.explained(3)
+def test_a_joiner_claims_nothing_of_what_is_kept_for_another(group: TimedDecider) -> None:
+    group.at(20_000).join("W3")
+    group.at(20_100)
+    run(group)
+    told = group.explained(3)
     assert downtimes(told) == {"B": None}
     assert told.waits == (Absence(S1, KEPT, LEFT_MS),)
-    (before,) = scribe.explained(2).waits
+    (before,) = group.explained(2).waits
     assert before == Absence(S1, KEPT, LEFT_MS, 20_100, superseded_by=3)
 
 
@@ -100,60 +100,60 @@ def test_a_joiner_claims_nothing_of_what_is_kept_for_another(scribe: Scribe) -> 
     ids=lambda each: each.value if isinstance(each, Why) else "",
 )
 def test_the_epoch_that_ends_the_wait_tells_the_true_outage(
-    scribe: Scribe, command: Command, why: Why
+    group: TimedDecider, command: Command, why: Why
 ) -> None:
-    scribe.at(20_000).join("W3")
-    scribe.settle()
-    scribe.at(GIVEN_UP_MS).carry_out(command)
-    run(scribe)
-    told = scribe.explained(4)
+    group.at(20_000).join("W3")
+    group.settle()
+    group.at(GIVEN_UP_MS).carry_out(command)
+    run(group)
+    told = group.explained(4)
     assert told.report.bump.cause.why is why
     assert {each: took for each, took in downtimes(told).items() if each in OUTAGE} == OUTAGE
-    assert not OUTAGE.keys() & downtimes(scribe.explained(3)).keys()
-    (wait,) = scribe.explained(3).waits
+    assert not OUTAGE.keys() & downtimes(group.explained(3)).keys()
+    (wait,) = group.explained(3).waits
     assert (wait.until_ms, wait.is_back, wait.superseded_by) == (GIVEN_UP_MS, False, None)
 
 
 def test_a_joiner_that_is_given_what_another_epoch_freed_does_not_claim_the_outage(
-    scribe: Scribe,
+    group: TimedDecider,
 ) -> None:
-    scribe.at(GIVEN_UP_MS).carry_out(ReleaseSeats("connect", "n", frozenset()))
-    scribe.at(GIVEN_UP_MS + 100).join("W9", replace(JOIN, url="http://s"))
-    run(scribe)
-    freed, joined = scribe.explained(3), scribe.explained(4)
+    group.at(GIVEN_UP_MS).carry_out(ReleaseSeats("connect", "n", frozenset()))
+    group.at(GIVEN_UP_MS + 100).join("W9", replace(JOIN, url="http://s"))
+    run(group)
+    freed, joined = group.explained(3), group.explained(4)
     assert joined.report.bump.cause == Cause(Why.MEMBER_JOINED, "http://s")
     assert downtimes(freed) == OUTAGE
     assert downtimes(joined) == dict.fromkeys(OUTAGE)
     assert {each.freed_by for each in joined.handovers} == {3}
 
 
-def test_a_join_that_ends_the_wait_itself_tells_the_outage(scribe: Scribe) -> None:
-    scribe.at(GIVEN_UP_MS).join("W9", replace(JOIN, url="http://s"))
-    run(scribe)
-    assert downtimes(scribe.explained(3)) == OUTAGE
+def test_a_join_that_ends_the_wait_itself_tells_the_outage(group: TimedDecider) -> None:
+    group.at(GIVEN_UP_MS).join("W9", replace(JOIN, url="http://s"))
+    run(group)
+    assert downtimes(group.explained(3)) == OUTAGE
 
 
-def test_an_epoch_that_ends_a_wait_says_that_it_was_one(scribe: Scribe) -> None:
-    scribe.at(GIVEN_UP_MS).carry_out(ExpireSession("S1", silent_ms=GIVEN_UP_MS - LEFT_MS))
-    run(scribe)
-    detect = scribe.explained(3).phases[0]
+def test_an_epoch_that_ends_a_wait_says_that_it_was_one(group: TimedDecider) -> None:
+    group.at(GIVEN_UP_MS).carry_out(ExpireSession("S1", silent_ms=GIVEN_UP_MS - LEFT_MS))
+    run(group)
+    detect = group.explained(3).phases[0]
     assert (detect.from_ms, detect.note) == (LEFT_MS, "its place was kept for its return")
 
 
 def test_what_nobody_could_take_is_told_by_the_epoch_that_left_it_out_until_it_runs_again(
-    scribe: Scribe,
+    group: TimedDecider,
 ) -> None:
     left = resources("A B")
     for each in sorted(left):
-        scribe.at(LEFT_MS).says(each, RunState.UNASSIGNED)
-    scribe.heartbeat(Heartbeat("connect", "W1", -1, "1"))
-    scribe.settle()
-    assert scribe.group.target.unplaceable.keys() == left
-    scribe.at(GIVEN_UP_MS).join("W9")
-    scribe.settle()
+        group.at(LEFT_MS).says(each, RunState.UNASSIGNED)
+    group.heartbeat(Heartbeat("connect", "W1", -1, "1"))
+    group.settle()
+    assert group.group.target.unplaceable.keys() == left
+    group.at(GIVEN_UP_MS).join("W9")
+    group.settle()
     for each in sorted(left):
-        scribe.at(RUNS_MS).says(each, RunState.RUNNING, BATCHES_RUN)
-    left_out, joined = scribe.explained(3), scribe.explained(4)
+        group.at(RUNS_MS).says(each, RunState.RUNNING, BATCHES_RUN)
+    left_out, joined = group.explained(3), group.explained(4)
     assert downtimes(left_out) == dict.fromkeys(("A", "B"), RUNS_MS - LEFT_MS)
     assert downtimes(joined) == dict.fromkeys(("A", "B"))
     assert {each.freed_by for each in joined.handovers} == {3}

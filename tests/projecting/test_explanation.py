@@ -28,7 +28,7 @@ from fairlead.projections.explain.epochs import Explanation, Phase
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.reasons import DELETED, NEW, RETURN, Reason, ReasonKind
 from fairlead_tests.decider import resource, resources
-from fairlead_tests.projecting.annals import Scribe, computed, grown
+from fairlead_tests.projecting.timed_log import TimedDecider, computed, grown
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
 A, B, C, D = map(resource, "ABCD")
@@ -36,19 +36,19 @@ W1, W2 = Seat("http://w1", "W1"), Seat("http://w2", "W2")
 BALANCE = Reason(ReasonKind.BALANCE)
 
 
-def shared() -> Scribe:
+def shared() -> TimedDecider:
     """W1 alone with A to D; then W2 joins, W1 stops C and D, and W2 runs them."""
-    scribe = computed(ahead_ms=0)
-    scribe.at(5_500).beat("W1", "A B C D")
-    scribe.at(5_580).says(C, RunState.UNASSIGNED)
-    scribe.at(5_590).says(D, RunState.UNASSIGNED)
-    scribe.at(5_700).beat("W1", "A B")
-    scribe.at(5_800).beat("W2", "")
-    scribe.at(5_900).says(C, RunState.RUNNING)
-    scribe.at(6_000).says(C, RunState.RUNNING, BATCHES_RUN)
-    scribe.at(6_100).says(D, RunState.RUNNING)
-    scribe.settle()
-    return scribe
+    group = computed(ahead_ms=0)
+    group.at(5_500).beat("W1", "A B C D")
+    group.at(5_580).says(C, RunState.UNASSIGNED)
+    group.at(5_590).says(D, RunState.UNASSIGNED)
+    group.at(5_700).beat("W1", "A B")
+    group.at(5_800).beat("W2", "")
+    group.at(5_900).says(C, RunState.RUNNING)
+    group.at(6_000).says(C, RunState.RUNNING, BATCHES_RUN)
+    group.at(6_100).says(D, RunState.RUNNING)
+    group.settle()
+    return group
 
 
 def took(explanation: Explanation) -> dict[str, int | None]:
@@ -94,22 +94,22 @@ def test_what_nobody_had_before_is_new_and_is_given_up_by_nobody() -> None:
 
 
 def test_when_a_lost_member_was_last_heard_of_is_not_in_the_log() -> None:
-    scribe = shared()
-    scribe.at(20_000).carry_out(ExpireSession("W2"))
-    detect = scribe.explained(3).phases[0]
+    group = shared()
+    group.at(20_000).carry_out(ExpireSession("W2"))
+    detect = group.explained(3).phases[0]
     note = "when the member was last heard of is not in the log; its last record is 13.900 s older"
     assert detect == Phase("detect", None, 20_000, note)
 
 
-def lost(scribe: Scribe, command: Command) -> Scribe:
+def lost(group: TimedDecider, command: Command) -> TimedDecider:
     """W2 goes at 30 s, as the command says; W1 runs its C and D from 30.4 s on."""
-    scribe.soft = replace(scribe.soft, settings=GroupSettings(max_delay_ms=0))
-    scribe.at(30_000).carry_out(command)
-    scribe.at(30_100).compute()
-    scribe.at(30_200).settle()
+    group.soft = replace(group.soft, settings=GroupSettings(max_delay_ms=0))
+    group.at(30_000).carry_out(command)
+    group.at(30_100).compute()
+    group.at(30_200).settle()
     for each in (C, D):
-        scribe.at(30_400).says(each, RunState.RUNNING)
-    return scribe
+        group.at(30_400).says(each, RunState.RUNNING)
+    return group
 
 
 def test_of_a_process_that_ended_the_outage_counts_from_its_end() -> None:
@@ -133,16 +133,16 @@ def test_of_a_member_that_fell_silent_the_outage_is_told_from_its_last_word_on()
 
 
 def test_parked_work_moves_because_its_delay_is_over_and_was_down_at_least_since_the_loss() -> None:
-    scribe = shared()
-    scribe.at(20_000).carry_out(ExpireSession("W2"))
-    scribe.at(20_100).compute()
-    scribe.settle()
-    scribe.at(320_050).carry_out(ReleaseParked())
-    scribe.at(320_100).compute()
-    scribe.at(320_200).settle()
+    group = shared()
+    group.at(20_000).carry_out(ExpireSession("W2"))
+    group.at(20_100).compute()
+    group.settle()
+    group.at(320_050).carry_out(ReleaseParked())
+    group.at(320_100).compute()
+    group.at(320_200).settle()
     for each in (C, D):
-        scribe.at(320_300).says(each, RunState.RUNNING)
-    parked, told = scribe.explained(3), scribe.explained(4)
+        group.at(320_300).says(each, RunState.RUNNING)
+    parked, told = group.explained(3), group.explained(4)
     assert (parked.handovers, parked.total_ms) == ((), 100)
     assert told.phases[0] == Phase("detect", 320_000, 320_050)
     assert reasons(told) == dict.fromkeys("CD", Reason(ReasonKind.DELAY_EXPIRED))
@@ -152,19 +152,19 @@ def test_parked_work_moves_because_its_delay_is_over_and_was_down_at_least_since
 
 
 def test_the_rest_of_the_moves_is_told_with_when_it_was_due_and_moves_for_the_balance() -> None:
-    scribe = Scribe(ahead_ms=0)
-    scribe.configure("A B C D")
-    scribe.at(1_000).join("W1")
-    scribe.at(1_500).compute()
-    scribe.at(1_700).settle()
-    scribe.at(5_000).join("W2")
+    group = TimedDecider(ahead_ms=0)
+    group.configure("A B C D")
+    group.at(1_000).join("W1")
+    group.at(1_500).compute()
+    group.at(1_700).settle()
+    group.at(5_000).join("W2")
     for now_ms, share, again_at_ms in ((5_200, "D", 35_200), (35_300, "C D", 0)):
-        scribe.at(now_ms).carry_out(ContinueMoves())
-        snapshot = scribe.prepare("W1")
+        group.at(now_ms).carry_out(ContinueMoves())
+        snapshot = group.prepare("W1")
         others = {"W1": resources("A B C D") - resources(share), "W2": resources(share)}
-        scribe.install("W1", snapshot, Assignment(others, again_at_ms=again_at_ms))
-        scribe.settle()
-    first, second = scribe.explained(2), scribe.explained(3)
+        group.install("W1", snapshot, Assignment(others, again_at_ms=again_at_ms))
+        group.settle()
+    first, second = group.explained(2), group.explained(3)
     assert first.report.target_change is not None
     assert second.report.target_change is not None
     assert first.report.target_change.next_moves_at_ms == 35_200
@@ -175,13 +175,13 @@ def test_the_rest_of_the_moves_is_told_with_when_it_was_due_and_moves_for_the_ba
 
 
 def test_work_of_one_who_left_moves_because_of_that() -> None:
-    scribe = shared()
-    scribe.at(9_000).says(C, RunState.UNASSIGNED)
-    scribe.at(9_100).heartbeat(Heartbeat("connect", "W2", -1, "1"))
-    scribe.at(9_200).compute()
-    scribe.settle()
-    scribe.at(9_500).says(C, RunState.RUNNING)
-    told = scribe.explained(3)
+    group = shared()
+    group.at(9_000).says(C, RunState.UNASSIGNED)
+    group.at(9_100).heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    group.at(9_200).compute()
+    group.settle()
+    group.at(9_500).says(C, RunState.RUNNING)
+    told = group.explained(3)
     assert reasons(told) == dict.fromkeys("CD", Reason(ReasonKind.DEPARTURE, "member-left"))
     assert [each.downtime_ms for each in told.handovers] == [500, None]
     assert took(told)["start"] is None
@@ -189,23 +189,23 @@ def test_work_of_one_who_left_moves_because_of_that() -> None:
 
 
 def test_work_that_goes_back_to_a_worker_that_returned_is_returned() -> None:
-    scribe = shared()
-    scribe.at(20_000).carry_out(ExpireSession("W2"))
-    scribe.at(20_100).compute()
-    listed = scribe.member("W1").metadata.assignors
+    group = shared()
+    group.at(20_000).carry_out(ExpireSession("W2"))
+    group.at(20_100).compute()
+    listed = group.member("W1").metadata.assignors
     back = Heartbeat("connect", "W9", 0, "1", url="http://w2", assignors=listed, owned=())
-    scribe.at(21_000).heartbeat(replace(back, rebalance_timeout_ms=60_000))
-    scribe.at(21_100).compute()
-    assert reasons(scribe.explained(4)) == dict.fromkeys("CD", RETURN)
+    group.at(21_000).heartbeat(replace(back, rebalance_timeout_ms=60_000))
+    group.at(21_100).compute()
+    assert reasons(group.explained(4)) == dict.fromkeys("CD", RETURN)
 
 
 def test_a_drained_worker_gives_up_its_work_because_of_the_constraint() -> None:
-    scribe = shared()
-    scribe.at(9_000).command(Cordon("connect", "W2", drain=True, principal="rest"))
-    snapshot = scribe.at(9_100).prepare("W1")
+    group = shared()
+    group.at(9_000).command(Cordon("connect", "W2", drain=True, principal="rest"))
+    snapshot = group.at(9_100).prepare("W1")
     assignment = Assignment({"W1": resources("A B C D"), "W2": resources("")})
-    scribe.install("W1", snapshot, assignment)
-    told = scribe.explained(3)
+    group.install("W1", snapshot, assignment)
+    told = group.explained(3)
     assert (told.report.bump.actor, reasons(told)) == (
         "rest",
         dict.fromkeys("CD", Reason(ReasonKind.CONSTRAINT, "drain")),
@@ -213,54 +213,54 @@ def test_a_drained_worker_gives_up_its_work_because_of_the_constraint() -> None:
 
 
 def test_work_that_nobody_may_take_is_given_up_by_who_had_it_once() -> None:
-    scribe = shared()
-    scribe.at(9_000).command(Cordon("connect", "W2", drain=True))
-    snapshot = scribe.at(9_100).prepare("W1")
+    group = shared()
+    group.at(9_000).command(Cordon("connect", "W2", drain=True))
+    snapshot = group.at(9_100).prepare("W1")
     shares = {"W1": resources("A B D"), "W2": resources("")}
-    scribe.install("W1", snapshot, Assignment(shares, unplaceable={C: "nobody can"}))
-    scribe.at(9_200).beat("W2", "C D")
-    scribe.at(9_300).says(C, RunState.UNASSIGNED)
-    scribe.at(9_400).beat("W2", "")
-    scribe.at(9_500).settle()
-    scribe.at(10_000).join("W3")
-    snapshot = scribe.at(10_100).prepare("W1")
+    group.install("W1", snapshot, Assignment(shares, unplaceable={C: "nobody can"}))
+    group.at(9_200).beat("W2", "C D")
+    group.at(9_300).says(C, RunState.UNASSIGNED)
+    group.at(9_400).beat("W2", "")
+    group.at(9_500).settle()
+    group.at(10_000).join("W3")
+    snapshot = group.at(10_100).prepare("W1")
     shares["W3"] = resources("")
-    scribe.install("W1", snapshot, Assignment(shares, unplaceable={C: "nobody can"}))
+    group.install("W1", snapshot, Assignment(shares, unplaceable={C: "nobody can"}))
     drain = Reason(ReasonKind.CONSTRAINT, "drain")
-    told = scribe.explained(3)
+    told = group.explained(3)
     assert told.handovers == (
         Handover(C, drain, W2, asked_ms=9_200, stopped_ms=9_300, revoked_ms=9_400),
         replace(told.handovers[1], resource=D, reason=drain, giver=W2, taker=W1),
     )
     assert told.phases[2] == Phase("revoke", 9_100, 9_400, "all were asked after 0.100 s")
-    assert scribe.explained(4).handovers == ()
+    assert group.explained(4).handovers == ()
 
 
-def stopped(scribe: Scribe) -> Scribe:
+def stopped(group: TimedDecider) -> TimedDecider:
     """After `shared`, W2 is drained, and nobody else may have C and D: W2 stops them."""
-    scribe.at(9_000).command(Cordon("connect", "W2", drain=True))
-    snapshot = scribe.at(9_100).prepare("W1")
+    group.at(9_000).command(Cordon("connect", "W2", drain=True))
+    snapshot = group.at(9_100).prepare("W1")
     shares = {"W1": resources("A B"), "W2": resources("")}
     reason = dict.fromkeys((C, D), "nobody can")
-    scribe.install("W1", snapshot, Assignment(shares, unplaceable=reason))
-    scribe.at(9_200).beat("W2", "C D")
-    scribe.at(9_300).says(C, RunState.UNASSIGNED)
-    scribe.at(9_300).says(D, RunState.UNASSIGNED)
-    scribe.at(9_400).beat("W2", "")
-    scribe.at(9_500).settle()
-    return scribe
+    group.install("W1", snapshot, Assignment(shares, unplaceable=reason))
+    group.at(9_200).beat("W2", "C D")
+    group.at(9_300).says(C, RunState.UNASSIGNED)
+    group.at(9_300).says(D, RunState.UNASSIGNED)
+    group.at(9_400).beat("W2", "")
+    group.at(9_500).settle()
+    return group
 
 
-def given_back(scribe: Scribe) -> Scribe:
+def given_back(group: TimedDecider) -> TimedDecider:
     """W2 takes work again, and runs C and D from then on."""
-    scribe.at(20_000).command(Uncordon("connect", "W2"))
-    snapshot = scribe.at(20_100).prepare("W1")
+    group.at(20_000).command(Uncordon("connect", "W2"))
+    snapshot = group.at(20_100).prepare("W1")
     shares = {"W1": resources("A B"), "W2": resources("C D")}
-    scribe.install("W1", snapshot, Assignment(shares))
-    scribe.at(20_200).settle()
-    scribe.at(20_300).says(C, RunState.RUNNING)
-    scribe.at(20_300).says(D, RunState.RUNNING)
-    return scribe
+    group.install("W1", snapshot, Assignment(shares))
+    group.at(20_200).settle()
+    group.at(20_300).says(C, RunState.RUNNING)
+    group.at(20_300).says(D, RunState.RUNNING)
+    return group
 
 
 def test_work_that_nobody_could_take_and_then_who_had_it_is_returned() -> None:
@@ -284,50 +284,50 @@ def test_work_that_nobody_could_take_and_then_who_had_it_is_returned() -> None:
 
 
 def test_what_is_told_of_a_stop_is_the_same_after_the_work_came_back_and_left_again() -> None:
-    scribe = stopped(shared())
-    before = scribe.explained(3)
-    given_back(scribe)
-    scribe.at(30_000).says(C, RunState.UNASSIGNED)
-    scribe.at(31_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
-    scribe.at(31_100).compute()
-    assert scribe.explained(3) == before
+    group = stopped(shared())
+    before = group.explained(3)
+    given_back(group)
+    group.at(30_000).says(C, RunState.UNASSIGNED)
+    group.at(31_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    group.at(31_100).compute()
+    assert group.explained(3) == before
 
 
 def test_who_leaves_after_giving_up_is_not_told_to_be_gone_before() -> None:
-    scribe = shared()
-    scribe.configure("A B C")
-    scribe.at(9_000).command(Rebalance("connect"))
-    scribe.at(9_100).compute()
-    scribe.at(9_200).settle()
-    before = scribe.explained(3)
-    scribe.at(31_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
-    scribe.at(31_100).compute()
+    group = shared()
+    group.configure("A B C")
+    group.at(9_000).command(Rebalance("connect"))
+    group.at(9_100).compute()
+    group.at(9_200).settle()
+    before = group.explained(3)
+    group.at(31_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    group.at(31_100).compute()
     assert before.handovers == (Handover(D, DELETED, W2, asked_ms=9_200, revoked_ms=9_200),)
-    assert scribe.explained(3) == before
+    assert group.explained(3) == before
 
 
 def test_what_was_given_back_before_anybody_was_asked_for_it_is_not_given_up() -> None:
-    scribe = computed(ahead_ms=0)
-    scribe.at(6_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
-    scribe.at(6_100).compute()
-    scribe.at(6_200).settle()
-    before = scribe.explained(2)
-    scribe.at(20_000).join("W3")
-    scribe.at(20_100).compute()
-    scribe.at(20_200).settle()
+    group = computed(ahead_ms=0)
+    group.at(6_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    group.at(6_100).compute()
+    group.at(6_200).settle()
+    before = group.explained(2)
+    group.at(20_000).join("W3")
+    group.at(20_100).compute()
+    group.at(20_200).settle()
     assert before.handovers == tuple(
         Handover(each, BALANCE, W1, W2, superseded_by=3) for each in (C, D)
     )
-    assert scribe.explained(2) == before
+    assert group.explained(2) == before
 
 
 def test_work_that_is_pinned_elsewhere_moves_because_of_the_constraint() -> None:
-    scribe = shared()
-    scribe.at(9_000).command(Place("connect", A, pins=("http://w2",)))
-    snapshot = scribe.at(9_100).prepare("W1")
+    group = shared()
+    group.at(9_000).command(Place("connect", A, pins=("http://w2",)))
+    snapshot = group.at(9_100).prepare("W1")
     shares = {"W1": resources("C"), "W2": resources("A B D")}
-    scribe.install("W1", snapshot, Assignment(shares))
-    assert reasons(scribe.explained(3)) == {
+    group.install("W1", snapshot, Assignment(shares))
+    assert reasons(group.explained(3)) == {
         "A": Reason(ReasonKind.CONSTRAINT, "pin"),
         "B": BALANCE,
         "C": BALANCE,
@@ -335,9 +335,9 @@ def test_work_that_is_pinned_elsewhere_moves_because_of_the_constraint() -> None
 
 
 def test_where_the_word_of_a_stop_never_came_the_downtime_counts_from_its_acknowledgement() -> None:
-    scribe = grown(ahead_ms=0)
-    scribe.at(9_000).says(C, RunState.RUNNING)
-    (c, d) = scribe.explained(2).handovers
+    group = grown(ahead_ms=0)
+    group.at(9_000).says(C, RunState.RUNNING)
+    (c, d) = group.explained(2).handovers
     assert (c.stopped_ms, c.revoked_ms, c.downtime_ms, c.downtime_at_least_ms) == (
         None,
         5_900,
@@ -355,18 +355,18 @@ def test_what_is_asked_for_and_not_granted_yet_has_not_started() -> None:
 
 
 def test_what_another_target_gave_elsewhere_before_it_ran_is_not_waited_for() -> None:
-    scribe = Scribe(ahead_ms=0)
-    scribe.configure("A B")
-    scribe.at(1_000).join("W1")
-    scribe.at(1_500).compute()
-    scribe.settle()
-    scribe.at(5_000).join("W2")
-    scribe.at(5_200).compute()
-    scribe.at(5_500).beat("W1", "A B")
-    scribe.at(6_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
-    scribe.at(6_100).compute()
-    scribe.at(6_200).settle()
-    told = scribe.explained(2)
+    group = TimedDecider(ahead_ms=0)
+    group.configure("A B")
+    group.at(1_000).join("W1")
+    group.at(1_500).compute()
+    group.settle()
+    group.at(5_000).join("W2")
+    group.at(5_200).compute()
+    group.at(5_500).beat("W1", "A B")
+    group.at(6_000).heartbeat(Heartbeat("connect", "W2", -1, "1"))
+    group.at(6_100).compute()
+    group.at(6_200).settle()
+    told = group.explained(2)
     assert told.handovers == (
         Handover(B, BALANCE, W1, W2, asked_ms=5_500, revoked_ms=None, superseded_by=3),
     )
@@ -375,33 +375,33 @@ def test_what_another_target_gave_elsewhere_before_it_ran_is_not_waited_for() ->
 
 
 def test_what_is_configured_no_more_is_given_up_by_who_had_it() -> None:
-    scribe = shared()
-    scribe.configure("A B C")
-    scribe.at(9_000).join("W3")
-    scribe.at(9_100).compute()
-    scribe.at(9_200).beat("W2", "C D")
-    scribe.at(9_300).beat("W2", "C")
-    told = {each.resource: each for each in scribe.explained(3).handovers}
+    group = shared()
+    group.configure("A B C")
+    group.at(9_000).join("W3")
+    group.at(9_100).compute()
+    group.at(9_200).beat("W2", "C D")
+    group.at(9_300).beat("W2", "C")
+    told = {each.resource: each for each in group.explained(3).handovers}
     assert told[D] == Handover(D, DELETED, W2, asked_ms=9_200, revoked_ms=9_300)
 
 
 def test_an_attempt_that_failed_is_tried_again_when_it_is_due() -> None:
-    scribe = Scribe(ahead_ms=0)
-    scribe.configure("A")
-    scribe.at(10).join("W1")
-    snapshot = scribe.at(20).prepare("W1")
-    scribe.at(30).carry_out(Install("connect", "W1", 0, snapshot.group_epoch, None, "no luck"))
-    due_ms = scribe.group.target.retry_at_ms
-    scribe.at(due_ms + 40).carry_out(RetryAssignor())
-    scribe.at(due_ms + 50).compute()
-    assert scribe.explained(1).phases[1].note == "1 failed attempt before"
-    assert took(scribe.explained(2))["detect"] == 40
+    group = TimedDecider(ahead_ms=0)
+    group.configure("A")
+    group.at(10).join("W1")
+    snapshot = group.at(20).prepare("W1")
+    group.at(30).carry_out(Install("connect", "W1", 0, snapshot.group_epoch, None, "no luck"))
+    due_ms = group.group.target.retry_at_ms
+    group.at(due_ms + 40).carry_out(RetryAssignor())
+    group.at(due_ms + 50).compute()
+    assert group.explained(1).phases[1].note == "1 failed attempt before"
+    assert took(group.explained(2))["detect"] == 40
 
 
 def test_an_epoch_that_nothing_answered_has_phases_that_never_came() -> None:
-    scribe = Scribe(ahead_ms=0)
-    scribe.at(10).join("W1")
-    told = scribe.explained(1)
+    group = TimedDecider(ahead_ms=0)
+    group.at(10).join("W1")
+    told = group.explained(1)
     assert (told.handovers, told.total_ms) == ((), None)
     assert told.phases == (
         Phase("detect", 10, 10),
@@ -412,19 +412,19 @@ def test_an_epoch_that_nothing_answered_has_phases_that_never_came() -> None:
     )
 
 
-def written(scribe: Scribe, path: Path, low: int = 0) -> LogReader:
+def written(group: TimedDecider, path: Path, low: int = 0) -> LogReader:
     with GroupLog.open_writer(path, "connect", reserve_bytes=0) as log:
-        for entry in scribe.entries:
+        for entry in group.entries:
             log.append(log.end, [NewEntry(*entry[1:4], entry.value)], entry.timestamp_ms)
         log.trim(low)
     return LogReader.open(path)
 
 
 def test_any_epoch_is_explained_from_the_files_and_the_latest_by_default(tmp_path: Path) -> None:
-    scribe = shared()
-    with written(scribe, tmp_path) as log:
-        assert EpochCache(log).explain(1) == scribe.explained(1)
-        assert EpochCache(log).explain() == scribe.explained(2)
+    group = shared()
+    with written(group, tmp_path) as log:
+        assert EpochCache(log).explain(1) == group.explained(1)
+        assert EpochCache(log).explain() == group.explained(2)
         with pytest.raises(NotToldError, match=r"no epoch 3 .* tells of the epochs 1 to 2$"):
             EpochCache(log).explain(3)
 
@@ -444,14 +444,14 @@ def test_the_history_is_a_line_for_each_epoch(tmp_path: Path) -> None:
 
 
 def test_a_trimmed_log_says_from_where_on_it_tells(tmp_path: Path) -> None:
-    scribe = shared()
-    first, second = (each.offset for each in scribe.entries if each.type == GROUP_METADATA)
-    with written(scribe, tmp_path / "one", first + 1) as log:
+    group = shared()
+    first, second = (each.offset for each in group.entries if each.type == GROUP_METADATA)
+    with written(group, tmp_path / "one", first + 1) as log:
         found = EpochCache(log).history()
         assert (found.first_epoch, found.last_epoch, found.is_trimmed) == (2, 2, True)
-        assert EpochCache(log).explain(2) == scribe.explained(2)
+        assert EpochCache(log).explain(2) == group.explained(2)
         with pytest.raises(NotToldError, match="epochs 2 to 2; what was before is trimmed"):
             EpochCache(log).explain(1)
     untold = pytest.raises(NotToldError, match="of no epoch; what was before is trimmed")
-    with written(scribe, tmp_path / "none", second + 1) as log, untold:
+    with written(group, tmp_path / "none", second + 1) as log, untold:
         EpochCache(log).explain()

@@ -12,7 +12,7 @@ from fairlead.events.model import ClientAssignor
 from fairlead.events.placement import COLD, Abilities, encode_abilities
 from fairlead.projections.explain.reasons import Reason, ReasonKind
 from fairlead_tests.decider import JOIN, resource, resources
-from fairlead_tests.projecting.annals import Scribe
+from fairlead_tests.projecting.timed_log import TimedDecider
 
 NOT_WARM = (ClientAssignor("balanced", metadata=COLD),)
 GPU = (ClientAssignor("balanced", metadata=encode_abilities(Abilities(1, frozenset({"gpu"})))),)
@@ -24,20 +24,20 @@ def asked(**placement: str) -> PutConnector:
 
 def why(*commands: PutConnector | Place, instance_id: str | None = None) -> Reason:
     """Give A from W1 to W2, which has a tag and a zone; return what the log has to say to it."""
-    scribe = Scribe(ahead_ms=0)
-    scribe.configure("A B")
-    scribe.at(1_000).join("W1")
-    scribe.at(1_500).compute()
-    scribe.settle()
-    scribe.at(2_000).join("W2", replace(JOIN, assignors=GPU, rack="b", instance_id=instance_id))
-    scribe.at(2_500).compute()
-    scribe.settle()
-    assert scribe.group.target_owner[resource("A")] == "W1"
+    group = TimedDecider(ahead_ms=0)
+    group.configure("A B")
+    group.at(1_000).join("W1")
+    group.at(1_500).compute()
+    group.settle()
+    group.at(2_000).join("W2", replace(JOIN, assignors=GPU, rack="b", instance_id=instance_id))
+    group.at(2_500).compute()
+    group.settle()
+    assert group.group.target_owner[resource("A")] == "W1"
     for command in commands:
-        scribe.at(9_000).command(command)
+        group.at(9_000).command(command)
     made = Assignment({"W1": resources(""), "W2": resources("A B")})
-    scribe.install("W1", scribe.at(9_100).prepare("W1"), made)
-    (moved,) = scribe.explained(scribe.group.assignment_epoch).handovers
+    group.install("W1", group.at(9_100).prepare("W1"), made)
+    (moved,) = group.explained(group.group.assignment_epoch).handovers
     return moved.reason
 
 
@@ -57,16 +57,16 @@ def test_what_its_giver_may_not_run_any_more_moves_for_that(
 
 
 def test_work_of_a_worker_that_takes_none_yet_moves_once_another_does() -> None:
-    scribe = Scribe(ahead_ms=0)
-    scribe.configure("A B")
+    group = TimedDecider(ahead_ms=0)
+    group.configure("A B")
     for at_ms, name in ((1_000, "W1"), (2_000, "W2")):
-        scribe.at(at_ms).join(name, replace(JOIN, assignors=NOT_WARM))
-        scribe.at(at_ms + 500).compute()
-        scribe.settle()
+        group.at(at_ms).join(name, replace(JOIN, assignors=NOT_WARM))
+        group.at(at_ms + 500).compute()
+        group.settle()
     beat = Heartbeat("connect", "W2", 2, "1", assignors=GPU)
-    scribe.at(9_000).heartbeat(beat)
-    scribe.at(9_100).compute()
-    told = scribe.explained(3)
+    group.at(9_000).heartbeat(beat)
+    group.at(9_100).compute()
+    told = group.explained(3)
     assert told.changed == "it takes work now, with capacity 1, tags none > gpu"
     assert [(each.resource, each.reason) for each in told.handovers] == [
         (resource("A"), Reason(ReasonKind.CONSTRAINT, "cold"))

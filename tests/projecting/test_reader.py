@@ -19,7 +19,7 @@ from fairlead.projections.explain.epochs import Attempt, EpochReport
 from fairlead.projections.explain.reader import read_epochs, read_reports
 from fairlead_tests.decider import JOIN, resource, resources
 from fairlead_tests.log.samples import TIME_MS
-from fairlead_tests.projecting.annals import Scribe, grown
+from fairlead_tests.projecting.timed_log import TimedDecider, grown
 
 GROUP_METADATA = TYPE_OF[GroupMetadata].number
 A, B, C, D = map(resource, "ABCD")
@@ -59,26 +59,26 @@ def test_an_epoch_has_its_cause_its_answer_and_what_moved_from_whom_to_whom() ->
 
 
 def test_epochs_that_one_target_answers_have_the_same_answer() -> None:
-    scribe = Scribe()
-    scribe.configure("A")
-    scribe.at(10).join("W1")
-    scribe.at(20).join("W2")
-    scribe.at(50).compute()
-    told = scribe.told()
+    group = TimedDecider()
+    group.configure("A")
+    group.at(10).join("W1")
+    group.at(20).join("W2")
+    group.at(50).compute()
+    told = group.told()
     assert [report.took_ms for report in told.values()] == [40, 30]
     assert target_change(told[1]) == target_change(told[2])
     assert target_change(told[2]).settled_ms is None
 
 
 def test_lost_work_is_parked_until_its_deadline_and_then_moves_from_who_is_gone() -> None:
-    scribe = grown()
-    scribe.at(20_000).carry_out(ExpireSession("W2"))
-    scribe.at(20_100).compute()
-    scribe.settle()
-    scribe.at(320_000).carry_out(ReleaseParked())
-    scribe.at(320_100).compute()
-    scribe.settle()
-    told = scribe.told()
+    group = grown()
+    group.at(20_000).carry_out(ExpireSession("W2"))
+    group.at(20_100).compute()
+    group.settle()
+    group.at(320_000).carry_out(ReleaseParked())
+    group.at(320_100).compute()
+    group.settle()
+    told = group.told()
     assert told[3].bump.cause == Cause(Why.SESSION_EXPIRED, "http://w2")
     parked = target_change(told[3])
     assert parked.parked == {C: 320_000, D: 320_000}
@@ -89,9 +89,9 @@ def test_lost_work_is_parked_until_its_deadline_and_then_moves_from_who_is_gone(
 
 
 def test_a_worker_that_comes_back_has_its_work_returned() -> None:
-    scribe = grown()
-    scribe.at(20_000).carry_out(ExpireSession("W2"))
-    scribe.at(20_100).compute()
+    group = grown()
+    group.at(20_000).carry_out(ExpireSession("W2"))
+    group.at(20_100).compute()
     back = Heartbeat(
         "connect",
         "W9",
@@ -99,44 +99,44 @@ def test_a_worker_that_comes_back_has_its_work_returned() -> None:
         "1",
         url="http://w2",
         rebalance_timeout_ms=60_000,
-        assignors=scribe.member("W1").metadata.assignors,
+        assignors=group.member("W1").metadata.assignors,
         owned=(),
     )
-    scribe.at(21_000).heartbeat(back)
-    scribe.at(21_100).compute()
-    last = target_change(scribe.told()[4])
+    group.at(21_000).heartbeat(back)
+    group.at(21_100).compute()
+    last = target_change(group.told()[4])
     w9 = Seat("http://w2", "W9")
     assert last.returned == (Transfer(C, W2, w9), Transfer(D, W2, w9))
     assert (last.kept, last.moved) == ({W1: resources("A B")}, ())
 
 
 def test_a_static_member_that_came_back_without_a_bump_keeps_what_it_has() -> None:
-    scribe = Scribe()
-    scribe.configure("A")
+    group = TimedDecider()
+    group.configure("A")
     static = replace(JOIN, instance_id="i1")
-    scribe.join("W1", replace(static, url="http://w1"))
-    scribe.compute()
-    scribe.settle()
-    scribe.heartbeat(Heartbeat("connect", "W1", -2, "1", instance_id="i1"))
-    scribe.join("W7", replace(static, url="http://w1"))
-    scribe.settle()
-    scribe.join("W2")
-    scribe.compute()
-    told = scribe.told()
+    group.join("W1", replace(static, url="http://w1"))
+    group.compute()
+    group.settle()
+    group.heartbeat(Heartbeat("connect", "W1", -2, "1", instance_id="i1"))
+    group.join("W7", replace(static, url="http://w1"))
+    group.settle()
+    group.join("W2")
+    group.compute()
+    told = group.told()
     assert set(told) == {1, 2}
     assert target_change(told[2]).kept == {Seat("http://w1", "W7"): resources("A")}
 
 
 def test_failed_attempts_belong_to_the_epochs_that_they_were_for() -> None:
-    scribe = Scribe()
-    scribe.configure("A")
-    scribe.at(10).join("W1")
-    snapshot = scribe.at(20).prepare("W1")
+    group = TimedDecider()
+    group.configure("A")
+    group.at(10).join("W1")
+    snapshot = group.at(20).prepare("W1")
     failed = Install("connect", "W1", 0, snapshot.group_epoch, None, "out of luck")
-    scribe.at(30).carry_out(failed)
-    scribe.at(6_000).carry_out(RetryAssignor())
-    scribe.at(6_010).compute()
-    told = scribe.told()
+    group.at(30).carry_out(failed)
+    group.at(6_000).carry_out(RetryAssignor())
+    group.at(6_010).compute()
+    told = group.told()
     assert told[1].attempts == (Attempt(1, 30, "out of luck"),)
     assert told[2].attempts == ()
     assert told[2].bump.cause == Cause(Why.ASSIGNOR_RETRY, "")
@@ -144,15 +144,15 @@ def test_failed_attempts_belong_to_the_epochs_that_they_were_for() -> None:
 
 
 def test_what_can_not_be_placed_and_what_is_configured_no_more_are_told() -> None:
-    scribe = grown()
-    scribe.at(9_000).carry_out(PutConnector("connect", "E", {}, principal="rest"))
-    snapshot = scribe.prepare("W1")
-    scribe.configure("A B C E")
+    group = grown()
+    group.at(9_000).carry_out(PutConnector("connect", "E", {}, principal="rest"))
+    snapshot = group.prepare("W1")
+    group.configure("A B C E")
     computed = assign(snapshot)
     members = {each: share - {resource("E")} for each, share in computed.members.items()}
     reason = {resource("E"): "too heavy"}
-    scribe.install("W1", snapshot, Assignment(members, unplaceable=reason))
-    report = scribe.told()[3]
+    group.install("W1", snapshot, Assignment(members, unplaceable=reason))
+    report = group.told()[3]
     assert (report.bump.cause.why, report.bump.actor) == (Why.CONNECTOR_ADDED, "rest")
     assert target_change(report).unplaceable == reason
     assert target_change(report).retired == resources("D")
@@ -160,11 +160,11 @@ def test_what_can_not_be_placed_and_what_is_configured_no_more_are_told() -> Non
 
 
 def test_an_epoch_that_nothing_answered_says_so() -> None:
-    scribe = Scribe()
-    scribe.join("W1")
-    scribe.expire("W1", acknowledged=False)
+    group = TimedDecider()
+    group.join("W1")
+    group.expire("W1", acknowledged=False)
     assert [
-        (each.report.group_epoch, each.report.target_change) for each in read_epochs(scribe.entries)
+        (each.report.group_epoch, each.report.target_change) for each in read_epochs(group.entries)
     ] == [
         (1, None),
         (2, None),
@@ -172,16 +172,16 @@ def test_an_epoch_that_nothing_answered_says_so() -> None:
 
 
 def test_a_story_is_read_from_the_files_as_far_as_they_still_tell_it(tmp_path: Path) -> None:
-    scribe = grown()
-    scribe.at(20_000).carry_out(ExpireSession("W2"))
-    scribe.at(20_100).compute()
-    scribe.settle()
-    first, second, third = (each.offset for each in scribe.entries if each.type == GROUP_METADATA)
+    group = grown()
+    group.at(20_000).carry_out(ExpireSession("W2"))
+    group.at(20_100).compute()
+    group.settle()
+    first, second, third = (each.offset for each in group.entries if each.type == GROUP_METADATA)
     for low, epochs in ((0, [1, 2, 3]), (first, [2, 3]), (second, [3]), (third, [])):
         path = tmp_path / str(low)
         with GroupLog.open_writer(path, "connect", reserve_bytes=0) as log:
-            for entry in scribe.entries:
+            for entry in group.entries:
                 log.append(log.end, [NewEntry(*entry[1:4], entry.value)], entry.timestamp_ms)
             log.trim(low)
         with LogReader.open(path) as reader:
-            assert list(read_reports(reader)) == [scribe.told()[epoch] for epoch in epochs]
+            assert list(read_reports(reader)) == [group.told()[epoch] for epoch in epochs]

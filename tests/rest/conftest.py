@@ -13,26 +13,26 @@ from fairlead.runtime.interfaces.rest.backend.logs import NodeLogs
 from fairlead.runtime.interfaces.rest.backend.service import Service
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead_tests.rest.clerk import Clerk
 from fairlead_tests.rest.client import Client
+from fairlead_tests.rest.gateway import FakeGateway
+from fairlead_tests.rest.group_process import GroupProcess, group_process
 from fairlead_tests.rest.plugins import Broken, Locked
-from fairlead_tests.rest.scribe import Desk, scribe
 
 KEY = bytes(range(32))
 
 
 @dataclass
-class House:
+class RestApi:
     """A data folder with one group, its coordinator, and the REST interface over it."""
 
     data_dir: Path
-    scribe: Desk
-    clerk: Clerk
+    group: GroupProcess
+    gateway: FakeGateway
     service: Service
     client: Client
 
 
-def service_over(data_dir: Path, clerk: Clerk) -> Service:
+def service_over(data_dir: Path, gateway: FakeGateway) -> Service:
     requests = RequestMetrics()
     plugins = Plugins((Plugin(SparkPipeline), Plugin(Locked), Plugin(Broken)), {})
     return Service(
@@ -40,7 +40,7 @@ def service_over(data_dir: Path, clerk: Clerk) -> Service:
         cluster_id="a-cluster",
         version="1.2.3",
         logs=NodeLogs(data_dir),
-        commands=clerk,
+        commands=gateway,
         plugins=plugins,
         vault=Vault(KEY),
         requests=requests,
@@ -50,14 +50,14 @@ def service_over(data_dir: Path, clerk: Clerk) -> Service:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with scribe(tmp_path / "groups" / "connect") as desk:
-        clerk = Clerk(desk)
-        service = service_over(tmp_path, clerk)
-        yield House(tmp_path, desk, clerk, service, Client(make_app(service)))
+def api(tmp_path: Path) -> Iterator[RestApi]:
+    with group_process(tmp_path / "groups" / "connect") as group:
+        gateway = FakeGateway(group)
+        service = service_over(tmp_path, gateway)
+        yield RestApi(tmp_path, group, gateway, service, Client(make_app(service)))
         service.logs.close()
 
 
 @pytest.fixture
-def client(house: House) -> Client:
-    return house.client
+def client(api: RestApi) -> Client:
+    return api.client

@@ -1,4 +1,4 @@
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead_tests.rest.client import Client
 
@@ -22,7 +22,7 @@ def test_assignors_are_listed_with_where_they_come_from_and_the_process_that_run
     }
 
 
-def test_without_the_supervisor_only_the_process_is_not_known(house: House) -> None:
-    house.clerk.scribe = None
-    told = house.client.get("/assignors").json()
+def test_without_the_supervisor_only_the_process_is_not_known(api: RestApi) -> None:
+    api.gateway.group = None
+    told = api.client.get("/assignors").json()
     assert (len(told["assignors"]), told["processes_known"], told["processes"]) == (5, False, [])

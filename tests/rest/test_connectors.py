@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead.events.log.space import Room
 from fairlead.events.model import Resource, RunState
@@ -23,8 +23,8 @@ def create(client: Client, name: str = "a", **config: object) -> None:
     assert client.post("/connectors", json=body).status_code == HTTPStatus.CREATED
 
 
-def test_a_connector_is_created_read_and_deleted(house: House) -> None:
-    client = house.client
+def test_a_connector_is_created_read_and_deleted(api: RestApi) -> None:
+    client = api.client
     made = client.post("/connectors", json={"name": "a", "config": LOCKED})
     assert (made.status_code, made.headers["location"], made.json()) == (201, "/connectors/a", INFO)
     assert client.get("/connectors").json() == ["a"]
@@ -44,18 +44,18 @@ def test_a_config_is_put_with_201_at_first_and_with_200_from_then_on(client: Cli
     assert other.json() == {**INFO, "config": {**STORED, "tasks.max": "2"}}
 
 
-def test_a_config_that_is_put_again_is_not_written_again(house: House) -> None:
+def test_a_config_that_is_put_again_is_not_written_again(api: RestApi) -> None:
     config = {**LOCKED, "password": "hunter2"}
-    house.client.put("/connectors/a/config", json=config)
-    before = house.client.get("/groups/connect").json()["log_end"]
-    house.client.put("/connectors/a/config", json=config)
-    assert house.client.get("/groups/connect").json()["log_end"] == before
+    api.client.put("/connectors/a/config", json=config)
+    before = api.client.get("/groups/connect").json()["log_end"]
+    api.client.put("/connectors/a/config", json=config)
+    assert api.client.get("/groups/connect").json()["log_end"] == before
 
 
-def test_a_connector_whose_name_has_offsets_says_so_wherever_it_is_told(house: House) -> None:
-    client = house.client
+def test_a_connector_whose_name_has_offsets_says_so_wherever_it_is_told(api: RestApi) -> None:
+    client = api.client
     config = ConnectorConfig("a", STORED, 1, 5, offsets_before=1_000)
-    house.scribe.ask("write", config, ConnectorsTasksMetadata(frozenset({Resource("a")})))
+    api.group.ask("write", config, ConnectorsTasksMetadata(frozenset({Resource("a")})))
     put = client.put("/connectors/a/config", json=LOCKED)
     got = (client.get(f"/connectors/a{path}") for path in ("", "/status"))
     listed = client.get("/connectors?expand=status").json()["a"]["status"]
@@ -93,14 +93,14 @@ def test_a_connector_that_is_being_deleted_is_gone_for_readers_and_in_the_way_of
 
 
 def test_what_keeps_a_connector_from_being_deleted_is_told_wherever_one_asks(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connector_commands, "PUBLISH_SECONDS", 0)
-    client = house.client
+    client = api.client
     create(client)
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("split", "a", {"n": "0"}, {"n": "1"})
-    house.scribe.ask("commit", Resource("a", 1), 0, 10, 9)
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"}, {"n": "1"})
+    api.group.ask("commit", Resource("a", 1), 0, 10, 9)
     deleted = client.delete("/connectors/a")
     waits = "it waits until what counts already is published in /sink (batch 0 of a-1 (token "
     replies = [
@@ -187,30 +187,30 @@ def test_the_state_at_the_start_can_only_be_running(client: Client) -> None:
     assert client.post("/connectors", json={**body, "initial_state": "RUNNING"}).is_success
 
 
-def test_commands_that_nobody_answers_are_a_503_and_reads_go_on(house: House) -> None:
-    create(house.client)
-    house.clerk.scribe = None
+def test_commands_that_nobody_answers_are_a_503_and_reads_go_on(api: RestApi) -> None:
+    create(api.client)
+    api.gateway.group = None
     silent = {"error_code": 503, "message": "nobody is here: try again"}
     replies = (
-        house.client.post("/connectors", json={"name": "b", "config": LOCKED}),
-        house.client.put("/connectors/a/config", json={**LOCKED, "tasks.max": 2}),
-        house.client.delete("/connectors/a"),
+        api.client.post("/connectors", json={"name": "b", "config": LOCKED}),
+        api.client.put("/connectors/a/config", json={**LOCKED, "tasks.max": 2}),
+        api.client.delete("/connectors/a"),
     )
     assert [each.json() for each in replies] == [silent] * 3
-    assert house.client.get("/connectors/a").json() == INFO
+    assert api.client.get("/connectors/a").json() == INFO
 
 
-def test_a_command_that_was_sent_twice_is_answered_as_if_once(house: House) -> None:
-    client = house.client
-    house.clerk.loses_answers = True
+def test_a_command_that_was_sent_twice_is_answered_as_if_once(api: RestApi) -> None:
+    client = api.client
+    api.gateway.loses_answers = True
     assert client.post("/connectors", json={"name": "a", "config": LOCKED}).status_code == 201
     assert client.put("/connectors/b/config", json=LOCKED).status_code == 201
     assert client.put("/connectors/b/config", json=LOCKED).status_code == 200
     assert client.delete("/connectors/a").status_code == 204
 
 
-def test_a_status_is_that_of_the_current_token(house: House) -> None:
-    scribe, client = house.scribe, house.client
+def test_a_status_is_that_of_the_current_token(api: RestApi) -> None:
+    group, client = api.group, api.client
     create(client)
     unassigned = {"state": "UNASSIGNED", "worker_id": ""}
     assert client.get("/connectors/a/status").json() == {
@@ -220,10 +220,10 @@ def test_a_status_is_that_of_the_current_token(house: House) -> None:
         "type": "source",
     }
     worker = "127.0.0.1:8083/w1"
-    scribe.ask("seat", "w1")
-    scribe.ask("split", "a", {"n": "0"}, {"n": "1"})
-    scribe.ask("report", Resource("a"), RunState.RUNNING)
-    scribe.ask("report", Resource("a", 1), RunState.FAILED, "ValueError: no")
+    group.ask("seat", "w1")
+    group.ask("split", "a", {"n": "0"}, {"n": "1"})
+    group.ask("report", Resource("a"), RunState.RUNNING)
+    group.ask("report", Resource("a", 1), RunState.FAILED, "ValueError: no")
     running = {"state": "RUNNING", "worker_id": worker}
     failed = {"id": 1, "state": "FAILED", "worker_id": worker, "trace": "ValueError: no"}
     waiting = {"id": 0, "state": "UNASSIGNED", "worker_id": worker}
@@ -234,29 +234,29 @@ def test_a_status_is_that_of_the_current_token(house: House) -> None:
         "error_code": 404,
         "message": "there is no task a-2",
     }
-    scribe.ask("split", "a", {"n": "0"}, {"n": "other"})
+    group.ask("split", "a", {"n": "0"}, {"n": "other"})
     assert client.get("/connectors/a/tasks/1/status").json() == {**waiting, "id": 1}
 
 
-def test_the_list_tells_more_of_each_connector_on_request(house: House) -> None:
-    create(house.client)
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("split", "a", {"n": "0"})
+def test_the_list_tells_more_of_each_connector_on_request(api: RestApi) -> None:
+    create(api.client)
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"})
     tasks = [{"connector": "a", "task": 0}]
     info = {**INFO, "tasks": tasks}
-    status = house.client.get("/connectors/a/status").json()
-    get = house.client.get
+    status = api.client.get("/connectors/a/status").json()
+    get = api.client.get
     assert get("/connectors?expand=info").json() == {"a": {"info": info}}
     both = {"a": {"status": status, "info": info}}
     assert get("/connectors?expand=status&expand=info&expand=more").json() == both
     assert get("/connectors/a/tasks").json() == [{"id": tasks[0], "config": {"n": "0"}}]
 
 
-def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(house: House) -> None:
-    create(house.client)
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("split", "a", {"n": "0"}, {"n": "1"})
-    house.scribe.ask("commit", Resource("a", 1), 0, 10, 9)
+def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(api: RestApi) -> None:
+    create(api.client)
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"}, {"n": "1"})
+    api.group.ask("commit", Resource("a", 1), 0, 10, 9)
     nothing: dict[str, object] = {
         "id": 0,
         "rows_in": 0,
@@ -278,7 +278,7 @@ def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(house: House) -
         "lag": {"ranges": 2, "bytes": 20},
     }
     progress = {"name": "a", "tasks": [nothing, done]}
-    get = house.client.get
+    get = api.client.get
     assert get("/connectors/a/progress").json() == progress
     assert get("/connectors?expand=progress").json() == {"a": {"progress": progress}}
     assert get("/connectors/b/progress").json()["error_code"] == HTTPStatus.NOT_FOUND
@@ -292,12 +292,12 @@ def test_a_method_that_a_path_does_not_take_is_told_with_all_that_it_takes(clien
 
 
 def test_where_the_disk_is_full_health_and_each_task_that_cannot_commit_say_so(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create(house.client)
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("split", "a", {"n": "0"})
-    house.scribe.ask("report", Resource("a", 0), RunState.RUNNING)
+    create(api.client)
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"})
+    api.group.ask("report", Resource("a", 0), RunState.RUNNING)
     room = Room(Path("/disk"), 5)
 
     def room_at(_: Path) -> Room:
@@ -305,9 +305,9 @@ def test_where_the_disk_is_full_health_and_each_task_that_cannot_commit_say_so(
 
     monkeypatch.setattr(logs, "room_at", room_at)
     waits = f"waiting for space: {room.why}"
-    told = house.client.get("/connectors/a/status").json()
+    told = api.client.get("/connectors/a/status").json()
     assert [each["reason"] for each in told["tasks"]] == [waits]
-    assert house.client.get("/connectors/a/tasks/0/status").json()["reason"] == waits
-    health = house.client.get("/health")
+    assert api.client.get("/connectors/a/tasks/0/status").json()["reason"] == waits
+    health = api.client.get("/health")
     assert health.status_code == HTTPStatus.SERVICE_UNAVAILABLE
     assert room.why in health.json()["message"]

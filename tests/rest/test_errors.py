@@ -1,5 +1,5 @@
 import pytest
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead_tests.rest.client import Client
 
@@ -68,10 +68,10 @@ def test_what_a_page_of_another_site_can_send_unasked_is_a_415(client: Client) -
 
 
 def test_a_mistake_of_ours_is_a_500_without_a_traceback(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(house.clerk, "locate", None)
-    reply = house.client.get("/health")
+    monkeypatch.setattr(api.gateway, "locate", None)
+    reply = api.client.get("/health")
     assert reply.json() == error(
         500,
         "fairlead made a mistake (TypeError in GET /health): nothing more is known here, "

@@ -1,6 +1,6 @@
 """A group's own settings and its end, over REST."""
 
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead.actors.group.orders.configuration import SETTINGS
 from fairlead.actors.messages.orders import DeleteGroup
@@ -10,9 +10,9 @@ CONFIG = "/groups/connect/config"
 LOCKED = {"connector.class": "Locked"}
 
 
-def test_settings_are_put_as_a_whole_patched_one_by_one_and_read(house: House) -> None:
-    house.scribe.ask("seat", "w1")
-    client = house.client
+def test_settings_are_put_as_a_whole_patched_one_by_one_and_read(api: RestApi) -> None:
+    api.group.ask("seat", "w1")
+    client = api.client
     assert client.get(CONFIG).json() == {}
     put = client.put(CONFIG, json={"group.max.size": 7, "assignment.interval.ms": "50"})
     both = {"group.max.size": "7", "assignment.interval.ms": "50"}
@@ -57,25 +57,25 @@ def test_every_setting_is_told_in_the_description(client: Client) -> None:
         assert f"`{each.name}`: {each.allowed}. {each.documentation}" in told
 
 
-def test_a_group_with_members_is_a_409(house: House) -> None:
-    house.scribe.ask("seat", "w1")
-    assert house.client.delete("/groups/connect").json() == {
+def test_a_group_with_members_is_a_409(api: RestApi) -> None:
+    api.group.ask("seat", "w1")
+    assert api.client.delete("/groups/connect").json() == {
         "error_code": 409,
         "message": "members in the group: 1; delete it once they have left",
     }
 
 
-def test_an_empty_group_is_deleted_with_all_that_is_in_it(house: House) -> None:
-    house.client.put("/connectors/a/config", json=LOCKED)
-    assert house.client.delete("/groups/connect").status_code == 204
-    assert house.clerk.sent[-1] == DeleteGroup("connect", "rest 127.0.0.1")
-    assert house.client.get("/connectors").json() == []
-    assert house.client.get("/groups/connect").json()["state"] == "Dead"
-    again = house.client.delete("/groups/connect")
+def test_an_empty_group_is_deleted_with_all_that_is_in_it(api: RestApi) -> None:
+    api.client.put("/connectors/a/config", json=LOCKED)
+    assert api.client.delete("/groups/connect").status_code == 204
+    assert api.gateway.sent[-1] == DeleteGroup("connect", "rest 127.0.0.1")
+    assert api.client.get("/connectors").json() == []
+    assert api.client.get("/groups/connect").json()["state"] == "Dead"
+    again = api.client.delete("/groups/connect")
     assert (again.status_code, again.json()["error_code"]) == (404, 404)
 
 
-def test_a_deletion_whose_first_answer_was_lost_is_a_204(house: House) -> None:
-    house.client.put("/connectors/a/config", json=LOCKED)
-    house.clerk.loses_answers = True
-    assert house.client.delete("/groups/connect").status_code == 204
+def test_a_deletion_whose_first_answer_was_lost_is_a_204(api: RestApi) -> None:
+    api.client.put("/connectors/a/config", json=LOCKED)
+    api.gateway.loses_answers = True
+    assert api.client.delete("/groups/connect").status_code == 204

@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rest.conftest import House, service_over
+from rest.conftest import RestApi, service_over
 
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.events.entries.codec import encode
@@ -15,9 +15,9 @@ from fairlead.runtime.cluster.messages import ProcessView
 from fairlead.runtime.cluster.slow import SlowProcess, write_slow
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead_tests.decider import JOIN
-from fairlead_tests.rest.clerk import Clerk
 from fairlead_tests.rest.client import Client
-from fairlead_tests.rest.scribe import scribe
+from fairlead_tests.rest.gateway import FakeGateway
+from fairlead_tests.rest.group_process import group_process
 
 LOCKED = {"connector.class": "Locked"}
 W1 = "127.0.0.1:8083/w1"
@@ -25,11 +25,11 @@ A = {"id": "a", "connector": "a", "task": None}
 A0 = {"id": "a-0", "connector": "a", "task": 0}
 
 
-def test_a_group_is_told_as_its_log_has_it(house: House) -> None:
-    house.client.put("/connectors/a/config", json=LOCKED)
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("split", "a", {"n": "0"})
-    told = house.client.get("/groups/connect").json()
+def test_a_group_is_told_as_its_log_has_it(api: RestApi) -> None:
+    api.client.put("/connectors/a/config", json=LOCKED)
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"})
+    told = api.client.get("/groups/connect").json()
     end = told.pop("log_end")
     now_ms = 1_700_000_000_000
     bump = {"cause": "tasks-changed", "subject": "a", "time_ms": now_ms, "actor": None}
@@ -79,7 +79,7 @@ def test_a_group_is_told_as_its_log_has_it(house: House) -> None:
         "placements": [],
         "unknown_records": 0,
     }
-    assert house.client.get("/groups").json() == [
+    assert api.client.get("/groups").json() == [
         {
             "group_id": "connect",
             "state": "Stable",
@@ -99,16 +99,16 @@ def test_a_group_that_is_not_there_is_a_404(client: Client) -> None:
         assert client.get(f"/groups/{group}").status_code == 404
 
 
-def test_records_of_a_later_version_are_counted(house: House) -> None:
-    house.client.get("/groups/connect")
-    house.scribe.ask("append", NewEntry(99, 1, b"k", b"\xc0"))
-    assert house.client.get("/groups/connect").json()["unknown_records"] == 1
+def test_records_of_a_later_version_are_counted(api: RestApi) -> None:
+    api.client.get("/groups/connect")
+    api.group.ask("append", NewEntry(99, 1, b"k", b"\xc0"))
+    assert api.client.get("/groups/connect").json()["unknown_records"] == 1
 
 
-def test_a_record_that_only_a_later_version_reads_is_told_as_such(house: House) -> None:
+def test_a_record_that_only_a_later_version_reads_is_told_as_such(api: RestApi) -> None:
     record = encode(GroupMetadata(1, Cause(Why.OPERATOR), 0))
-    house.scribe.ask("append", replace_version(record))
-    reply = house.client.get("/connectors")
+    api.group.ask("append", replace_version(record))
+    reply = api.client.get("/connectors")
     assert reply.json()["error_code"] == 500
     assert "run the version that wrote it" in reply.json()["message"]
 
@@ -117,17 +117,17 @@ def replace_version(entry: NewEntry) -> NewEntry:
     return entry._replace(version=entry.version + 1)
 
 
-def test_a_worker_is_a_member_and_a_process(house: House) -> None:
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("seat", "elsewhere")
+def test_a_worker_is_a_member_and_a_process(api: RestApi) -> None:
+    api.group.ask("seat", "w1")
+    api.group.ask("seat", "elsewhere")
     w2 = "127.0.0.1:8083/w2"
-    house.clerk.workers = (
+    api.gateway.workers = (
         ProcessView("w1", 11, W1, "running", 2),
         ProcessView("w2", None, w2, "backing-off", 3, "it ended at once"),
     )
-    told = house.client.get("/workers").json()
+    told = api.client.get("/workers").json()
     members = {
-        each["member_id"]: each for each in house.client.get("/groups/connect").json()["members"]
+        each["member_id"]: each for each in api.client.get("/groups/connect").json()["members"]
     }
     assert told == {
         "processes_known": True,
@@ -166,30 +166,30 @@ def test_a_worker_is_a_member_and_a_process(house: House) -> None:
 
 
 def test_a_member_whose_process_ended_is_told_apart_from_the_worker_that_took_its_place(
-    house: House,
+    api: RestApi,
 ) -> None:
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("join_beside", "W1-AGAIN", "w1")
-    house.clerk.workers = (ProcessView("w1", 12, W1, "running", 1, "", "W1-AGAIN"),)
-    told = house.client.get("/workers").json()["workers"]
+    api.group.ask("seat", "w1")
+    api.group.ask("join_beside", "W1-AGAIN", "w1")
+    api.gateway.workers = (ProcessView("w1", 12, W1, "running", 1, "", "W1-AGAIN"),)
+    told = api.client.get("/workers").json()["workers"]
     assert {each["member"]["member_id"]: each["process"]["state"] for each in told} == {
         "W1": "ended",
         "W1-AGAIN": "running",
     }
 
 
-def test_members_are_told_without_a_supervisor(house: House) -> None:
-    house.scribe.ask("seat", "w1")
-    house.clerk.scribe = None
-    told = house.client.get("/workers").json()
+def test_members_are_told_without_a_supervisor(api: RestApi) -> None:
+    api.group.ask("seat", "w1")
+    api.gateway.group = None
+    told = api.client.get("/workers").json()
     assert (told["processes_known"], [each["name"] for each in told["workers"]]) == (False, ["w1"])
 
 
-def test_health_says_whether_commands_are_taken(house: House) -> None:
-    healthy = house.client.get("/health")
+def test_health_says_whether_commands_are_taken(api: RestApi) -> None:
+    healthy = api.client.get("/health")
     assert (healthy.status_code, healthy.json()["status"]) == (200, "healthy")
-    house.clerk.scribe = None
-    unwell = house.client.get("/health")
+    api.gateway.group = None
+    unwell = api.client.get("/health")
     assert unwell.status_code == 503
     assert unwell.json() == {
         "status": "unhealthy",
@@ -198,33 +198,33 @@ def test_health_says_whether_commands_are_taken(house: House) -> None:
     }
 
 
-def test_health_and_groups_warn_of_a_group_that_has_counted_far(house: House) -> None:
+def test_health_and_groups_warn_of_a_group_that_has_counted_far(api: RestApi) -> None:
     far = GroupMetadata(MANY_EPOCHS, Cause(Why.MEMBER_JOINED, "w1"), 0)
-    house.scribe.ask("append", encode(far))
+    api.group.ask("append", encode(far))
     warning = epoch_warning(MANY_EPOCHS)
-    health = house.client.get("/health").json()
+    health = api.client.get("/health").json()
     assert health == {
         "status": "healthy",
         "message": f"group connect takes commands; {warning}",
     }
-    (told,) = house.client.get("/groups").json()
-    assert told["warning"] == house.client.get("/groups/connect").json()["warning"] == warning
+    (told,) = api.client.get("/groups").json()
+    assert told["warning"] == api.client.get("/groups/connect").json()["warning"] == warning
 
 
 @pytest.mark.parametrize(("kind", "code"), [("group", 503), ("supervisor", 503), ("actor", 200)])
 def test_who_does_not_answer_is_told_before_it_is_replaced(
-    kind: str, code: int, house: House
+    kind: str, code: int, api: RestApi
 ) -> None:
-    run_folder = house.data_dir / "run"
+    run_folder = api.data_dir / "run"
     run_folder.mkdir()
     write_slow(run_folder, [SlowProcess(kind, "x", 12, time.monotonic() - 7.2, 30.0)])
-    health = house.client.get("/health")
+    health = api.client.get("/health")
     assert (health.status_code, health.json()["status"]) == (code, "slow")
     assert health.json()["message"] == (
         f"{kind} x (pid 12) has not answered for 7 s; after 30 s it is killed and started anew"
     )
     write_slow(run_folder, [])
-    assert house.client.get("/health").json()["status"] == "healthy"
+    assert api.client.get("/health").json()["status"] == "healthy"
 
 
 def test_the_root_is_that_of_connect(client: Client) -> None:
@@ -233,36 +233,36 @@ def test_the_root_is_that_of_connect(client: Client) -> None:
 
 
 def test_a_group_is_read_as_soon_as_it_has_a_log(tmp_path: Path) -> None:
-    client = Client(make_app(service := service_over(tmp_path, Clerk(None))))
+    client = Client(make_app(service := service_over(tmp_path, FakeGateway(None))))
     assert client.get("/groups").json() == []
     assert client.get("/connectors").json()["error_code"] == 503
-    with scribe(tmp_path / "groups" / "connect"):
+    with group_process(tmp_path / "groups" / "connect"):
         assert client.get("/connectors").json() == []
         service.logs.close()
 
 
-def test_reads_see_what_was_written_since(house: House) -> None:
-    house.scribe.ask("seat", "w1")
-    before = house.client.get("/groups").json()[0]["members"]
-    house.scribe.ask("seat", "w2")
-    assert (before, house.client.get("/groups").json()[0]["members"]) == (1, 2)
+def test_reads_see_what_was_written_since(api: RestApi) -> None:
+    api.group.ask("seat", "w1")
+    before = api.client.get("/groups").json()[0]["members"]
+    api.group.ask("seat", "w2")
+    assert (before, api.client.get("/groups").json()[0]["members"]) == (1, 2)
 
 
-def test_many_read_at_once_while_the_group_goes_on(house: House) -> None:
-    house.client.put("/connectors/a/config", json=LOCKED)
-    house.scribe.ask("seat", "w1")
+def test_many_read_at_once_while_the_group_goes_on(api: RestApi) -> None:
+    api.client.put("/connectors/a/config", json=LOCKED)
+    api.group.ask("seat", "w1")
     paths = ["/groups/connect", "/connectors?expand=status", "/metrics", "/workers"] * 10
     for number in range(5):
-        house.scribe.ask("split", "a", {"n": str(number)})
-        replies = house.client.get_all(paths)
+        api.group.ask("split", "a", {"n": str(number)})
+        replies = api.client.get_all(paths)
         assert [each.status_code for each in replies] == [200] * len(paths)
 
 
-def test_a_seat_that_is_away_is_told_with_the_process_that_is_about_to_return(house: House) -> None:
+def test_a_seat_that_is_away_is_told_with_the_process_that_is_about_to_return(api: RestApi) -> None:
     static = replace(JOIN, url=W1, instance_id="i")
-    house.scribe.ask("join", "W1", static)
-    house.scribe.ask("settle")
-    house.scribe.ask("heartbeat", Heartbeat("connect", "W1", -2, "1", instance_id="i"))
-    house.clerk.workers = (ProcessView("w1", 7, W1, "running", 0, "", "W9"),)
-    (told,) = house.client.get("/workers").json()["workers"]
+    api.group.ask("join", "W1", static)
+    api.group.ask("settle")
+    api.group.ask("heartbeat", Heartbeat("connect", "W1", -2, "1", instance_id="i"))
+    api.gateway.workers = (ProcessView("w1", 7, W1, "running", 0, "", "W9"),)
+    (told,) = api.client.get("/workers").json()["workers"]
     assert (told["member"]["state"], told["process"]["state"]) == ("AWAY", "running")

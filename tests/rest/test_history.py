@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Resource, RunState
@@ -12,12 +12,12 @@ NOW_MS = 1_700_000_000_000
 W1 = {"worker": "127.0.0.1:8083/w1", "member_id": "W1"}
 
 
-def live(house: House) -> None:
+def live(api: RestApi) -> None:
     """W1 joins and is given connector a, which splits into one task."""
-    house.client.put("/connectors/a/config", json={"connector.class": "Locked"})
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("split", "a", {"n": "0"})
-    house.scribe.ask("report", Resource("a", 0), RunState.RUNNING, "batches run")
+    api.client.put("/connectors/a/config", json={"connector.class": "Locked"})
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"})
+    api.group.ask("report", Resource("a", 0), RunState.RUNNING, "batches run")
 
 
 def handover(**known: Any) -> dict[str, Any]:
@@ -32,9 +32,9 @@ def handover(**known: Any) -> dict[str, Any]:
     return {**unknown, "detail": "", **known}
 
 
-def test_the_history_has_a_line_for_each_epoch(house: House) -> None:
-    live(house)
-    told = house.client.get("/groups/connect/history").json()
+def test_the_history_has_a_line_for_each_epoch(api: RestApi) -> None:
+    live(api)
+    told = api.client.get("/groups/connect/history").json()
     line = {
         "time_ms": NOW_MS,
         "failed_attempts": 0,
@@ -55,14 +55,14 @@ def test_the_history_has_a_line_for_each_epoch(house: House) -> None:
     ]
     whole = {"group_id": "connect", "first_epoch": 1, "last_epoch": 2, "is_trimmed": False}
     assert told == {**whole, "epochs": lines}
-    last = house.client.get("/groups/connect/history?limit=1").json()
+    last = api.client.get("/groups/connect/history?limit=1").json()
     assert last == {**whole, "epochs": lines[1:]}
 
 
-def test_an_epoch_is_explained_with_its_phases_and_what_moved(house: House) -> None:
-    live(house)
-    told = house.client.get("/groups/connect/explain/2").json()
-    assert told == house.client.get("/groups/connect/explain/latest").json()
+def test_an_epoch_is_explained_with_its_phases_and_what_moved(api: RestApi) -> None:
+    live(api)
+    told = api.client.get("/groups/connect/explain/2").json()
+    assert told == api.client.get("/groups/connect/explain/latest").json()
     assert (told["cause"], told["subject"], told["total_ms"]) == ("tasks-changed", "a", 0)
     assert [(each["phase"], each["took_ms"]) for each in told["phases"]] == [
         ("detect", 0),
@@ -83,26 +83,26 @@ def test_an_epoch_is_explained_with_its_phases_and_what_moved(house: House) -> N
     ]
 
 
-def test_a_lost_worker_is_named_by_the_epoch_that_its_loss_led_to(house: House) -> None:
-    live(house)
-    house.scribe.ask("carry_out", ExpireSession("W1"))
-    told = house.client.get("/groups/connect/explain/3").json()
+def test_a_lost_worker_is_named_by_the_epoch_that_its_loss_led_to(api: RestApi) -> None:
+    live(api)
+    api.group.ask("carry_out", ExpireSession("W1"))
+    told = api.client.get("/groups/connect/explain/3").json()
     assert (told["cause"], told["subject"]) == ("session-expired", "127.0.0.1:8083/w1")
     assert told["target_change"] is None
 
 
-def test_an_epoch_that_is_not_in_the_log_is_a_404_that_says_what_is(house: House) -> None:
-    live(house)
+def test_an_epoch_that_is_not_in_the_log_is_a_404_that_says_what_is(api: RestApi) -> None:
+    live(api)
     for epoch in ("3", "0", "-1"):
-        reply = house.client.get(f"/groups/connect/explain/{epoch}")
+        reply = api.client.get(f"/groups/connect/explain/{epoch}")
         assert reply.json() == {
             "error_code": 404,
             "message": f"there is no epoch {epoch} in the log of group connect: it tells of the"
             " epochs 1 to 2",
         }
-    assert house.client.get("/groups/connect/explain/soon").status_code == 404
-    assert house.client.get("/groups/other/explain/1").status_code == 404
-    assert house.client.get("/groups/other/history").status_code == 404
+    assert api.client.get("/groups/connect/explain/soon").status_code == 404
+    assert api.client.get("/groups/other/explain/1").status_code == 404
+    assert api.client.get("/groups/other/history").status_code == 404
 
 
 def test_a_group_without_an_epoch_has_an_empty_history(client: Client) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead.events.model import Resource, RunState
 from fairlead.runtime.cluster.messages import ProcessView
@@ -132,10 +132,10 @@ def template_of(path: str, document: dict[str, Any]) -> dict[str, Any]:
     raise AssertionError(path)
 
 
-def test_real_answers_are_what_their_schemas_say(house: House, document: dict[str, Any]) -> None:
-    scribe = house.scribe
-    scribe.ask("seat", "w1")
-    house.client.put(
+def test_real_answers_are_what_their_schemas_say(api: RestApi, document: dict[str, Any]) -> None:
+    group = api.group
+    group.ask("seat", "w1")
+    api.client.put(
         "/connectors/A/config",
         json={
             "connector.class": "SparkPipeline",
@@ -145,16 +145,16 @@ def test_real_answers_are_what_their_schemas_say(house: House, document: dict[st
             "sink.path": "/out",
         },
     )
-    scribe.ask("settle")
-    scribe.ask("split", "A", {"task": "0"}, {"task": "1"})
-    scribe.ask("seat", "w2")
-    scribe.ask("report", Resource("A", 0), RunState.FAILED, "no such column")
-    scribe.ask("commit", Resource("A", 0), 0, 10, 9)
-    house.client.put("/workers/w1/cordon")
-    house.client.put("/groups/connect/placements/A", json={"weight": 2})
-    house.clerk.workers = (ProcessView("w1", 4711, "127.0.0.1:8083/w1", "running", 0, ""),)
+    group.ask("settle")
+    group.ask("split", "A", {"task": "0"}, {"task": "1"})
+    group.ask("seat", "w2")
+    group.ask("report", Resource("A", 0), RunState.FAILED, "no such column")
+    group.ask("commit", Resource("A", 0), 0, 10, 9)
+    api.client.put("/workers/w1/cordon")
+    api.client.put("/groups/connect/placements/A", json={"weight": 2})
+    api.gateway.workers = (ProcessView("w1", 4711, "127.0.0.1:8083/w1", "running", 0, ""),)
     for path in sorted(PATHS):
-        answer = house.client.get(path)
+        answer = api.client.get(path)
         responses = template_of(path, document)["responses"]
         described = responses.get(str(answer.status_code), responses["default"])
         schema = described["content"]["application/json"]["schema"]

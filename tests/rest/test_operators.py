@@ -1,7 +1,7 @@
 """Orders to workers over REST: recorded, told as they stand, refused with a reason."""
 
 import pytest
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead_tests.rest.client import Client
 
@@ -10,16 +10,16 @@ W1, W2 = f"{PLACE}/w1", f"{PLACE}/w2"
 
 
 @pytest.fixture
-def house(house: House) -> House:
+def api(api: RestApi) -> RestApi:
     """Two workers are members of the group."""
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("seat", "w2")
-    return house
+    api.group.ask("seat", "w1")
+    api.group.ask("seat", "w2")
+    return api
 
 
 @pytest.fixture
-def client(house: House) -> Client:
-    return house.client
+def client(api: RestApi) -> Client:
+    return api.client
 
 
 def order(worker: str, **fields: object) -> dict[str, object]:
@@ -38,11 +38,11 @@ def test_a_worker_is_cordoned_drained_and_uncordoned_by_any_of_its_names(
     assert client.put(f"/workers/{called}/uncordon").json() == order(W1)
 
 
-def test_a_repeated_order_does_no_harm(house: House) -> None:
-    house.clerk.loses_answers = True
-    before = house.client.get("/groups/connect").json()["group_epoch"]
-    assert house.client.put("/workers/w1/cordon").json() == order(W1, cordoned=True)
-    assert house.client.get("/groups/connect").json()["group_epoch"] == before + 1
+def test_a_repeated_order_does_no_harm(api: RestApi) -> None:
+    api.gateway.loses_answers = True
+    before = api.client.get("/groups/connect").json()["group_epoch"]
+    assert api.client.put("/workers/w1/cordon").json() == order(W1, cordoned=True)
+    assert api.client.get("/groups/connect").json()["group_epoch"] == before + 1
 
 
 def test_the_log_knows_who_asked(client: Client) -> None:
@@ -90,6 +90,6 @@ def test_an_unknown_group_is_a_404(client: Client) -> None:
     assert reply.json() == {"error_code": 404, "message": "there is no group other"}
 
 
-def test_without_a_group_that_answers_an_order_is_a_503(house: House) -> None:
-    house.clerk.scribe = None
-    assert house.client.put("/workers/w1/cordon").status_code == 503
+def test_without_a_group_that_answers_an_order_is_a_503(api: RestApi) -> None:
+    api.gateway.group = None
+    assert api.client.put("/workers/w1/cordon").status_code == 503

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from rest.conftest import House, service_over
+from rest.conftest import RestApi, service_over
 
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.backend.executors import MOST_AT_ONCE, OutsideChecks
@@ -36,9 +36,9 @@ class Clumsy(Locked):
 
 
 @pytest.fixture
-def client(house: House, tmp_path: Path) -> Client:
+def client(api: RestApi, tmp_path: Path) -> Client:
     checks = OutsideChecks(Outside(Reach(str(tmp_path / "groups"))), seconds=5)
-    service = service_over(house.data_dir, house.clerk)
+    service = service_over(api.data_dir, api.gateway)
     object.__setattr__(service, "outside", checks)
     return Client(make_app(service))
 

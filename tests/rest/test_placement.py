@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead.runtime.pipeline.connectors.common_keys import PLACEMENT, with_placement
 from fairlead.runtime.pipeline.connectors.config import ConfigDef
@@ -79,19 +79,19 @@ def test_every_key_has_a_default_that_asks_nothing() -> None:
     assert [each.parse(None) for each in PLACEMENT] == [1, (), (), (), ()]
 
 
-def test_a_change_of_placement_alone_leaves_tasks_and_versions_alone(house: House) -> None:
+def test_a_change_of_placement_alone_leaves_tasks_and_versions_alone(api: RestApi) -> None:
     config = {**LOCKED, "password": "hunter2"}
-    house.client.put("/connectors/a/config", json=config)
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("split", "a", {"n": "0"})
-    before = house.client.get("/groups/connect").json()
+    api.client.put("/connectors/a/config", json=config)
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"})
+    before = api.client.get("/groups/connect").json()
     put = {**LOCKED, "password": "********", "placement.tags": "gpu"}
-    assert house.client.put("/connectors/a/config", json=put).status_code == 200
-    after = house.client.get("/groups/connect").json()
+    assert api.client.put("/connectors/a/config", json=put).status_code == 200
+    after = api.client.get("/groups/connect").json()
     assert after["group_epoch"] == before["group_epoch"] + 1
     assert (after["last_rebalance"]["cause"], after["last_rebalance"]["subject"]) == (
         "placement-changed",
         "a",
     )
-    told = house.client.get("/connectors/a/tasks").json()
+    told = api.client.get("/connectors/a/tasks").json()
     assert told == [{"id": {"connector": "a", "task": 0}, "config": {"n": "0"}}]

@@ -1,7 +1,7 @@
 """Orders to connectors and tasks over REST: recorded, told as they stand, refused with a reason."""
 
 import pytest
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead_tests.rest.client import Client
 
@@ -11,18 +11,18 @@ MANY = {"workers": ["w1"] * 101}
 
 
 @pytest.fixture
-def house(house: House) -> House:
+def api(api: RestApi) -> RestApi:
     """Two workers are members of the group; connector a has one task."""
-    house.client.put("/connectors/a/config", json={"connector.class": "Locked"})
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("split", "a", {"n": "0"})
-    house.scribe.ask("seat", "w2")
-    return house
+    api.client.put("/connectors/a/config", json={"connector.class": "Locked"})
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"})
+    api.group.ask("seat", "w2")
+    return api
 
 
 @pytest.fixture
-def client(house: House) -> Client:
-    return house.client
+def client(api: RestApi) -> Client:
+    return api.client
 
 
 def order(task: int | None, **fields: object) -> dict[str, object]:
@@ -49,13 +49,13 @@ def test_what_is_said_of_a_connector_and_of_a_task_stands_until_it_is_taken_back
     assert client.get("/groups/connect").json()["placements"] == []
 
 
-def test_what_was_said_of_a_task_that_is_gone_can_still_be_taken_back(house: House) -> None:
-    house.client.put(f"{AT}/a/0", json={"weight": 5})
-    house.scribe.ask("split", "a")
-    assert house.client.put(f"{AT}/a/0", json={"weight": 6}).status_code == 404
-    gone = house.client.delete(f"{AT}/a/0")
+def test_what_was_said_of_a_task_that_is_gone_can_still_be_taken_back(api: RestApi) -> None:
+    api.client.put(f"{AT}/a/0", json={"weight": 5})
+    api.group.ask("split", "a")
+    assert api.client.put(f"{AT}/a/0", json={"weight": 6}).status_code == 404
+    gone = api.client.delete(f"{AT}/a/0")
     assert (gone.status_code, gone.json()) == (202, order(0))
-    assert house.client.delete(f"{AT}/a/0").status_code == 404
+    assert api.client.delete(f"{AT}/a/0").status_code == 404
 
 
 def test_a_rebalance_is_a_new_epoch_by_who_asked(client: Client) -> None:

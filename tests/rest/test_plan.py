@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead.actors.messages.orders import Cordon, Uncordon
 from fairlead.events.model import ClientAssignor, Resource, RunState
@@ -21,25 +21,25 @@ SECRET = "hunter2"
 MANY = {"connector.class": "Locked", "tasks.max": 60_000}
 
 
-def live(house: House, *tasks: str) -> None:
+def live(api: RestApi, *tasks: str) -> None:
     """W1 and W2 share connector a and these tasks of it."""
-    house.client.put("/connectors/a/config", json={"connector.class": "Locked"})
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("seat", "w2")
-    house.scribe.ask("split", "a", *({"n": each} for each in tasks))
+    api.client.put("/connectors/a/config", json={"connector.class": "Locked"})
+    api.group.ask("seat", "w1")
+    api.group.ask("seat", "w2")
+    api.group.ask("split", "a", *({"n": each} for each in tasks))
 
 
-def plan(house: House, **proposed: Any) -> httpx.Response:
-    return house.client.post("/groups/connect/plan", json=proposed)
+def plan(api: RestApi, **proposed: Any) -> httpx.Response:
+    return api.client.post("/groups/connect/plan", json=proposed)
 
 
 def load(connectors: int, tasks: int) -> dict[str, int]:
     return {"connectors": connectors, "tasks": tasks, "weight": connectors + tasks}
 
 
-def test_a_plan_tells_what_moves_why_and_what_stays(house: House) -> None:
-    live(house, "0", "1", "2", "3")
-    told = plan(house, drain=["w2"])
+def test_a_plan_tells_what_moves_why_and_what_stays(api: RestApi) -> None:
+    live(api, "0", "1", "2", "3")
+    told = plan(api, drain=["w2"])
     assert (told.status_code, told.json()) == (
         200,
         {
@@ -85,10 +85,10 @@ def test_a_plan_tells_what_moves_why_and_what_stays(house: House) -> None:
     )
 
 
-def test_all_changes_of_a_plan_are_made_in_their_order(house: House) -> None:
-    live(house, "0", "1")
+def test_all_changes_of_a_plan_are_made_in_their_order(api: RestApi) -> None:
+    live(api, "0", "1")
     told = plan(
-        house,
+        api,
         scale={"b": 2},
         connectors=[{"name": "b", "config": {"connector.class": "Locked", "tasks.max": 1}}],
         delete=["a"],
@@ -114,33 +114,33 @@ def test_all_changes_of_a_plan_are_made_in_their_order(house: House) -> None:
     ]
 
 
-def test_a_plan_asks_no_actor_and_writes_nothing(house: House) -> None:
-    live(house, "0")
-    before = house.client.get("/groups/connect").json()
-    asked = list(house.clerk.sent)
-    plan(house, add_workers=2, remove_workers=["w1"], delete=["a"])
-    assert (house.clerk.sent, house.client.get("/groups/connect").json()) == (asked, before)
+def test_a_plan_asks_no_actor_and_writes_nothing(api: RestApi) -> None:
+    live(api, "0")
+    before = api.client.get("/groups/connect").json()
+    asked = list(api.gateway.sent)
+    plan(api, add_workers=2, remove_workers=["w1"], delete=["a"])
+    assert (api.gateway.sent, api.client.get("/groups/connect").json()) == (asked, before)
 
 
-def test_a_plan_can_be_had_while_the_group_rebalances(house: House) -> None:
-    live(house, "0", "1")
-    house.scribe.ask("command", Cordon("connect", "w2", drain=True))
-    told = plan(house, drain=["w1"]).json()
+def test_a_plan_can_be_had_while_the_group_rebalances(api: RestApi) -> None:
+    live(api, "0", "1")
+    api.group.ask("command", Cordon("connect", "w2", drain=True))
+    told = plan(api, drain=["w1"]).json()
     assert (told["state"], told["settled"]) == ("Assigning", False)
     assert [each["giver"] for each in told["stops"]] == [W1, W1, W1]
 
 
-def test_the_expected_downtime_is_that_of_past_hand_overs(house: House) -> None:
-    live(house, "0", "1")
-    house.scribe.ask("report", Resource("a", 1), RunState.RUNNING, "batches run")
-    house.scribe.ask("report", Resource("a", 1), RunState.UNASSIGNED)
-    house.scribe.ask("command", Cordon("connect", "w2", drain=True))
-    house.scribe.ask("settle")
-    house.scribe.ask("pass_time", 250)
-    house.scribe.ask("report", Resource("a", 1), RunState.RUNNING, "batches run")
-    house.scribe.ask("command", Uncordon("connect", "w2"))
-    house.scribe.ask("settle")
-    (move,) = plan(house, drain=["w2"]).json()["moves"]
+def test_the_expected_downtime_is_that_of_past_hand_overs(api: RestApi) -> None:
+    live(api, "0", "1")
+    api.group.ask("report", Resource("a", 1), RunState.RUNNING, "batches run")
+    api.group.ask("report", Resource("a", 1), RunState.UNASSIGNED)
+    api.group.ask("command", Cordon("connect", "w2", drain=True))
+    api.group.ask("settle")
+    api.group.ask("pass_time", 250)
+    api.group.ask("report", Resource("a", 1), RunState.RUNNING, "batches run")
+    api.group.ask("command", Uncordon("connect", "w2"))
+    api.group.ask("settle")
+    (move,) = plan(api, drain=["w2"]).json()["moves"]
     assert move["expected_downtime"] == {
         "median_ms": 250,
         "p99_ms": 250,
@@ -149,40 +149,40 @@ def test_the_expected_downtime_is_that_of_past_hand_overs(house: House) -> None:
     }
 
 
-def test_a_secret_of_a_planned_connector_is_told_to_nobody(house: House) -> None:
-    live(house, "0")
+def test_a_secret_of_a_planned_connector_is_told_to_nobody(api: RestApi) -> None:
+    live(api, "0")
     config = {"connector.class": "Locked", "password": SECRET}
-    told = plan(house, connectors=[{"name": "b", "config": config}])
+    told = plan(api, connectors=[{"name": "b", "config": config}])
     assert told.status_code == 200
     assert SECRET not in told.text
     bad = {**config, "password": f"{SECRET} x"}
-    told = plan(house, connectors=[{"name": "b", "config": bad}])
+    told = plan(api, connectors=[{"name": "b", "config": bad}])
     assert told.status_code == 400
     assert SECRET not in told.text
 
 
-def test_a_config_that_is_no_good_is_refused_as_when_it_is_created(house: House) -> None:
-    live(house, "0")
+def test_a_config_that_is_no_good_is_refused_as_when_it_is_created(api: RestApi) -> None:
+    live(api, "0")
     for config in ({}, {"connector.class": "Lockd"}, {"connector.class": "Locked", "name": "c"}):
-        created = house.client.post("/connectors", json={"name": "b", "config": config})
-        planned = plan(house, connectors=[{"name": "b", "config": config}])
+        created = api.client.post("/connectors", json={"name": "b", "config": config})
+        planned = plan(api, connectors=[{"name": "b", "config": config}])
         assert (planned.status_code, planned.json()) == (created.status_code, created.json())
         assert created.status_code == 400
 
 
-def test_of_several_connectors_the_one_that_is_no_good_is_named(house: House) -> None:
-    live(house, "0")
+def test_of_several_connectors_the_one_that_is_no_good_is_named(api: RestApi) -> None:
+    live(api, "0")
     good, bad = {"connector.class": "Locked"}, {"connector.class": "Lockd"}
     connectors = [{"name": "b", "config": good}, {"name": "c", "config": bad}]
-    alone = plan(house, connectors=connectors[1:]).json()["message"]
-    told = plan(house, connectors=connectors)
+    alone = plan(api, connectors=connectors[1:]).json()["message"]
+    told = plan(api, connectors=connectors)
     assert (told.status_code, told.json()["message"]) == (400, f"connector c: {alone}")
 
 
-def test_keys_that_nobody_reads_are_warned_of(house: House) -> None:
-    live(house, "0")
+def test_keys_that_nobody_reads_are_warned_of(api: RestApi) -> None:
+    live(api, "0")
     config = {"connector.class": "Locked", "passphrase": SECRET, "extra.key": "x"}
-    told = plan(house, connectors=[{"name": "b", "config": config}])
+    told = plan(api, connectors=[{"name": "b", "config": config}])
     assert told.json()["warnings"] == ["b: unknown key passphrase: it has no effect"]
     assert SECRET not in told.text
 
@@ -245,37 +245,37 @@ SENSELESS: list[tuple[dict[str, Any], int, str]] = [
 
 @pytest.mark.parametrize(("proposed", "status", "said"), SENSELESS)
 def test_what_makes_no_sense_is_refused(
-    house: House, proposed: dict[str, Any], status: int, said: str
+    api: RestApi, proposed: dict[str, Any], status: int, said: str
 ) -> None:
-    live(house, "0")
-    told = plan(house, **proposed)
+    live(api, "0")
+    told = plan(api, **proposed)
     assert (told.status_code, told.json()["error_code"]) == (status, status)
     assert said in told.json()["message"]
 
 
-def test_a_plan_is_made_for_a_group_that_there_is(house: House) -> None:
-    told = house.client.post("/groups/other/plan", json={"add_workers": 1})
+def test_a_plan_is_made_for_a_group_that_there_is(api: RestApi) -> None:
+    told = api.client.post("/groups/other/plan", json={"add_workers": 1})
     assert told.json() == {"error_code": 404, "message": "there is no group other"}
 
 
-def test_half_a_character_names_nobody(house: House) -> None:
-    live(house, "0")
+def test_half_a_character_names_nobody(api: RestApi) -> None:
+    live(api, "0")
     hostile = {
         "content": rb'{"drain": ["\ud800"]}',
         "headers": {"Content-Type": "application/json"},
     }
-    told = house.client.post("/groups/connect/plan", **hostile)
+    told = api.client.post("/groups/connect/plan", **hostile)
     assert told.status_code == 400
     assert "drain.0: holds a lone surrogate" in told.json()["message"]
 
 
-def test_a_plan_is_sent_as_json(house: House) -> None:
-    assert house.client.post("/groups/connect/plan", content=b"{}").status_code == 415
+def test_a_plan_is_sent_as_json(api: RestApi) -> None:
+    assert api.client.post("/groups/connect/plan", content=b"{}").status_code == 415
 
 
-def test_a_group_whose_assignor_this_node_has_not_is_a_conflict(house: House) -> None:
-    house.scribe.ask("join", "W1", replace(JOIN, assignors=(ClientAssignor("mine"),)))
-    told = plan(house, drain=["W1"])
+def test_a_group_whose_assignor_this_node_has_not_is_a_conflict(api: RestApi) -> None:
+    api.group.ask("join", "W1", replace(JOIN, assignors=(ClientAssignor("mine"),)))
+    told = plan(api, drain=["W1"])
     assert (told.status_code, told.json()["message"]) == (
         409,
         "the group's assignor is mine, which this node is not set to run: what it would do cannot"
@@ -284,10 +284,10 @@ def test_a_group_whose_assignor_this_node_has_not_is_a_conflict(house: House) ->
     )
 
 
-def test_an_assignor_of_others_that_is_not_installed_is_named(house: House) -> None:
-    object.__setattr__(house.service, "assignors", AssignorSpec(("mine",)))
-    house.scribe.ask("join", "W1", replace(JOIN, assignors=(ClientAssignor("mine"),)))
-    told = plan(house, drain=["W1"])
+def test_an_assignor_of_others_that_is_not_installed_is_named(api: RestApi) -> None:
+    object.__setattr__(api.service, "assignors", AssignorSpec(("mine",)))
+    api.group.ask("join", "W1", replace(JOIN, assignors=(ClientAssignor("mine"),)))
+    told = plan(api, drain=["W1"])
     assert told.status_code == 409
     assert told.json()["message"].startswith(
         "no plan can be made with assignor mine: there is no assignor 'mine': name one of"
@@ -295,39 +295,39 @@ def test_an_assignor_of_others_that_is_not_installed_is_named(house: House) -> N
 
 
 def test_a_plan_that_takes_too_long_is_given_up(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live(house, "0")
+    live(api, "0")
     monkeypatch.setattr(routes, "PLAN_SECONDS", -1)
-    told = plan(house, drain=["w1"])
+    told = plan(api, drain=["w1"])
     assert (told.status_code, told.json()["message"]) == (
         409,
         "the plan takes longer than -1 s: plan for fewer changes at once",
     )
 
 
-def test_plans_are_made_one_at_a_time(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    live(house, "0")
+def test_plans_are_made_one_at_a_time(api: RestApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    live(api, "0")
     monkeypatch.setattr(routes, "WAIT_SECONDS", 0)
-    with house.service.planning:
-        told = plan(house, drain=["w1"])
+    with api.service.planning:
+        told = plan(api, drain=["w1"])
         assert (told.status_code, told.json()["message"]) == (
             503,
             "other plans are being made: try again in a moment",
         )
-    assert plan(house, drain=["w1"]).status_code == 200
+    assert plan(api, drain=["w1"]).status_code == 200
 
 
-def test_workers_that_are_added_are_of_this_node_unless_it_is_said_otherwise(house: House) -> None:
+def test_workers_that_are_added_are_of_this_node_unless_it_is_said_otherwise(api: RestApi) -> None:
     gpu = WorkerTraits("a", Abilities(2, frozenset({"gpu"})))
     needs = {"connector.class": "Locked", "placement.tags": "gpu", "placement.zones": "a"}
-    live(house, "0")
-    house.client.put("/connectors/b/config", json=needs)
-    house.scribe.ask("seat", "w1")
-    assert [each["id"] for each in plan(house, add_workers=1).json()["unplaceable"]] == ["b"]
-    object.__setattr__(house.service, "traits", gpu)
-    assert plan(house, add_workers=1).json()["unplaceable"] == []
+    live(api, "0")
+    api.client.put("/connectors/b/config", json=needs)
+    api.group.ask("seat", "w1")
+    assert [each["id"] for each in plan(api, add_workers=1).json()["unplaceable"]] == ["b"]
+    object.__setattr__(api.service, "traits", gpu)
+    assert plan(api, add_workers=1).json()["unplaceable"] == []
     others: tuple[dict[str, Any], ...] = ({"tags": []}, {"zone": "b"})
     for other in others:
-        told = plan(house, add_workers=1, worker=other)
+        told = plan(api, add_workers=1, worker=other)
         assert [each["id"] for each in told.json()["unplaceable"]] == ["b"]

@@ -16,8 +16,8 @@ import pytest
 from rest.conftest import KEY
 
 from fairlead.actors.door.log_file import SAME_TEXT
+from fairlead_tests.rest.group_process import group_process
 from fairlead_tests.rest.process import TIMEOUT_SECONDS, arguments, command, listening, running
-from fairlead_tests.rest.scribe import scribe
 
 CONFIG = {"connector.class": "SparkPipeline", "source.path": "/in", "sink.path": "/out"} | {
     "source.format": "csv",
@@ -38,8 +38,8 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
     key = tmp_path / "run" / "key"
     key.touch(0o600)
     key.write_bytes(KEY)
-    with scribe(tmp_path / "groups" / "connect") as desk:
-        desk.ask("configure", "a a-0")
+    with group_process(tmp_path / "groups" / "connect") as group:
+        group.ask("configure", "a a-0")
     yield tmp_path
     assert not [each for each in psutil.process_iter() if str(tmp_path) in _words(each)]
 

@@ -1,7 +1,7 @@
 """A worker is removed over REST: from its group, and from its node."""
 
 import pytest
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.runtime.cluster.messages import ProcessView
@@ -17,20 +17,20 @@ def process(name: str, member_id: str) -> ProcessView:
 
 
 @pytest.fixture
-def house(house: House) -> House:
+def api(api: RestApi) -> RestApi:
     """Two workers are members of the group, with a connector and a task each."""
     for name in "AB":
-        house.client.post("/connectors", json={"name": name, "config": {"connector.class": "X"}})
-    house.scribe.ask("configure", "A A-0 B B-0")
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("seat", "w2")
-    house.clerk.workers = (process("w1", "W1"), process("w2", "W2"))
-    return house
+        api.client.post("/connectors", json={"name": name, "config": {"connector.class": "X"}})
+    api.group.ask("configure", "A A-0 B B-0")
+    api.group.ask("seat", "w1")
+    api.group.ask("seat", "w2")
+    api.gateway.workers = (process("w1", "W1"), process("w2", "W2"))
+    return api
 
 
 @pytest.fixture
-def client(house: House) -> Client:
-    return house.client
+def client(api: RestApi) -> Client:
+    return api.client
 
 
 def removed(worker: str, member_id: str | None, name: str | None, message: str) -> object:
@@ -45,50 +45,50 @@ def removed(worker: str, member_id: str | None, name: str | None, message: str) 
 
 @pytest.mark.parametrize("called", ["w2", "W2", W2, W2.replace("/", "%2F")])
 def test_a_worker_is_removed_by_any_of_its_names_and_its_process_let_go(
-    house: House, called: str
+    api: RestApi, called: str
 ) -> None:
-    reply = house.client.delete(f"/workers/{called}")
+    reply = api.client.delete(f"/workers/{called}")
     message = f"it gives up what it has, and leaves the group; {ENDS}"
     assert (reply.status_code, reply.json()) == (202, removed(W2, "W2", "w2", message))
-    assert house.clerk.let_go_of == [("w2", False)]
-    (order,) = house.client.get("/groups/connect").json()["worker_orders"]
+    assert api.gateway.let_go_of == [("w2", False)]
+    (order,) = api.client.get("/groups/connect").json()["worker_orders"]
     assert (order["worker"], order["removing"]) == (W2, "W2")
 
 
-def test_by_force_a_worker_is_ended_at_once(house: House) -> None:
-    told = house.client.delete("/workers/w2?force=true").json()["message"]
+def test_by_force_a_worker_is_ended_at_once(api: RestApi) -> None:
+    told = api.client.delete("/workers/w2?force=true").json()["message"]
     assert told == f"what it runs ends at once, and goes to others; {ENDS}"
-    assert house.clerk.let_go_of == [("w2", True)]
+    assert api.gateway.let_go_of == [("w2", True)]
 
 
-def test_the_last_worker_is_removed_and_that_is_said(house: House) -> None:
-    house.scribe.ask("heartbeat", Heartbeat("connect", "W2", -1, "1"))
-    told = house.client.delete("/workers/w1").json()["message"]
+def test_the_last_worker_is_removed_and_that_is_said(api: RestApi) -> None:
+    api.group.ask("heartbeat", Heartbeat("connect", "W2", -1, "1"))
+    told = api.client.delete("/workers/w1").json()["message"]
     assert told.endswith("it was the last worker: nothing runs until another one joins")
 
 
-def test_a_member_without_a_process_here_is_removed_and_told_to_join_again(house: House) -> None:
-    house.clerk.workers = ()
-    assert house.client.delete("/workers/w2").json()["message"] == (
+def test_a_member_without_a_process_here_is_removed_and_told_to_join_again(api: RestApi) -> None:
+    api.gateway.workers = ()
+    assert api.client.delete("/workers/w2").json()["message"] == (
         "it gives up what it has, and leaves the group; it is no process of this node: if it lives"
         " on, it joins again"
     )
-    assert house.clerk.let_go_of == []
+    assert api.gateway.let_go_of == []
 
 
 def test_an_older_member_is_removed_without_the_process_that_is_the_worker_now(
-    house: House,
+    api: RestApi,
 ) -> None:
-    house.clerk.workers = (process("w2", "W9"),)
-    assert house.client.delete("/workers/W2").json()["process"] is None
-    assert house.clerk.let_go_of == []
+    api.gateway.workers = (process("w2", "W9"),)
+    assert api.client.delete("/workers/W2").json()["process"] is None
+    assert api.gateway.let_go_of == []
 
 
-def test_a_worker_that_is_no_member_yet_is_let_go_by_its_node(house: House) -> None:
-    house.clerk.workers = (process("w7", ""),)
-    reply = house.client.delete("/workers/w7")
+def test_a_worker_that_is_no_member_yet_is_let_go_by_its_node(api: RestApi) -> None:
+    api.gateway.workers = (process("w7", ""),)
+    reply = api.client.delete("/workers/w7")
     assert reply.json() == removed(f"{PLACE}/w7", None, "w7", f"it is no member; {ENDS}")
-    assert house.clerk.let_go_of == [("w7", False)]
+    assert api.gateway.let_go_of == [("w7", False)]
 
 
 @pytest.mark.parametrize("query", ["", "?force=true"])
@@ -100,19 +100,19 @@ def test_an_unknown_worker_is_a_404_that_lists_who_is_there(client: Client, quer
     }
 
 
-def test_a_removal_that_is_repeated_does_no_harm(house: House) -> None:
-    house.clerk.loses_answers = True
-    assert house.client.delete("/workers/w2").status_code == 202
-    assert house.client.delete("/workers/w2").status_code == 202
+def test_a_removal_that_is_repeated_does_no_harm(api: RestApi) -> None:
+    api.gateway.loses_answers = True
+    assert api.client.delete("/workers/w2").status_code == 202
+    assert api.client.delete("/workers/w2").status_code == 202
 
 
-def test_a_repeated_removal_of_who_holds_nothing_is_no_404(house: House) -> None:
-    house.scribe.ask("seat", "w3")
-    house.clerk.loses_answers = True
-    assert house.client.delete("/workers/w3").status_code == 202
+def test_a_repeated_removal_of_who_holds_nothing_is_no_404(api: RestApi) -> None:
+    api.group.ask("seat", "w3")
+    api.gateway.loses_answers = True
+    assert api.client.delete("/workers/w3").status_code == 202
 
 
-def test_without_a_supervisor_nothing_is_removed(house: House) -> None:
-    house.clerk.scribe = None
-    assert house.client.delete("/workers/w2").status_code == 503
-    assert house.client.get("/groups/connect").json()["worker_orders"] == []
+def test_without_a_supervisor_nothing_is_removed(api: RestApi) -> None:
+    api.gateway.group = None
+    assert api.client.delete("/workers/w2").status_code == 503
+    assert api.client.get("/groups/connect").json()["worker_orders"] == []

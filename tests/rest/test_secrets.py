@@ -1,5 +1,5 @@
 import pytest
-from rest.conftest import KEY, House
+from rest.conftest import KEY, RestApi
 
 from fairlead.actors.messages.work import PutConnector
 from fairlead.events.log.reader import LogReader
@@ -11,19 +11,19 @@ SHOWN = {**CONFIG, "password": "********", "extra.api_key": "********"}
 VAULT = Vault(KEY)
 
 
-def sent(house: House) -> dict[str, str]:
+def sent(api: RestApi) -> dict[str, str]:
     """The last config that was ordered, with its secrets open."""
-    command = house.clerk.sent[-1]
+    command = api.gateway.sent[-1]
     assert isinstance(command, PutConnector)
     assert SECRET not in repr(command)
     return VAULT.reveal(command.connector, command.config)
 
 
-def test_a_secret_leaves_the_process_sealed_and_is_never_shown(house: House) -> None:
-    client = house.client
+def test_a_secret_leaves_the_process_sealed_and_is_never_shown(api: RestApi) -> None:
+    client = api.client
     created = client.post("/connectors", json={"name": "a", "config": CONFIG})
     assert created.json()["config"] == SHOWN
-    assert sent(house) == CONFIG
+    assert sent(api) == CONFIG
     paths = ("", "/config", "/status", "/tasks", "?expand=info")
     pages = [client.get(f"/connectors/a{path}").text for path in paths]
     pages += [client.get("/connectors?expand=info").text, client.get("/groups/connect").text]
@@ -31,23 +31,23 @@ def test_a_secret_leaves_the_process_sealed_and_is_never_shown(house: House) -> 
     assert client.get("/connectors/a/config").json() == SHOWN
 
 
-def test_no_log_holds_a_secret(house: House) -> None:
-    house.client.post("/connectors", json={"name": "a", "config": CONFIG})
-    house.service.logs.close()
-    with LogReader.open(house.data_dir / "groups" / "connect" / "control") as log:
+def test_no_log_holds_a_secret(api: RestApi) -> None:
+    api.client.post("/connectors", json={"name": "a", "config": CONFIG})
+    api.service.logs.close()
+    with LogReader.open(api.data_dir / "groups" / "connect" / "control") as log:
         assert SECRET.encode() not in b"".join(entry.value or b"" for entry in log.load().entries)
 
 
-def test_what_is_shown_can_be_put_back_and_keeps_the_secret(house: House) -> None:
-    client = house.client
+def test_what_is_shown_can_be_put_back_and_keeps_the_secret(api: RestApi) -> None:
+    client = api.client
     client.put("/connectors/a/config", json=CONFIG)
     changed = client.put("/connectors/a/config", json={**SHOWN, "tasks.max": "2"})
     assert changed.json()["config"] == {**SHOWN, "tasks.max": "2"}
-    assert sent(house) == {**CONFIG, "tasks.max": "2"}
+    assert sent(api) == {**CONFIG, "tasks.max": "2"}
 
 
-def test_stars_without_a_secret_behind_them_are_refused(house: House) -> None:
-    reply = house.client.put("/connectors/a/config", json=SHOWN)
+def test_stars_without_a_secret_behind_them_are_refused(api: RestApi) -> None:
+    reply = api.client.put("/connectors/a/config", json=SHOWN)
     assert reply.status_code == 400
     assert reply.json()["message"].split("\n")[1:3] == [
         "password: ******** stands for a value that is kept, and there is none",
@@ -56,38 +56,38 @@ def test_stars_without_a_secret_behind_them_are_refused(house: House) -> None:
 
 
 def test_a_secret_that_is_too_long_to_be_hidden_is_refused(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reply = house.client.put("/connectors/a/config", json={**CONFIG, "password": 40_000 * "x"})
+    reply = api.client.put("/connectors/a/config", json={**CONFIG, "password": 40_000 * "x"})
     assert "password: a secret has at most 32768 letters" in reply.json()["message"].split("\n")
     monkeypatch.setenv("LONG", 40_000 * "x")
     with pytest.raises(CannotUnseal, match=r"\(\$\{env:LONG\}\) has 40000 letters, and at most"):
         VAULT.open("a", {"url": "host:${env:LONG}"})
 
 
-def test_nobody_may_hand_in_a_sealed_value(house: House) -> None:
-    house.client.put("/connectors/a/config", json=CONFIG)
-    stolen = house.clerk.sent[-1]
+def test_nobody_may_hand_in_a_sealed_value(api: RestApi) -> None:
+    api.client.put("/connectors/a/config", json=CONFIG)
+    stolen = api.gateway.sent[-1]
     assert isinstance(stolen, PutConnector)
     config = {"connector.class": "Locked", "extra.shown": stolen.config["password"]}
-    reply = house.client.put("/connectors/b/config", json=config)
+    reply = api.client.put("/connectors/b/config", json=config)
     assert reply.json()["message"].split("\n")[1] == (
         "extra.shown: ${sealed:...} is how the cluster stores a secret: give the secret itself"
     )
 
 
-def test_a_complaint_about_a_secret_does_not_tell_it(house: House) -> None:
+def test_a_complaint_about_a_secret_does_not_tell_it(api: RestApi) -> None:
     config = {"connector.class": "Locked", "password": "hunter two"}
-    reply = house.client.put("/connectors/a/config", json=config)
+    reply = api.client.put("/connectors/a/config", json=config)
     assert reply.json()["message"].split("\n")[1] == "password: ******** has a space in it"
     path = "/connector-plugins/Locked/config/validate"
-    validated = house.client.put(path, json=config)
+    validated = api.client.put(path, json=config)
     assert "hunter two" not in validated.text
 
 
-def test_what_says_where_a_secret_is_stays_as_it_is(house: House) -> None:
+def test_what_says_where_a_secret_is_stays_as_it_is(api: RestApi) -> None:
     config = {"connector.class": "Locked", "password": "${env:PASSWORD}", "name": "a"}
-    assert house.client.put("/connectors/a/config", json=config).json()["config"] == config
+    assert api.client.put("/connectors/a/config", json=config).json()["config"] == config
 
 
 def test_a_secret_with_a_reference_in_it_is_sealed() -> None:
@@ -145,15 +145,15 @@ URLS = {
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_a_password_inside_a_url_is_sealed_and_never_shown(house: House, url: str) -> None:
+def test_a_password_inside_a_url_is_sealed_and_never_shown(api: RestApi, url: str) -> None:
     password = URLS[url]
-    client, path = house.client, "/connector-plugins/Locked/config/validate"
+    client, path = api.client, "/connector-plugins/Locked/config/validate"
     config = {"connector.class": "Locked", "extra.url": url, "urll": url, "name": "a"}
     told = [client.put("/connectors/a/config", json=config).text]
     told += [client.get(f"/connectors/a{each}").text for each in ("", "/config", "/status")]
     told += [client.put(path, json=config).text, client.put(path, json=config | {"nam": url}).text]
     assert not any(password in each for each in told)
-    command = house.clerk.sent[-1]
+    command = api.gateway.sent[-1]
     assert isinstance(command, PutConnector)
     assert password not in repr(command)
     opened, secrets = VAULT.open("a", command.config)
@@ -174,9 +174,9 @@ def test_a_password_inside_a_url_is_sealed_and_never_shown(house: House, url: st
         "a://b, c:d@e",
     ],
 )
-def test_what_holds_no_password_is_shown(house: House, value: str) -> None:
+def test_what_holds_no_password_is_shown(api: RestApi, value: str) -> None:
     config = {"connector.class": "Locked", "extra.url": value, "name": "a"}
-    assert house.client.put("/connectors/a/config", json=config).json()["config"] == config
+    assert api.client.put("/connectors/a/config", json=config).json()["config"] == config
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_what_holds_no_password_is_shown(house: House, value: str) -> None:
         "pasword",
     ],
 )
-def test_keys_that_sound_secret_are_masked_in_every_reply(house: House, key: str) -> None:
-    client = house.client
+def test_keys_that_sound_secret_are_masked_in_every_reply(api: RestApi, key: str) -> None:
+    client = api.client
     config = {"connector.class": "Locked", key: SECRET, "name": "a"}
     replies = [client.put("/connectors/a/config", json=config)]
     replies += [client.get(f"/connectors/a{each}") for each in ("", "/config", "/status", "/tasks")]

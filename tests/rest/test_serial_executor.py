@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from msgspec import to_builtins
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.log.reader import LogReader
@@ -42,12 +42,12 @@ class Held:
         patch.setattr(owner, step, held)
 
 
-def live(house: House) -> None:
+def live(api: RestApi) -> None:
     """W1 joins and is given connector a, which splits into one task."""
-    house.client.put("/connectors/a/config", json={"connector.class": "Locked"})
-    house.scribe.ask("seat", "w1")
-    house.scribe.ask("split", "a", {"n": "0"})
-    house.scribe.ask("report", Resource("a", 0), RunState.RUNNING, "batches run")
+    api.client.put("/connectors/a/config", json={"connector.class": "Locked"})
+    api.group.ask("seat", "w1")
+    api.group.ask("split", "a", {"n": "0"})
+    api.group.ask("report", Resource("a", 0), RunState.RUNNING, "batches run")
 
 
 @pytest.mark.parametrize(
@@ -60,21 +60,21 @@ def live(house: House) -> None:
     ],
 )
 def test_reads_are_answered_while_somebody_reads_a_whole_log(
-    house: House,
+    api: RestApi,
     monkeypatch: pytest.MonkeyPatch,
     step: tuple[type, str],
     method: str,
     path: str,
     body: dict[str, int] | None,
 ) -> None:
-    live(house)
+    live(api)
     held = Held(monkeypatch, *step)
     with ThreadPoolExecutor() as threads:
-        told = threads.submit(house.client.request, method, path, json=body)
+        told = threads.submit(api.client.request, method, path, json=body)
         assert held.begun.wait(SECONDS)
         try:
             paths = ("/connectors", "/connectors/a/status", "/groups/connect", "/health")
-            replies = [threads.submit(house.client.get, each) for each in paths]
+            replies = [threads.submit(api.client.get, each) for each in paths]
             statuses = [each.result(SECONDS).status_code for each in replies]
             assert (statuses, told.done()) == ([200] * len(paths), False)
         finally:
@@ -83,17 +83,17 @@ def test_reads_are_answered_while_somebody_reads_a_whole_log(
 
 
 def test_figures_and_plans_do_not_wait_for_an_explanation(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live(house)
+    live(api)
     held = Held(monkeypatch, EpochReader, "take")
     with ThreadPoolExecutor() as threads:
-        told = threads.submit(house.client.get, "/groups/connect/explain/latest")
+        told = threads.submit(api.client.get, "/groups/connect/explain/latest")
         assert held.begun.wait(SECONDS)
         try:
             replies = [
-                threads.submit(house.client.get, "/metrics"),
-                threads.submit(house.client.post, "/groups/connect/plan", json=ADD),
+                threads.submit(api.client.get, "/metrics"),
+                threads.submit(api.client.post, "/groups/connect/plan", json=ADD),
             ]
             assert [each.result(SECONDS).status_code for each in replies] == [200, 200]
         finally:
@@ -101,10 +101,10 @@ def test_figures_and_plans_do_not_wait_for_an_explanation(
         assert told.result(SECONDS).json()["group_epoch"] == 2
 
 
-def test_who_asks_again_and_again_is_told_what_the_files_say(house: House) -> None:
+def test_who_asks_again_and_again_is_told_what_the_files_say(api: RestApi) -> None:
     def told() -> list[httpx.Response]:
         paths = ["history", "history?limit=1", *(f"explain/{each}" for each in EPOCHS)]
-        return house.client.get_all(f"/groups/connect/{each}" for each in paths)
+        return api.client.get_all(f"/groups/connect/{each}" for each in paths)
 
     def explained(epoch: int | str) -> object:
         try:
@@ -115,17 +115,17 @@ def test_who_asks_again_and_again_is_told_what_the_files_say(house: House) -> No
             return {"error_code": 404, "message": str(untold)}
 
     told()
-    live(house)
+    live(api)
     told()
-    house.scribe.ask("pass_time", 5_000)
-    house.scribe.ask("seat", "w2")
+    api.group.ask("pass_time", 5_000)
+    api.group.ask("seat", "w2")
     told()
-    house.scribe.ask("carry_out", ExpireSession("W1"))
+    api.group.ask("carry_out", ExpireSession("W1"))
     told()
-    house.scribe.ask("settle")
+    api.group.ask("settle")
     last = [each.json() for each in told()]
-    house.service.logs.close()
-    with LogReader.open(house.data_dir / "groups" / "connect" / "control") as log:
+    api.service.logs.close()
+    with LogReader.open(api.data_dir / "groups" / "connect" / "control") as log:
         epochs = EpochCache(log)
         histories = [to_builtins(epochs.history(limit)) for limit in (50, 1)]
         assert last == [*histories, *map(explained, EPOCHS)]

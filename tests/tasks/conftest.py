@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
     PATIENCE_S,
     Hooks,
@@ -34,8 +34,8 @@ def hooks(monkeypatch: pytest.MonkeyPatch) -> Hooks:
 
 
 @pytest.fixture
-def book() -> Book:
-    return Book()
+def ledger() -> MemoryLedger:
+    return MemoryLedger()
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def reports() -> Reports:
 
 
 @pytest.fixture
-def runner(engine: LocalEngine, book: Book, reports: Reports) -> Iterator[Runner]:
+def runner(engine: LocalEngine, ledger: MemoryLedger, reports: Reports) -> Iterator[Runner]:
     """A runner that must have nothing left to run when the test is over."""
-    runner = Runner(engine, book, numbers_plugins(), reports, grace_ms=10_000)
+    runner = Runner(engine, ledger, numbers_plugins(), reports, grace_ms=10_000)
     yield runner
     assert runner.close(PATIENCE_S) == frozenset()

@@ -9,7 +9,7 @@ from fairlead.events.model import CommitId, Resource, Token
 from fairlead.runtime.pipeline.tasks import commits
 from fairlead.runtime.pipeline.tasks.reports import Ending
 from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
     Hooks,
     LineSink,
@@ -29,9 +29,9 @@ def stage_late(root: Path) -> None:
 
 
 def test_a_task_that_ends_in_good_order_sweeps_once_more(
-    root: Path, runner: Runner, book: Book, reports: Reports
+    root: Path, runner: Runner, ledger: MemoryLedger, reports: Reports
 ) -> None:
-    book.grant(TASK, NEW)
+    ledger.grant(TASK, NEW)
     runner.start(launch_of(root, NEW))
     reports.wait_batches(3)
     stage_late(root)
@@ -41,11 +41,11 @@ def test_a_task_that_ends_in_good_order_sweeps_once_more(
 
 
 def test_a_task_sweeps_now_and_then(
-    root: Path, book: Book, monkeypatch: pytest.MonkeyPatch
+    root: Path, ledger: MemoryLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commits, "_SWEEP_S", 0.0)
     reports = Reports()
-    runner = Runner(LocalEngine(), book, numbers_plugins(), reports)
+    runner = Runner(LocalEngine(), ledger, numbers_plugins(), reports)
     runner.start(launch_of(root, NEW))
     reports.wait_batches(3)
     stage_late(root)

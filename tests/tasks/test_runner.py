@@ -16,7 +16,7 @@ from fairlead.runtime.pipeline.tasks.reports import (
     TaskConfigsChanged,
 )
 from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
     Gate,
     Hooks,
@@ -47,9 +47,9 @@ def test_a_drain_commits_the_batch_in_flight_and_no_other(
 
 
 def test_past_its_grace_a_task_is_cancelled_and_its_batch_does_not_count(
-    root: Path, engine: LocalEngine, book: Book, hooks: Hooks, reports: Reports
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, hooks: Hooks, reports: Reports
 ) -> None:
-    runner = Runner(engine, book, numbers_plugins(), reports, grace_ms=50)
+    runner = Runner(engine, ledger, numbers_plugins(), reports, grace_ms=50)
     gate = Gate()
 
     def cut_short() -> None:
@@ -61,13 +61,18 @@ def test_past_its_grace_a_task_is_cancelled_and_its_batch_does_not_count(
     assert gate.reached.wait(10)
     runner.stop(TASK)
     assert reports.wait_stopped(OLD) == Stopped(TASK, OLD, Ending.CANCELLED)
-    assert (written(root), staged(root), book.accepted) == ([], [], {})
+    assert (written(root), staged(root), ledger.accepted) == ([], [], {})
     assert set(engine.cancelled) == {"fairlead-n-0-1-0"}
     runner.close(5)
 
 
 def test_abandoning_cancels_without_grace(
-    root: Path, runner: Runner, engine: LocalEngine, book: Book, hooks: Hooks, reports: Reports
+    root: Path,
+    runner: Runner,
+    engine: LocalEngine,
+    ledger: MemoryLedger,
+    hooks: Hooks,
+    reports: Reports,
 ) -> None:
     gate = Gate()
 
@@ -80,7 +85,7 @@ def test_abandoning_cancels_without_grace(
     assert gate.reached.wait(10)
     runner.abandon()
     assert reports.wait_stopped(OLD).ending is Ending.CANCELLED
-    assert (written(root), book.accepted, runner.running()) == ([], {}, frozenset())
+    assert (written(root), ledger.accepted, runner.running()) == ([], {}, frozenset())
 
 
 def test_what_runs_is_not_started_beside_itself(
@@ -98,7 +103,7 @@ def test_what_runs_is_not_started_beside_itself(
 
 
 def test_batch_numbers_go_on_when_a_task_is_started_again_under_its_token(
-    root: Path, runner: Runner, reports: Reports, book: Book
+    root: Path, runner: Runner, reports: Reports, ledger: MemoryLedger
 ) -> None:
     runner.start(numbers_launch(root, OLD, last=3))
     reports.wait_batches(1)
@@ -106,14 +111,14 @@ def test_batch_numbers_go_on_when_a_task_is_started_again_under_its_token(
     reports.wait_stopped(OLD)
     runner.start(numbers_launch(root, OLD, last=9))
     reports.wait_batches(3)
-    assert [each.batch for each in book.accepted] == [0, 1, 2]
+    assert [each.batch for each in ledger.accepted] == [0, 1, 2]
     assert written(root) == list(range(9))
 
 
 def test_a_hung_task_is_told_and_blocks_nobody(
-    root: Path, engine: LocalEngine, book: Book, hooks: Hooks, reports: Reports
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, hooks: Hooks, reports: Reports
 ) -> None:
-    runner = Runner(engine, book, numbers_plugins(), reports, grace_ms=50, hung_ms=50)
+    runner = Runner(engine, ledger, numbers_plugins(), reports, grace_ms=50, hung_ms=50)
     gate = hooks.at["plan"] = Gate()
     runner.start(numbers_launch(root, OLD))
     assert gate.reached.wait(10)

@@ -16,7 +16,7 @@ from fairlead.runtime.pipeline.tasks.commits import TaskMemory
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead.runtime.pipeline.tasks.task import Task
-from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import (
     CountingSource,
     Gate,
@@ -46,7 +46,7 @@ def task(
     root: Path,
     token: Token,
     engine: LocalEngine,
-    book: Book,
+    ledger: MemoryLedger,
     reports: Reports,
     memory: TaskMemory | None = None,
 ) -> Task:
@@ -56,7 +56,7 @@ def task(
         launch,
         lambda context: made.pipeline(context, launch.config),
         engine,
-        book,
+        ledger,
         reports,
         memory,
     )
@@ -78,35 +78,35 @@ def run_to_end(successor: Task, reports: Reports, batches: int) -> Ending:
 
 @pytest.mark.parametrize("point", ["plan", "read", "stage", "commit", "publish"])
 def test_a_crash_anywhere_loses_and_doubles_nothing(
-    point: str, root: Path, hooks: Hooks, engine: LocalEngine, book: Book
+    point: str, root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger
 ) -> None:
     hooks.at[point] = crash
     if point == "commit":
-        book.before_commit = crash
+        ledger.before_commit = crash
     with pytest.raises(Crash):
-        task(root, OLD, engine, book, Reports()).run()
+        task(root, OLD, engine, ledger, Reports()).run()
     hooks.at.clear()
-    book.before_commit = lambda: None
+    ledger.before_commit = lambda: None
     reports = Reports()
-    book.grant(TASK, NEW)
+    ledger.grant(TASK, NEW)
     left = 2 if point == "publish" else 3
-    assert run_to_end(task(root, NEW, engine, book, reports), reports, left) is Ending.STOPPED
-    assert (written(root), staged(root), book.to_publish) == (ALL, [], [])
+    assert run_to_end(task(root, NEW, engine, ledger, reports), reports, left) is Ending.STOPPED
+    assert (written(root), staged(root), ledger.to_publish) == (ALL, [], [])
 
 
 def test_a_lost_answer_does_not_double_a_batch(
-    root: Path, engine: LocalEngine, book: Book, reports: Reports
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
-    book.faults.extend(["lost", "away", "away", "", "lost"])
-    assert run_to_end(task(root, OLD, engine, book, reports), reports, 3) is Ending.STOPPED
-    assert (written(root), len(book.accepted)) == (ALL, 3)
+    ledger.faults.extend(["lost", "away", "away", "", "lost"])
+    assert run_to_end(task(root, OLD, engine, ledger, reports), reports, 3) is Ending.STOPPED
+    assert (written(root), len(ledger.accepted)) == (ALL, 3)
 
 
 def test_a_cancelled_task_leaves_a_batch_of_unknown_outcome_to_its_successor(
-    root: Path, engine: LocalEngine, book: Book, reports: Reports
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
-    book.faults.extend(["lost", *["away"] * 1000])
-    old = task(root, OLD, engine, book, reports)
+    ledger.faults.extend(["lost", *["away"] * 1000])
+    old = task(root, OLD, engine, ledger, reports)
 
     def cancel() -> None:
         reports.wait(lambda each: isinstance(each, StatusChanged) and "no answer" in each.reason)
@@ -117,18 +117,18 @@ def test_a_cancelled_task_leaves_a_batch_of_unknown_outcome_to_its_successor(
     assert old.run() is Ending.CANCELLED
     thread.join()
     assert (written(root), len(staged(root))) == ([], 1)
-    book.faults.clear()
-    book.grant(TASK, NEW)
-    assert run_to_end(task(root, NEW, engine, book, reports), reports, 2) is Ending.STOPPED
+    ledger.faults.clear()
+    ledger.grant(TASK, NEW)
+    assert run_to_end(task(root, NEW, engine, ledger, reports), reports, 2) is Ending.STOPPED
     assert (written(root), staged(root)) == (ALL, [])
 
 
 def test_a_commit_of_unknown_outcome_is_settled_before_the_next_batch_of_the_same_token(
-    root: Path, engine: LocalEngine, book: Book, reports: Reports
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
-    book.faults.extend(["away"] * 1000)
+    ledger.faults.extend(["away"] * 1000)
     memory = TaskMemory()
-    first = task(root, OLD, engine, book, reports, memory)
+    first = task(root, OLD, engine, ledger, reports, memory)
 
     def cancel() -> None:
         reports.wait(lambda each: isinstance(each, StatusChanged) and "no answer" in each.reason)
@@ -138,27 +138,27 @@ def test_a_commit_of_unknown_outcome_is_settled_before_the_next_batch_of_the_sam
     thread.start()
     first.run()
     thread.join()
-    book.faults.clear()
+    ledger.faults.clear()
     assert memory.unsettled is not None
-    again = task(root, OLD, engine, book, reports, memory)
+    again = task(root, OLD, engine, ledger, reports, memory)
     assert run_to_end(again, reports, 2) is Ending.STOPPED
-    assert (written(root), [each.batch for each in book.accepted]) == (ALL, [0, 1, 2])
+    assert (written(root), [each.batch for each in ledger.accepted]) == (ALL, [0, 1, 2])
 
 
 def test_a_zombie_is_fenced_and_leaves_nothing_behind(
-    root: Path, engine: LocalEngine, book: Book, reports: Reports
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
-    gate = book.before_commit = Gate()
-    zombie = task(root, OLD, engine, book, reports)
+    gate = ledger.before_commit = Gate()
+    zombie = task(root, OLD, engine, ledger, reports)
     endings: list[Ending] = []
     thread = threading.Thread(target=lambda: endings.append(zombie.run()))
     thread.start()
     assert gate.reached.wait(10)
     assert len(staged(root)) == 1
-    book.before_commit = lambda: None
-    book.grant(TASK, NEW)
+    ledger.before_commit = lambda: None
+    ledger.grant(TASK, NEW)
     successor = Reports()
-    run_to_end(task(root, NEW, LocalEngine(), book, successor), successor, 3)
+    run_to_end(task(root, NEW, LocalEngine(), ledger, successor), successor, 3)
     assert staged(root) == []
     gate.opened.set()
     thread.join()
@@ -166,10 +166,10 @@ def test_a_zombie_is_fenced_and_leaves_nothing_behind(
 
 
 def test_a_refused_commit_ends_the_task_as_fenced(
-    root: Path, engine: LocalEngine, book: Book, reports: Reports
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
-    book.grant(TASK, NEW)
-    assert task(root, OLD, engine, book, reports).run() is Ending.FENCED
+    ledger.grant(TASK, NEW)
+    assert task(root, OLD, engine, ledger, reports).run() is Ending.FENCED
     assert (written(root), staged(root)) == ([], [])
     assert reports.statuses[-1] == StatusChanged(
         TASK, OLD, RunState.UNASSIGNED, "fenced: token 1-0 is not current: 2-0 is"
@@ -177,14 +177,14 @@ def test_a_refused_commit_ends_the_task_as_fenced(
 
 
 def test_a_lost_engine_is_waited_for_and_the_batch_is_redone_under_the_same_token(
-    root: Path, hooks: Hooks, engine: LocalEngine, book: Book, reports: Reports
+    root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
     def lose() -> None:
         hooks.at.clear()
         engine.lose()
 
     hooks.at["stage"] = lose
-    worker = task(root, OLD, engine, book, reports)
+    worker = task(root, OLD, engine, ledger, reports)
 
     def reopen() -> None:
         reports.wait(lambda each: isinstance(each, StatusChanged) and "waiting" in each.reason)
@@ -194,7 +194,7 @@ def test_a_lost_engine_is_waited_for_and_the_batch_is_redone_under_the_same_toke
     thread.start()
     run_to_end(worker, reports, 3)
     thread.join()
-    assert (written(root), [each.batch for each in book.accepted]) == (ALL, [1, 2, 3])
+    assert (written(root), [each.batch for each in ledger.accepted]) == (ALL, [1, 2, 3])
     assert [(each.state, each.reason) for each in reports.statuses] == [
         (RunState.RUNNING, ""),
         (RunState.RESTARTING, "the engine is down: the driver is gone"),
@@ -204,10 +204,10 @@ def test_a_lost_engine_is_waited_for_and_the_batch_is_redone_under_the_same_toke
 
 
 def test_a_task_that_comes_before_the_engine_is_warm_waits_with_a_reason(
-    root: Path, book: Book, reports: Reports
+    root: Path, ledger: MemoryLedger, reports: Reports
 ) -> None:
     engine = LocalEngine(EngineState.WARMING)
-    worker = task(root, OLD, engine, book, reports)
+    worker = task(root, OLD, engine, ledger, reports)
 
     def warm() -> None:
         reports.wait(lambda each: isinstance(each, StatusChanged))
@@ -222,14 +222,14 @@ def test_a_task_that_comes_before_the_engine_is_warm_waits_with_a_reason(
 
 
 def test_a_failed_task_restarts_and_says_why(
-    root: Path, hooks: Hooks, engine: LocalEngine, book: Book, reports: Reports
+    root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
     def fail_once() -> None:
         hooks.at.clear()
         raise OSError(28, "No space left on device")
 
     hooks.at["stage"] = fail_once
-    run_to_end(task(root, OLD, engine, book, reports), reports, 3)
+    run_to_end(task(root, OLD, engine, ledger, reports), reports, 3)
     states = [each.state for each in reports.statuses]
     assert states == [RunState.RUNNING, RunState.FAILED, RunState.RESTARTING, RunState.RUNNING]
     assert reports.statuses[1].trace.endswith("OSError: [Errno 28] No space left on device")
@@ -273,9 +273,9 @@ def test_a_config_that_is_not_fit_for_use_fails_without_restarts(
 
 
 def test_a_batch_is_measured_in_all_its_phases(
-    root: Path, engine: LocalEngine, book: Book, reports: Reports
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
-    run_to_end(task(root, OLD, engine, book, reports), reports, 3)
+    run_to_end(task(root, OLD, engine, ledger, reports), reports, 3)
     assert [each.is_first for each in reports.batches] == [True, False, False]
     told = [(each.commit_id.batch, each.rows_in, each.manifest.rows) for each in reports.commits]
     assert told == [(0, 3, 3), (1, 3, 3), (2, 3, 3)]
@@ -284,7 +284,7 @@ def test_a_batch_is_measured_in_all_its_phases(
 
 
 def test_a_task_that_finds_no_work_at_first_is_told_to_have_begun_when_it_looked(
-    root: Path, hooks: Hooks, engine: LocalEngine, book: Book, reports: Reports
+    root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
     looked_ms: list[int] = []
 
@@ -294,14 +294,18 @@ def test_a_task_that_finds_no_work_at_first_is_told_to_have_begun_when_it_looked
             raise NotReady("nothing is there yet")
 
     hooks.at["plan"] = look
-    run_to_end(task(root, OLD, engine, book, reports), reports, 1)
+    run_to_end(task(root, OLD, engine, ledger, reports), reports, 1)
     first = reports.batches[0]
     assert first.is_first
     assert first.began_ms <= looked_ms[0] < looked_ms[1]
 
 
 def test_a_remark_that_stays_is_not_told_anew_with_each_batch(
-    root: Path, engine: LocalEngine, book: Book, reports: Reports, monkeypatch: pytest.MonkeyPatch
+    root: Path,
+    engine: LocalEngine,
+    ledger: MemoryLedger,
+    reports: Reports,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plan = CountingSource.plan
 
@@ -311,17 +315,17 @@ def test_a_remark_that_stays_is_not_told_anew_with_each_batch(
         return replace(plan(self, offsets, limit), remark="1 link is skipped")
 
     monkeypatch.setattr(CountingSource, "plan", remarked)
-    run_to_end(task(root, OLD, engine, book, reports), reports, 3)
+    run_to_end(task(root, OLD, engine, ledger, reports), reports, 3)
     told = [each.reason for each in reports.statuses if each.state is RunState.RUNNING]
     # The second time is for the first batch: its status has taken the place of the remark.
     assert told == ["", "1 link is skipped", "1 link is skipped"]
 
 
 def test_a_task_waits_for_the_offsets_without_failing(
-    root: Path, engine: LocalEngine, book: Book, reports: Reports
+    root: Path, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
 ) -> None:
-    book.away_for = 1
-    run_to_end(task(root, OLD, engine, book, reports), reports, 3)
+    ledger.away_for = 1
+    run_to_end(task(root, OLD, engine, ledger, reports), reports, 3)
     assert [(each.state, each.reason) for each in reports.statuses] == [
         (RunState.UNASSIGNED, "waiting for the offsets: the coordinator is away"),
         (RunState.RUNNING, ""),

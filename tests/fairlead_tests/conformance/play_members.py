@@ -23,7 +23,7 @@ from fairlead.events.records import (
     Tombstone,
 )
 from fairlead_tests.conformance.played import agree, outcome, plays
-from fairlead_tests.coordination.office import Office
+from fairlead_tests.coordination.driver import CoordinatorDriver
 from fairlead_tests.decider import COOPERATIVE, JOIN, Decider, resources
 
 WORK = resources("A-3 B-2")
@@ -56,17 +56,17 @@ def away() -> Decider:
 
 
 @plays("static_membership", "new-instance")
-def new_instance(_: Office, expect: Any) -> None:
+def new_instance(_: CoordinatorDriver, expect: Any) -> None:
     agree(outcome(static_group(), replace(STATIC, instance_id="j")), expect)
 
 
 @plays("static_membership", "instance-in-use")
-def instance_in_use(_: Office, expect: Any) -> None:
+def instance_in_use(_: CoordinatorDriver, expect: Any) -> None:
     agree(outcome(static_group(), STATIC), expect)
 
 
 @plays("static_membership", "temporary-leave")
-def temporary_leave(_: Office, expect: Any) -> None:
+def temporary_leave(_: CoordinatorDriver, expect: Any) -> None:
     decider = static_group()
     decider.write(
         GroupMetadata(11, GIVEN, 0), TargetAssignment(11, {"old": resources("A-3")}, "balanced")
@@ -81,7 +81,7 @@ def temporary_leave(_: Office, expect: Any) -> None:
 
 
 @plays("static_membership", "return-after-temporary-leave")
-def returns(_: Office, expect: Any) -> None:
+def returns(_: CoordinatorDriver, expect: Any) -> None:
     decider = away()
     end = decider.group.end
     agree(outcome(decider, STATIC), expect)
@@ -100,13 +100,13 @@ def returns(_: Office, expect: Any) -> None:
 
 
 @plays("static_membership", "return-with-new-subscription")
-def returns_changed(_: Office, expect: Any) -> None:
+def returns_changed(_: CoordinatorDriver, expect: Any) -> None:
     changed = replace(STATIC, assignors=(ClientAssignor("balanced", 0, 4),))
     agree(outcome(away(), changed), expect)
 
 
 @plays("static_membership", "no-return")
-def no_return(_: Office, __: Any) -> None:
+def no_return(_: CoordinatorDriver, __: Any) -> None:
     decider = away()
     # PROTOCOL §8: the target is one record, so two tombstones, and it held nothing to lose.
     assert _spelled(decider.carry_out(ExpireSession("old")).records) == [
@@ -117,19 +117,19 @@ def no_return(_: Office, __: Any) -> None:
 
 
 @plays("static_membership", "definite-leave")
-def definite_leave(_: Office, expect: Any) -> None:
+def definite_leave(_: CoordinatorDriver, expect: Any) -> None:
     agree(outcome(static_group(), replace(OWNER, member_epoch=-1)), expect)
 
 
 @plays("static_membership", "unknown-instance")
-def unknown_instance(_: Office, expect: Any) -> None:
+def unknown_instance(_: CoordinatorDriver, expect: Any) -> None:
     for epoch in (10, -1, -2):
         request = replace(OWNER, member_epoch=epoch, instance_id="unknown")
         agree(outcome(static_group(), request), expect)
 
 
 @plays("static_membership", "foreign-member-id")
-def foreign_member_id(_: Office, expect: Any) -> None:
+def foreign_member_id(_: CoordinatorDriver, expect: Any) -> None:
     for epoch in (10, -1, -2):
         for member_id in ("new", "other"):
             request = replace(OWNER, member_epoch=epoch, member_id=member_id)
@@ -153,12 +153,12 @@ BEAT = Heartbeat("connect", "old", 10, "1")
 
 
 @plays("epoch_bumps", "new member (its subscription is new)")
-def bump_join(_: Office, __: Any) -> None:
+def bump_join(_: CoordinatorDriver, __: Any) -> None:
     assert bumps_of(replace(STATIC, instance_id=None), replace(STATIC, instance_id="j")) == [1, 1]
 
 
 @plays("epoch_bumps", "subscription / task-config relevant metadata of a member changed")
-def bump_change(_: Office, __: Any) -> None:
+def bump_change(_: CoordinatorDriver, __: Any) -> None:
     changes: tuple[dict[str, Any], ...] = (
         {"maximum_version": 3},
         {"metadata": b"{}"},
@@ -170,12 +170,12 @@ def bump_change(_: Office, __: Any) -> None:
 
 
 @plays("epoch_bumps", "member left (-1)")
-def bump_leave(_: Office, __: Any) -> None:
+def bump_leave(_: CoordinatorDriver, __: Any) -> None:
     assert bumps_of(replace(BEAT, member_epoch=-1)) == [1]
 
 
 @plays("epoch_bumps", "member fenced (session or rebalance timer)")
-def bump_timer(_: Office, __: Any) -> None:
+def bump_timer(_: CoordinatorDriver, __: Any) -> None:
     assert bumps_of(ExpireSession("old")) == [1]
     decider = static_group()
     decider.write(GroupMetadata(11, GIVEN, 0), TargetAssignment(11, {}, "balanced"))
@@ -188,7 +188,7 @@ def bump_timer(_: Office, __: Any) -> None:
     "epoch_bumps",
     "subscription metadata (for connect: set of configured connectors/tasks) changed",
 )
-def bump_configured(_: Office, __: Any) -> None:
+def bump_configured(_: CoordinatorDriver, __: Any) -> None:
     decider = static_group()
     rose = list[int]()
 
@@ -209,7 +209,7 @@ def bump_configured(_: Office, __: Any) -> None:
 
 
 @plays("epoch_bumps", "rebalance timeout changed", "client id / host / rack changed")
-def record_only(_: Office, __: Any) -> None:
+def record_only(_: CoordinatorDriver, __: Any) -> None:
     changes: tuple[dict[str, Any], ...] = (
         {"rebalance_timeout_ms": 7_000},
         {"client_id": "c"},
@@ -224,7 +224,7 @@ def record_only(_: Office, __: Any) -> None:
 
 
 @plays("epoch_bumps", "assignor preference changed (server assignor name)")
-def preference(_: Office, __: Any) -> None:
+def preference(_: CoordinatorDriver, __: Any) -> None:
     decider = static_group()
     for member_id in ("old", "other"):
         decider.heartbeat(replace(BEAT, member_id=member_id, server_assignor="uniform"))
@@ -235,29 +235,29 @@ def preference(_: Office, __: Any) -> None:
 
 
 @plays("epoch_bumps", "plain heartbeat")
-def no_effect_plain(_: Office, __: Any) -> None:
+def no_effect_plain(_: CoordinatorDriver, __: Any) -> None:
     assert static_group().carry_out(BEAT).records == ()
 
 
 @plays("epoch_bumps", "owned list")
-def no_effect_owned(_: Office, __: Any) -> None:
+def no_effect_owned(_: CoordinatorDriver, __: Any) -> None:
     assert static_group().carry_out(replace(BEAT, owned=tuple(WORK))).records == ()
 
 
 @plays("epoch_bumps", "static leave -2")
-def no_effect_away(_: Office, __: Any) -> None:
+def no_effect_away(_: CoordinatorDriver, __: Any) -> None:
     assert away().group.group_epoch == 10
 
 
 @plays("epoch_bumps", "static replacement with same subscription")
-def no_effect_return(_: Office, __: Any) -> None:
+def no_effect_return(_: CoordinatorDriver, __: Any) -> None:
     decider = away()
     decider.heartbeat(STATIC)
     assert decider.group.group_epoch == 10
 
 
 @plays("epoch_bumps", "fenced request")
-def no_effect_fenced(_: Office, __: Any) -> None:
+def no_effect_fenced(_: CoordinatorDriver, __: Any) -> None:
     decision = static_group().carry_out(replace(BEAT, member_epoch=11, rack="r"))
     assert decision.records == ()
 
@@ -288,14 +288,14 @@ def _spelled(records: tuple[Record, ...]) -> list[str]:
 
 
 @plays("leave_and_delete", "records_in_order")
-def leave_records(_: Office, expect: Any) -> None:
+def leave_records(_: CoordinatorDriver, expect: Any) -> None:
     assert _spelled(static_group().carry_out(ExpireSession("old")).records) == expect
     said = static_group().carry_out(replace(BEAT, member_epoch=-1)).records
     assert _spelled(said) == [name for name in expect if not name.startswith("loss")]
 
 
 @plays("leave_and_delete", "group_empty_after_last_leave")
-def last_leave(_: Office, expect: Any) -> None:
+def last_leave(_: CoordinatorDriver, expect: Any) -> None:
     decider = static_group()
     decider.carry_out(replace(BEAT, member_epoch=-1))
     decider.carry_out(replace(BEAT, member_epoch=-1, member_id="other"))
@@ -303,7 +303,7 @@ def last_leave(_: Office, expect: Any) -> None:
 
 
 @plays("leave_and_delete", "target_recomputed")
-def target_recomputed(_: Office, __: Any) -> None:
+def target_recomputed(_: CoordinatorDriver, __: Any) -> None:
     decider = static_group()
     decider.carry_out(replace(BEAT, member_epoch=-1))
     assert decider.group.state is GroupState.ASSIGNING
@@ -316,7 +316,7 @@ def target_recomputed(_: Office, __: Any) -> None:
 
 
 @plays("leave_and_delete", "delete_group_records_in_order")
-def delete_group(_: Office, expect: Any) -> None:
+def delete_group(_: CoordinatorDriver, expect: Any) -> None:
     decider = static_group()
     decider.write(GroupConfiguration({"group.max.size": "9"}))
     gone = [
@@ -332,7 +332,7 @@ def delete_group(_: Office, expect: Any) -> None:
 
 
 @plays("leave_and_delete", "delete_allowed")
-def delete_allowed(_: Office, __: Any) -> None:
+def delete_allowed(_: CoordinatorDriver, __: Any) -> None:
     decider = static_group()
     assert decider.command(DeleteGroup("connect")).error is Error.NON_EMPTY_GROUP
     for member_id in ("old", "other"):

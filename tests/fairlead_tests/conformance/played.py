@@ -7,10 +7,10 @@ from typing import Any
 from fairlead.actors.messages.errors import SUCCESS
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead_tests.conformance.cases import Case
-from fairlead_tests.coordination.office import Office
+from fairlead_tests.coordination.driver import CoordinatorDriver
 from fairlead_tests.decider import Decider
 
-Play = Callable[[Office, Any], None]
+Play = Callable[[CoordinatorDriver, Any], None]
 PLAYS: dict[tuple[str, str], Play] = {}
 COMPARED = ("ok", "error", "response_epoch", "group_epoch", "assignment")
 
@@ -25,11 +25,11 @@ def plays(section: str, *case_ids: str) -> Callable[[Play], Play]:
     return register
 
 
-def play(case: Case, office: Office) -> None:
+def play(case: Case, driver: CoordinatorDriver) -> None:
     """Play a case; one that nobody has written down fails by its name."""
     found = PLAYS.get((case.section, case.case_id))
     assert found is not None, f"nobody plays {case.section} / {case.case_id}: {case.told}"
-    found(office, case.told.get("expect", case.told))
+    found(driver, case.told.get("expect", case.told))
 
 
 def outcome(decider: Decider, request: Heartbeat) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from fairlead.runtime.pipeline.connectors.files.sink_root import SinkLocation, c
 from fairlead.runtime.pipeline.connectors.spi import Limit, Pace, Pipeline, Tenure
 from fairlead.runtime.pipeline.tasks.reports import StatusChanged
 from fairlead.runtime.pipeline.tasks.task import Task
-from fairlead_tests.tasks.book import Book
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import CountingSource, Hooks, LocalEngine, Reports
 
 NAME, TASK = "c", Resource("c", 0)
@@ -185,21 +185,23 @@ def staged(root: Path) -> list[Path]:
 class Flow:
     """A real task, on a thread, that counts to `last` into a folder, three numbers a batch."""
 
-    def __init__(self, task_config: dict[str, str], last: int, book: Book | None = None) -> None:
-        self.book = book or Book()
+    def __init__(
+        self, task_config: dict[str, str], last: int, ledger: MemoryLedger | None = None
+    ) -> None:
+        self.ledger = ledger or MemoryLedger()
         self.hooks = Hooks()
         self.reports = Reports()
         self.config = task_config
         self._last = last
         self.before_save: Callable[[Path], None] | None = None
-        token = Token(len(self.book.accepted) + 1, 0)
-        self.book.grant(TASK, token)
+        token = Token(len(self.ledger.accepted) + 1, 0)
+        self.ledger.grant(TASK, token)
         launch = Launch(TASK, token, task_config, task_config)
-        self.task = Task(launch, self._pipeline, LocalEngine(), self.book, self.reports)
+        self.task = Task(launch, self._pipeline, LocalEngine(), self.ledger, self.reports)
         self._thread = threading.Thread(target=self.task.run)
 
     def _pipeline(self, context: Context) -> Pipeline:
-        sink = sink_of(self.config, self.book.cluster_id)
+        sink = sink_of(self.config, self.ledger.cluster_id)
         source = _Source(self._last, self.hooks, self)
         del context
         return Pipeline(source, (), sink, Pace(Limit(10, 1 << 20), 0.02))
@@ -228,8 +230,8 @@ class Flow:
         """Wait until all is read and published."""
         pause = threading.Event()
         for _ in range(int(PATIENCE_S * 20)):
-            known = list(self.book.offsets(NAME).values())
-            if known and known[0]["next"] == self._last and not self.book.to_publish:
+            known = list(self.ledger.offsets(NAME).values())
+            if known and known[0]["next"] == self._last and not self.ledger.to_publish:
                 return
             pause.wait(0.05)
         raise AssertionError(self.reports.told[-5:])

@@ -15,7 +15,7 @@ from fairlead.events.model import Resource, RunState, TaskConfig
 from fairlead.events.records import ConnectorConfig, ConnectorsTasksMetadata, Record, TaskConfigs
 from fairlead.events.shard_layout import lay_out
 from fairlead.events.shards import Shards
-from fairlead_tests.coordination.office import WALL_MS, Office
+from fairlead_tests.coordination.driver import WALL_MS, CoordinatorDriver
 
 MEMBERS = tuple(f"00000000-0000-4000-8000-{number:012}" for number in range(2))
 
@@ -34,7 +34,7 @@ def config_of(name: str) -> dict[str, str]:
     }
 
 
-class Site(Office):
+class Site(CoordinatorDriver):
     """The coordinator of such a group, and how many bytes of log each change takes."""
 
     @classmethod

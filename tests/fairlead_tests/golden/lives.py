@@ -35,7 +35,7 @@ from fairlead.events.model import (
     Resource,
     RunState,
 )
-from fairlead_tests.coordination.office import SESSION_MS, Office
+from fairlead_tests.coordination.driver import SESSION_MS, CoordinatorDriver
 from fairlead_tests.decider import COOPERATIVE, resource
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Life
 
@@ -43,8 +43,8 @@ MINUTE_MS = 60_000
 FILE = {"path": "a.csv"}
 
 
-class Stage(Office):
-    """An office that can be told to go on until nothing moves any more."""
+class Stage(CoordinatorDriver):
+    """A driver that can be told to go on until nothing moves any more."""
 
     def settle(self, *silent: str) -> None:
         """Let all but the silent beat and acknowledge, and whoever is asked compute."""

@@ -36,7 +36,7 @@ WALL_MS = 1_700_000_000_000
 
 
 @dataclass
-class Office:
+class CoordinatorDriver:
     """The coordinator of one group, as its actor drives it."""
 
     control: GroupLog
@@ -56,8 +56,8 @@ class Office:
         self.open()
 
     @classmethod
-    def at(cls, folder: Path) -> "Office":
-        """Open an office whose logs lie in a folder."""
+    def at(cls, folder: Path) -> "CoordinatorDriver":
+        """Open a driver whose logs lie in a folder."""
         control = GroupLog.open_writer(folder / "control", "connect")
         return cls(control, GroupLog.open_writer(folder / "offsets", "connect"))
 

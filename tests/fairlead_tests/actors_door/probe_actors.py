@@ -1,4 +1,4 @@
-"""The actors that the tests of the door put on stage."""
+"""Actors of the tests of the door: each does one thing that the door must bear."""
 
 import os
 import subprocess

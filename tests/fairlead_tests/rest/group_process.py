@@ -44,7 +44,7 @@ from fairlead_tests.decider import JOIN, Decider
 PLACE = "127.0.0.1:8083"
 
 
-class Scribe(Decider):
+class LoggedDecider(Decider):
     """A coordinator that writes what it decides into real logs."""
 
     def __init__(self, folder: Path) -> None:
@@ -118,16 +118,16 @@ class Scribe(Decider):
         self.offsets.close()
 
 
-class Desk:
-    """The scribe's process, as the test sees it: any method can be called by its name."""
+class GroupProcess:
+    """The process of a `LoggedDecider` as the test sees it: any method is called by its name."""
 
     def __init__(self, line: Connection) -> None:
         self._line = line
 
     def ask(self, method: str, *args: Any) -> Any:
-        """Have the scribe do something, and return what it answers."""
+        """Have it do something, and return what it answers."""
         self._line.send((method, *args))
-        assert self._line.poll(20), "the scribe says nothing"
+        assert self._line.poll(20), "the group's process says nothing"
         answer = self._line.recv()
         if isinstance(answer, AssertionError):
             raise answer
@@ -135,16 +135,16 @@ class Desk:
 
 
 @contextmanager
-def scribe(folder: Path) -> Generator[Desk]:
-    """Run a scribe for the group whose folder this is."""
+def group_process(folder: Path) -> Generator[GroupProcess]:
+    """Run a process for the group whose folder this is."""
     mine, theirs = Pipe()
     process = get_context("fork").Process(target=_serve, args=(folder, theirs, mine), daemon=True)
     process.start()
     theirs.close()
-    desk = Desk(mine)
-    desk.ask("beat_nobody")
+    group = GroupProcess(mine)
+    group.ask("beat_nobody")
     try:
-        yield desk
+        yield group
     finally:
         mine.close()
         process.join(20)
@@ -154,7 +154,7 @@ def scribe(folder: Path) -> Generator[Desk]:
 
 def _serve(folder: Path, line: Connection, other_end: Connection) -> None:
     other_end.close()
-    served = Scribe(folder)
+    served = LoggedDecider(folder)
     with suppress(EOFError):
         while True:
             method, *args = line.recv()

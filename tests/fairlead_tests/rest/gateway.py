@@ -1,19 +1,19 @@
-"""Who carries out commands in these tests: it asks the scribe, and can be told to fail."""
+"""Stands in for the gateway to the actors: it asks a group's process, and can be told to fail."""
 
 from fairlead.actors.messages.commands import CommandReply, Traffic
 from fairlead.runtime.cluster.messages import NodeView, ProcessView, Whereabouts
 from fairlead.runtime.interfaces.rest.backend.connection import Command, Outcome
 from fairlead.runtime.interfaces.rest.backend.errors import Unanswered
-from fairlead_tests.rest.scribe import Desk
+from fairlead_tests.rest.group_process import GroupProcess
 
 ASSIGNOR = ProcessView("assignor", 77, "", "running", 1, "process 76 was killed: w1 waited")
 
 
-class Clerk:
+class FakeGateway:
     """Carries out commands as the gateway does."""
 
-    def __init__(self, scribe: Desk | None) -> None:
-        self.scribe = scribe
+    def __init__(self, group: GroupProcess | None) -> None:
+        self.group = group
         self.loses_answers = False
         """Every first answer is lost, and the command sent again."""
         self.workers: tuple[ProcessView, ...] = ()
@@ -27,15 +27,15 @@ class Clerk:
         return Outcome(self._command(command), repeated=self.loses_answers)
 
     async def locate(self, group_id: str) -> Whereabouts:
-        return Whereabouts(group_id, "somewhere" if self.scribe else None, 1)
+        return Whereabouts(group_id, "somewhere" if self.group else None, 1)
 
     async def describe_node(self) -> NodeView:
-        if self.scribe is None:
+        if self.group is None:
             raise Unanswered("nobody is here: try again")
         return NodeView(1, (), self.workers, (ASSIGNOR,))
 
     async def traffic(self, group_id: str) -> Traffic:
-        if self.scribe is None:
+        if self.group is None:
             raise Unanswered(f"nobody serves {group_id}: try again")
         return Traffic(1_000, 2)
 
@@ -43,8 +43,8 @@ class Clerk:
         self.let_go_of.append((worker, force))
 
     def _command(self, command: Command) -> CommandReply:
-        if self.scribe is None:
+        if self.group is None:
             raise Unanswered("nobody is here: try again")
-        reply = self.scribe.ask("command", command)
+        reply = self.group.ask("command", command)
         assert isinstance(reply, CommandReply)
         return reply

@@ -1,7 +1,7 @@
 """Requests that a foreign page can have sent are refused; what people and programs send is not."""
 
 import pytest
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.backend.listeners import RestListener
@@ -72,9 +72,9 @@ def test_who_names_a_listener_is_answered(client: Client, headers: dict[str, str
     assert client.get("/connectors", headers=headers).status_code == 200
 
 
-def test_the_names_of_a_proxy_are_let_in_where_a_setting_says_so(house: House) -> None:
+def test_the_names_of_a_proxy_are_let_in_where_a_setting_says_so(api: RestApi) -> None:
     listeners = [RestListener("127.0.0.1", 8083), RestListener("10.1.2.3", 80)]
-    client = Client(make_app(house.service, listeners, ["etl.example", "[fe80::1]:99"]))
+    client = Client(make_app(api.service, listeners, ["etl.example", "[fe80::1]:99"]))
     for place in ("etl.example", "etl.example:1234", "[fe80::1]:99", "10.1.2.3", "localhost:80"):
         for scheme in ("http", "https") if place.startswith("etl") else ("http",):
             told = {"host": place, "origin": f"{scheme}://{place}"}
@@ -96,14 +96,14 @@ def test_the_names_of_a_proxy_are_let_in_where_a_setting_says_so(house: House) -
         ("PUT", "/workers/w1/drain"),
     ],
 )
-def test_a_change_is_json_or_has_no_body(house: House, method: str, path: str, kind: str) -> None:
+def test_a_change_is_json_or_has_no_body(api: RestApi, method: str, path: str, kind: str) -> None:
     headers = {"content-type": kind} if kind else {}
-    refused = house.client.request(method, path, headers=headers, content=b"weight=1")
+    refused = api.client.request(method, path, headers=headers, content=b"weight=1")
     sent = kind.partition(";")[0] or "nothing in particular"
     assert (refused.status_code, refused.json()["message"]) == (
         415,
         f"the body is sent as {sent}; send Content-Type: application/json",
     )
-    empty = house.client.request(method, path, headers={"content-type": "text/plain"})
+    empty = api.client.request(method, path, headers={"content-type": "text/plain"})
     assert empty.status_code == 415
-    assert house.clerk.sent == []
+    assert api.gateway.sent == []

@@ -13,7 +13,7 @@ from fairlead_tests.decider import Decider
 from fairlead_tests.log.samples import TIME_MS
 
 
-class Scribe(Decider):
+class TimedDecider(Decider):
     """A coordinator whose log knows when each record was written.
 
     The log's clock is `ahead_ms` ahead of the coordinator's, so that a test sees whose is told.
@@ -31,7 +31,7 @@ class Scribe(Decider):
             self.entries.append(Entry(at, kind, version, key, self.ahead_ms + self.now_ms, value))
         super().write(*records, wrote=wrote)
 
-    def at(self, now_ms: int) -> "Scribe":
+    def at(self, now_ms: int) -> "TimedDecider":
         self.now_ms = now_ms
         return self
 
@@ -52,20 +52,20 @@ class Scribe(Decider):
         self.command(ReportStatus("connect", holder, (update,)))
 
 
-def computed(ahead_ms: int = TIME_MS) -> Scribe:
+def computed(ahead_ms: int = TIME_MS) -> TimedDecider:
     """W1 alone with A to D at epoch 1; then W2 joins, and the target of epoch 2 is there."""
-    scribe = Scribe(ahead_ms)
-    scribe.configure("A B C D")
-    scribe.at(1_000).join("W1")
-    scribe.at(1_500).compute()
-    scribe.at(1_700).settle()
-    scribe.at(5_000).join("W2")
-    scribe.at(5_200).compute()
-    return scribe
+    group = TimedDecider(ahead_ms)
+    group.configure("A B C D")
+    group.at(1_000).join("W1")
+    group.at(1_500).compute()
+    group.at(1_700).settle()
+    group.at(5_000).join("W2")
+    group.at(5_200).compute()
+    return group
 
 
-def grown(ahead_ms: int = TIME_MS) -> Scribe:
+def grown(ahead_ms: int = TIME_MS) -> TimedDecider:
     """The same, and both settle."""
-    scribe = computed(ahead_ms)
-    scribe.at(5_900).settle()
-    return scribe
+    group = computed(ahead_ms)
+    group.at(5_900).settle()
+    return group

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, suppress
 import httpx
 import pytest
 import uvicorn
-from rest.conftest import House
+from rest.conftest import RestApi
 
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead.runtime.interfaces.rest.backend import listeners
@@ -20,12 +20,12 @@ LATE = b'{"error_code":408,"message":"the request took too long to come; nothing
 
 
 @pytest.fixture
-def place(house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestListener]:
+def place(api: RestApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestListener]:
     """Where the real server listens, one of little patience."""
     monkeypatch.setattr(listeners, "SECONDS", dict.fromkeys(listeners.SECONDS, 0.4))
     monkeypatch.setattr(listeners, "MOST_CONNECTIONS", 8)
     (bound,) = listen([RestListener("127.0.0.1", 0)])
-    app = make_app(house.service, [where(bound)])
+    app = make_app(api.service, [where(bound)])
     server = uvicorn.Server(
         uvicorn.Config(app, http=listeners.ReceiveTimeoutProtocol, log_config=None, ws="none")
     )
@@ -50,14 +50,14 @@ def test_a_connection_that_says_nothing_is_ended(place: RestListener) -> None:
         assert _all(silent).endswith(LATE)
 
 
-def test_a_trickle_of_a_body_is_ended_without_a_change(place: RestListener, house: House) -> None:
+def test_a_trickle_of_a_body_is_ended_without_a_change(place: RestListener, api: RestApi) -> None:
     head = f"POST /connectors HTTP/1.1\r\nHost: {place.host}:{place.port}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"
     with closing(socket.create_connection(place, WAIT)) as slow:
         slow.sendall(head.encode())
         heard = _trickle(slow, b" ")
     assert heard.endswith(LATE)
-    assert house.clerk.sent == []
+    assert api.gateway.sent == []
 
 
 def test_a_further_request_on_a_connection_is_given_its_own_time(place: RestListener) -> None:

@@ -9,7 +9,7 @@ from fairlead.events.records import TaskProgress
 from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
 
 
-class Book:
+class MemoryLedger:
     """Accepts a commit iff its token is current and each advance starts at the logged offset.
 
     `faults` are used up one per commit: `away` refuses to answer and does nothing, `lost` does
