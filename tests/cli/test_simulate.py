@@ -35,7 +35,7 @@ def test_a_person_is_told_what_was_simulated(run: Run) -> None:
 
 def test_a_broken_rule_ends_badly_with_its_story(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     never_fence(monkeypatch)
-    ended = run("simulate", "--minutes", "1")
+    ended = run("simulate", "--minutes", "1", "--steps", "60")
     assert ended.code == 1
     story, _, _ = ended.out.partition("seeds: ")
     assert story.splitlines()[-1].split()[1:3] == ["VIOLATION", "1:"]
