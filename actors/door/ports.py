@@ -2,18 +2,45 @@
 
 import errno
 import ipaddress
+import random
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import psutil
 
+LOOPBACK: Final = "127.0.0.1"
+CONNECTIONS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
+"""The first and the last port that Linux gives to connections."""
+FIRST_PORT: Final = 10_000
+TRIES: Final = 100
 UNSEEN: Final = "a program that cannot be seen from here, of another user or container"
 
 
 class PortTakenError(Exception):
     """A port cannot be listened on; the text says why, and which process has it."""
+
+
+def free_port() -> int:
+    """Return a port of the loopback that is free, and that the system gives to no connection.
+
+    The processes of a node that comes up open so many connections that one of them may have any
+    port of the system's range before somebody listens there.
+    """
+    try:
+        first_given = int(CONNECTIONS.read_text(encoding="ascii").split()[0])
+    except OSError:
+        first_given = FIRST_PORT
+    own = range(FIRST_PORT, first_given)
+    for port in random.sample(own, min(TRIES, len(own))):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((LOOPBACK, port))
+            return port
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
 
 
 def check_free(host: str, port: int) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from ...actors.backoff import Backoff
 from ...actors.door.actor import Address, System, UnreachableError, connect
-from ...actors.door.ports import PortTakenError, check_free
+from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
 from ...events.log.process import ProcessId, is_alive, kill
 from ..cluster.messages import (
     AddWorker,
@@ -30,7 +30,7 @@ from ..cluster.run_folder import (
 )
 from ..cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
 from ..config.keys import Config
-from .launcher import HOST, Launcher, NodeFailedError, free_port
+from .launcher import Launcher, NodeFailedError
 from .processes import ProcessFiles
 from .rest_process import rest_command
 from .supervisor import SUPERVISOR
@@ -99,7 +99,7 @@ def _check_ports(config: Config) -> None:
     """Raise `PortTakenError` unless the ports that the node is to have are free."""
     for key, (host, port) in (
         ("listeners", config.listener),
-        ("actor.port", (HOST, config.actor_port)),
+        ("actor.port", (LOOPBACK, config.actor_port)),
     ):
         if port:
             try:

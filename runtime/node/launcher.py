@@ -8,7 +8,6 @@ has been silent for too long.
 
 import logging
 import signal
-import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -25,7 +24,7 @@ from ...actors.door.actor import (
     UnreachableError,
     start_system,
 )
-from ...actors.door.ports import PortTakenError, check_free
+from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
 from ...events.log.process import ProcessId, is_alive, kill, process_of
 from ..cluster.assignor_file import write_assignors
 from ..cluster.messages import AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
@@ -38,7 +37,6 @@ from .silence import ProcessWatch, Silence
 from .supervisor import SUPERVISOR, Supervisor
 
 LOGGER = logging.getLogger(__name__)
-HOST: Final = "127.0.0.1"
 WATCH_SECONDS: Final = 0.5
 ANSWER_SECONDS: Final = 10.0
 """How long the supervisor may take to answer before it is taken for unable to end in good order."""
@@ -53,14 +51,6 @@ class NodeFailedError(Exception):
     """The node could not start, or could not be kept running."""
 
 
-def free_port() -> int:
-    """Return a port of the loopback that is free at this moment."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 class Launcher:
     """One node: `start`, `watch` until told to stop, `stop`."""
 
@@ -73,7 +63,7 @@ class Launcher:
         #: Whether the actors may have any port.
         self._is_port_free = port == 0
         #: Where the actors are reached.
-        self._door = folder.door_at(HOST, port or free_port())
+        self._door = folder.door_at(LOOPBACK, port or free_port())
         #: The base URL of REST, as others are told.
         self._rest_url = ""
         self._files = ProcessFiles(folder.path)
@@ -211,7 +201,7 @@ class Launcher:
                 check_free(self._door.host, self._door.port)
             except PortTakenError as error:
                 LOGGER.warning("the actors move to another port: %s", error)
-                self._door = self._folder.door_at(HOST, free_port())
+                self._door = self._folder.door_at(LOOPBACK, free_port())
                 self._announce()
         try:
             self._start_actors()
@@ -318,7 +308,7 @@ class Launcher:
         told = f"its REST interface did not start (exit code {rest.code})"
         listener = urlsplit(url)
         try:
-            check_free(listener.hostname or HOST, listener.port or 0)
+            check_free(listener.hostname or LOOPBACK, listener.port or 0)
         except PortTakenError as error:
             told = f"{told}: {error}"
         raise NodeFailedError(told)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.actors.door.actor import Door, System, start_system
+from fairlead.actors.door.ports import free_port
 from fairlead.actors.group.actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.group.state.settings import GroupSettings
 from fairlead.actors.messages.computing import Assignment, Install, Prepare
@@ -23,7 +24,6 @@ from fairlead.projections.follow import Follower
 from fairlead.runtime.cluster.messages import AddWorker, Begin, ShutDown, WhereIs
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
-from fairlead.runtime.node.launcher import free_port
 from fairlead.runtime.node.supervisor import Supervisor
 from fairlead_tests.benchmarks.beaters import ASSIGNORS, Beat, Beaten, Beater
 from fairlead_tests.benchmarks.figures import median, tell

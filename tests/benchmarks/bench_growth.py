@@ -22,11 +22,11 @@ from statistics import mean
 
 import psutil
 
+from fairlead.actors.door.ports import free_port
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import RunState, Why
 from fairlead.projections.follow import Follower, Rebalances
-from fairlead.runtime.node.launcher import free_port
 from fairlead_tests.benchmarks.figures import tell
 
 GROUP = "connect"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.door import ports
-from fairlead.actors.door.ports import UNSEEN, PortTakenError, check_free
+from fairlead.actors.door.ports import UNSEEN, PortTakenError, check_free, free_port
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.config.sources import ConfigError
 from fairlead.runtime.node.commands import FAILED, up
@@ -89,3 +89,27 @@ def test_up_ends_at_once_where_a_port_is_taken(
 def test_the_rest_interface_and_the_actors_need_a_port_each() -> None:
     with pytest.raises(ConfigError, match="name the same port, 9000"):
         load_config(None, {}, ["listeners=http://127.0.0.1:9000", "actor.port=9000"])
+
+
+def test_a_port_that_is_chosen_is_never_given_to_a_connection_meanwhile() -> None:
+    first, last = map(int, ports.CONNECTIONS.read_text().split())
+    chosen = {free_port() for _ in range(50)}
+    assert len(chosen) > 40
+    assert not [port for port in chosen if first <= port <= last]
+
+
+def test_a_port_that_is_taken_is_not_chosen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with listening("127.0.0.1") as taken:
+        (tmp_path / "range").write_text(f"{taken + 1}\t{taken + 9}\n")
+        monkeypatch.setattr(ports, "FIRST_PORT", taken)
+        monkeypatch.setattr(ports, "CONNECTIONS", tmp_path / "range")
+        assert free_port() != taken
+
+
+def test_a_port_is_chosen_where_the_system_does_not_tell_what_it_gives(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(ports, "CONNECTIONS", tmp_path / "absent")
+    check_free("127.0.0.1", free_port())
