@@ -149,7 +149,7 @@ SHELLS = {
     "actors/group/actor.py",
     "actors/group/coordinator.py",
     "actors/group/shard.py",
-    "actors/group/work/ledger.py",
+    "actors/group/ledger.py",
 }
 """Files in a pure folder that look into the log itself."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ...events.model import Resource, Resources
 from ...events.placement import abilities
 from ..messages.computing import NO_NEEDS, MemberView, Needs, Snapshot
-from ..messages.listing import listing
+from ..messages.errors import listing
 from .eligibility import Eligible, Shares
 
 

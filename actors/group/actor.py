@@ -32,11 +32,11 @@ from ..messages.errors import Error
 from ..messages.heartbeat import NO_COORDINATOR_EPOCH, HeartbeatReply
 from ..messages.work import CommitOffsets
 from .coordinator import Coordinator
+from .ledger import OffsetLedger
 from .members.request_filter import SALTS, first_epoch
 from .shard import CoordinatorShard, Now, drain
-from .state.settings import GroupSettings
+from .state.soft_state import GroupSettings
 from .timers import LATE_MS, TICK_MS, LatenessBudget
-from .work.ledger import OffsetLedger
 
 LOGGER = logging.getLogger(__name__)
 EXIT_FAILED = 70

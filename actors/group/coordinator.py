@@ -32,10 +32,12 @@ from ..messages.work import (
     DeleteConnector,
     PutConnector,
 )
+from .commit import commit_offsets
 from .computing.compute import is_due, is_news
 from .computing.install import KEPT
 from .decide import decide
 from .due import DueCommands
+from .ledger import OffsetLedger
 from .legality import Legality
 from .long_poll import HeldRequest, LongPoll
 from .members.heartbeat import refuse_heartbeat, refuse_stale
@@ -44,10 +46,7 @@ from .members.request_filter import RequestFilter
 from .orders.configuration import open_soft_state
 from .shard import Address, AddressedReply, Now, Ready
 from .state.in_force import is_silenced
-from .state.settings import GroupSettings
-from .state.soft_state import Decision, DecisionFacts
-from .work.commit import commit_offsets
-from .work.ledger import OffsetLedger
+from .state.soft_state import Decision, DecisionFacts, GroupSettings
 
 LOGGER = logging.getLogger(__name__)
 

@@ -40,22 +40,21 @@ from ..messages.work import DeleteConnector, PutConnector, PutTaskConfigs, Repor
 from .computing.compute import end_rest, time_out_assignor, with_target
 from .computing.install import install, prepare
 from .computing.recompute import continue_moves, release_parked, retry_assignor
-from .members.depart import end_member, expire_rebalance, expire_session
-from .members.heartbeat import heartbeat
-from .members.seats import free_seat
-from .orders.configuration import configure_group
-from .orders.delete_group import delete_group
-from .orders.expect import end_expectation, expect
-from .orders.operate import cordon, place, rebalance, release_seats, uncordon
-from .orders.remove import remove_member
-from .state.soft_state import Decision, SoftState
-from .work.configure import (
+from .connectors import (
     delete_connector,
     finish_deletion,
     put_connector,
     put_task_configs,
     report_status,
 )
+from .members.depart import end_member, expire_rebalance, expire_session
+from .members.heartbeat import heartbeat
+from .members.seats import free_seat
+from .orders.configuration import configure_group
+from .orders.delete_group import delete_group
+from .orders.departures import end_expectation, expect, remove_member
+from .orders.operate import cordon, place, rebalance, release_seats, uncordon
+from .state.soft_state import Decision, SoftState
 
 RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     Heartbeat: heartbeat,

@@ -20,9 +20,8 @@ from ..messages.timers import (
     RetryAssignor,
 )
 from .computing.recompute import is_next_move_due, is_retry_due
-from .orders.remove import due_removals
-from .state.settings import GroupSettings
-from .state.soft_state import SoftState
+from .orders.departures import due_removals
+from .state.soft_state import GroupSettings, SoftState
 from .timers import ComputationTimer, MemberTimers, ParkingTimers
 
 LOOK_MS: Final = 1_000

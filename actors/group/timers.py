@@ -35,8 +35,7 @@ from ..messages.timers import (
 )
 from .members.seats import patience_ms
 from .state.in_force import has_shared_deadline
-from .state.settings import GroupSettings
-from .state.soft_state import SoftState
+from .state.soft_state import GroupSettings, SoftState
 
 K = TypeVar("K")
 

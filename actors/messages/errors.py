@@ -2,9 +2,10 @@
 
 A number that Kafka has is Kafka's; what Kafka does not know is counted from `FIRST_OF_OURS`,
 far behind its last (131 in Kafka 4). `actors/ERRORS.md` is the same table to read.
+Messages list names with `listing`, never more of them than somebody reads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -139,3 +140,14 @@ MEANINGS: Mapping[Error, Meaning] = {
         20_004, Remedy.FATAL, "name a connector of the group, or create it first"
     ),
 }
+
+
+LONGEST_LIST = 20
+"""How many names a sentence lists at most."""
+
+
+def listing(names: Collection[str], between: str = ", ", last: str = " and ") -> str:
+    """Return names in order, joined by words: the first few, and how many more there are."""
+    shown = sorted(names)[:LONGEST_LIST]
+    more = len(names) - len(shown)
+    return between.join(shown) + (f"{last}{more} more" if more else "")

@@ -13,7 +13,7 @@ itself before anybody else may start it.
     obey(member.tick(clock()))              # by `next_tick_ms()` at the latest
 
 `callbacks.py` turns Start, Stop and Fence into a listener's callbacks; STATES.md shows the
-states. What ends when is in `deadlines.py`, what is said in `requests.py`, when in `voice.py`.
+states. What ends when is in `deadlines.py`, what is said and when in `voice.py`.
 """
 
 from collections.abc import Iterable
@@ -31,10 +31,8 @@ from ..messages.heartbeat import (
 )
 from .deadlines import Deadlines
 from .instructions import Compute, Fence, Gone, Identity, Instruction, Kill, Start, Stop, Timing
-from .requests import Requests, Sent
-from .states import SPEAKING, Machine, State
-from .voice import Voice
-from .work import Work
+from .states import SPEAKING, Machine, State, Work
+from .voice import Requests, Sent, Voice
 
 
 class Membership:

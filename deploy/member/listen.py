@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from fairlead.actors.group.coordinator import Coordinator
+from fairlead.actors.group.ledger import OffsetLedger
 from fairlead.actors.group.shard import Now, drain
-from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.group.work.ledger import OffsetLedger
+from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.commands import GroupRequest
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.actors.messages.work import PutConnector

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ...actors.assignors.built_in import balanced
 from ...actors.backoff import Backoff
-from ...actors.group.state.settings import GroupSettings
+from ...actors.group.state.soft_state import GroupSettings
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities
 from ..pipeline.connectors.context import NO_LIMITS, Reach

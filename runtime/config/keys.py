@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from ...actors.assignors.built_in.incremental import MOVES_INTERVAL_MS, MOVES_PER_ROUND
-from ...actors.group.state.settings import GroupSettings
+from ...actors.group.state.soft_state import GroupSettings
 from ...actors.settings import Setting, SettingType
 from ...actors.worker.instructions import Timing, flaw_in_session
 from ...events.placement import ORDINARY, Abilities, split_list

@@ -15,7 +15,7 @@ from itertools import count
 
 from ...actors.assignors.built_in import balanced
 from ...actors.assignors.sdk import plain_metadata
-from ...actors.group.orders.remove import GOODBYE_MS, due_removals
+from ...actors.group.orders.departures import GOODBYE_MS, due_removals
 from ...actors.messages.assignors import Worker
 from ...actors.messages.commands import Command, CommandReply
 from ...actors.messages.errors import Error

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ...actors.assignors.built_in import balanced
-from ...actors.group.state.settings import GroupSettings
+from ...actors.group.state.soft_state import GroupSettings
 from ...actors.messages.commands import GroupCommand, Reply
 from ...actors.messages.orders import ConfigureGroup, Expect, Place, Uncordon
 from ...actors.messages.work import PutConnector

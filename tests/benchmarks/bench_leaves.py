@@ -7,9 +7,9 @@ from random import Random
 from typing import Final
 
 from fairlead.actors.group.coordinator import Coordinator
+from fairlead.actors.group.ledger import OffsetLedger
 from fairlead.actors.group.shard import Now
-from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.group.work.ledger import OffsetLedger
+from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
 from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead_tests.benchmarks.figures import tell

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from fairlead.actors.assignors.built_in import balanced
 from fairlead.actors.group.coordinator import Coordinator
+from fairlead.actors.group.ledger import OffsetLedger
 from fairlead.actors.group.shard import Now, drain
-from fairlead.actors.group.state.settings import GroupSettings
-from fairlead.actors.group.work.ledger import OffsetLedger
+from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.assignors import Assigned
 from fairlead.actors.messages.commands import GroupCommand, Reply
 from fairlead.actors.messages.computing import InstallReply, PrepareReply

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.state.settings import GroupSettings
+from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
 from fairlead.actors.messages.work import PutTaskConfigs, ReportStatus
 from fairlead.actors.worker.instructions import Timing

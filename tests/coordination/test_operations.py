@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.orders.remove import GOODBYE_MS
+from fairlead.actors.group.orders.departures import GOODBYE_MS
 from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error

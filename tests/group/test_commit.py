@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from fairlead.actors.group.work.commit import CommitDecision, commit_offsets
+from fairlead.actors.group.commit import CommitDecision, commit_offsets
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.catalogue import commit_key, key_of, offset_key

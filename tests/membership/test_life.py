@@ -157,10 +157,8 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
         "fairlead.actors.worker.deadlines",
         "fairlead.actors.worker.instructions",
         "fairlead.actors.worker.membership",
-        "fairlead.actors.worker.requests",
         "fairlead.actors.worker.states",
         "fairlead.actors.worker.voice",
-        "fairlead.actors.worker.work",
         "fairlead.events",
         "fairlead.events.model",
     ]

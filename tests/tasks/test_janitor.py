@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.work.commit import commit_offsets
-from fairlead.actors.group.work.ledger import OffsetLedger
+from fairlead.actors.group.commit import commit_offsets
+from fairlead.actors.group.ledger import OffsetLedger
 from fairlead.actors.messages.timers import FinishDeletion
 from fairlead.actors.messages.work import (
     CommitOffsets,

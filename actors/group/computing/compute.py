@@ -21,8 +21,7 @@ from ....events.records import (
 from ...assignors.built_in.catalogue import FALLBACK, SERVER_ASSIGNORS
 from ...messages.heartbeat import JOIN_EPOCH
 from ...messages.timers import EndRest, TimeOutAssignor
-from ..state.settings import GroupSettings
-from ..state.soft_state import Computation, Decision, SoftState
+from ..state.soft_state import Computation, Decision, GroupSettings, SoftState
 from .elect import Electorate, elect, may_run, vote
 from .preview import Preview, evolve_copy, preview_of
 from .snapshot import snapshot_of

@@ -7,8 +7,7 @@ from ....events.model import Why
 from ....events.records import ScheduledRebalance
 from ...messages.computing import LONGEST_WAIT_MS
 from ...messages.timers import ContinueMoves, ReleaseParked, RetryAssignor
-from ..state.settings import GroupSettings
-from ..state.soft_state import Decision, SoftState, bump
+from ..state.soft_state import Decision, GroupSettings, SoftState, bump
 from .compute import is_awaiting_assignor
 from .preview import preview_of
 

@@ -13,7 +13,7 @@ from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignmen
 from ...assignors.demands import demand_of, permitted_part
 from ...backoff import Backoff
 from ...messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS, Assignment, Snapshot
-from ..state.settings import GroupSettings
+from ..state.soft_state import GroupSettings
 from ..state.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ...messages.commands import Reply
 from ...messages.heartbeat import HeartbeatReply
-from ..state.settings import GroupSettings
+from ..state.soft_state import GroupSettings
 
 BURST = 5
 """How many requests a member may send at once: joining and reconciling takes a few."""

@@ -17,8 +17,7 @@ from ....events.records import CurrentAssignment, MemberMetadata
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 from ...messages.timers import FreeSeat
-from ..state.settings import GroupSettings
-from ..state.soft_state import Decision, SoftState
+from ..state.soft_state import Decision, GroupSettings, SoftState
 
 
 def ended_by(group: Group, request: Heartbeat) -> list[Member]:

@@ -19,8 +19,7 @@ from ...messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
 from ...settings import Setting, SettingType, whole
 from ...worker.instructions import flaw_in_session
-from ..state.settings import GroupSettings
-from ..state.soft_state import NO_FACTS, Decision, DecisionFacts, SoftState
+from ..state.soft_state import NO_FACTS, Decision, DecisionFacts, GroupSettings, SoftState
 from ..state.validate import LARGEST_NUMBER, LONGEST_SESSION_MS
 
 LONGEST_SHOWN = 60

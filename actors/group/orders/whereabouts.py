@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ....events.group import Group, Member
 from ....events.orders import Directory, Names, directory_of, last_part, names_of, workers_in
 from ....events.placement import LONGEST_CALL
-from ...messages.listing import listing
+from ...messages.errors import listing
 
 
 @dataclass(frozen=True, slots=True)

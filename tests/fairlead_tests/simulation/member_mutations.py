@@ -9,8 +9,8 @@ import pytest
 
 from fairlead.actors.worker.deadlines import Deadlines
 from fairlead.actors.worker.membership import Membership
-from fairlead.actors.worker.requests import Requests
 from fairlead.actors.worker.states import State
+from fairlead.actors.worker.voice import Requests
 from fairlead_tests.simulation.mutations import Patch, always
 
 # -- §3: requests and answers

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.actors.group import decide, timers
+from fairlead.actors.group import commit, decide, timers
 from fairlead.actors.group.computing import target
 from fairlead.actors.group.members import admission, depart, heartbeat, reconcile, seats
 from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.group.state import validate
 from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.group.timers import MemberTimers
-from fairlead.actors.group.work import commit
 from fairlead.actors.messages.heartbeat import JOIN_EPOCH
 from fairlead.actors.messages.timers import ContinueMoves, ExpireRebalance, ExpireSession
 from fairlead.events import folds

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ....events.catalogue import key_of
-from ....events.group import Group, token_of
-from ....events.model import Resource, TaskConfig, Why
-from ....events.placement import placement_in, work_in
-from ....events.records import (
+from ...events.catalogue import key_of
+from ...events.group import Group, token_of
+from ...events.model import Resource, TaskConfig, Why
+from ...events.placement import placement_in, work_in
+from ...events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
     Operator,
@@ -16,18 +16,18 @@ from ....events.records import (
     TaskStatus,
     Tombstone,
 )
-from ...messages.commands import CommandReply
-from ...messages.errors import Error
-from ...messages.timers import FinishDeletion
-from ...messages.work import (
+from ..messages.commands import CommandReply
+from ..messages.errors import Error
+from ..messages.timers import FinishDeletion
+from ..messages.work import (
     DeleteConnector,
     PutConnector,
     PutTaskConfigs,
     ReportStatus,
     StatusUpdate,
 )
-from ..state.soft_state import Decision, SoftState, bump
-from ..state.validate import flaw_in_name, flaw_in_text
+from .state.soft_state import Decision, SoftState, bump
+from .state.validate import flaw_in_name, flaw_in_text
 
 UNSPLIT = "its tasks stay as they were: stop it"
 """What becomes of a split by a connector that is not to run there."""

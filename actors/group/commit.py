@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ....events.catalogue import commit_key, offset_key
-from ....events.group import Group, token_of
-from ....events.model import Commit, CommitId, Document, Key, Resource
-from ....events.records import Committed, Offset, Record, TaskProgress, Tombstone
-from ...messages.errors import Error
-from ...messages.work import CommitOffsets, CommitReply, CommitVerdict
+from ...events.catalogue import commit_key, offset_key
+from ...events.group import Group, token_of
+from ...events.model import Commit, CommitId, Document, Key, Resource
+from ...events.records import Committed, Offset, Record, TaskProgress, Tombstone
+from ..messages.errors import Error
+from ..messages.work import CommitOffsets, CommitReply, CommitVerdict
 
 REMEDY = "stop the task, which starts again from the logged offset where it is assigned"
 """What a fenced task is to do."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from ....events import records
-from ....events.catalogue import commit_key, entry_key, key_of, offset_key, pack_key
-from ....events.entries.codec import decode
-from ....events.log.frame import Entry
-from ....events.model import CommitId, Document, Key
+from ...events import records
+from ...events.catalogue import commit_key, entry_key, key_of, offset_key, pack_key
+from ...events.entries.codec import decode
+from ...events.log.frame import Entry
+from ...events.model import CommitId, Document, Key
 
 
 class Latest(Protocol):

@@ -1,1 +1,0 @@
-"""The group's work: connectors, their tasks, and the batches that count."""
