@@ -12,9 +12,6 @@ from pyspark.sql import SparkSession
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.java import find_java, spark_home
 
-_QUICK = "-XX:TieredStopAtLevel=1"
-"""Only the quick compiler: no test runs long enough to gain from the other."""
-
 _SCHEMA = "id BIGINT, amount BIGINT"
 
 
@@ -27,13 +24,13 @@ def shared_options(folder: Path) -> str:
         with TemporaryDirectory(dir=folder) as work:
             _write_archive(archive, Path(work))
     # An archive that does not fit is passed over; silently, since readers of its output wait.
-    return f"-XX:SharedArchiveFile={archive} -Xlog:disable {_QUICK}"
+    return f"-XX:SharedArchiveFile={archive} -Xlog:disable"
 
 
 def _write_archive(archive: Path, work: Path) -> None:
     """Run what tests run once; the JVM writes what it has loaded when it ends."""
     written = work / "classes.jsa"
-    options = f"-XX:ArchiveClassesAtExit={written} {_QUICK}"
+    options = f"-XX:ArchiveClassesAtExit={written}"
     engine = Embedded(work, cores=2, conf={"spark.driver.extraJavaOptions": options})
     engine.open()
     assert engine.wait_warm(120), engine.detail
