@@ -17,7 +17,7 @@ from fairlead.events.model import BATCHES_RUN, Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
 from fairlead.runtime.demo.verdict import judge
 from fairlead.runtime.pipeline.connectors.files.staging import STAGING
-from fairlead_tests.chaos.crew import Crew, crew, frozen
+from fairlead_tests.chaos.crew import Crew, crew, frozen, quick_to_start
 from fairlead_tests.chaos.feed import Feed
 from fairlead_tests.chaos.lookout import Lookout
 
@@ -104,7 +104,7 @@ def test_a_worker_that_joins_and_leaves_takes_over_and_gives_back_in_good_order(
 def test_a_worker_without_java_on_its_path_loses_its_jvm_and_goes_on_under_the_same_token(
     tmp_path: Path,
 ) -> None:
-    environ = {key: os.environ[key] for key in os.environ.keys() - {"JAVA_HOME"}}
+    environ = quick_to_start({each: os.environ[each] for each in os.environ.keys() - {"JAVA_HOME"}})
     environ["PATH"] = str(_path_without_java(tmp_path / "bin"))
     line = Line(tmp_path, tasks=2)
     with line.flows(tmp_path / "node", workers=1, environ=environ) as node:
