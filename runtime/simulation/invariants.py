@@ -5,13 +5,11 @@ behind a group from its first record on and holds it against itself, against its
 against a fold of the log's bytes.
 """
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import NamedTuple
 
 from ...actors.messages.computing import Assignment
-from ...events.group import Group, Member, token_of
+from ...events.group import AWAY_EPOCH, Group, Member, token_of
 from ...events.model import NOTHING, Grants, MemberState, Resource, Resources, Token
 from ...events.records import (
     GroupMetadata,
@@ -83,9 +81,11 @@ class GroupInvariants:
         for member in group.members.values():
             seat = (member.member_id, member.metadata.joined_epoch)
             epoch = member.current.member_epoch
-            if 0 < epoch < self._member_epochs.get(seat, 0):
+            if epoch == AWAY_EPOCH:
+                continue
+            if epoch < self._member_epochs.get(seat, 0):
                 raise Violation(f"4: {seat} went back to {epoch}")
-            self._member_epochs[seat] = max(epoch, 0)
+            self._member_epochs[seat] = epoch
 
     def _tokens_forward(self, group: Group) -> None:
         known = self._tokens
@@ -98,7 +98,7 @@ class GroupInvariants:
                 known[resource] = token
 
     def _cover(self, cover: _Cover) -> None:
-        """2. A target covers what was configured at its epoch and still is."""
+        """2. A target covers what was configured at its epoch and still is, and nothing else."""
         target = cover.target
         if target.error:
             return
@@ -106,15 +106,15 @@ class GroupInvariants:
         placed = NOTHING.union(*target.members.values())
         asked = self._configured_at.get(epoch, cover.configured) & cover.configured
         left_out = asked - placed - cover.parked - target.unplaceable.keys()
-        for member_id, share in _members_of(self.installs.pop(epoch, None)).items():
+        install = self.installs.pop(epoch, None)
+        for member_id, share in install.members.items() if install else ():
             if member_id not in target.members:
                 left_out -= share
+        if not placed <= cover.configured:
+            unknown = sorted(placed - cover.configured)
+            raise Violation(f"2: target {epoch} places {unknown}, which are not configured")
         if left_out:
             raise Violation(f"2: target {epoch} neither places nor parks {sorted(left_out)}")
-
-
-def _members_of(assignment: Assignment | None) -> Mapping[str, Resources]:
-    return assignment.members if assignment is not None else {}
 
 
 def same(live: Group, folded: Group) -> None:
@@ -132,14 +132,17 @@ def consistent(group: Group) -> None:
     if group.assignment_epoch > group.group_epoch:
         raise Violation("4: the assignment epoch is ahead of the group epoch")
     held = 0
-    for member in group.members.values():
+    for member_id, member in group.members.items():
         held += len(member.current.assigned) + len(member.current.pending)
-        _agree(group, member)
+        _agree(group, member_id, member)
     if held != len(group.owner):
-        raise Violation(f"1: {_twice(group)} held twice")
-    placed = sum(len(share) for share in group.target_of.values())
-    if placed != len(group.target_owner):
+        raise Violation(f"1: {held} grants, the index knows {len(group.owner)} holders")
+    placed = NOTHING.union(*group.target_of.values())
+    if sum(map(len, group.target_of.values())) != len(placed):
         raise Violation("2: the target places a resource twice")
+    if placed != group.target_owner.keys():
+        differ = sorted(placed ^ group.target_owner.keys())
+        raise Violation(f"2: the target and its index differ in {differ}")
     if not group.target_of.keys() <= group.members.keys():
         raise Violation(f"2: the target names the departed: {set(group.target_of)}")
     if not group.target_owner.keys().isdisjoint(group.schedule.parked):
@@ -148,26 +151,26 @@ def consistent(group: Group) -> None:
         )
 
 
-def _twice(group: Group) -> str:
-    held = Counter[Resource]()
-    for member in group.members.values():
-        held.update([*member.current.assigned, *member.current.pending])
-    return ", ".join(str(each) for each, count in sorted(held.items()) if count > 1)
-
-
-def _agree(group: Group, member: Member) -> None:
+def _agree(group: Group, member_id: str, member: Member) -> None:
     current = member.current
+    if not member_id == member.member_id == current.member_id:
+        raise Violation(f"3: {member_id} is {member.member_id}, at a step of {current.member_id}")
     if current.member_epoch > group.assignment_epoch:
-        raise Violation(f"4: {member.member_id} is ahead of the assignment epoch")
+        raise Violation(f"4: {member_id} is ahead of the assignment epoch")
+    if current.previous_epoch > current.member_epoch != AWAY_EPOCH:
+        raise Violation(f"4: {member_id} was at {current.previous_epoch} before")
+    if not current.assigned.keys().isdisjoint(current.pending):
+        twice = sorted(current.assigned.keys() & current.pending)
+        raise Violation(f"1: {member_id} holds {twice} twice")
     for grants in (current.assigned, current.pending):
-        _agree_on(group, member.member_id, grants)
+        _agree_on(group, member_id, grants)
     is_revoking = current.state is MemberState.UNREVOKED
     if current.state is not MemberState.UNKNOWN and is_revoking != bool(current.pending):
-        raise Violation(f"3: {member.member_id} is {current.state.name} with {current.pending}")
+        raise Violation(f"3: {member_id} is {current.state.name} with {current.pending}")
     is_stable = current.state is MemberState.STABLE
     is_done = is_stable and current.member_epoch == group.assignment_epoch
-    if is_done and frozenset(current.assigned) != group.share_of(member.member_id):
-        raise Violation(f"3: {member.member_id} is STABLE and does not hold its target")
+    if is_done and frozenset(current.assigned) != group.share_of(member_id):
+        raise Violation(f"3: {member_id} is STABLE and does not hold its target")
 
 
 def _agree_on(group: Group, member_id: str, grants: Grants) -> None:

@@ -18,9 +18,9 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.records import GroupMetadata
 from fairlead.projections.explain.reader import read_epochs
+from fairlead.runtime.simulation.invariants import consistent
 from fairlead_tests.golden.fixtures import generations, plain_group, read_lines, state_of
 from fairlead_tests.golden.lives import LIVES, lead
-from fairlead_tests.invariants import consistent
 
 GOLDEN = [
     pytest.param(path, id=f"{path.parent.name}-{path.stem}")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import CommitId, Resource, Token
 from fairlead.events.records import Offset, TaskProgress
@@ -20,6 +21,7 @@ from fairlead.runtime.simulation.environment import (
     Way,
 )
 from fairlead.runtime.simulation.group_process import Border
+from fairlead.runtime.simulation.invariants import consistent
 from fairlead.runtime.simulation.schedule import (
     ClusterTraits,
     Fault,
@@ -137,6 +139,17 @@ def test_a_task_never_commits_under_an_older_token() -> None:
         seen.saw(record)
     with pytest.raises(Violation, match="7: c-0 committed under 1-9, after 2-1"):
         seen.saw(progress(Token(1, 9), 2)[1])
+
+
+def test_a_group_agrees_with_its_indexes() -> None:
+    group = Group("connect")
+    consistent(group)
+    group.target_owner[Resource("c", 0)] = "A"
+    with pytest.raises(Violation, match="2: the target and its index differ"):
+        consistent(group)
+    group.owner[Resource("c", 0)] = "A"
+    with pytest.raises(Violation, match="1: 0 grants, the index knows 1 holders"):
+        consistent(group)
 
 
 @pytest.mark.parametrize("border", list(Border))
