@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from ..events.catalogue import BY_NUMBER, TYPE_OF, entry_key
-from ..events.entries.codec import decode
-from ..events.entries.logs import fold, restore
+from ..events.entries.codec import decode, fold, restore
 from ..events.evolve import evolve
 from ..events.group import NOT_STARTED, Group, Member
 from ..events.log.errors import TrimmedError

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...events.entries.logs import CONTROL, OFFSETS, restore
+from ...events.entries.codec import CONTROL, OFFSETS, restore
 from ...events.group import epoch_warning
 from ...events.log.errors import LogError
 from ...events.log.frame import NewEntry

@@ -2,8 +2,9 @@
 
 All records lie on disk as msgpack maps by the names of their fields, and most of them are written
 and read as they are. A shape stands here only where the two differ: resources are lists, not
-sets; states and causes are plain numbers and strings, so that what a later version wrote still
-loads. Each shape has a pair of methods, `of` and `to_record`.
+sets (`wire_resources.py`); states and causes are plain numbers and strings, so that what a later
+version wrote still loads; a commit lies there with its id in one piece. Each shape has a pair of
+methods, `of` and `to_record`.
 
 As in the records themselves, a field that is newer than the first version has a default, so that
 old logs load for ever; nothing is ever renamed or given another meaning.
@@ -15,12 +16,28 @@ from typing import Any, Final, Protocol, Self
 import msgspec
 
 from .. import records
-from ..model import Cause, MemberState, Resource, RunState, Token, Why
-from .resource_lists import ReasonWire, ResourceList, list_reasons, map_reasons
-from .wire_offsets import CommittedWire, TaskProgressWire
-from .wire_shards import ConfiguredShardWire, CurrentShardWire, TargetShardWire
+from ..model import (
+    Advance,
+    Cause,
+    Commit,
+    CommitId,
+    Lag,
+    Manifest,
+    Resource,
+    RunState,
+    Token,
+    Why,
+)
+from .wire_resources import (
+    ConfiguredShardWire,
+    ConnectorsTasksMetadataWire,
+    CurrentAssignmentWire,
+    CurrentShardWire,
+    ResourceList,
+    TargetAssignmentWire,
+    TargetShardWire,
+)
 
-MEMBER_STATES: Final = {state.value: state for state in MemberState}
 CAUSES: Final = {why.value: why for why in Why}
 RUN_STATES: Final = {state.value: state for state in RunState}
 
@@ -75,107 +92,6 @@ class GroupMetadataWire(msgspec.Struct):
         cause = self.cause.to_cause()
         return records.GroupMetadata(
             self.group_epoch, cause, self.time_ms, self.actor, self.since_ms
-        )
-
-
-class ConnectorsTasksMetadataWire(msgspec.Struct):
-    """Key type 4."""
-
-    configured: ResourceList
-    shards: int = 0
-
-    @classmethod
-    def of(cls, record: records.ConnectorsTasksMetadata) -> Self:
-        return cls(ResourceList.of(record.configured), record.shards)
-
-    def to_record(self) -> records.ConnectorsTasksMetadata:
-        configured = frozenset(self.configured.resources())
-        return records.ConnectorsTasksMetadata(configured, self.shards)
-
-
-class ShareWire(msgspec.Struct):
-    """What the target gives one member."""
-
-    member_id: str
-    resources: ResourceList
-
-
-class TargetAssignmentWire(msgspec.Struct):
-    """Key type 6."""
-
-    assignment_epoch: int
-    members: list[ShareWire]
-    assignor: str = ""
-    assignor_version: int = 0
-    assignor_metadata: bytes = b""
-    unplaceable: list[ReasonWire] = []
-    computed_by: str = ""
-    time_ms: int = 0
-    error: str = ""
-    failures: int = 0
-    retry_at_ms: int = 0
-    shards: int = 0
-
-    @classmethod
-    def of(cls, record: records.TargetAssignment) -> Self:
-        fields = _fields(record)
-        fields["members"] = [
-            ShareWire(member_id, ResourceList.of(share))
-            for member_id, share in sorted(record.members.items())
-        ]
-        fields["unplaceable"] = list_reasons(record.unplaceable)
-        return cls(**fields)
-
-    def to_record(self) -> records.TargetAssignment:
-        fields = msgspec.structs.asdict(self)
-        fields["members"] = {
-            each.member_id: frozenset(each.resources.resources()) for each in self.members
-        }
-        fields["unplaceable"] = map_reasons(self.unplaceable)
-        return records.TargetAssignment(**fields)
-
-
-class CurrentAssignmentWire(msgspec.Struct, gc=False):
-    """Key type 7; the grant epochs lie in the order of the resource lists."""
-
-    member_id: str
-    member_epoch: int
-    previous_epoch: int
-    state: int
-    assigned: ResourceList
-    pending: ResourceList
-    assigned_epochs: list[int] = []
-    pending_epochs: list[int] = []
-    assignor_error: int = 0
-    shards: int = 0
-
-    @classmethod
-    def of(cls, record: records.CurrentAssignment) -> Self:
-        assigned, assigned_epochs = ResourceList.of_grants(record.assigned)
-        pending, pending_epochs = ResourceList.of_grants(record.pending)
-        return cls(
-            record.member_id,
-            record.member_epoch,
-            record.previous_epoch,
-            int(record.state),
-            assigned,
-            pending,
-            assigned_epochs,
-            pending_epochs,
-            record.assignor_error,
-            record.shards,
-        )
-
-    def to_record(self) -> records.CurrentAssignment:
-        return records.CurrentAssignment(
-            self.member_id,
-            self.member_epoch,
-            self.previous_epoch,
-            MEMBER_STATES.get(self.state, MemberState.UNKNOWN),
-            self.assigned.grants(self.assigned_epochs),
-            self.pending.grants(self.pending_epochs),
-            self.assignor_error,
-            self.shards,
         )
 
 
@@ -256,10 +172,15 @@ class LossWire(msgspec.Struct):
 
     @classmethod
     def of(cls, record: records.Loss) -> Self:
-        fields = _fields(record)
-        fields["resources"] = ResourceList.of(record.resources)
-        fields["cause"] = CauseWire.of(record.cause)
-        return cls(**fields)
+        return cls(
+            record.member_id,
+            record.url,
+            ResourceList.of(record.resources),
+            record.time_ms,
+            CauseWire.of(record.cause),
+            record.deadline_ms,
+            record.instance_id,
+        )
 
     def to_record(self) -> records.Loss:
         fields = msgspec.structs.asdict(self)
@@ -268,9 +189,79 @@ class LossWire(msgspec.Struct):
         return records.Loss(**fields)
 
 
-def _fields(record: Any) -> dict[str, Any]:
-    """Return a slotted dataclass's own fields, not those of the values in it."""
-    return {name: getattr(record, name) for name in record.__slots__}
+class CommitIdWire(msgspec.Struct):
+    """Which batch of which task, under which token."""
+
+    connector: str
+    task: int
+    grant_epoch: int
+    generation: int
+    batch: int
+
+    @classmethod
+    def of(cls, commit_id: CommitId) -> Self:
+        """Return the form of a commit's id."""
+        return cls(commit_id.connector, commit_id.task, *commit_id.token, commit_id.batch)
+
+    def to_commit_id(self) -> CommitId:
+        """Return the commit's id."""
+        token = Token(self.grant_epoch, self.generation)
+        return CommitId(self.connector, self.task, token, self.batch)
+
+
+class CommittedWire(msgspec.Struct):
+    """Key type 24: the fields of the commit, and when it was logged."""
+
+    commit_id: CommitIdWire
+    advances: tuple[Advance, ...]
+    manifest: Manifest
+    rows_in: int
+    time_ms: int = 0
+    lag: Lag | None = None
+
+    @classmethod
+    def of(cls, record: records.Committed) -> Self:
+        commit, commit_id = record.commit, CommitIdWire.of(record.commit_id)
+        return cls(
+            commit_id, commit.advances, commit.manifest, commit.rows_in, record.time_ms, commit.lag
+        )
+
+    def to_record(self) -> records.Committed:
+        commit_id = self.commit_id.to_commit_id()
+        commit = Commit(commit_id, self.advances, self.manifest, self.rows_in, self.lag)
+        return records.Committed(commit, self.time_ms)
+
+
+class TaskProgressWire(msgspec.Struct):
+    """Key type 25."""
+
+    last: CommitIdWire
+    batches: int
+    rows_in: int
+    rows_out: int
+    bytes_out: int
+    time_ms: int = 0
+    lag: Lag | None = None
+    filled: CommitIdWire | None = None
+
+    @classmethod
+    def of(cls, record: records.TaskProgress) -> Self:
+        return cls(
+            CommitIdWire.of(record.last),
+            record.batches,
+            record.rows_in,
+            record.rows_out,
+            record.bytes_out,
+            record.time_ms,
+            record.lag,
+            CommitIdWire.of(record.filled) if record.filled else None,
+        )
+
+    def to_record(self) -> records.TaskProgress:
+        fields = msgspec.structs.asdict(self)
+        fields["last"] = self.last.to_commit_id()
+        fields["filled"] = self.filled.to_commit_id() if self.filled else None
+        return records.TaskProgress(**fields)
 
 
 SHAPES: Final[Mapping[type, type[Shape]]] = {

@@ -10,7 +10,7 @@ small rows mean that a commit rewrites few of them.
 
 A trim forgets the beginning of a log; the latest value of every key stays in the view. A tombstone
 is forgotten only behind every value of its key, which are older and go with it or went before:
-nothing that was deleted comes back. `events/entries/logs.py` says why the state is the same,
+nothing that was deleted comes back. `events/entries/codec.py` says why the state is the same,
 wherever the cut lies, within a commit as well.
 """
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from ...events.entries.codec import decode
-from ...events.entries.logs import restore
+from ...events.entries.codec import decode, restore
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import Entry

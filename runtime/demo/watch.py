@@ -17,8 +17,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from ...events.catalogue import entry_key
-from ...events.entries.codec import decode
-from ...events.entries.logs import fold
+from ...events.entries.codec import decode, fold
 from ...events.group import Group
 from ...events.log.reader import LogReader
 from ...events.model import BATCHES_RUN, RunState

@@ -11,8 +11,7 @@ from typing import Final
 
 from ...actors.messages.computing import Install
 from ...events.catalogue import offset_key
-from ...events.entries.codec import decode
-from ...events.entries.logs import restore
+from ...events.entries.codec import decode, restore
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import Entry, NewEntry

@@ -6,8 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fairlead.events.entries.codec import encode
-from fairlead.events.entries.logs import fold, restore
+from fairlead.events.entries.codec import encode, fold, restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog

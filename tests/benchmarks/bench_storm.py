@@ -29,8 +29,7 @@ from fairlead.actors.worker.instructions import (
     Timing,
 )
 from fairlead.actors.worker.membership import Membership
-from fairlead.events.entries.codec import encode
-from fairlead.events.entries.logs import restore
+from fairlead.events.entries.codec import encode, restore
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import NOTHING, ClientAssignor, GroupState

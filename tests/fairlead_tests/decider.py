@@ -21,7 +21,7 @@ from fairlead.actors.messages.computing import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.timers import ExpireSession
-from fairlead.events.entries.logs import restore
+from fairlead.events.entries.codec import restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, Member
 from fairlead.events.model import ClientAssignor, Resource, Resources, TaskConfig

@@ -6,8 +6,7 @@ A `Witness` stands behind a group from its first record on, with a fold of the l
 from collections.abc import Iterable, Sequence
 
 from fairlead.actors.messages.computing import Assignment
-from fairlead.events.entries.codec import decode, encode
-from fairlead.events.entries.logs import restore
+from fairlead.events.entries.codec import decode, encode, restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry

@@ -9,8 +9,7 @@ import pytest
 
 from fairlead.actors.group.legality import Legality
 from fairlead.events.catalogue import BY_NUMBER
-from fairlead.events.entries.codec import decode
-from fairlead.events.entries.logs import restore
+from fairlead.events.entries.codec import decode, restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.events.entries.codec import encode
-from fairlead.events.entries.logs import CONTROL, OFFSETS
+from fairlead.events.entries.codec import CONTROL, OFFSETS, encode
 from fairlead.events.log.errors import WrongLogError
 from fairlead.events.log.probe import probe
 from fairlead.events.log.reader import LogReader

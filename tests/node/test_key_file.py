@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.events.entries.logs import CONTROL
+from fairlead.events.entries.codec import CONTROL
 from fairlead.events.log.writer import GroupLog
 from fairlead.runtime.cluster.run_folder import KeyRefusedError, RunFolder, open_folders
 from fairlead.runtime.config.load import load_config

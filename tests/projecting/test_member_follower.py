@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.events.catalogue import TYPE_OF
-from fairlead.events.entries.codec import decode, encode
-from fairlead.events.entries.logs import restore
+from fairlead.events.entries.codec import decode, encode, restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.reader import LogReader

@@ -13,7 +13,7 @@ from collections import deque
 
 from ....actors.door.actor import Actor, Address, Failure
 from ....actors.messages.assignors import Assign
-from ....events.entries.logs import CONTROL
+from ....events.entries.codec import CONTROL
 from ....events.log.reader import LogReader
 from ....events.model import RunState
 from ....projections.follow import MemberFollower

@@ -12,8 +12,7 @@ from threading import Lock
 from ....actors.messages.errors import Error
 from ....events import records
 from ....events.catalogue import entry_key
-from ....events.entries.codec import decode
-from ....events.entries.logs import OFFSETS
+from ....events.entries.codec import OFFSETS, decode
 from ....events.log.errors import LogError
 from ....events.log.reader import LogReader
 from ....events.model import Commit, CommitId, Document, Resource, Resources, identity

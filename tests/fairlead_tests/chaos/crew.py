@@ -16,8 +16,7 @@ import httpx
 import psutil
 
 from fairlead.events.catalogue import entry_key
-from fairlead.events.entries.codec import decode
-from fairlead.events.entries.logs import fold
+from fairlead.events.entries.codec import decode, fold
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, Resource, RunState

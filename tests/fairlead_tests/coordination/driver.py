@@ -23,7 +23,7 @@ from fairlead.actors.messages.computing import (
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
-from fairlead.events.entries.logs import restore
+from fairlead.events.entries.codec import restore
 from fairlead.events.group import Group, token_of
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog

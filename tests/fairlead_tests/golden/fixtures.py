@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.events.catalogue import key_of
-from fairlead.events.entries.codec import decode
-from fairlead.events.entries.logs import fold
+from fairlead.events.entries.codec import decode, fold
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import Succession

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from .....events.catalogue import BY_NUMBER, TYPE_OF
-from .....events.entries import logs
+from .....events.entries import codec
 from .....events.entries.codec import CodecError, decode
 from .....events.log.errors import BackupError, LogError, NoLogError
 from .....events.log.files import sync_path
@@ -41,7 +41,7 @@ class LogName(StrEnum):
     @property
     def kind(self) -> LogKind:
         """What the log is known by in its own words."""
-        return logs.CONTROL if self is LogName.CONTROL else logs.OFFSETS
+        return codec.CONTROL if self is LogName.CONTROL else codec.OFFSETS
 
 
 class GroupFolder:

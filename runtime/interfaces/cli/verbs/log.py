@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from .....events.entries.logs import restore
+from .....events.entries.codec import restore
 from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.probe import probe

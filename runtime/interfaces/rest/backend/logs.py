@@ -12,8 +12,7 @@ from pathlib import Path
 from threading import Lock
 from urllib.parse import quote, unquote
 
-from .....events.entries.codec import CodecError
-from .....events.entries.logs import CONTROL, OFFSETS
+from .....events.entries.codec import CONTROL, OFFSETS, CodecError
 from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.reader import LogReader
