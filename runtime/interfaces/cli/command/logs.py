@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from .....events.catalogue import BY_NUMBER, TYPE_OF
-from .....events.entries import codec
-from .....events.entries.codec import CodecError, decode
+from .....events.entries.codec import CONTROL, OFFSETS, CodecError, decode
 from .....events.log.errors import BackupError, LogError, NoLogError
 from .....events.log.files import sync_path
 from .....events.log.frame import Entry
@@ -41,7 +40,7 @@ class LogName(StrEnum):
     @property
     def kind(self) -> LogKind:
         """What the log is known by in its own words."""
-        return codec.CONTROL if self is LogName.CONTROL else codec.OFFSETS
+        return CONTROL if self is LogName.CONTROL else OFFSETS
 
 
 class GroupFolder:
