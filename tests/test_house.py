@@ -78,7 +78,7 @@ ROOMS_LEAN_ON = {
 """The second level: whom each room may lean on. A name of the first level means all below it,
 but within the same first level only what lies beside the rooms."""
 
-MOST_FILES = 14
+MOST_FILES = 12
 """So many modules a folder may hold."""
 
 CLI = ("runtime/interfaces/cli/*", "runtime/demo/*")

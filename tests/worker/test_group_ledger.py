@@ -1,4 +1,5 @@
 """The tasks' way to the group: a task waits for what became of its commit."""
+# pyright: reportPrivateUsage=false
 
 import threading
 import time

@@ -1,4 +1,5 @@
 """What a worker tells the group of what it runs, and what it writes into its own log."""
+# pyright: reportPrivateUsage=false
 
 import logging
 from dataclasses import replace
