@@ -13,9 +13,9 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from . import folds, seats
-from .model import CommitId, Document, Key, spell_partition
+from .commits import CommitId, Committed, Document, Offset, TaskProgress, spell_partition
+from .model import Key
 from .records import (
-    Committed,
     ConfiguredShard,
     ConnectorConfig,
     ConnectorsTasksMetadata,
@@ -26,14 +26,12 @@ from .records import (
     GroupMetadata,
     Loss,
     MemberMetadata,
-    Offset,
     Operator,
     Record,
     ScheduledRebalance,
     TargetAssignment,
     TargetShard,
     TaskConfigs,
-    TaskProgress,
     TaskStatus,
     Tombstone,
 )

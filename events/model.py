@@ -4,7 +4,6 @@ All of them are frozen: a decision can be weighed against a group without any fe
 the weighing alters it. The words are those of the protocol.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -180,94 +179,3 @@ BATCHES_RUN = "batches run"
 
 Key = tuple[str | int, ...]
 """What tells a fact of the log from others of its kind."""
-
-LONGEST_PARTITION = 200
-"""Bytes of a source partition that stand in a key; a digest tells the remainder."""
-
-Scalar = str | int | float | bool | None
-Document = Mapping[str, Scalar]
-"""A source partition or a source offset: a flat JSON object, as in Connect's offsets API."""
-
-
-def identity(partition: Document) -> str:
-    """Return a source partition's one spelling, by which it is known and ordered."""
-    return ",".join(f"{key}={partition[key]!r}" for key in sorted(partition))
-
-
-def spell_partition(partition: Document) -> str:
-    """Return a source partition as keys spell it: short, and without the NUL that ends a part."""
-    spelled = identity(partition).replace("\0", "\\0")
-    packed = spelled.encode()
-    if len(packed) <= LONGEST_PARTITION:
-        return spelled
-    digest = hashlib.blake2b(packed, digest_size=16).hexdigest()
-    return packed[:LONGEST_PARTITION].decode(errors="ignore") + "#" + digest
-
-
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """One source partition's step: from the logged offset (None: none yet) to a new one."""
-
-    partition: Document
-    start: Document | None
-    end: Document | None
-
-
-class CommitId(NamedTuple):
-    """Which batch of which task, under which token; batches count from 0 within a token."""
-
-    connector: str
-    task: int
-    token: Token
-    batch: int
-
-
-class Part(NamedTuple):
-    """One file of a batch, by the path that it has once it is published."""
-
-    path: str
-    """Relative to the sink's root."""
-
-    bytes: int
-    rows: int = -1
-    """As the file itself says; -1: its format does not tell."""
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What a batch staged: where it lies, how much it is, and every file of it.
-
-    `staging` is relative to `root`, the sink's own root; a batch without rows has no files.
-    """
-
-    root: str
-    staging: str
-    rows: int
-    bytes: int
-    files: int
-    parts: tuple[Part, ...] = ()
-    """The files by name; empty in what was written before they were named."""
-
-    claim: str = ""
-    """The claim on the sink under which it was staged; "" if the sink knows none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lag:
-    """What a task has still to read: the ranges of its source (files, say), and their bytes."""
-
-    ranges: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A batch that is to count: its steps on the source's offsets, and what it staged."""
-
-    commit_id: CommitId
-    advances: tuple[Advance, ...]
-    manifest: Manifest
-    rows_in: int
-    """Rows that were read for it."""
-    lag: Lag | None = None
-    """What the source held beyond this batch when the batch was planned; None: not known."""

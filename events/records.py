@@ -2,7 +2,7 @@
 
 The names are those of the proposal without the prefix that the folder already speaks.
 `Tombstone` ends the life of a key. Each group has two logs: an `OffsetRecord` goes to its
-offset log, all others to its control log.
+offset log (`commits.py`), all others to its control log.
 
 The names of the fields are their names in the log, which never change. A field with a default
 may be missing there: it came later than its record, or says nothing as a rule. All times are
@@ -13,17 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from .commits import OffsetRecord
 from .model import (
     CONNECTOR,
     NOTHING,
     Cause,
     ClientAssignor,
-    Commit,
-    CommitId,
-    Document,
     Grants,
     Key,
-    Lag,
     MemberState,
     Resource,
     Resources,
@@ -32,7 +29,6 @@ from .model import (
     Succession,
     TaskConfig,
     Token,
-    spell_partition,
 )
 
 
@@ -240,50 +236,6 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Offset:
-    """How far one source partition of a connector was read (key type 19)."""
-
-    connector: str
-    partition: Document
-    offset: Document
-
-    @property
-    def partition_key(self) -> str:
-        """The partition as keys spell it."""
-        return spell_partition(self.partition)
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """A batch counts; it stands until it is known to be published (key type 24)."""
-
-    commit: Commit
-    time_ms: int
-
-    @property
-    def commit_id(self) -> CommitId:
-        """Which batch it is."""
-        return self.commit.commit_id
-
-
-@dataclass(frozen=True, slots=True)
-class TaskProgress:
-    """All that a task ever committed, and its last commit (key type 25)."""
-
-    last: CommitId
-    batches: int
-    rows_in: int
-    rows_out: int
-    bytes_out: int
-    time_ms: int
-    lag: Lag | None = None
-    """What was left to read when the last batch was planned; None: not known."""
-
-    filled: CommitId | None = None
-    """The last commit that staged files; None: there was none, or it is not known."""
-
-
-@dataclass(frozen=True, slots=True)
 class GroupDeletion:
     """The group was deleted (key type 26); its next life counts on from this group epoch.
 
@@ -357,5 +309,4 @@ How many those are is the log's business: two facts that say the same are equal,
 """
 HEADS: Final = (ConnectorsTasksMetadata, TargetAssignment, CurrentAssignment)
 Shard = ConfiguredShard | TargetShard | CurrentShard
-OffsetRecord = Offset | Committed | TaskProgress
 Record = ControlRecord | OffsetRecord | Tombstone

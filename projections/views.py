@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..events.catalogue import entry_key
+from ..events.commits import Commit, Committed, Lag, TaskProgress
 from ..events.entries.codec import decode
 from ..events.group import Group, Member, token_of
 from ..events.log.reader import ReadableLog
-from ..events.model import BATCHES_RUN, Commit, Lag, Resource, Resources, RunState
-from ..events.records import Committed, Record, TaskProgress
+from ..events.model import BATCHES_RUN, Resource, Resources, RunState
+from ..events.records import Record
 
 
 @dataclass(frozen=True, slots=True)

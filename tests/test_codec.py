@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fairlead.events import records
 from fairlead.events.catalogue import BY_NUMBER, CATALOGUE, TYPE_OF, RecordType, key_of
+from fairlead.events.commits import Advance, Commit, CommitId, Manifest, OffsetRecord
 from fairlead.events.entries import codec
 from fairlead.events.entries.codec import (
     MalformedRecordError,
@@ -24,12 +25,8 @@ from fairlead.events.entries.codec import (
 from fairlead.events.entries.wire import SHAPES
 from fairlead.events.log.frame import Entry
 from fairlead.events.model import (
-    Advance,
     Cause,
     ClientAssignor,
-    Commit,
-    CommitId,
-    Manifest,
     MemberState,
     Resource,
     Scope,
@@ -133,7 +130,7 @@ def test_every_kind_of_record_has_a_row_and_no_two_have_the_same_number() -> Non
 
 
 def test_a_record_changes_a_group_unless_its_head_does_or_it_is_of_the_offset_log() -> None:
-    silent = {*get_args(records.Shard), *get_args(records.OffsetRecord)}
+    silent = {*get_args(records.Shard), *get_args(OffsetRecord)}
     assert {row.record for row in CATALOGUE if row.fold is None} == silent
     never_buried = {*silent, records.GroupDeletion}
     assert {row.record for row in CATALOGUE if row.bury is None} == never_buried

@@ -122,6 +122,7 @@ KNOWN_ONLY_TO = {
 
 PURE = (
     "events/model.py",
+    "events/commits.py",
     "events/records.py",
     "events/group.py",
     "events/shards.py",

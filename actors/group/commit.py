@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ...events.catalogue import commit_key, offset_key
+from ...events.commits import Commit, CommitId, Committed, Document, Offset, TaskProgress
 from ...events.group import Group, token_of
-from ...events.model import Commit, CommitId, Document, Key, Resource
-from ...events.records import Committed, Offset, Record, TaskProgress, Tombstone
+from ...events.model import Key, Resource
+from ...events.records import Record, Tombstone
 from ..messages.errors import Error
 from ..messages.work import CommitOffsets, CommitReply, CommitVerdict
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...events.model import Commit, CommitId, Resource, RunState, Token
+from ...events.commits import Commit, CommitId
+from ...events.model import Resource, RunState, Token
 from .errors import Error
 
 

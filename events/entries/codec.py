@@ -24,6 +24,7 @@ from msgspec.msgpack import Decoder, Encoder
 
 from .. import records
 from ..catalogue import BY_NUMBER, CATALOGUE, TYPE_OF, RecordType, entry_key, pack_key
+from ..commits import OffsetRecord
 from ..evolve import evolve, settle
 from ..group import ANOTHER_GROUP, LARGEST_EPOCH, Group
 from ..log.frame import Entry, NewEntry
@@ -33,7 +34,7 @@ from ..records import Record, Tombstone
 from .wire import SHAPES, Shape
 
 _ALL = frozenset(BY_NUMBER)
-_OFFSETS = frozenset(TYPE_OF[each].number for each in get_args(records.OffsetRecord))
+_OFFSETS = frozenset(TYPE_OF[each].number for each in get_args(OffsetRecord))
 
 CONTROL: Final = LogKind("control", "offsets", _OFFSETS)
 OFFSETS: Final = LogKind("offsets", "control", _ALL - _OFFSETS)

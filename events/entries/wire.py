@@ -16,18 +16,8 @@ from typing import Any, Final, Protocol, Self
 import msgspec
 
 from .. import records
-from ..model import (
-    Advance,
-    Cause,
-    Commit,
-    CommitId,
-    Lag,
-    Manifest,
-    Resource,
-    RunState,
-    Token,
-    Why,
-)
+from ..commits import Advance, Commit, CommitId, Committed, Lag, Manifest, TaskProgress
+from ..model import Cause, Resource, RunState, Token, Why
 from .wire_resources import (
     ConfiguredShardWire,
     ConnectorsTasksMetadataWire,
@@ -220,16 +210,16 @@ class CommittedWire(msgspec.Struct):
     lag: Lag | None = None
 
     @classmethod
-    def of(cls, record: records.Committed) -> Self:
+    def of(cls, record: Committed) -> Self:
         commit, commit_id = record.commit, CommitIdWire.of(record.commit_id)
         return cls(
             commit_id, commit.advances, commit.manifest, commit.rows_in, record.time_ms, commit.lag
         )
 
-    def to_record(self) -> records.Committed:
+    def to_record(self) -> Committed:
         commit_id = self.commit_id.to_commit_id()
         commit = Commit(commit_id, self.advances, self.manifest, self.rows_in, self.lag)
-        return records.Committed(commit, self.time_ms)
+        return Committed(commit, self.time_ms)
 
 
 class TaskProgressWire(msgspec.Struct):
@@ -245,7 +235,7 @@ class TaskProgressWire(msgspec.Struct):
     filled: CommitIdWire | None = None
 
     @classmethod
-    def of(cls, record: records.TaskProgress) -> Self:
+    def of(cls, record: TaskProgress) -> Self:
         return cls(
             CommitIdWire.of(record.last),
             record.batches,
@@ -257,11 +247,11 @@ class TaskProgressWire(msgspec.Struct):
             CommitIdWire.of(record.filled) if record.filled else None,
         )
 
-    def to_record(self) -> records.TaskProgress:
+    def to_record(self) -> TaskProgress:
         fields = msgspec.structs.asdict(self)
         fields["last"] = self.last.to_commit_id()
         fields["filled"] = self.filled.to_commit_id() if self.filled else None
-        return records.TaskProgress(**fields)
+        return TaskProgress(**fields)
 
 
 SHAPES: Final[Mapping[type, type[Shape]]] = {
@@ -272,8 +262,8 @@ SHAPES: Final[Mapping[type, type[Shape]]] = {
     records.TaskStatus: TaskStatusWire,
     records.ScheduledRebalance: ScheduledRebalanceWire,
     records.Loss: LossWire,
-    records.Committed: CommittedWire,
-    records.TaskProgress: TaskProgressWire,
+    Committed: CommittedWire,
+    TaskProgress: TaskProgressWire,
     records.ConfiguredShard: ConfiguredShardWire,
     records.TargetShard: TargetShardWire,
     records.CurrentShard: CurrentShardWire,

@@ -17,12 +17,12 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from ...events.catalogue import entry_key
+from ...events.commits import Committed, TaskProgress
 from ...events.entries.codec import decode, fold
 from ...events.group import Group
 from ...events.log.reader import LogReader
 from ...events.model import BATCHES_RUN, RunState
 from ...events.placement import is_warm
-from ...events.records import Committed, TaskProgress
 from ...projections.moves import Move, Moves
 from .stage import CONNECTOR, GROUP
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from ...actors.messages.computing import Install
 from ...events.catalogue import offset_key
+from ...events.commits import Offset, TaskProgress
 from ...events.entries.codec import decode, restore
 from ...events.evolve import evolve
 from ...events.group import Group
@@ -26,12 +27,10 @@ from ...events.records import (
     GroupMetadata,
     Loss,
     MemberMetadata,
-    Offset,
     Record,
     ScheduledRebalance,
     TargetAssignment,
     TaskConfigs,
-    TaskProgress,
     Tombstone,
 )
 from .environment import SimulatedClock, Story, Violation, stream

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from ...actors.messages.errors import Error
 from ...events.catalogue import entry_key, offset_key
+from ...events.commits import Advance, Commit, CommitId, Document, Manifest, Offset, TaskProgress
 from ...events.entries.codec import decode
-from ...events.model import Advance, Commit, CommitId, Document, Key, Manifest, Resource, Token
-from ...events.records import Offset, Record, TaskProgress
+from ...events.model import Key, Resource, Token
+from ...events.records import Record
 from ...projections.launches import Launch, launches
 from ..node.worker.core.effects import AnswerCommit, CommitAsked
 from ..pipeline.tasks.reports import Ending, Hung, Stopped, TaskConfigsChanged

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.events.model import CommitId, Resource, Token
+from fairlead.events.commits import CommitId
+from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.connectors.files import sink_marks as marks
 from fairlead.runtime.pipeline.connectors.spi import SinkAway, SinkBroken, SinkFull
 from fairlead_tests.connectors.sinks import (

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.events.model import Advance, Document, Lag, Resource, identity
+from fairlead.events.commits import Advance, Document, Lag, identity
+from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.context import Context
 from fairlead.runtime.pipeline.connectors.files.formats import ReadFormat
 from fairlead.runtime.pipeline.connectors.files.listing import (

@@ -12,7 +12,8 @@ import pyarrow.parquet as papq
 import pytest
 from connectors.conftest import Run
 
-from fairlead.events.model import Document, Resource, RunState, Token
+from fairlead.events.commits import Document
+from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.events.model import CommitId, Manifest, Resource, Token
+from fairlead.events.commits import CommitId, Manifest
+from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.connectors.files import publishing, staging
 from fairlead.runtime.pipeline.connectors.spi import SinkBroken
 

@@ -8,9 +8,10 @@ import pytest
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, ReportStatus, StatusUpdate
+from fairlead.events.commits import Commit, CommitId, Manifest
 from fairlead.events.group import token_of
 from fairlead.events.log.space import RESERVE_BYTES, Room, require_room, room_at
-from fairlead.events.model import Commit, CommitId, Manifest, Resource, RunState
+from fairlead.events.model import Resource, RunState
 from fairlead_tests.coordination.driver import HEARTBEAT_MS, SESSION_MS, CoordinatorDriver, told
 
 DISK = Path("/disk")

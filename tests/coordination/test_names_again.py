@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.messages.work import DeleteConnector, PutConnector
+from fairlead.events.commits import Offset
 from fairlead.events.entries.codec import encode
-from fairlead.events.records import Offset
 from fairlead_tests.coordination.driver import CoordinatorDriver
 
 

@@ -19,16 +19,9 @@ from fairlead.actors.messages.orders import (
     RemoveMember,
 )
 from fairlead.actors.messages.work import CommitOffsets, CommitReply
+from fairlead.events.commits import Advance, Commit, CommitId, Manifest
 from fairlead.events.group import token_of
-from fairlead.events.model import (
-    Advance,
-    Cause,
-    Commit,
-    CommitId,
-    GroupState,
-    Manifest,
-    Why,
-)
+from fairlead.events.model import Cause, GroupState, Why
 from fairlead_tests.coordination.driver import HEARTBEAT_MS, SESSION_MS, CoordinatorDriver, told
 from fairlead_tests.decider import resource
 

@@ -20,16 +20,9 @@ from fairlead.actors.messages.work import (
     ReportStatus,
     StatusUpdate,
 )
+from fairlead.events.commits import Advance, Commit, CommitId, Document, Manifest
 from fairlead.events.group import token_of
-from fairlead.events.model import (
-    Advance,
-    Commit,
-    CommitId,
-    Document,
-    Manifest,
-    RunState,
-    Token,
-)
+from fairlead.events.model import RunState, Token
 from fairlead_tests.coordination.driver import (
     HEARTBEAT_MS,
     REBALANCE_MS,

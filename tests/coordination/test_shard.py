@@ -9,10 +9,11 @@ import pytest
 from fairlead.actors.group.shard import Now, Ready, drain
 from fairlead.actors.messages.orders import Cordon, RemoveMember
 from fairlead.actors.messages.work import CommitOffsets, PutConnector
+from fairlead.events.commits import Advance, Commit, CommitId, Manifest
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.space import Room
-from fairlead.events.model import Advance, Commit, CommitId, Manifest, Resource
+from fairlead.events.model import Resource
 from fairlead_tests.coordination.driver import HEARTBEAT_MS, SESSION_MS, CoordinatorDriver
 
 OUT = Room(Path("/disk"), free_bytes=1)

@@ -7,16 +7,21 @@ those bytes mean from now on, and the new form takes its place. Nothing leaves `
 from typing import NamedTuple
 
 from fairlead.events import records
-from fairlead.events.model import (
+from fairlead.events.commits import (
     Advance,
-    Cause,
-    ClientAssignor,
     Commit,
     CommitId,
+    Committed,
     Lag,
     Manifest,
-    MemberState,
+    Offset,
     Part,
+    TaskProgress,
+)
+from fairlead.events.model import (
+    Cause,
+    ClientAssignor,
+    MemberState,
     Resource,
     RunState,
     Scope,
@@ -154,7 +159,7 @@ WRITTEN: list[Golden] = [
         {"connector": "A", "generation": 2, "tasks": [{"config": {"x": "1"}, "generation": 1}]},
     ),
     Golden(
-        records.Offset("A", {"path": "a"}, {"row": 8}),
+        Offset("A", {"path": "a"}, {"row": 8}),
         b"A\0path='a'\0",
         {"connector": "A", "partition": {"path": "a"}, "offset": {"row": 8}},
     ),
@@ -218,7 +223,7 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
-        records.Committed(
+        Committed(
             Commit(
                 COMMIT_ID,
                 (Advance({"path": "a"}, None, {"row": 8}),),
@@ -247,7 +252,7 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
-        records.TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100), COMMIT_ID),
+        TaskProgress(COMMIT_ID, 4, 40, 32, 320, 9, Lag(1, 100), COMMIT_ID),
         b"A\x001\0",
         {
             "last": WIRE_ID,

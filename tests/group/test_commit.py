@@ -8,9 +8,20 @@ from fairlead.actors.group.commit import CommitDecision, commit_offsets
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.catalogue import commit_key, key_of, offset_key
+from fairlead.events.commits import (
+    Advance,
+    Commit,
+    CommitId,
+    Committed,
+    Document,
+    Lag,
+    Manifest,
+    Offset,
+    TaskProgress,
+)
 from fairlead.events.group import token_of
-from fairlead.events.model import Advance, Commit, CommitId, Document, Key, Lag, Manifest, Token
-from fairlead.events.records import Committed, Offset, Record, TaskProgress, Tombstone
+from fairlead.events.model import Key, Token
+from fairlead.events.records import Record, Tombstone
 from fairlead_tests.decider import Decider, resource, resources
 
 FILE: Document = {"bucket": 1}

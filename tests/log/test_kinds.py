@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.events.commits import Offset
 from fairlead.events.entries.codec import CONTROL, OFFSETS, encode
 from fairlead.events.log.errors import WrongLogError
 from fairlead.events.log.probe import probe
@@ -12,7 +13,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.tables import LogKind
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Cause, Why
-from fairlead.events.records import GroupMetadata, Offset, Record
+from fairlead.events.records import GroupMetadata, Record
 
 DECIDED = GroupMetadata(1, Cause(Why.MEMBER_JOINED, "w1"), 5)
 COME = Offset("flights", {"file": "a"}, {"done": 1})

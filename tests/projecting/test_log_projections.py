@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fairlead.events.catalogue import commit_key
+from fairlead.events.commits import Commit, CommitId, Committed, Lag, Manifest, TaskProgress
 from fairlead.events.entries.codec import encode
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import Cause, Commit, CommitId, Lag, Manifest, Token, Why
-from fairlead.events.records import Committed, GroupMetadata, Record, TaskProgress, Tombstone
+from fairlead.events.model import Cause, Token, Why
+from fairlead.events.records import GroupMetadata, Record, Tombstone
 from fairlead.projections.follow import Rebalances
 from fairlead.projections.views import Progress, connector_progress, task_progress
 

@@ -9,7 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.work import ReportStatus, StatusUpdate
-from fairlead.events.model import Lag, Resource, RunState, Token, Why
+from fairlead.events.commits import Lag
+from fairlead.events.model import Resource, RunState, Token, Why
 from fairlead.projections.group_metrics import GroupFigures, LogFigures
 from fairlead.projections.metrics import Exposition, RequestMetrics
 from fairlead.projections.views import Progress

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from fairlead.events.commits import CommitId, Offset, TaskProgress
 from fairlead.events.group import Group
 from fairlead.events.log.frame import NewEntry
-from fairlead.events.model import CommitId, Resource, Token
-from fairlead.events.records import Offset, TaskProgress
+from fairlead.events.model import Resource, Token
 from fairlead.runtime.simulation.campaign import play
 from fairlead.runtime.simulation.durable_state import CommitInvariants, MemoryLog
 from fairlead.runtime.simulation.engine import Exclusivity

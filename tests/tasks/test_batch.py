@@ -5,7 +5,8 @@ from unittest.mock import MagicMock
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
-from fairlead.events.model import CommitId, Manifest, Token
+from fairlead.events.commits import CommitId, Manifest
+from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors import batch
 from fairlead.runtime.pipeline.connectors.batch import Batch
 from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, Pace, Pipeline

@@ -16,12 +16,13 @@ from fairlead.actors.messages.work import (
     PutConnector,
     PutTaskConfigs,
 )
+from fairlead.events.commits import Commit, CommitId
 from fairlead.events.entries.codec import encode
 from fairlead.events.evolve import evolve
 from fairlead.events.group import AWAY_EPOCH, Group, token_of
 from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import Commit, CommitId, MemberState, Resource, Token
+from fairlead.events.model import MemberState, Resource, Token
 from fairlead.events.records import CurrentAssignment, MemberMetadata
 from fairlead.runtime.node.worker.core.effects import BatchPublished
 from fairlead.runtime.node.worker.group_ledger import GroupLedger

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.events.model import CommitId, Resource, Token
+from fairlead.events.commits import CommitId
+from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.tasks import commits
 from fairlead.runtime.pipeline.tasks.reports import Ending
 from fairlead.runtime.pipeline.tasks.runner import Runner

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.events.model import Document, Resource, RunState, Token
+from fairlead.events.commits import Document
+from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
 from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, NotReady
 from fairlead.runtime.pipeline.spark.engine import EngineState

@@ -2,7 +2,8 @@
 
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
-from fairlead.events.model import CommitId, Token
+from fairlead.events.commits import CommitId
+from fairlead.events.model import Token
 from fairlead.runtime.node.worker.core.commit_queue import (
     ANSWER_MS,
     LATE,

@@ -9,7 +9,8 @@ from fairlead.actors.messages.computing import Assignment, InstallReply, Prepare
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
-from fairlead.events.model import NOTHING, ClientAssignor, CommitId, Resource, RunState, Token
+from fairlead.events.commits import CommitId
+from fairlead.events.model import NOTHING, ClientAssignor, Resource, RunState, Token
 from fairlead.events.records import ConnectorConfig, MemberMetadata, TargetAssignment, TaskConfigs
 from fairlead.runtime.cluster.messages import AssignorAt, GroupAt, Leave
 from fairlead.runtime.node.worker.core.commit_queue import ANSWER_MS

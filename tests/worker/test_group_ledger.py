@@ -10,7 +10,8 @@ import pytest
 
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitVerdict
-from fairlead.events.model import CommitId, Token
+from fairlead.events.commits import CommitId
+from fairlead.events.model import Token
 from fairlead.runtime.node.worker import group_ledger
 from fairlead.runtime.node.worker.core.effects import (
     AnswerCommit,

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.messages.work import ReportStatus
+from fairlead.events.commits import CommitId
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
-from fairlead.events.model import BATCHES_RUN, CommitId, Resource, RunState, Token
+from fairlead.events.model import BATCHES_RUN, Resource, RunState, Token
 from fairlead.events.records import ConnectorConfig, TaskStatus
 from fairlead.runtime.node.worker.actor import log_trouble
 from fairlead.runtime.node.worker.core.status_reporter import StatusReporter

@@ -10,12 +10,13 @@ from pathlib import Path
 from threading import Lock
 
 from ....actors.messages.errors import Error
-from ....events import records
 from ....events.catalogue import entry_key
+from ....events.commits import Commit, CommitId, Committed, Document, Offset, TaskProgress, identity
 from ....events.entries.codec import OFFSETS, decode
 from ....events.log.errors import LogError
 from ....events.log.reader import LogReader
-from ....events.model import Commit, CommitId, Document, Resource, Resources, identity
+from ....events.model import Resource, Resources
+from ....events.records import Record
 from ...pipeline.tasks.ledger import Fenced, LedgerUnavailable
 from .core.effects import AnswerCommit, BatchPublished, CommitAsked
 
@@ -56,29 +57,27 @@ class GroupLedger:
 
     def offsets(self, connector: str) -> Mapping[str, Document]:
         """Return the logged offset of each source partition, keyed by its identity."""
-        found = self._scan(records.Offset, (connector,))
+        found = self._scan(Offset, (connector,))
         return {
             identity(record.partition): record.offset
             for record in found
-            if isinstance(record, records.Offset)
+            if isinstance(record, Offset)
         }
 
     def unpublished(self, connector: str, task: int) -> Sequence[Commit]:
         """Return what is committed but not yet known to be published, oldest first."""
-        found = self._scan(records.Committed, (connector, task))
-        return [record.commit for record in found if isinstance(record, records.Committed)]
+        found = self._scan(Committed, (connector, task))
+        return [record.commit for record in found if isinstance(record, Committed)]
 
-    def progress(self, connector: str, task: int) -> records.TaskProgress | None:
+    def progress(self, connector: str, task: int) -> TaskProgress | None:
         """Return what a task ever committed, published or not; None: nothing."""
-        found = self._scan(records.TaskProgress, (connector, task))
-        return next((each for each in found if isinstance(each, records.TaskProgress)), None)
+        found = self._scan(TaskProgress, (connector, task))
+        return next((each for each in found if isinstance(each, TaskProgress)), None)
 
     def tasks_with_unpublished(self) -> Resources:
         """Return the tasks of which any commit is not yet known to be published."""
         found = (
-            record.commit
-            for record in self._scan(records.Committed, ())
-            if isinstance(record, records.Committed)
+            record.commit for record in self._scan(Committed, ()) if isinstance(record, Committed)
         )
         return frozenset(Resource(*commit.commit_id[:2]) for commit in found)
 
@@ -128,7 +127,7 @@ class GroupLedger:
                 self._reader.close()
                 self._reader = None
 
-    def _scan(self, kind: type, key: tuple[str | int, ...]) -> list[records.Record]:
+    def _scan(self, kind: type, key: tuple[str | int, ...]) -> list[Record]:
         try:
             with self._reading:
                 if self._reader is None:

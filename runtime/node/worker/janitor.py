@@ -16,10 +16,11 @@ from threading import Thread
 from typing import Protocol
 
 from ....events.catalogue import TYPE_OF, pack_key
+from ....events.commits import Commit, CommitId
 from ....events.entries.codec import decode
 from ....events.group import AWAY_EPOCH, Group
 from ....events.log.reader import LogReader
-from ....events.model import Commit, CommitId, Resource, Resources, TaskConfig, Token
+from ....events.model import Resource, Resources, TaskConfig, Token
 from ....events.placement import work_in
 from ....events.records import CurrentAssignment, MemberMetadata
 from ....projections.follow import Follower

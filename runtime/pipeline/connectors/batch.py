@@ -7,7 +7,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
-from ....events.model import CommitId, Manifest
+from ....events.commits import CommitId, Manifest
 from .spi import BatchPlan, Pipeline, SinkAway, SinkBroken
 
 if TYPE_CHECKING:

@@ -15,17 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from ....events.model import (
-    Advance,
-    Commit,
-    CommitId,
-    Document,
-    Lag,
-    Manifest,
-    Part,
-    Resource,
-    Token,
-)
+from ....events.commits import Advance, Commit, CommitId, Document, Lag, Manifest, Part
+from ....events.model import Resource, Token
 from .config import ConfigDef, Validation
 from .context import Context, Findings, Outside
 

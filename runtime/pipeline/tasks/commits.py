@@ -19,7 +19,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ....actors.backoff import Attempts, Backoff
-from ....events.model import Commit, CommitId, RunState
+from ....events.commits import Commit, CommitId
+from ....events.model import RunState
 from ....projections.launches import Launch
 from ..connectors.batch import Batch
 from ..connectors.spi import BatchPlan, Pipeline, SinkBroken, Tenure, describe_unpublished

@@ -7,8 +7,7 @@ staged before it are waste if it is refused, and real, for the task's next owner
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ....events.model import Commit, CommitId, Document
-from ....events.records import TaskProgress
+from ....events.commits import Commit, CommitId, Document, TaskProgress
 
 
 class Fenced(Exception):  # noqa: N818  # a verdict, not a mistake

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from ....events.model import Commit, Resource, RunState, Token
+from ....events.commits import Commit
+from ....events.model import Resource, RunState, Token
 from ....projections.launches import Launch
 
 

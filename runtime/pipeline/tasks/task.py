@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....actors.backoff import Attempts, Backoff
-from ....events.model import Commit, Document, RunState, identity
+from ....events.commits import Commit, Document, identity
+from ....events.model import RunState
 from ....projections.launches import Launch
 from ..connectors.context import Context
 from ..connectors.spi import BatchPlan, Limit, NotReady, Pipeline, SinkAway, SinkFull

@@ -16,11 +16,12 @@ import httpx
 import psutil
 
 from fairlead.events.catalogue import entry_key
+from fairlead.events.commits import Committed, Offset
 from fairlead.events.entries.codec import decode, fold
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, Resource, RunState
-from fairlead.events.records import Committed, Offset, Record, TaskStatus
+from fairlead.events.records import Record, TaskStatus
 from fairlead.projections.moves import Move, Moves
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.pipeline.spark import tether

@@ -3,16 +3,21 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairlead.events.commits import (
+    Advance,
+    Commit,
+    CommitId,
+    Committed,
+    Manifest,
+    Offset,
+    TaskProgress,
+)
 from fairlead.events.entries.codec import encode
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (
-    Advance,
     Cause,
     ClientAssignor,
-    Commit,
-    CommitId,
-    Manifest,
     MemberState,
     Resource,
     RunState,
@@ -21,19 +26,16 @@ from fairlead.events.model import (
     Why,
 )
 from fairlead.events.records import (
-    Committed,
     ConnectorConfig,
     ConnectorsTasksMetadata,
     CurrentAssignment,
     GroupMetadata,
     Loss,
     MemberMetadata,
-    Offset,
     Record,
     ScheduledRebalance,
     TargetAssignment,
     TaskConfigs,
-    TaskProgress,
     TaskStatus,
     Tombstone,
 )

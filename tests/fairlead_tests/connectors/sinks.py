@@ -17,7 +17,8 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as papq
 
-from fairlead.events.model import Commit, CommitId, Resource, RunState, Token
+from fairlead.events.commits import Commit, CommitId
+from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.context import Context

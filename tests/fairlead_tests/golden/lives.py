@@ -23,18 +23,11 @@ from fairlead.actors.messages.orders import (
     Uncordon,
 )
 from fairlead.actors.messages.work import CommitOffsets, DeleteConnector, ReportStatus, StatusUpdate
+from fairlead.events.commits import Advance, Commit, CommitId, Manifest
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import (
-    Advance,
-    ClientAssignor,
-    Commit,
-    CommitId,
-    Manifest,
-    Resource,
-    RunState,
-)
+from fairlead.events.model import ClientAssignor, Resource, RunState
 from fairlead_tests.coordination.driver import SESSION_MS, CoordinatorDriver
 from fairlead_tests.decider import COOPERATIVE, resource
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Life

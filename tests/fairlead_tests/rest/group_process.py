@@ -24,20 +24,12 @@ from fairlead.actors.messages.work import (
     ReportStatus,
     StatusUpdate,
 )
+from fairlead.events.commits import Advance, Commit, CommitId, Lag, Manifest
 from fairlead.events.entries.codec import encode
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import (
-    Advance,
-    Commit,
-    CommitId,
-    Lag,
-    Manifest,
-    Resource,
-    RunState,
-    Token,
-)
+from fairlead.events.model import Resource, RunState, Token
 from fairlead.events.records import Record
 from fairlead_tests.decider import JOIN, Decider
 

@@ -4,8 +4,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from fairlead.events.model import Commit, CommitId, Document, Resource, Token, identity
-from fairlead.events.records import TaskProgress
+from fairlead.events.commits import Commit, CommitId, Document, TaskProgress, identity
+from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
 
 

@@ -8,16 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from fairlead.events.model import (
-    Advance,
-    Commit,
-    CommitId,
-    Document,
-    Manifest,
-    Resource,
-    Token,
-    identity,
-)
+from fairlead.events.commits import Advance, Commit, CommitId, Document, Manifest, identity
+from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.pipeline.connectors.common_keys import COMMON

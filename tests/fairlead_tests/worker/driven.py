@@ -12,13 +12,11 @@ from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import CommitOffsets, PutTaskConfigs, ReportStatus
 from fairlead.actors.worker.instructions import Identity
 from fairlead.actors.worker.membership import Membership
+from fairlead.events.commits import Commit, CommitId, Manifest
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import (
     ClientAssignor,
-    Commit,
-    CommitId,
-    Manifest,
     MemberState,
     Resource,
     Resources,

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .....events import records
-from .....events.model import Document, Grants, Resource, Resources, Scope, identity
+from .....events.commits import Committed, Document, Offset, TaskProgress, identity
+from .....events.model import Grants, Resource, Resources, Scope
 from .....events.records import Record
 from .phrases import SHORT_ID, cause_in_words, member_name, moment, named, worker_name
 
@@ -164,11 +165,11 @@ def _loss(narrator: Narrator, record: records.Loss) -> str:
     )
 
 
-def _offset(_: Narrator, record: records.Offset) -> str:
+def _offset(_: Narrator, record: Offset) -> str:
     return f"{record.connector} {identity(record.partition)}: {_flat(record.offset)}"
 
 
-def _committed(_: Narrator, record: records.Committed) -> str:
+def _committed(_: Narrator, record: Committed) -> str:
     commit_id, manifest = record.commit.commit_id, record.commit.manifest
     return (
         f"{Resource(commit_id.connector, commit_id.task)} batch {commit_id.batch},"
@@ -177,7 +178,7 @@ def _committed(_: Narrator, record: records.Committed) -> str:
     )
 
 
-def _progress(_: Narrator, record: records.TaskProgress) -> str:
+def _progress(_: Narrator, record: TaskProgress) -> str:
     return (
         f"{Resource(record.last.connector, record.last.task)} in all: {record.batches} batches,"
         f" {record.rows_in} rows in, {record.rows_out} rows out, {record.bytes_out} bytes"
@@ -227,8 +228,8 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.TaskStatus: _status,
     records.ScheduledRebalance: _schedule,
     records.Loss: _loss,
-    records.Offset: _offset,
-    records.Committed: _committed,
-    records.TaskProgress: _progress,
+    Offset: _offset,
+    Committed: _committed,
+    TaskProgress: _progress,
     records.Tombstone: _tombstone,
 }

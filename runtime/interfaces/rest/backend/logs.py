@@ -12,12 +12,12 @@ from pathlib import Path
 from threading import Lock
 from urllib.parse import quote, unquote
 
+from .....events.commits import Commit
 from .....events.entries.codec import CONTROL, OFFSETS, CodecError
 from .....events.group import Group
 from .....events.log.errors import LogError, NoLogError
 from .....events.log.reader import LogReader
 from .....events.log.space import Room, room_at
-from .....events.model import Commit
 from .....projections.explain.cache import EpochCache
 from .....projections.follow import Follower, Rebalances
 from .....projections.group_metrics import GroupFigures, LogFigures

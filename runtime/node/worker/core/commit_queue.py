@@ -8,7 +8,7 @@ very message that tells it is answered.
 
 from .....actors.messages.errors import Error
 from .....actors.messages.work import CommitOffsets, CommitReply
-from .....events.model import Commit, CommitId
+from .....events.commits import Commit, CommitId
 from .effects import AnswerCommit
 
 ANSWER_MS = 4_000

@@ -9,7 +9,8 @@ from .....actors.messages.assignors import Assign, Given, Introduce
 from .....actors.messages.computing import Install, Prepare
 from .....actors.messages.heartbeat import Heartbeat
 from .....actors.messages.work import CommitOffsets, CommitVerdict, PutTaskConfigs, ReportStatus
-from .....events.model import Commit, CommitId, Resource
+from .....events.commits import Commit, CommitId
+from .....events.model import Resource
 from .....projections.launches import Launch
 from ....cluster.messages import AssignorHangs, EngineRuns, WorkerGone, WorkerSays
 

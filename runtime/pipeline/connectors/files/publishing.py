@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .....events.model import CommitId, Manifest, Part
+from .....events.commits import CommitId, Manifest, Part
 from ..spi import SinkBroken, describe_batch, describe_parts
 from .staging import (
     STAGING,

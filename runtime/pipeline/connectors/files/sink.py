@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow.parquet as papq
 
-from .....events.model import CommitId, Manifest, Resource, Token
+from .....events.commits import CommitId, Manifest
+from .....events.model import Resource, Token
 from ...spark.failures import failure_text
 from ..config import ParsedConfig, under
 from ..spi import Sink, SinkAway, SinkBroken, Tenure

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote
 
-from .....events.model import Advance, Document, Lag, identity
+from .....events.commits import Advance, Document, Lag, identity
 from ..config import ConfigInvalid, ParsedConfig
 from ..context import Context
 from ..spi import BadInput, BatchPlan, Limit, Source

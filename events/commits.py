@@ -1,0 +1,150 @@
+"""A batch that counts: what its commit says, and the records of the offset log that tell of it.
+
+A commit moves the offsets of its source partitions on and names what the batch staged, both or
+neither (DATA_PLANE §3). What is said of records in `records.py` holds for these as well.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .model import Token
+
+LONGEST_PARTITION = 200
+"""Bytes of a source partition that stand in a key; a digest tells the remainder."""
+
+Scalar = str | int | float | bool | None
+Document = Mapping[str, Scalar]
+"""A source partition or a source offset: a flat JSON object, as in Connect's offsets API."""
+
+
+def identity(partition: Document) -> str:
+    """Return a source partition's one spelling, by which it is known and ordered."""
+    return ",".join(f"{key}={partition[key]!r}" for key in sorted(partition))
+
+
+def spell_partition(partition: Document) -> str:
+    """Return a source partition as keys spell it: short, and without the NUL that ends a part."""
+    spelled = identity(partition).replace("\0", "\\0")
+    packed = spelled.encode()
+    if len(packed) <= LONGEST_PARTITION:
+        return spelled
+    digest = hashlib.blake2b(packed, digest_size=16).hexdigest()
+    return packed[:LONGEST_PARTITION].decode(errors="ignore") + "#" + digest
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """One source partition's step: from the logged offset (None: none yet) to a new one."""
+
+    partition: Document
+    start: Document | None
+    end: Document | None
+
+
+class CommitId(NamedTuple):
+    """Which batch of which task, under which token; batches count from 0 within a token."""
+
+    connector: str
+    task: int
+    token: Token
+    batch: int
+
+
+class Part(NamedTuple):
+    """One file of a batch, by the path that it has once it is published."""
+
+    path: str
+    """Relative to the sink's root."""
+
+    bytes: int
+    rows: int = -1
+    """As the file itself says; -1: its format does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a batch staged: where it lies, how much it is, and every file of it.
+
+    `staging` is relative to `root`, the sink's own root; a batch without rows has no files.
+    """
+
+    root: str
+    staging: str
+    rows: int
+    bytes: int
+    files: int
+    parts: tuple[Part, ...] = ()
+    """The files by name; empty in what was written before they were named."""
+
+    claim: str = ""
+    """The claim on the sink under which it was staged; "" if the sink knows none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What a task has still to read: the ranges of its source (files, say), and their bytes."""
+
+    ranges: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A batch that is to count: its steps on the source's offsets, and what it staged."""
+
+    commit_id: CommitId
+    advances: tuple[Advance, ...]
+    manifest: Manifest
+    rows_in: int
+    """Rows that were read for it."""
+    lag: Lag | None = None
+    """What the source held beyond this batch when the batch was planned; None: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """How far one source partition of a connector was read (key type 19)."""
+
+    connector: str
+    partition: Document
+    offset: Document
+
+    @property
+    def partition_key(self) -> str:
+        """The partition as keys spell it."""
+        return spell_partition(self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A batch counts; it stands until it is known to be published (key type 24)."""
+
+    commit: Commit
+    time_ms: int
+
+    @property
+    def commit_id(self) -> CommitId:
+        """Which batch it is."""
+        return self.commit.commit_id
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """All that a task ever committed, and its last commit (key type 25)."""
+
+    last: CommitId
+    batches: int
+    rows_in: int
+    rows_out: int
+    bytes_out: int
+    time_ms: int
+    lag: Lag | None = None
+    """What was left to read when the last batch was planned; None: not known."""
+
+    filled: CommitId | None = None
+    """The last commit that staged files; None: there was none, or it is not known."""
+
+
+OffsetRecord = Offset | Committed | TaskProgress
