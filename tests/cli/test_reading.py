@@ -9,7 +9,7 @@ import yaml
 from cli.conftest import Asked, Cluster, Run
 from msgspec import convert
 
-from fairlead.runtime.interfaces.cli.command.cluster_tables import config_warnings
+from fairlead.runtime.interfaces.cli.command.connector_tables import config_warnings
 from fairlead.runtime.interfaces.cli.command.printing import Table
 from fairlead.runtime.interfaces.replies.connectors import ExpandedConnector
 from fairlead_tests.cli import answered

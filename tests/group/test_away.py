@@ -28,7 +28,7 @@ from fairlead.events.records import (
     Tombstone,
 )
 from fairlead.projections.views import Doing, awaited, doing
-from fairlead.runtime.interfaces.replies.members import describe_member
+from fairlead.runtime.interfaces.replies.node import describe_member
 from fairlead_tests.decider import JOIN, Decider, resource, resources
 from fairlead_tests.group.static_seat import AWAY, DELAY_MS, STATIC, WORK, returning, static_group
 

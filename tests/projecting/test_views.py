@@ -17,7 +17,7 @@ from fairlead.projections.views import (
 )
 from fairlead.runtime.interfaces.replies.connectors import TaskState, connector_status, task_status
 from fairlead.runtime.interfaces.replies.groups import describe_group
-from fairlead.runtime.interfaces.replies.members import describe_member
+from fairlead.runtime.interfaces.replies.node import describe_member
 from fairlead_tests.decider import JOIN, Decider, resource
 
 A0 = {"id": "A-0", "connector": "A", "task": 0}

@@ -19,7 +19,7 @@ from fairlead.projections.follow import Rebalances
 from fairlead.projections.moves import Downtimes
 from fairlead.runtime.interfaces.replies.epochs import describe_epoch
 from fairlead.runtime.interfaces.rest.backend.errors import ApiError
-from fairlead.runtime.interfaces.rest.backend.executors import SerialExecutor
+from fairlead.runtime.interfaces.rest.backend.service import SerialExecutor
 
 SECONDS = 20
 ADD = {"add_workers": 1}

@@ -9,7 +9,7 @@ from ....events.group import Group, epoch_warning
 from ....events.model import Resource
 from ....events.records import GroupMetadata, Loss, Operator
 from ....projections.views import assigned, awaited, connector_names, members
-from .members import (
+from .node import (
     MemberDescription,
     ResourceId,
     WorkerOrder,

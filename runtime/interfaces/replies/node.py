@@ -1,8 +1,17 @@
-"""What a node tells of itself: version, health, processes, assignors, and how a request fails."""
+"""What a node tells of itself and of its workers: members, processes, assignors, its health.
+
+How a request fails is here too: that answer is the same for all of them.
+"""
+
+from collections.abc import Iterable
 
 from msgspec import Struct
 
-from .members import MemberDescription, WorkerOrder
+from ....events.group import Group, Member
+from ....events.model import Grants, Resource
+from ....events.placement import abilities, assignor_of
+from ....events.records import Operator
+from ....projections.views import worker_of
 
 
 class ErrorMessage(Struct, frozen=True):
@@ -35,6 +44,59 @@ class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):
     error_code: int | None = None
     """The HTTP status where it is an error's."""
     message: str
+
+
+class ResourceId(Struct, frozen=True):
+    """A connector or a task, beyond doubt: a connector's name may look like a task's."""
+
+    id: str
+    connector: str
+    task: int | None
+    """None: the connector itself."""
+
+
+class GrantedResource(ResourceId, frozen=True):
+    """A resource that a member holds, with the group epoch at which it was granted."""
+
+    grant_epoch: int
+
+
+class MemberDescription(Struct, frozen=True):
+    """Where one member stands, and what it holds."""
+
+    member_id: str
+    worker_id: str
+    """Its URL; the member id where it has none."""
+    instance_id: str | None
+    rack: str | None
+    tags: list[str]
+    capacity: int
+    """How much it takes next to others."""
+    state: str
+    member_epoch: int
+    assigned: list[GrantedResource]
+    pending_revocation: list[GrantedResource]
+    target: list[ResourceId]
+    assignors: list[str]
+    rebalance_timeout_ms: int
+
+
+class WorkerOrder(Struct, frozen=True, kw_only=True):
+    """What operators want of one worker."""
+
+    worker: str
+    cordoned: bool
+    draining: bool
+    expected_back_ms: int | None
+    """None where it is not expected."""
+    removing: str | None
+    """The id of the member that is to be removed."""
+
+
+class GroupWorkerOrder(WorkerOrder, frozen=True):
+    """What operators want of one worker of a group."""
+
+    group_id: str
 
 
 class ProcessDescription(Struct, frozen=True):
@@ -96,3 +158,49 @@ class WorkerRemoval(Struct, frozen=True):
     """The name of the process that ends; None if none of this node was the worker."""
     message: str
     """What is to be expected."""
+
+
+def describe_member(group: Group, member: Member) -> MemberDescription:
+    """Return where one member stands, and what it holds."""
+    metadata, current = member.metadata, member.current
+    able = abilities(assignor_of(group.target.assignor, metadata.assignors).metadata)
+    return MemberDescription(
+        member.member_id,
+        worker_of(member),
+        metadata.instance_id,
+        metadata.rack,
+        sorted(able.tags),
+        able.capacity,
+        member.state.name,
+        current.member_epoch,
+        _granted(current.assigned),
+        _granted(current.pending),
+        resource_ids(group.share_of(member.member_id)),
+        [each.name for each in metadata.assignors],
+        metadata.rebalance_timeout_ms,
+    )
+
+
+def worker_order(order: Operator) -> WorkerOrder:
+    """Return what operators want of one worker."""
+    return WorkerOrder(
+        worker=order.name,
+        cordoned=order.cordoned,
+        draining=order.draining,
+        expected_back_ms=order.expected_back_ms or None,
+        removing=order.removing or None,
+    )
+
+
+def _granted(grants: Grants) -> list[GrantedResource]:
+    return [GrantedResource(*id_of(each), grants[each]) for each in sorted(grants)]
+
+
+def resource_ids(resources: Iterable[Resource]) -> list[ResourceId]:
+    """Return resources in their order."""
+    return [ResourceId(*id_of(each)) for each in sorted(resources)]
+
+
+def id_of(resource: Resource) -> tuple[str, str, int | None]:
+    """Return the fields of a `ResourceId`."""
+    return str(resource), resource.connector, resource.task if resource.is_task else None

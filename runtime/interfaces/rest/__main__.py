@@ -31,7 +31,7 @@ from ...pipeline.connectors.builtin.plugins import find_plugins
 from ...pipeline.connectors.context import Outside, Reach
 from ...pipeline.spark.query_check import QueryCheck
 from .app import make_app
-from .backend.executors import OutsideChecks
+from .backend.configs import OutsideChecks
 from .backend.gateway import CommandGateway
 from .backend.listeners import (
     BACKLOG,

@@ -22,28 +22,18 @@ from .backend.errors import JSON, ApiError, error_reply, handle_errors, sent_oth
 from .backend.listeners import DEFAULT, RestListener, parse
 from .backend.schema import ERROR, describe_answers
 from .backend.service import Service
-from .routes import (
-    connector_commands,
-    connectors,
-    groups,
-    orders,
-    plan,
-    plugins,
-    removal,
-    root,
-    workers,
-)
+from .routes import connector_commands, connectors, groups, node, plan, plugins, worker_orders
 
 SUBJECTS = (
-    root.routes,
+    node.routes,
     connectors.routes,
     plugins.routes,
-    workers.routes,
+    node.worker_routes,
     groups.routes,
     plan.routes,
     connector_commands.routes,
-    orders.routes,
-    removal.routes,
+    groups.order_routes,
+    worker_orders.routes,
 )
 """All routes; where two could match, the earlier one does."""
 

@@ -94,6 +94,16 @@ def tasks(found: list[TaskLine]) -> list[Section]:
     return [Table(columns, rows, "no tasks", folded=("REASON",), brief=("REASON",))]
 
 
+def config_warnings(found: Expanded) -> list[Section]:
+    """Return what is strange about the configs of connectors; nothing if nothing is."""
+    rows = [
+        (name, warning)
+        for name, entry in sorted(found.items())
+        for warning in (entry.status.warnings if entry.status else ())
+    ]
+    return [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")] if rows else []
+
+
 def plugins(found: list[PluginInfo]) -> list[Section]:
     """Return the table of `/connector-plugins`."""
     rows = [

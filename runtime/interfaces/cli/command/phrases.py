@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final, TypeVar
 
 from .....events.model import Cause, Why
-from ...replies.members import ResourceId
+from ...replies.node import ResourceId
 
 T = TypeVar("T")
 

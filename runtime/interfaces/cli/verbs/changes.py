@@ -12,8 +12,7 @@ from typing import Annotated, Final, cast
 import typer
 
 from ...replies.connectors import ConnectorInfo
-from ...replies.members import GroupWorkerOrder
-from ...replies.node import Message, WorkerRemoval
+from ...replies.node import GroupWorkerOrder, Message, WorkerRemoval
 from ..command.client import Refused, client_of
 from ..command.options import There, takes
 from ..command.printing import Failed, Misused, say

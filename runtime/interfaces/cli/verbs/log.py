@@ -18,7 +18,7 @@ from .....projections.explain.epochs import EpochReport
 from .....projections.explain.reader import read_reports
 from ...replies.epochs import summarize_epoch
 from ...replies.groups import describe_group
-from ..command import member_tables
+from ..command import group_tables
 from ..command.logs import GroupFolder, LogName, entries_from, follow_from, printer_of
 from ..command.narrator import listed
 from ..command.options import Here, Output, ReadHere, takes
@@ -140,7 +140,7 @@ def replay(
     folder = GroupFolder(place)
     with folder.open(LogName.CONTROL) as reader:
         found = describe_group(_folded(reader, folder.group_id, until))
-    show(place.output, found, member_tables.group(found))
+    show(place.output, found, group_tables.group(found))
 
 
 def _verified(folder: GroupFolder, name: LogName) -> dict[str, object]:

@@ -1,23 +1,19 @@
 """`up`, `down`, `worker`, `demo` and `config`: a node on this machine, and its settings."""
 
-import re
-from typing import TYPE_CHECKING, Final
-
-from ..command.options import Output, ReadHere, takes
-from ..command.printing import FactList, Section, Table, show
-
-if TYPE_CHECKING:
-    from ....config.load import Loaded
 import os
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from msgspec import Struct
 
 from .....events.placement import LARGEST_CAPACITY, flaw_in_labels
-from ..command.options import Here
-from ..command.printing import Misused
+from ..command.options import Here, Output, ReadHere, takes
+from ..command.printing import FactList, Misused, Section, Table, show
+
+if TYPE_CHECKING:
+    from ....config.load import Loaded
 
 HIDDEN: Final = "********"
 SECRET: Final = re.compile(

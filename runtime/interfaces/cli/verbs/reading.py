@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 import typer
-from msgspec import ValidationError, convert
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict, replace
 
 from ...replies.connectors import (
@@ -21,14 +21,12 @@ from ...replies.connectors import (
 )
 from ...replies.groups import GroupDescription, GroupSummary
 from ...replies.node import AssignorList, Health, ServerInfo, WorkerDescription, WorkerList
-from ..command import cluster_tables as cluster
 from ..command import connector_tables as connectors
-from ..command import member_tables as members
+from ..command import group_tables as groups
 from ..command.client import Client, Refused, client_of
-from ..command.cluster_tables import ClusterStatus
 from ..command.connector_tables import ConnectorInFull, Expanded, PluginInFull, TaskLine, list_tasks
 from ..command.options import ReadThere, takes
-from ..command.printing import Failed, Section, show
+from ..command.printing import FactList, Failed, Section, Table, show
 
 T = TypeVar("T")
 
@@ -36,6 +34,19 @@ RESTING: Final = frozenset({"PAUSED", "STOPPED"})
 """States that somebody asked for."""
 
 BACKING_OFF: Final = "backing-off"
+
+
+class ClusterStatus(Struct, frozen=True):
+    """A cluster at a glance."""
+
+    url: str
+    version: str
+    cluster_id: str
+    health: Health
+    groups: list[GroupSummary]
+    workers: WorkerList
+    connectors: Expanded
+    tasks: list[TaskLine]
 
 
 class Listed(StrEnum):
@@ -103,7 +114,7 @@ def status(place: ReadThere) -> None:
         list_tasks(expanded),
     )
     found = replace(found, health=_condition(found))
-    show(place.output, found, cluster.status(found))
+    show(place.output, found, status_tables(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +129,27 @@ class View(Generic[T]):
         """Ask the cluster, and print what it answers."""
         found = self.fetch(client_of(place), name)
         show(place.output, found, self.sections(found))
+
+
+def status_tables(found: ClusterStatus) -> list[Section]:
+    """Return the sections of a cluster at a glance."""
+    states = Counter(each.state for each in found.tasks)
+    facts = (
+        ("Cluster", found.url),
+        ("Version", found.version),
+        ("Health", found.health.status),
+        ("Detail", found.health.message),
+        ("Tasks", ", ".join(f"{count} {state}" for state, count in sorted(states.items()))),
+    )
+    return [
+        FactList(facts),
+        *groups.groups(found.groups),
+        *groups.workers(found.workers),
+        *_troubles(found),
+        *connectors.connectors(found.connectors),
+        *connectors.tasks(found.tasks),
+        *connectors.config_warnings(found.connectors),
+    ]
 
 
 def _health(client: Client) -> Health:
@@ -154,6 +186,20 @@ def _trouble(each: ConnectorState | TaskLine) -> str:
     if each.state == "RUNNING":
         return "RUNNING with a remark" if each.reason else ""
     return "" if each.state in RESTING else each.state
+
+
+def _troubles(found: ClusterStatus) -> list[Section]:
+    """Return what keeps groups and workers from going on; nothing if nothing does."""
+    rows = [
+        *((f"group {each.group_id}", each.assignor_error) for each in found.groups),
+        *(
+            (f"worker {each.name}", each.process.detail)
+            for each in found.workers.workers
+            if each.process
+        ),
+    ]
+    rows = [each for each in rows if each[1]]
+    return [Table(("TROUBLE", "REASON"), rows, title="Troubles")] if rows else []
 
 
 def _connectors(client: Client) -> Expanded:
@@ -193,7 +239,7 @@ def _one_of(kind: str, name: str, named: Iterable[tuple[Sequence[str], T]]) -> T
 
 def _names_of_worker(found: WorkerDescription) -> Sequence[str]:
     member_id = found.member.member_id if found.member else ""
-    return members.worker_label(found), found.worker_id, member_id
+    return groups.worker_label(found), found.worker_id, member_id
 
 
 def _names_of_plugin(found: PluginInfo) -> Sequence[str]:
@@ -203,20 +249,20 @@ def _names_of_plugin(found: PluginInfo) -> Sequence[str]:
 LISTS: Final[Mapping[Listed, View[Any]]] = {
     Listed.CONNECTORS: View(lambda client, _: _connectors(client), connectors.connectors),
     Listed.TASKS: View(lambda client, _: list_tasks(_connectors(client)), connectors.tasks),
-    Listed.WORKERS: View(lambda client, _: client.get(WorkerList, "workers"), members.workers),
-    Listed.GROUPS: View(lambda client, _: client.get(list[GroupSummary], "groups"), cluster.groups),
+    Listed.WORKERS: View(lambda client, _: client.get(WorkerList, "workers"), groups.workers),
+    Listed.GROUPS: View(lambda client, _: client.get(list[GroupSummary], "groups"), groups.groups),
     Listed.PLUGINS: View(
         lambda client, _: client.get(list[PluginInfo], "connector-plugins"), connectors.plugins
     ),
     Listed.ASSIGNORS: View(
-        lambda client, _: client.get(AssignorList, "assignors"), cluster.assignors
+        lambda client, _: client.get(AssignorList, "assignors"), groups.assignors
     ),
 }
 DESCRIPTIONS: Final[Mapping[Described, View[Any]]] = {
     Described.CONNECTOR: View(_connector, connectors.connector),
-    Described.WORKER: View(_worker, members.worker),
+    Described.WORKER: View(_worker, groups.worker),
     Described.GROUP: View(
-        lambda client, name: client.get(GroupDescription, "groups", name), members.group
+        lambda client, name: client.get(GroupDescription, "groups", name), groups.group
     ),
     Described.PLUGIN: View(_plugin, connectors.plugin),
 }

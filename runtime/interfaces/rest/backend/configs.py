@@ -1,7 +1,9 @@
 """A connector's config on its way in: examined with its plugin, then sealed for the log.
 
 People read `********` for a secret. Where they send that back, it stands for the value that the
-connector has already.
+connector has already. A config is also held against what it leads to, which may be a mount that
+hangs or a query that takes for ever: a thread is left behind with it then, and the request goes on
+with a warning.
 """
 
 import logging
@@ -10,8 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
+from queue import Empty, SimpleQueue
+from threading import Semaphore, Thread
 from traceback import format_tb
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .....actors.settings import SettingType
 from ....config.redaction import LONGEST
@@ -19,8 +23,8 @@ from ....config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords
 from ....pipeline.connectors.builtin.plugins import Plugin, Plugins, PluginUnknown
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
 from ....pipeline.connectors.config import HIDDEN, Validation
+from ....pipeline.connectors.context import Findings, Outside
 from .errors import ApiError
-from .executors import OutsideChecks
 
 LOGGER = logging.getLogger(__name__)
 LONGEST_NAME = 200
@@ -28,6 +32,43 @@ CONFIGS_KEPT = 4_096
 """Of how many configs it is kept what is strange about them: each status tells it."""
 MOST_KEYS = 1_000
 """How many keys a config may have: each is compared with those that there are."""
+OUTSIDE_SECONDS: Final = 20.0
+"""How long a request waits for what is found outside."""
+MOST_AT_ONCE: Final = 8
+"""How many configs are looked at at once, those that were left behind included."""
+
+
+class OutsideChecks:
+    """Asks connector classes what they find; at most so many at once, each within so long."""
+
+    def __init__(self, outside: Outside, seconds: float = OUTSIDE_SECONDS) -> None:
+        self._outside = outside
+        self._seconds = seconds
+        self._free = Semaphore(MOST_AT_ONCE)
+        """How many more configs may be looked at now."""
+
+    def find(self, plugin: Plugin, config: Mapping[str, str]) -> Findings:
+        """Return what keeps a sound config from working; never raises, and never waits longer."""
+        if not self._free.acquire(timeout=self._seconds):
+            return _unchecked("others are being looked at")
+        found: SimpleQueue[Findings] = SimpleQueue()
+        Thread(target=self._look, args=(plugin, config, found), daemon=True).start()
+        try:
+            return found.get(timeout=self._seconds)
+        except Empty:
+            return _unchecked(f"that takes longer than {self._seconds:.0f} s")
+
+    def _look(
+        self, plugin: Plugin, config: Mapping[str, str], found: "SimpleQueue[Findings]"
+    ) -> None:
+        try:
+            found.put(plugin.made_by.check_outside(config, self._outside))
+        except Exception as error:  # noqa: BLE001  # what others install may fail in any way
+            kind = type(error).__name__  # its words may hold a secret
+            LOGGER.warning("%s failed to look at what its config leads to: %s", plugin.name, kind)
+            found.put(_unchecked(f"the connector class fails ({kind})"))
+        finally:
+            self._free.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +125,7 @@ def examine(
         )
     secrets = {plain[key] for key in secret_keys}
     secrets |= {part for value in secrets for part in passwords_in(value)}
-    validation = _hushed(validation, secrets - {"", HIDDEN})
-    validation = _masked(validation, secret_keys)
+    validation = _without_secrets(validation, secrets - {"", HIDDEN}, secret_keys)
     undefined = tuple(f"{key}: {flaws[key]}" for key in flaws if key not in defined)
     return Examined(plain, secret_keys, validation.plus(flaws), undefined)
 
@@ -151,6 +191,10 @@ def check_name(name: str) -> None:
     raise ApiError(HTTPStatus.BAD_REQUEST, f"the connector's name {flaw}")
 
 
+def _unchecked(why: str) -> Findings:
+    return Findings(warnings=(f"what the config leads to was not looked at: {why}",))
+
+
 def _opened(vault: Vault, config: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
     kept = {key for key, value in stored.items() if is_sealed(value)}
     name = config.get(NAME, "")
@@ -186,25 +230,26 @@ def _flaws(plain: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[t
             yield key, f"{HIDDEN} stands for a value that is kept, and there is none"
 
 
-def _hushed(validation: Validation, secrets: Collection[str]) -> Validation:
-    """Return a validation whose complaints, which a plugin worded, do not quote a secret."""
+def _without_secrets(
+    validation: Validation, secrets: Collection[str], secret_keys: Collection[str]
+) -> Validation:
+    """Return a validation that neither shows nor quotes what is secret, however it is worded."""
 
-    def hushed(error: str) -> str:
+    def hushed(told: str) -> str:
         for secret in secrets:
-            error = error.replace(secret, HIDDEN)
-        return error
+            told = told.replace(secret, HIDDEN)
+        return told
 
-    checked = (replace(each, errors=tuple(map(hushed, each.errors))) for each in validation.checked)
+    checked = (
+        replace(
+            each,
+            errors=tuple(map(hushed, each.errors)),
+            is_secret=each.definition.name in secret_keys,
+        )
+        for each in validation.checked
+    )
     warnings = tuple(map(hushed, validation.warnings))
     return replace(validation, checked=tuple(checked), warnings=warnings)
-
-
-def _masked(validation: Validation, secret_keys: Collection[str]) -> Validation:
-    """Return a validation that shows the value of no secret key, whatever it is defined as."""
-    checked = (
-        replace(each, is_secret=each.definition.name in secret_keys) for each in validation.checked
-    )
-    return replace(validation, checked=tuple(checked))
 
 
 def _validate(plugin: Plugin, plain: Mapping[str, str]) -> Validation:

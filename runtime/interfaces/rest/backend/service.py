@@ -1,12 +1,14 @@
 """What every route works with, and how it has a group carry out a command."""
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Protocol, TypeVar, cast
+from typing import Annotated, Final, Protocol, TypeVar, cast
 
 from fastapi import Depends
 from starlette.concurrency import run_in_threadpool
@@ -21,9 +23,9 @@ from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
 from ....pipeline.connectors.builtin.plugins import Plugins, PluginUnknown
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS
+from .configs import OutsideChecks
 from .connection import Command, Outcome
 from .errors import ApiError, not_found
-from .executors import OutsideChecks, SerialExecutor
 from .logs import NodeLogs
 
 T = TypeVar("T")
@@ -40,6 +42,8 @@ _STATUS = {
 }
 ORDER_ERRORS = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 """What any command to a group can be refused with."""
+WAIT_SECONDS: Final = 60
+"""How long a request waits for its turn: a client waits for 90 s at most."""
 
 
 class Commands(Protocol):
@@ -64,6 +68,35 @@ class Commands(Protocol):
     async def let_go(self, worker: str, *, force: bool) -> None:
         """Have the process of a worker end, at once if by force, and not start again."""
         ...
+
+
+class SerialExecutor:
+    """A thread that runs functions in the order in which they were handed in.
+
+    A first explanation reads a group's log from its beginning, which may take seconds. One request
+    at a time does so; those that wait take no thread from other requests.
+    """
+
+    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="explain")
+        self._wait_seconds = wait_seconds
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Return what a function returns; raises `ApiError` if its turn does not come in time."""
+        turn = self._thread.submit(function)
+        result = asyncio.wrap_future(turn)
+        try:
+            done, _ = await asyncio.wait([result], timeout=self._wait_seconds)
+            if not done and turn.cancel():
+                busy = "other epochs are being told of: try again in a moment"
+                raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, busy)
+            return await result
+        finally:
+            result.cancel()  # nobody waits for it any more: what has not begun need not begin
+
+    def close(self) -> None:
+        """Start nothing more; a function that reads a log ends when that is closed."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True)

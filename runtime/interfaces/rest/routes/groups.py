@@ -1,23 +1,37 @@
-"""Groups: what their logs say of them, their epochs, their settings, and their end.
+"""Groups: what their logs say of them, their epochs and settings, where work is to run, their end.
 
-A log may be long: epochs are read in a thread of their own, and what was told is kept.
+A log may be long: epochs are read in a thread of their own, and what was told is kept. An order for
+a connector or a task stands until it is taken back, whatever the connector's config says meanwhile.
 """
 
 from http import HTTPStatus
 from typing import Annotated, Final, Literal
 
 from fastapi import Path, Query
+from msgspec.structs import astuple
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from .....actors.group.orders.configuration import SETTINGS
 from .....actors.messages.errors import Error
-from .....actors.messages.orders import ConfigureGroup, DeleteGroup
+from .....actors.messages.orders import ConfigureGroup, DeleteGroup, Place, Rebalance
 from .....events.group import Group
+from .....events.model import Resource, Scope
+from .....events.placement import HEAVIEST, MOST_ITEMS
+from .....events.records import Operator
 from .....projections.explain.cache import LINES_MAX, EpochList, NotToldError
+from ....config.kinds import INT32_MAX
 from ...replies.epochs import EpochExplanation, describe_epoch
-from ...replies.groups import GroupDescription, GroupSummary, describe_group, summarize_group
+from ...replies.groups import (
+    GroupDescription,
+    GroupPlacement,
+    GroupSummary,
+    describe_group,
+    placement,
+    summarize_group,
+)
 from ..backend.errors import not_found
-from ..backend.schema import ChangesBody, ConfigBody, Routes
+from ..backend.schema import ChangesBody, ConfigBody, Key, Routes
 from ..backend.service import (
     ORDER_ERRORS,
     Principal,
@@ -29,13 +43,35 @@ from ..backend.service import (
 )
 
 routes = Routes("groups")
+order_routes = Routes("operators")
 LINES: Final = 50
 Limit = Annotated[int, Query(ge=1, le=LINES_MAX, description="How many epochs, the last ones.")]
 Epoch = Annotated[int | Literal["latest"], Path(description="A group epoch, or `latest`.")]
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
-_SETTINGS = "\n\n".join(
+_SETTINGS: Final = "\n\n".join(
     f"`{each.name}`: {each.allowed}. {each.documentation}" for each in SETTINGS.values()
 )
+ACCEPTED = HTTPStatus.ACCEPTED
+Task = Annotated[int, Path(ge=0, le=INT32_MAX)]
+OF_CONNECTOR = "/groups/{group}/placements/{connector}"
+OF_TASK = "/groups/{group}/placements/{connector}/{task}"
+
+
+class PlacementBody(BaseModel):
+    """What a connector or a task weighs, and which workers may run it; null leaves it as it is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    weight: int | None = Field(None, ge=1, le=HEAVIEST, description="1 is what all begin with.")
+    workers: list[Key] | None = Field(
+        None,
+        max_length=MOST_ITEMS,
+        description="By any of their names. None of them: the config decides.",
+    )
+
+
+TAKEN_BACK = PlacementBody(weight=1, workers=[])
+"""The order that asks nothing: the config counts again."""
 
 
 @routes.add("GET /groups")
@@ -137,6 +173,49 @@ async def delete_group(service: Served, principal: Principal, group: str) -> Non
         refuse(outcome.reply)
 
 
+@order_routes.add("PUT " + OF_CONNECTOR, status=ACCEPTED, errors=ORDER_ERRORS, takes_json=True)
+async def place_connector(
+    service: Served, principal: Principal, group: str, connector: str, body: PlacementBody
+) -> GroupPlacement:
+    """Say what a connector and its tasks weigh, and which workers may run them."""
+    return await _place(service, principal, group, Resource(connector), body)
+
+
+@order_routes.add("PUT " + OF_TASK, status=ACCEPTED, errors=ORDER_ERRORS, takes_json=True)
+async def place_task(
+    service: Served,
+    principal: Principal,
+    group: str,
+    connector: str,
+    task: Task,
+    body: PlacementBody,
+) -> GroupPlacement:
+    """Say what one task weighs, and which workers may run it, whatever its connector's order."""
+    return await _place(service, principal, group, Resource(connector, task), body)
+
+
+@order_routes.add("DELETE " + OF_CONNECTOR, status=ACCEPTED, errors=ORDER_ERRORS)
+async def release_connector(
+    service: Served, principal: Principal, group: str, connector: str
+) -> GroupPlacement:
+    """Take back what was said of a connector: its config counts again."""
+    return await _place(service, principal, group, Resource(connector), TAKEN_BACK)
+
+
+@order_routes.add("DELETE " + OF_TASK, status=ACCEPTED, errors=ORDER_ERRORS)
+async def release_task(
+    service: Served, principal: Principal, group: str, connector: str, task: Task
+) -> GroupPlacement:
+    """Take back what was said of a task: its connector's order counts again, or the config."""
+    return await _place(service, principal, group, Resource(connector, task), TAKEN_BACK)
+
+
+@order_routes.add("POST /groups/{group}/rebalance", status=ACCEPTED, errors=ORDER_ERRORS)
+async def rebalance(service: Served, principal: Principal, group: str) -> GroupSummary:
+    """Have a group's target computed anew; nothing happens to one without members."""
+    return await carry_out(service, Rebalance(group, principal), summarize_group)
+
+
 def _read_configs(service: Service, group_id: str) -> dict[str, str]:
     require_group(service, group_id)
     with service.logs.reading(group_id) as logs:
@@ -145,3 +224,18 @@ def _read_configs(service: Service, group_id: str) -> dict[str, str]:
 
 def _configs(group: Group) -> dict[str, str]:
     return dict(group.configs)
+
+
+async def _place(
+    service: Service, principal: str, group_id: str, resource: Resource, wanted: PlacementBody
+) -> GroupPlacement:
+    """Have an order carried out, and return the one in force: one that asks nothing if none is."""
+
+    def read(group: Group) -> GroupPlacement:
+        order = group.resource_orders.get(resource)
+        found = placement(order or Operator(Scope.RESOURCE, *resource))
+        return GroupPlacement(group.group_id, *astuple(found))
+
+    pins = None if wanted.workers is None else tuple(wanted.workers)
+    command = Place(group_id, resource, wanted.weight, pins, principal)
+    return await carry_out(service, command, read)

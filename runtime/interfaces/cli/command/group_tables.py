@@ -1,40 +1,38 @@
-"""Workers, and the group that they are members of, as tables."""
+"""Groups, the workers that are their members, and what these compute with, as tables."""
 
 from collections.abc import Sequence
 
-from ...replies.groups import EpochCause, GroupDescription, LossDescription
-from ...replies.members import MemberDescription, WorkerOrder
-from ...replies.node import WorkerDescription, WorkerList
+from ...replies.groups import EpochCause, GroupDescription, GroupSummary, LossDescription
+from ...replies.node import (
+    AssignorList,
+    MemberDescription,
+    ProcessDescription,
+    WorkerDescription,
+    WorkerList,
+    WorkerOrder,
+)
 from .phrases import moment, short_form, worker_name
 from .printing import FactList, Section, Table
 
 
-def workers(found: WorkerList) -> list[Section]:
-    """Return the table of `/workers`."""
-    traits, cells = _traits([each.member for each in found.workers])
-    columns = ("NAME", "PROCESS", "MEMBER", "EPOCH", "CONNECTORS", "TASKS", *traits)
+def groups(found: list[GroupSummary]) -> list[Section]:
+    """Return the table of `/groups`."""
+    columns = ("GROUP", "STATE", "EPOCH", "ASSIGNMENT", "MEMBERS", "CONNECTORS", "ASSIGNED")
     rows = [
-        (*_worker_row(each), *own, *_process_row(each))
-        for each, own in zip(found.workers, cells, strict=True)
+        (
+            each.group_id,
+            each.state,
+            str(each.group_epoch),
+            str(each.assignment_epoch),
+            str(each.members),
+            str(each.connectors),
+            f"{each.assigned}/{each.configured}",
+        )
+        for each in found
     ]
-    return [Table((*columns, "PID", "RESTARTS"), rows, "no workers")]
-
-
-def worker(found: WorkerDescription) -> list[Section]:
-    """Return one worker: the process, and the member that it is once it joined."""
-    process = found.process
-    worker_facts = (
-        ("Name", worker_label(found)),
-        ("Worker", found.worker_id),
-        ("Group", found.group_id or ""),
-        ("Process", process.state if process else ""),
-        *zip(("Process id", "Restarts"), _process_row(found), strict=True),
-        ("Detail", process.detail if process else ""),
-        ("Order", _order_word(found.order)),
-    )
-    if found.member is None:
-        return [FactList(worker_facts)]
-    return [FactList(worker_facts), FactList(_member_facts(found.member), "Member")]
+    warned = [(each.group_id, each.warning) for each in found if each.warning]
+    warnings = [Table(("GROUP", "WARNING"), warned, title="Warnings")] if warned else []
+    return [Table(columns, rows, "no groups"), *warnings]
 
 
 def group(found: GroupDescription) -> list[Section]:
@@ -49,6 +47,48 @@ def group(found: GroupDescription) -> list[Section]:
         headings = ("LOST WORKER", "CAUSE", "RESOURCES", "PARKED UNTIL")
         sections.append(Table(headings, losses, title="Losses"))
     return sections
+
+
+def workers(found: WorkerList) -> list[Section]:
+    """Return the table of `/workers`."""
+    traits, cells = _traits([each.member for each in found.workers])
+    columns = ("NAME", "PROCESS", "MEMBER", "EPOCH", "CONNECTORS", "TASKS", *traits)
+    rows = [
+        (*_worker_row(each), *own, *_pid_and_restarts(each.process))
+        for each, own in zip(found.workers, cells, strict=True)
+    ]
+    return [Table((*columns, "PID", "RESTARTS"), rows, "no workers")]
+
+
+def worker(found: WorkerDescription) -> list[Section]:
+    """Return one worker: the process, and the member that it is once it joined."""
+    process = found.process
+    worker_facts = (
+        ("Name", worker_label(found)),
+        ("Worker", found.worker_id),
+        ("Group", found.group_id or ""),
+        ("Process", process.state if process else ""),
+        *zip(("Process id", "Restarts"), _pid_and_restarts(process), strict=True),
+        ("Detail", process.detail if process else ""),
+        ("Order", _order_word(found.order)),
+    )
+    if found.member is None:
+        return [FactList(worker_facts)]
+    return [FactList(worker_facts), FactList(_member_facts(found.member), "Member")]
+
+
+def assignors(found: AssignorList) -> list[Section]:
+    """Return the tables of `/assignors`: which there are, and the process that runs them."""
+    rows = [(each.name, each.origin) for each in found.assignors]
+    processes = [
+        (pid, each.state, restarts, each.detail)
+        for each in found.processes
+        for pid, restarts in [_pid_and_restarts(each)]
+    ]
+    return [
+        Table(("NAME", "ORIGIN"), rows, "no assignors"),
+        Table(("PROCESS", "STATE", "RESTARTS", "DETAIL"), processes, "no process is known"),
+    ]
 
 
 def worker_label(found: WorkerDescription) -> str:
@@ -105,8 +145,7 @@ def _worker_row(found: WorkerDescription) -> tuple[str, ...]:
     )
 
 
-def _process_row(found: WorkerDescription) -> tuple[str, str]:
-    process = found.process
+def _pid_and_restarts(process: ProcessDescription | None) -> tuple[str, str]:
     if process is None:
         return "", ""
     return "" if process.pid is None else str(process.pid), str(process.restarts)

@@ -1,7 +1,11 @@
-"""A worker is removed: it leaves its group, and its process on this node ends for good.
+"""What operators order of workers: cordon, uncordon, drain, expect, and remove.
 
-The group is told first, so that its log knows who asked; then the supervisor, which would else
-start the process again. Either may be told twice without harm.
+Each answer tells the order that is in force, once it is in the log (202): what the group makes
+of it follows. A worker is named as `/workers` tells it, or by its member, instance or client id.
+
+A worker that is removed leaves its group, and its process on this node ends for good. The group is
+told first, so that its log knows who asked; then the supervisor, which would else start the process
+again. Either may be told twice without harm.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,25 +13,96 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Depends, Query
+from msgspec.structs import asdict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from .....actors.group.orders.whereabouts import find_member, find_worker
+from .....actors.group.state.in_force import order_for
 from .....actors.messages.errors import Error
-from .....actors.messages.orders import RemoveMember
+from .....actors.messages.orders import Cordon, Expect, RemoveMember, Uncordon
 from .....events.group import Group, Member
 from .....events.orders import worker_name
 from ....cluster.messages import ProcessView
-from ...replies.node import WorkerRemoval
+from ....config.kinds import INT32_MAX
+from ...replies.node import GroupWorkerOrder, WorkerRemoval, worker_order
 from ..backend.schema import Routes
-from ..backend.service import ORDER_ERRORS, Principal, Served, Service, refuse, require_group
-from .orders import GroupOfWorker
+from ..backend.service import (
+    ORDER_ERRORS,
+    Principal,
+    Served,
+    Service,
+    carry_out,
+    refuse,
+    require_group,
+)
 
 routes = Routes("operators")
+ACCEPTED = HTTPStatus.ACCEPTED
 Force = Annotated[
     bool,
     Query(description="Do not wait until it has given up what it has: end its process at once."),
 ]
+
+
+async def _group_of_worker(
+    service: Served,
+    group: Annotated[
+        str | None, Query(description="The worker's group; by default Connect's.")
+    ] = None,
+) -> str:
+    return group or service.group_id
+
+
+GroupOfWorker = Annotated[str, Depends(_group_of_worker)]
+"""The group of a worker, as a parameter of a route."""
+
+
+class Expectation(BaseModel):
+    """When a worker is expected back."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    within_ms: int = Field(ge=0, le=INT32_MAX, description="From now. 0: wait no longer.")
+
+
+@routes.add("PUT /workers/{worker:path}/cordon", status=ACCEPTED, errors=ORDER_ERRORS)
+async def cordon(
+    service: Served, principal: Principal, worker: str, group: GroupOfWorker
+) -> GroupWorkerOrder:
+    """Give a worker nothing more; what it has it keeps."""
+    return await _order(service, Cordon(group, worker, principal=principal))
+
+
+@routes.add("PUT /workers/{worker:path}/drain", status=ACCEPTED, errors=ORDER_ERRORS)
+async def drain(
+    service: Served, principal: Principal, worker: str, group: GroupOfWorker
+) -> GroupWorkerOrder:
+    """Give a worker nothing more, and have it give up what it has."""
+    return await _order(service, Cordon(group, worker, drain=True, principal=principal))
+
+
+@routes.add("PUT /workers/{worker:path}/uncordon", status=ACCEPTED, errors=ORDER_ERRORS)
+async def uncordon(
+    service: Served, principal: Principal, worker: str, group: GroupOfWorker
+) -> GroupWorkerOrder:
+    """Let a worker be given work again: ends a cordon, and a drain."""
+    return await _order(service, Uncordon(group, worker, principal))
+
+
+@routes.add(
+    "PUT /workers/{worker:path}/expect",
+    status=ACCEPTED,
+    errors=ORDER_ERRORS,
+    takes_json=True,
+)
+async def expect(
+    service: Served, principal: Principal, worker: str, body: Expectation, group: GroupOfWorker
+) -> GroupWorkerOrder:
+    """Have a worker's work wait for its return, or, with 0, wait no longer."""
+    command = Expect(group, worker, body.within_ms, principal)
+    return await _order(service, command)
 
 
 @routes.add("DELETE /workers/{worker:path}", status=HTTPStatus.ACCEPTED, errors=ORDER_ERRORS)
@@ -55,6 +130,19 @@ async def remove_worker(
     if process is not None:
         await service.commands.let_go(process.name, force=force)
     return _describe_removal(group_id, found, process, forced=force)
+
+
+async def _order(service: Service, command: Cordon | Uncordon | Expect) -> GroupWorkerOrder:
+    """Have an order carried out, and return the one that is in force then.
+
+    A worker that is not known any more goes by what it was called.
+    """
+
+    def read(group: Group) -> GroupWorkerOrder:
+        name = find_worker(group, command.worker).name or command.worker
+        return GroupWorkerOrder(group.group_id, **asdict(worker_order(order_for(group, name))))
+
+    return await carry_out(service, command, read)
 
 
 @dataclass(frozen=True, slots=True)
