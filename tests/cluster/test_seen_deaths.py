@@ -14,7 +14,7 @@ from fairlead.events.records import MemberMetadata
 from fairlead.projections.explain.cache import EpochCache
 from fairlead.projections.explain.epochs import Explanation
 from fairlead.projections.explain.reasons import Reason, ReasonKind
-from fairlead_tests.cluster.deeds import cut, overlaps, wall_ms
+from fairlead_tests.cluster.deeds import overlaps, wall_ms
 from fairlead_tests.cluster.node import GROUP, Node, eventually
 from fairlead_tests.cluster.remains import Starts
 
@@ -46,13 +46,13 @@ def test_the_work_of_a_killed_worker_runs_elsewhere_within_a_second_without_a_de
     node.put("numbers", 6)
     node.runs_tasks("numbers", 6, "w1", "w2")
     lost, survivor = node.held()["w2"], node.pid("worker w1")
-    pid, at_ms = kill(node, "w2")
+    _, at_ms = kill(node, "w2")
     node.settles("w1")
     again = [each for each in node.spans() if each.pid == survivor and each.resource in lost]
     outage_ms = max(each.begin_ms for each in again) - at_ms
     assert {each.resource for each in again} == lost
     assert outage_ms < PATIENCE_MS
-    assert overlaps(cut(node.spans(), pid, at_ms)) == []
+    assert overlaps(node.spans()) == []
     assert (node.states()["w2"], node.group().losses) == ("backing-off", {})
 
     told = last_end(node)

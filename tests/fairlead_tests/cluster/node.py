@@ -31,7 +31,7 @@ from fairlead.runtime.cluster.messages import (
 )
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead_tests.actor_system import runs, title_of
-from fairlead_tests.cluster.deeds import Deed, Span, deeds_in, spans_of
+from fairlead_tests.cluster.deeds import Deed, Span, cut, deeds_in, spans_of, wall_ms
 
 GROUP = "connect"
 PATIENCE_SECONDS = 60.0
@@ -57,6 +57,8 @@ class Node:
     open_files: set[str] = field(default_factory=set[str])
     _system: System | None = None
     _follower: Follower | None = None
+    _killed: dict[int, int] = field(default_factory=dict[int, int])
+    """When the processes that were killed here did nothing any more, by their pid."""
 
     @property
     def data_dir(self) -> Path:
@@ -97,6 +99,8 @@ class Node:
         """Send a signal to the process of a title, and return its pid."""
         pid = self.pid(title)
         os.kill(pid, number)
+        if number == signal.SIGKILL:
+            self._killed[pid] = wall_ms()
         return pid
 
     # -- commands
@@ -244,8 +248,11 @@ class Node:
         return deeds_in(self.log())
 
     def spans(self) -> list[Span]:
-        """While each process ran each resource, by its own records."""
-        return spans_of(self.deeds())
+        """While each process ran each resource, by its own records, until it was killed."""
+        found = spans_of(self.deeds())
+        for pid, at_ms in self._killed.items():
+            found = cut(found, pid, at_ms)
+        return found
 
     # -- the end
 
