@@ -124,8 +124,6 @@ class CurrentAssignment:
     assigned: Grants
     pending: Grants
     """What it is asked to give up, and has not said yet that it did."""
-    assignor_error: int = 0
-    """A field of the proposal; nothing writes it yet."""
     shards: int = field(default=0, compare=False)
     """Into how many shards `assigned` and `pending` went; 0: they are all here."""
 

@@ -155,7 +155,10 @@ class TargetAssignmentWire(msgspec.Struct):
 
 
 class CurrentAssignmentWire(msgspec.Struct, gc=False):
-    """Key type 7; the grant epochs lie in the order of the resource lists."""
+    """Key type 7; the grant epochs lie in the order of the resource lists.
+
+    An assignor's error is the target's (key type 6): the proposal's field for it says 0 here.
+    """
 
     member_id: str
     member_epoch: int
@@ -181,7 +184,7 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False):
             pending,
             assigned_epochs,
             pending_epochs,
-            record.assignor_error,
+            0,
             record.shards,
         )
 
@@ -193,7 +196,6 @@ class CurrentAssignmentWire(msgspec.Struct, gc=False):
             MEMBER_STATES.get(self.state, MemberState.UNKNOWN),
             self.assigned.grants(self.assigned_epochs),
             self.pending.grants(self.pending_epochs),
-            self.assignor_error,
             self.shards,
         )
 
