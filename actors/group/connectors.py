@@ -16,7 +16,6 @@ from ...events.records import (
     TaskStatus,
     Tombstone,
 )
-from ..messages.commands import CommandReply
 from ..messages.errors import Error
 from ..messages.timers import FinishDeletion
 from ..messages.work import (
@@ -26,7 +25,7 @@ from ..messages.work import (
     ReportStatus,
     StatusUpdate,
 )
-from .state.soft_state import Decision, SoftState, bump
+from .state.soft_state import Decision, SoftState, accept, bump, refuse
 from .state.validate import flaw_in_name, flaw_in_text
 
 UNSPLIT = "its tasks stay as they were: stop it"
@@ -41,9 +40,9 @@ def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: 
     name = command.connector
     old = group.connectors.get(name)
     if refusal := _refusal(old, command):
-        return _refuse(soft, *refusal)
+        return refuse(soft, *refusal)
     if old is not None and old.config == command.config:
-        return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
+        return accept(group, soft, ())
     version = _version(old, command.config)
     offsets = old.offsets_before if old else soft.facts.count_offsets(name)
     config = ConnectorConfig(name, dict(command.config), version, now_ms, offsets_before=offsets)
@@ -54,8 +53,7 @@ def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: 
     if group.members and (old is None or is_moved):
         why = Why.CONNECTOR_ADDED if old is None else Why.PLACEMENT_CHANGED
         records.append(bump(group, why, name, now_ms, command.principal))
-    reply = CommandReply(Error.NONE, "", group.end + len(records), created=old is None)
-    return Decision(soft, tuple(records), reply)
+    return accept(group, soft, records, created=old is None)
 
 
 def _refusal(old: ConnectorConfig | None, command: PutConnector) -> tuple[Error, str] | None:
@@ -94,13 +92,12 @@ def delete_connector(
     old = group.connectors.get(name)
     if old is None or old.deleting:
         message = f"there is no connector {name} to delete, or no longer; nothing was changed"
-        return _refuse(soft, Error.UNKNOWN_CONNECTOR, message)
+        return refuse(soft, Error.UNKNOWN_CONNECTOR, message)
     rest = frozenset(resource for resource in group.configured if resource.connector != name)
     records: list[Record] = [replace(old, deleting=True), ConnectorsTasksMetadata(rest)]
     if group.members:
         records.append(bump(group, Why.CONNECTOR_DELETED, name, now_ms, command.principal))
-    reply = CommandReply(Error.NONE, "", group.end + len(records))
-    return Decision(soft, tuple(records), reply)
+    return accept(group, soft, records)
 
 
 def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: int) -> Decision:
@@ -136,13 +133,13 @@ def put_task_configs(
     name = command.connector
     if token_of(group, command.member_id, Resource(name)) != command.token:
         message = f"{command.member_id} does not run connector {name} under {command.token}"
-        return _refuse(soft, Error.FENCED, f"{message}; {UNSPLIT}")
+        return refuse(soft, Error.FENCED, f"{message}; {UNSPLIT}")
     if group.connectors[name].deleting:
-        return _refuse(soft, Error.FENCED, f"connector {name} is being deleted; {UNSPLIT}")
+        return refuse(soft, Error.FENCED, f"connector {name} is being deleted; {UNSPLIT}")
     old = group.task_configs.get(name)
     split = _split(old, command)
     if old is not None and split.tasks == old.tasks:
-        return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
+        return accept(group, soft, ())
     others = {each for each in group.configured if each.connector != name or not each.is_task}
     configured = frozenset(others.union(Resource(name, n) for n in range(len(split.tasks))))
     records: list[Record] = [split]
@@ -150,8 +147,7 @@ def put_task_configs(
         records.append(ConnectorsTasksMetadata(configured))
         if group.members:
             records.append(bump(group, Why.TASKS_CHANGED, name, now_ms))
-    reply = CommandReply(Error.NONE, "", group.end + len(records))
-    return Decision(soft, tuple(records), reply)
+    return accept(group, soft, records)
 
 
 def _split(old: TaskConfigs | None, command: PutTaskConfigs) -> TaskConfigs:
@@ -176,13 +172,13 @@ def report_status(group: Group, soft: SoftState, command: ReportStatus, _: int) 
     member = group.members.get(command.member_id)
     if member is None:
         message = f"{command.member_id} is no member: its report is not kept; join, and report then"
-        return _refuse(soft, Error.UNKNOWN_MEMBER_ID, message)
+        return refuse(soft, Error.UNKNOWN_MEMBER_ID, message)
     worker = member.metadata.url or command.member_id
-    records = tuple(
+    statuses = [
         TaskStatus(each.resource, each.state, worker, each.token, each.at_ms, each.reason)
         for each in _news(group, command.updates)
-    )
-    return Decision(soft, records, CommandReply(Error.NONE, "", group.end + len(records)))
+    ]
+    return accept(group, soft, statuses)
 
 
 def _news(group: Group, updates: tuple[StatusUpdate, ...]) -> Iterator[StatusUpdate]:
@@ -199,7 +195,3 @@ def _news(group: Group, updates: tuple[StatusUpdate, ...]) -> Iterator[StatusUpd
             known.reason,
         ):
             yield update
-
-
-def _refuse(soft: SoftState, error: Error, message: str) -> Decision:
-    return Decision(soft, reply=CommandReply(error, message))

@@ -45,8 +45,8 @@ from .members.quota import Quota
 from .members.request_filter import RequestFilter
 from .orders.configuration import open_soft_state
 from .shard import Address, AddressedReply, Now, Ready
-from .state.in_force import is_silenced
 from .state.soft_state import Decision, DecisionFacts, GroupSettings
+from .state.workers import is_silenced
 
 LOGGER = logging.getLogger(__name__)
 

@@ -1,33 +1,61 @@
 """What a group has to say to itself as time passes (PROTOCOL §4, §5, §7).
 
-Most of it has a timer. The rest is looked at each time: what is durable has a time of the wall
-clock, which may be set forth, and the work of a connector that is being deleted stops whenever it
-does. Each rule checks once more that what it is told still holds.
+* *Members* have their timers; see `timers`.
+* *Computations*: their timers run on the steady clock. A wall clock that jumps neither hurries a
+  member that computes nor keeps the next computation waiting.
+* *Promises*: the deadlines of parked work, the time of the next moves, the back-off after a failed
+  computation and the time until which a worker is expected back are durable, so they are wall clock
+  times. But a wall clock may be set back, before or after a restart: nothing waits longer than it
+  was to wait when it was promised, counted on the steady clock from when this process has seen it
+  first. And it may be set forth: so these times are compared with it as well, each time.
+* The work of a connector that is being deleted stops whenever it does: that is looked at each time.
+
+Each rule checks once more that what it is told still holds.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
-from ...events.group import Group
-from ...events.records import ConnectorConfig, CurrentAssignment, Operator, Record, Tombstone
+from ...events.group import NO_SCHEDULE, NO_TARGET, Group
+from ...events.orders import worker_name
+from ...events.records import (
+    ConnectorConfig,
+    CurrentAssignment,
+    Operator,
+    Record,
+    Tombstone,
+)
 from ..backoff import earliest
 from ..messages.commands import Command
 from ..messages.timers import (
     ContinueMoves,
+    EndExpectation,
+    EndRest,
     FinishDeletion,
     FreeSeat,
     ReleaseParked,
     RetryAssignor,
+    TimeOutAssignor,
 )
 from .computing.recompute import is_next_move_due, is_retry_due
 from .orders.departures import due_removals
 from .state.soft_state import GroupSettings, SoftState
-from .timers import ComputationTimer, MemberTimers, ParkingTimers
+from .state.workers import has_shared_deadline
+from .timers import MemberTimers, TimerQueue
 
 LOOK_MS: Final = 1_000
 """How often time passes at least: by the wall clock, which may be set."""
 LOOK_SOON_MS: Final = 100
 """How often it passes where something may be due that no timer tells."""
+AGAIN_MS: Final = 1_000
+"""How soon what is due is asked for again, while nobody is there to compute."""
+SLOW_MS: Final = 50
+"""From when on a computation is one that the group has to recover from."""
+LONGEST_RECOVERY_MS: Final = 1_000
+
+Promise = ReleaseParked | ContinueMoves | RetryAssignor | EndExpectation
+"""What the group is to say to itself at a time, and until when it was to wait for that."""
 
 
 class DueCommands:
@@ -110,3 +138,139 @@ class DueCommands:
             self.members.next_ms(), self._computation.next_ms(), self._parking.next_ms()
         )
         return look_ms if timed_ms is None else min(look_ms, timed_ms)
+
+
+class ComputationTimer:
+    """Times how long a computation may take, and when the next may begin.
+
+    It sees each soft state that a decision left. While changes come faster than targets can be
+    computed, a group is not to do nothing else: where one computation took long and the next has
+    begun, a third begins no sooner than twice that time after the second did, and answers all that
+    has changed until then.
+    """
+
+    def __init__(self) -> None:
+        self._begun = 0
+        """The number of the last computation that it has seen."""
+        self._begun_ms = 0
+        self._is_under_way = False
+        self._took_ms = 0
+        """How long a member took for the last computation that is over."""
+        self._rest_ms: int | None = None
+        self._queue: TimerQueue[TimeOutAssignor | EndRest] = TimerQueue()
+
+    def see(self, soft: SoftState, steady_ms: int) -> SoftState:
+        """Time what has begun since the last soft state, and the rest after it; return the latter.
+
+        It rests after a computation that took long, also where no interval is set.
+        """
+        has_begun = soft.begun != self._begun
+        if self._is_under_way and (has_begun or soft.computation is None):
+            self._is_under_way, self._took_ms = False, steady_ms - self._begun_ms
+        if has_begun:
+            self._queue.cancel(TimeOutAssignor(self._begun))
+            self._begun, self._begun_ms, self._rest_ms = soft.begun, steady_ms, None
+            if soft.computation is not None:
+                self._is_under_way = True
+                timer = TimeOutAssignor(soft.computation.number)
+                self._queue.set(timer, steady_ms + soft.computation.timeout_ms)
+                soft = replace(soft, rests=soft.rests or self._took_ms >= SLOW_MS)
+            else:
+                self._took_ms = 0  # the coordinator has computed at once
+        rest_ms = max(soft.settings.assignment_interval_ms, self._recovery_ms())
+        if soft.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
+            self._rest_ms = rest_ms
+            self._queue.set(EndRest(), self._begun_ms + rest_ms)
+        return soft
+
+    def _recovery_ms(self) -> int:
+        return min(2 * self._took_ms, LONGEST_RECOVERY_MS) if self._took_ms >= SLOW_MS else 0
+
+    def due(self, steady_ms: int) -> Iterator[TimeOutAssignor | EndRest]:
+        """Yield what the group is to say to itself now."""
+        return self._queue.due(steady_ms)
+
+    def next_ms(self) -> int | None:
+        """Return when a computation may take no longer, or the next may begin."""
+        return self._queue.next_ms()
+
+
+class ParkingTimers:
+    """Sees what a group has promised, and tells which of the times have come."""
+
+    def __init__(self) -> None:
+        self._schedule, self._target = NO_SCHEDULE, NO_TARGET
+        self._queue: TimerQueue[Promise] = TimerQueue()
+        self._timed: set[Promise] = set()
+        """What the schedule and the target promise, and has a timer."""
+        self._expected: set[Promise] = set()
+        """The workers expected back, that have a timer."""
+
+    def see(self, group: Group, wall_ms: int, steady_ms: int) -> None:
+        """Time what is new in the schedule and the target; costs nothing while they stay."""
+        if group.schedule is self._schedule and group.target is self._target:
+            return
+        self._schedule, self._target = group.schedule, group.target
+        self._timed = self._time(self._timed, _promised(group), wall_ms, steady_ms)
+
+    def see_orders(self, group: Group, wall_ms: int, steady_ms: int) -> None:
+        """Time until when workers are expected back; for whenever an order changes."""
+        self._expected = self._time(self._expected, _expectations(group), wall_ms, steady_ms)
+
+    def due(self, steady_ms: int) -> Iterator[Promise]:
+        """Yield what the group is to say to itself now.
+
+        What is promised as before when the group has heard of it could not be done yet.
+        """
+        for each in self._queue.due(steady_ms):
+            yield each
+            if isinstance(each, ContinueMoves | RetryAssignor) and each in self._timed:
+                self._queue.set(each, steady_ms + AGAIN_MS)
+
+    def next_ms(self) -> int | None:
+        """Return when the next of them may have come."""
+        return self._queue.next_ms()
+
+    def _time(
+        self, timed: set[Promise], promised: dict[Promise, int], wall_ms: int, steady_ms: int
+    ) -> set[Promise]:
+        """Set the timers of what is promised now, each with the longest that it may wait."""
+        for each in promised.keys() - timed:
+            left_ms = min(each.until_ms - wall_ms, promised[each])
+            self._queue.set(each, steady_ms + max(0, left_ms))
+        for each in timed - promised.keys():
+            self._queue.cancel(each)
+        return set(promised)
+
+
+def _promised(group: Group) -> dict[Promise, int]:
+    """Return what the schedule and the target promise, and for how long each was to wait."""
+    schedule, made_ms = group.schedule, group.target.time_ms
+    found: dict[Promise, int] = {
+        ReleaseParked(until_ms): wait_ms for until_ms, wait_ms in _waits(group).items()
+    }
+    if schedule.again_at_ms:
+        found[ContinueMoves(schedule.again_at_ms)] = schedule.again_at_ms - made_ms
+    if retry_at_ms := group.target.retry_at_ms:
+        found[RetryAssignor(retry_at_ms)] = retry_at_ms - made_ms
+    return found
+
+
+def _waits(group: Group) -> dict[int, int]:
+    """Return for how long parked work was to wait, by its deadline: since its loss, or an order."""
+    since_ms: dict[int, int] = {}
+    for loss in group.losses.values():
+        set_ms = loss.time_ms
+        if not has_shared_deadline(group, loss):
+            set_ms = group.worker_orders[worker_name(loss)].time_ms
+        since_ms[loss.deadline_ms] = min(set_ms, since_ms.get(loss.deadline_ms, set_ms))
+    deadlines = set(group.schedule.parked.values())
+    return {each: each - since_ms.get(each, group.target.time_ms) for each in deadlines}
+
+
+def _expectations(group: Group) -> dict[Promise, int]:
+    return {
+        EndExpectation(name, order.expected_back_ms): order.expected_back_ms - order.time_ms
+        for name, order in group.worker_orders.items()
+        if order.expected_back_ms
+    }

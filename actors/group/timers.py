@@ -1,41 +1,23 @@
-"""What is due when: timers of the members, of what the group has promised, of computations.
+"""The members' timers, and how late a process may be with them (PROTOCOL §4, §8).
 
-All of them are soft state on the steady clock, and none has to be told that it is over: what comes
+They are soft state on the steady clock: after a restart of the coordinator every member has a full
+session again, and each revocation its full time. None has to be told that it is over: what comes
 due finds nothing to do then.
-
-* *Members*: after a restart of the coordinator every member has a full session again, and each
-  revocation its full time (PROTOCOL §4, §8).
-* *Promises*: the deadlines of parked work, the time of the next moves, the back-off after a failed
-  computation and the time until which a worker is expected back are durable, so they are wall clock
-  times. But a wall clock may be set back, before or after a restart: nothing waits longer than it
-  was to wait when it was promised, counted from when this process has seen it first.
-* *Computations*: a wall clock that jumps neither hurries a member that computes nor keeps the next
-  computation waiting.
 """
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
-from ...events.group import NO_SCHEDULE, NO_TARGET, Group, Member
+from ...events.group import Group, Member
 from ...events.model import MemberState
-from ...events.orders import worker_name
-from ...events.records import ScheduledRebalance, TargetAssignment
 from ..backoff import earliest
 from ..messages.timers import (
-    ContinueMoves,
-    EndExpectation,
-    EndRest,
     ExpireRebalance,
     ExpireSession,
-    ReleaseParked,
-    RetryAssignor,
-    TimeOutAssignor,
 )
 from .members.seats import patience_ms
-from .state.in_force import has_shared_deadline
-from .state.soft_state import GroupSettings, SoftState
+from .state.soft_state import GroupSettings
 
 K = TypeVar("K")
 
@@ -195,152 +177,3 @@ class MemberTimers:
         """Return when the next of them may be due."""
         next_ms = earliest(self._sessions.next_ms(), self._revocations.next_ms())
         return None if next_ms is None else next_ms + self._excused_ms
-
-
-AGAIN_MS = 1_000
-"""How soon what is due is asked for again, while nobody is there to compute."""
-
-Promise = ReleaseParked | ContinueMoves | RetryAssignor | EndExpectation
-"""What the group is to say to itself at a time, and until when it was to wait for that."""
-
-
-class ParkingTimers:
-    """Sees what a group has promised, and tells which of the times have come."""
-
-    def __init__(self) -> None:
-        self._schedule: ScheduledRebalance = NO_SCHEDULE
-        self._target: TargetAssignment = NO_TARGET
-        self._queue: TimerQueue[Promise] = TimerQueue()
-        self._timed: set[Promise] = set()
-        """What the schedule and the target promise, and has a timer."""
-        self._expected: set[Promise] = set()
-        """The workers expected back, that have a timer."""
-
-    def see(self, group: Group, wall_ms: int, steady_ms: int) -> None:
-        """Time what is new in the schedule and the target; costs nothing while they stay."""
-        if group.schedule is self._schedule and group.target is self._target:
-            return
-        self._schedule, self._target = group.schedule, group.target
-        self._timed = self._time(self._timed, _promised(group), wall_ms, steady_ms)
-
-    def see_orders(self, group: Group, wall_ms: int, steady_ms: int) -> None:
-        """Time until when workers are expected back; for whenever an order changes."""
-        self._expected = self._time(self._expected, _expectations(group), wall_ms, steady_ms)
-
-    def due(self, steady_ms: int) -> Iterator[Promise]:
-        """Yield what the group is to say to itself now.
-
-        What is promised as before when the group has heard of it could not be done yet.
-        """
-        for each in self._queue.due(steady_ms):
-            yield each
-            if isinstance(each, ContinueMoves | RetryAssignor) and each in self._timed:
-                self._queue.set(each, steady_ms + AGAIN_MS)
-
-    def next_ms(self) -> int | None:
-        """Return when the next of them may have come."""
-        return self._queue.next_ms()
-
-    def _time(
-        self, timed: set[Promise], promised: dict[Promise, int], wall_ms: int, steady_ms: int
-    ) -> set[Promise]:
-        """Set the timers of what is promised now, each with the longest that it may wait."""
-        for each in promised.keys() - timed:
-            left_ms = min(each.until_ms - wall_ms, promised[each])
-            self._queue.set(each, steady_ms + max(0, left_ms))
-        for each in timed - promised.keys():
-            self._queue.cancel(each)
-        return set(promised)
-
-
-def _promised(group: Group) -> dict[Promise, int]:
-    """Return what the schedule and the target promise, and for how long each was to wait."""
-    schedule, made_ms = group.schedule, group.target.time_ms
-    found: dict[Promise, int] = {
-        ReleaseParked(until_ms): wait_ms for until_ms, wait_ms in _waits(group).items()
-    }
-    if schedule.again_at_ms:
-        found[ContinueMoves(schedule.again_at_ms)] = schedule.again_at_ms - made_ms
-    if retry_at_ms := group.target.retry_at_ms:
-        found[RetryAssignor(retry_at_ms)] = retry_at_ms - made_ms
-    return found
-
-
-def _waits(group: Group) -> dict[int, int]:
-    """Return for how long parked work was to wait, by its deadline: since its loss, or an order."""
-    since_ms: dict[int, int] = {}
-    for loss in group.losses.values():
-        set_ms = loss.time_ms
-        if not has_shared_deadline(group, loss):
-            set_ms = group.worker_orders[worker_name(loss)].time_ms
-        since_ms[loss.deadline_ms] = min(set_ms, since_ms.get(loss.deadline_ms, set_ms))
-    deadlines = set(group.schedule.parked.values())
-    return {each: each - since_ms.get(each, group.target.time_ms) for each in deadlines}
-
-
-def _expectations(group: Group) -> dict[Promise, int]:
-    return {
-        EndExpectation(name, order.expected_back_ms): order.expected_back_ms - order.time_ms
-        for name, order in group.worker_orders.items()
-        if order.expected_back_ms
-    }
-
-
-SLOW_MS = 50
-"""From when on a computation is one that the group has to recover from."""
-LONGEST_RECOVERY_MS = 1_000
-
-
-class ComputationTimer:
-    """Times how long a computation may take, and when the next may begin.
-
-    It sees each soft state that a decision left. While changes come faster than targets can be
-    computed, a group is not to do nothing else: where one computation took long and the next has
-    begun, a third begins no sooner than twice that time after the second did, and answers all that
-    has changed until then.
-    """
-
-    def __init__(self) -> None:
-        self._begun = 0
-        """The number of the last computation that it has seen."""
-        self._begun_ms = 0
-        self._is_under_way = False
-        self._took_ms = 0
-        """How long a member took for the last computation that is over."""
-        self._rest_ms: int | None = None
-        self._queue: TimerQueue[TimeOutAssignor | EndRest] = TimerQueue()
-
-    def see(self, soft: SoftState, steady_ms: int) -> SoftState:
-        """Time what has begun since the last soft state, and the rest after it; return the latter.
-
-        It rests after a computation that took long, also where no interval is set.
-        """
-        has_begun = soft.begun != self._begun
-        if self._is_under_way and (has_begun or soft.computation is None):
-            self._is_under_way, self._took_ms = False, steady_ms - self._begun_ms
-        if has_begun:
-            self._queue.cancel(TimeOutAssignor(self._begun))
-            self._begun, self._begun_ms, self._rest_ms = soft.begun, steady_ms, None
-            if soft.computation is not None:
-                self._is_under_way = True
-                timer = TimeOutAssignor(soft.computation.number)
-                self._queue.set(timer, steady_ms + soft.computation.timeout_ms)
-                soft = replace(soft, rests=soft.rests or self._took_ms >= SLOW_MS)
-            else:
-                self._took_ms = 0  # the coordinator has computed at once
-        rest_ms = max(soft.settings.assignment_interval_ms, self._recovery_ms())
-        if soft.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
-            self._rest_ms = rest_ms
-            self._queue.set(EndRest(), self._begun_ms + rest_ms)
-        return soft
-
-    def _recovery_ms(self) -> int:
-        return min(2 * self._took_ms, LONGEST_RECOVERY_MS) if self._took_ms >= SLOW_MS else 0
-
-    def due(self, steady_ms: int) -> Iterator[TimeOutAssignor | EndRest]:
-        """Yield what the group is to say to itself now."""
-        return self._queue.due(steady_ms)
-
-    def next_ms(self) -> int | None:
-        """Return when a computation may take no longer, or the next may begin."""
-        return self._queue.next_ms()

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.group.orders.departures import GOODBYE_MS, due_removals
-from fairlead.actors.group.state.in_force import is_silenced
 from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.group.state.workers import is_silenced
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat

@@ -15,13 +15,12 @@ from ....events.records import (
     ScheduledRebalance,
     Tombstone,
 )
-from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
 from ...messages.orders import EndMember
 from ...messages.timers import ExpireRebalance, ExpireSession
-from ..state.in_force import end_removal, expected_back_ms, has_shared_deadline, removal_of
-from ..state.soft_state import Decision, SoftState, bump
+from ..state.soft_state import Decision, SoftState, accept, bump
+from ..state.workers import end_removal, expected_back_ms, has_shared_deadline, removal_of
 from .seats import step_away
 
 
@@ -83,14 +82,12 @@ def end_member(group: Group, soft: SoftState, command: EndMember, now_ms: int) -
     """
     member = group.members.get(command.member_id)
     if member is None or member.metadata.incarnation != command.incarnation or member.is_away:
-        return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
+        return accept(group, soft, ())
     departure = departure_by_order(group, member) or Departure(
         member, Why.PROCESS_ENDED, soft.facts.has_acknowledged(member.member_id)
     )
     departure = replace(departure, since_ms=command.ended_ms)
-    decision = depart(group, soft, departure, now_ms)
-    log_offset = group.end + len(decision.records)
-    return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
+    return accept(group, soft, depart(group, soft, departure, now_ms).records)
 
 
 def expire_session(group: Group, soft: SoftState, command: ExpireSession, now_ms: int) -> Decision:
@@ -181,7 +178,7 @@ def end_seats(
     subject = Departure(seats[0], why).cause.subject
     subject += f" and {len(seats) - 1} more" if len(seats) > 1 else ""
     records.append(bump(group, why, subject, now_ms))
-    return Decision(soft, tuple(records), CommandReply(Error.NONE, "", group.end + len(records)))
+    return accept(group, soft, records)
 
 
 def _tombstones(member: Member) -> list[Record]:

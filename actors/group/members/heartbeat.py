@@ -17,8 +17,8 @@ from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.assignor_lists import change_in, change_of_mode
 from ..computing.compute import ask, schedule_target
 from ..computing.snapshot import needs_placing_anew
-from ..state.in_force import welcome
 from ..state.soft_state import Decision, SoftState
+from ..state.workers import welcome
 from .admission import REMEDY, refuse
 from .depart import bury, leave
 from .reconcile import Goal, UnknownStateError, reconcile

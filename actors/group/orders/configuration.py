@@ -13,13 +13,20 @@ from difflib import get_close_matches
 
 from ....events.group import Group
 from ....events.records import GroupConfiguration, Record, Tombstone
-from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
 from ...settings import Setting, SettingType, whole
 from ...worker.instructions import flaw_in_session
-from ..state.soft_state import NO_FACTS, Decision, DecisionFacts, GroupSettings, SoftState
+from ..state.soft_state import (
+    NO_FACTS,
+    Decision,
+    DecisionFacts,
+    GroupSettings,
+    SoftState,
+    accept,
+    refuse,
+)
 from ..state.validate import LARGEST_NUMBER, LONGEST_SESSION_MS
 
 LONGEST_SHOWN = 60
@@ -125,10 +132,9 @@ def configure_group(group: Group, soft: SoftState, command: ConfigureGroup, _: i
     if flaw := _flaw_in_session(settings) or _flaw_in_members(group, soft.settings, settings):
         return _refuse(soft, flaw)
     if kept == group.configs:
-        return Decision(soft, reply=CommandReply(Error.NONE, log_offset=group.end))
+        return accept(group, soft, ())
     record: Record = GroupConfiguration(kept) if kept else Tombstone(GroupConfiguration, ())
-    reply = CommandReply(Error.NONE, log_offset=group.end + 1)
-    return Decision(replace(soft, settings=settings, node=node), (record,), reply)
+    return accept(group, replace(soft, settings=settings, node=node), (record,))
 
 
 def _applied(node: GroupSettings, configs: Mapping[str, str]) -> GroupSettings:
@@ -197,5 +203,4 @@ def _listed(keys: Iterable[str]) -> str:
 
 
 def _refuse(soft: SoftState, message: str) -> Decision:
-    reply = CommandReply(Error.INVALID_CONFIG, f"{message}; nothing was changed")
-    return Decision(soft, reply=reply)
+    return refuse(soft, Error.INVALID_CONFIG, f"{message}; nothing was changed")

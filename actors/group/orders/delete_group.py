@@ -26,39 +26,35 @@ from ....events.records import (
     GroupMetadata,
     Loss,
     Operator,
-    Record,
     ScheduledRebalance,
     TargetAssignment,
     TaskConfigs,
     TaskStatus,
     Tombstone,
 )
-from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import DeleteGroup
-from ..state.soft_state import Decision, SoftState
+from ..state.soft_state import Decision, SoftState, accept, refuse
 
 
 def delete_group(group: Group, soft: SoftState, command: DeleteGroup, now_ms: int) -> Decision:
     """Bury an empty group; NON_EMPTY_GROUP while it has members, or batches to publish."""
     if group.members:
         message = f"members in the group: {len(group.members)}; delete it once they have left"
-        return Decision(soft, reply=CommandReply(Error.NON_EMPTY_GROUP, message))
+        return refuse(soft, Error.NON_EMPTY_GROUP, message)
     if name := _unpublished(group, soft):
         message = (
             f"batches of {name} count, but are not published yet: start a worker, which"
             " publishes them, and delete the group then"
         )
-        return Decision(soft, reply=CommandReply(Error.NON_EMPTY_GROUP, message))
+        return refuse(soft, Error.NON_EMPTY_GROUP, message)
     graves = [*_graves(group)]
     if not group.exists and not graves:
         message = f"there is no group {group.group_id!r} to delete"
-        return Decision(soft, reply=CommandReply(Error.GROUP_ID_NOT_FOUND, message))
+        return refuse(soft, Error.GROUP_ID_NOT_FOUND, message)
     deletion = GroupDeletion(group.group_epoch, now_ms, command.principal)
-    records: tuple[Record, ...] = (deletion, *graves)
     soft = replace(soft.without_computation(), settings=soft.node or soft.settings, last_chosen="")
-    reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
-    return Decision(soft, records, reply)
+    return accept(group, soft, (deletion, *graves))
 
 
 def _unpublished(group: Group, soft: SoftState) -> str:

@@ -21,16 +21,14 @@ from ....events.group import Group, Member
 from ....events.model import GroupState, Why
 from ....events.orders import worker_name
 from ....events.records import Loss, Record
-from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import Expect, RemoveMember
 from ...messages.timers import EndExpectation
 from ..members.depart import Departure, bury, depart, forget_losses
-from ..state.in_force import order_for, removal_of, replace_order
-from ..state.soft_state import Decision, SoftState, bump
+from ..state.soft_state import Decision, SoftState, accept, bump, refuse
 from ..state.validate import LARGEST_NUMBER, flaw_in_name, show_number
-from .operate import put_order, refuse
-from .whereabouts import find_member, find_worker
+from ..state.workers import find_member, find_worker, order_for, removal_of, replace_order
+from .operate import put_order
 
 
 def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decision:
@@ -57,8 +55,7 @@ def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decis
         records += forget_losses(group)
     if seats or (moved and _must_compute(group, found.name)):
         records.append(bump(group, Why.WORKER_EXPECTED, found.name, now_ms, command.principal))
-    reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
-    return Decision(soft, tuple(records), reply)
+    return accept(group, soft, records)
 
 
 def end_expectation(
@@ -121,9 +118,7 @@ def remove_member(group: Group, soft: SoftState, command: RemoveMember, now_ms: 
     order = removal_of(group, member)
     if member.is_away or (_holds_nothing(member) and (order or command.force)):
         departure = Departure(member, Why.MEMBER_REMOVED, principal=command.principal)
-        decision = depart(group, soft, departure, now_ms)
-        log_offset = group.end + len(decision.records)
-        return replace(decision, reply=CommandReply(Error.NONE, log_offset=log_offset))
+        return accept(group, soft, depart(group, soft, departure, now_ms).records)
     old = order_for(group, worker_name(member.metadata))
     gently = not command.force and (order is None or order.gently)
     new = replace(old, removing=member.member_id, gently=gently)

@@ -2,7 +2,7 @@
 
 An order is a record of its own (Operator, key type 22). One that changes what a target would
 be bumps, with its own cause and who asked, if there are members to rebalance; one that changes
-nothing writes nothing. Under which name an order stands, and for how long: see `in_force`.
+nothing writes nothing. Under which name an order stands, and for how long: see `workers`.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,19 @@ from ....events.group import Group
 from ....events.model import Resource, Scope, Why
 from ....events.placement import HEAVIEST, MOST_ITEMS
 from ....events.records import MemberMetadata, Operator, Record
-from ...messages.commands import CommandReply
 from ...messages.errors import Error
 from ...messages.orders import Cordon, Place, Rebalance, ReleaseSeats, Uncordon
 from ..members.depart import bury, end_seats
-from ..state.in_force import bounded_ms, expected_back_ms, order_for, replace_order
-from ..state.soft_state import Decision, SoftState, bump
+from ..state.soft_state import Decision, SoftState, accept, bump, refuse
 from ..state.validate import flaw_in_name, show_number
-from .whereabouts import find_worker, find_workers
+from ..state.workers import (
+    bounded_ms,
+    expected_back_ms,
+    find_worker,
+    find_workers,
+    order_for,
+    replace_order,
+)
 
 
 def cordon(group: Group, soft: SoftState, command: Cordon, now_ms: int) -> Decision:
@@ -77,12 +82,12 @@ def rebalance(group: Group, soft: SoftState, command: Rebalance, now_ms: int) ->
     the work; but for workers that operators expect back, and where nobody is there at all.
     """
     if not group.members:
-        return done(group, soft, [])
+        return accept(group, soft, [])
     away = group.members_away() if len(group.away) < len(group.members) else []
     unexpected = (each for each in away if expected_back_ms(group, each.metadata, now_ms) is None)
     records = bury(group, unexpected)
     bumped = bump(group, Why.REBALANCE_REQUESTED, group.group_id, now_ms, command.principal)
-    return done(group, soft, [*records, bumped])
+    return accept(group, soft, [*records, bumped])
 
 
 def release_seats(group: Group, soft: SoftState, command: ReleaseSeats, now_ms: int) -> Decision:
@@ -135,15 +140,4 @@ def put_order(group: Group, soft: SoftState, new: Operator, why: Why | None) -> 
     if records and why is not None and group.members:
         subject = new.name if new.scope is Scope.WORKER else str(Resource(new.name, new.task))
         records.append(bump(group, why, subject, new.time_ms, new.actor))
-    return done(group, soft, records)
-
-
-def done(group: Group, soft: SoftState, records: list[Record]) -> Decision:
-    """Return the decision to write these records."""
-    reply = CommandReply(Error.NONE, log_offset=group.end + len(records))
-    return Decision(soft, tuple(records), reply)
-
-
-def refuse(soft: SoftState, error: Error, message: str) -> Decision:
-    """Return the decision to change nothing, and why."""
-    return Decision(soft, reply=CommandReply(error, message))
+    return accept(group, soft, records)

@@ -4,7 +4,7 @@ Soft state may be lost at any moment without harm to the group. After a restart 
 in flight is forgotten and asked for again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ....events.group import Group
@@ -123,6 +123,20 @@ class Decision:
     records: tuple[Record, ...] = ()
     reply: Reply = DONE
     news: bool = True
+
+
+def accept(
+    group: Group, soft: SoftState, records: Sequence[Record], *, created: bool = False
+) -> Decision:
+    """Return the decision to write these records, or none, and an answer that rests on them."""
+    end = group.end + len(records)
+    reply = CommandReply(Error.NONE, log_offset=end, created=created)
+    return Decision(soft, tuple(records), reply)
+
+
+def refuse(soft: SoftState, error: Error, message: str) -> Decision:
+    """Return the decision to change nothing, and why."""
+    return Decision(soft, reply=CommandReply(error, message))
 
 
 def bump(

@@ -18,8 +18,7 @@ from msgspec.structs import asdict
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from .....actors.group.orders.whereabouts import find_member, find_worker
-from .....actors.group.state.in_force import order_for
+from .....actors.group.state.workers import find_member, find_worker, order_for
 from .....actors.messages.errors import Error
 from .....actors.messages.orders import Cordon, Expect, RemoveMember, Uncordon
 from .....events.group import Group, Member
