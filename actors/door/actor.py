@@ -459,17 +459,17 @@ def _see_off(family: list[ProcessId]) -> None:
         kill(each)
 
 
-def start_system(door: Door, *, log_file: Path, name: str) -> System:
+def start_system(door: Door, *, log_file: Path, name: str, log_level: str = "INFO") -> System:
     """Start a system whose admin and actors die with the calling process.
 
     Call it on the main thread of a process that has opened nothing yet: the actors are its
-    forks. They log to `log_file`, and `name` shows in the process list. Raises
-    `CannotStartError`.
+    forks. They log to `log_file` what is of this level or above, and `name` shows in the process
+    list. Raises `CannotStartError`.
     """
     if threading.current_thread() is not threading.main_thread():
         raise CannotStartError("a system dies with the thread that started it: use the main thread")
     log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    name_system(name, log_file, door.node)
+    name_system(name, log_file, door.node, log_level)
     arm(door.host, door.key)
     base = ExternalSystem(door.port)
     try:

@@ -71,6 +71,7 @@ LOGGER = logging.getLogger(__name__)
 
 _key = os.urandom(32)  # until `arm` is called nobody is believed
 _log_file: Path | None = None
+_log_level = "INFO"
 _system_name = ""
 _node = ""
 
@@ -455,13 +456,13 @@ def run_admin(starter: Any, endpoint: Any, address: Any, capabilities: dict[str,
     admin.run()
 
 
-def name_system(name: str, log_file: Path | None, node: str = "") -> None:
+def name_system(name: str, log_file: Path | None, node: str = "", log_level: str = "INFO") -> None:
     """Say what the processes forked from here are called, where they log, and whose they are.
 
-    Without a log file nothing is written.
+    What they log is of this level or above. Without a log file nothing is written.
     """
-    global _log_file, _system_name, _node
-    _log_file, _system_name, _node = log_file, name, node
+    global _log_file, _log_level, _system_name, _node
+    _log_file, _log_level, _system_name, _node = log_file, log_level, name, node
     if log_file is None:
         utilis._thesplog_control_settings = (logging.CRITICAL + 1, False, 0)
         return
@@ -497,7 +498,7 @@ def _log_to_file() -> None:
         logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
     )
     logging.root.handlers[:] = [handler]
-    logging.root.setLevel(logging.INFO)
+    logging.root.setLevel(_log_level)
 
 
 def _set_title(kind: str, name: str) -> None:

@@ -80,6 +80,8 @@ class NodeSpec:
     """How long the supervisor or the group may be silent before its process is replaced."""
     node_id: str = ""
     """What tells this node's former workers from those of others."""
+    log_level: str = "INFO"
+    """What is worth a line in the logs of its processes, as `logging` names it."""
 
     def group_folder(self, group_id: str) -> Path:
         """Return where the logs of a group lie."""

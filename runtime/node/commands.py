@@ -1,5 +1,6 @@
 """What the commands `up`, `down` and `worker` do with the node of a data folder."""
 
+import logging
 import os
 import resource
 import signal
@@ -66,6 +67,7 @@ def node_spec(config: Config, rest_port: int) -> NodeSpec:
             config.assignor_names(), config.assignor_settings(), config.assignor_memory()
         ),
         reach=config.reach(),
+        log_level=config.log_level,
     )
 
 
@@ -74,6 +76,7 @@ def up(config: Config, *, new_key: bool = False) -> int:
 
     `new_key` has a key that is lost replaced by a new one.
     """
+    logging.basicConfig(level=config.log_level, format="%(message)s")
     folder = RunFolder(config.data_path)
     try:
         raise_open_files(for_spark=config.engine == "spark")

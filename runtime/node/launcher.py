@@ -162,7 +162,10 @@ class Launcher:
         self._admin.forget()
         try:
             self._system = start_system(
-                self._door, log_file=self._log_file, name=self._node.group_id
+                self._door,
+                log_file=self._log_file,
+                name=self._node.group_id,
+                log_level=self._node.log_level,
             )
         except CannotStartError as error:
             raise NodeFailedError(f"{error}; see {self._log_file}") from error

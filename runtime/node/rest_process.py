@@ -122,5 +122,5 @@ def rest_command(config: Config, url: str) -> Sequence[str]:
     limits += [part for name in sorted(reach.sql) for part in ("--sql-allow", name)]
     for name, value in config.spark_conf.items():
         limits += ["--spark-sql", f"{name}={value}"] if name.startswith(SQL_MEANINGS) else []
-    limits += ["--engine", config.engine]
+    limits += ["--engine", config.engine, "--log-level", config.log_level]
     return ("-m", "fairlead.runtime.interfaces.rest", *options, *traits, *hosts, *limits)

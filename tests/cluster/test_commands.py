@@ -76,6 +76,17 @@ def test_a_second_node_on_one_data_folder_is_refused_and_harms_nothing(shell: Sh
     assert {each.pid for each in first.processes()} == pids
 
 
+def test_log_level_is_that_of_all_processes_of_a_node(shell: Shell) -> None:
+    shell.settings = (*shell.settings, "log.level=warning")
+    node = shell.up()
+    node.put("numbers", 2)
+    node.runs_tasks("numbers", 2, "w1", "w2")
+    node.hit("worker w1")
+    eventually(lambda: "worker w1 (pid" in node.log(), "a warning that the worker ended")
+    assert " INFO " not in node.log(), "a runner of nothing tells of all that it runs"
+    assert (node.data_dir / "logs" / "rest.log").read_text() == "", "nor where REST listens"
+
+
 def test_ctrl_c_ends_a_node_and_the_next_one_goes_on_with_its_data(shell: Shell) -> None:
     node = shell.up()
     node.put("numbers", 2)

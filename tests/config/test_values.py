@@ -212,7 +212,8 @@ def test_rest_is_told_every_name_that_leads_to_it() -> None:
         ["rest.allowed.hosts=etl.example, [fe80::1]:99", "rest.advertised.host.name=fd00::2"],
     )
     command = rest_command(config, "http://127.0.0.1:9")
-    assert command[-8:-2] == (
+    first = command.index("--allowed-host")
+    assert command[first : first + 6] == (
         *("--allowed-host", "[fd00::2]"),
         *("--allowed-host", "etl.example"),
         *("--allowed-host", "[fe80::1]:99"),

@@ -91,6 +91,16 @@ def memory():
 )
 
 
+@pytest.mark.parametrize(("level", "logged"), [("INFO", True), ("WARNING", False)])
+def test_it_logs_from_the_level_that_whoever_asks_does(
+    site: Path, caplog: pytest.LogCaptureFixture, level: str, logged: bool
+) -> None:
+    says = "__import__('logging').getLogger('shop').info('asked') or ''"
+    with caplog.at_level(level), opened(site, says) as sandbox:
+        assert told(sandbox) == ""
+    assert ("INFO" in (site / "assignor.log").read_text()) is logged
+
+
 def test_it_has_no_file_open_but_its_own(site: Path) -> None:
     with (
         (site / "open").open("w") as file,

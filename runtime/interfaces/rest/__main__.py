@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         key = read_key(options.data_dir / "run" / KEY)
         sockets = listen([parse(each) for each in options.listener or [DEFAULT]])
-        _log_to(options.data_dir / "logs")
+        _log_to(options.data_dir / "logs", options.log_level)
         _say_ready(options.ready)
     except (CannotServe, CannotListen, KeyRefusedError) as error:
         sys.stderr.write(f"the REST process cannot start: {error}\n")
@@ -111,6 +111,7 @@ def options_parser() -> argparse.ArgumentParser:
         "--spark-sql", action="append", default=[], help="a setting of Spark's SQL, NAME=VALUE"
     )
     parser.add_argument("--engine", default="spark", help="what runs tasks: spark or noop")
+    parser.add_argument("--log-level", default="INFO", help="what is worth a line in its log")
     parser.add_argument(
         "--parent", type=int, default=os.getppid(), metavar="PID", help="process to die with"
     )
@@ -149,14 +150,14 @@ def _outside(options: argparse.Namespace) -> OutsideChecks | None:
     return OutsideChecks(Outside(reach, QueryCheck(settings)))
 
 
-def _log_to(folder: Path) -> None:
+def _log_to(folder: Path, level: str) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handler = LogFile(folder / "rest.log")
     except OSError as error:
         raise CannotServe(f"{folder} cannot be written to: {error.strerror}") from None
     logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler]
+        level=level, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler]
     )
 
 

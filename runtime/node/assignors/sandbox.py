@@ -7,6 +7,7 @@ answers are read as plain data. Nothing here confines what it may do to files an
 as the user that it runs as.
 """
 
+import logging
 import os
 import signal
 import subprocess
@@ -146,7 +147,8 @@ class Sandbox:
     def _command(self, log_file: Path, descriptor: int) -> list[str]:
         log, me = str(log_file), str(os.getpid())
         watch = [str(guard.__file__), me, log, str(self._spec.memory_bytes)]
-        program = [sys.executable, "-m", sandboxed.__name__, str(descriptor), log, me]
+        level = logging.getLevelName(logging.root.level)
+        program = [sys.executable, "-m", sandboxed.__name__, str(descriptor), log, me, level]
         return [sys.executable, "-I", "-S", *watch, *program]
 
 

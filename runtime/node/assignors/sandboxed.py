@@ -1,8 +1,9 @@
 """The program in a sandbox: it loads assignors, third-party ones among them, and asks them.
 
-Run as `python -m fairlead.runtime.node.assignors.sandboxed DESCRIPTOR LOG PID`: what the assignors
-print goes to LOG, where PID, of the process that asks, stands for this one. Through the pipe of
-that descriptor come an `AssignorSpec`, then one question after the other.
+Run as `python -m fairlead.runtime.node.assignors.sandboxed DESCRIPTOR LOG PID LEVEL`: what the
+assignors print goes to LOG, where PID, of the process that asks, stands for this one, and what they
+log if it is of LEVEL or above. Through the pipe of that descriptor come an `AssignorSpec`, then one
+question after the other.
 
 Questions are pickled, since the process that asks is trusted. Third-party code runs where answers
 are written, so these are msgpack, and read by their types: no object of that code is made there. An
@@ -10,6 +11,7 @@ answer is a byte, which tells whether the process is `FULL`, and the message. Th
 an answer says, as it does with a worker's.
 """
 
+import logging
 import sys
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -78,5 +80,6 @@ def read(kind: type[A], data: bytes) -> A:
 
 
 if __name__ == "__main__":
+    logging.root.setLevel(sys.argv[4])
     with Connection(int(sys.argv[1])) as parent, suppress(EOFError):
         main(parent, Path(sys.argv[2]), int(sys.argv[3]))

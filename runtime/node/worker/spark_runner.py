@@ -110,7 +110,8 @@ class SparkRunner:
 
 def make_engine(node: NodeSpec, worker: str, redaction: Redaction) -> Engine:
     """Return a worker's engine, not started yet; its log tells no secret that is known."""
-    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of each connection
+    # It tells of each connection.
+    logging.getLogger("py4j").setLevel(max(logging.WARNING, logging.root.level))
     redaction.watch_logs()
     engine = node.engine
     folder = node.data_dir / "cache" / "spark" / worker
