@@ -89,7 +89,7 @@ KNOWN_ONLY_TO = {
     "msgspec": (
         "events/entries/*.py",
         "events/log/frame.py",
-        "runtime/node/assignors/sandboxed.py",
+        "runtime/node/assignors/sandbox.py",
         "runtime/planning/report.py",
         "runtime/interfaces/replies/*.py",
         "runtime/interfaces/cli/*",

@@ -9,7 +9,7 @@ import os
 import signal
 from contextlib import suppress
 
-from ..cluster.process_group import deed_of, kill_group, kill_rest
+from .assignors.isolation import deed_of, kill_group, kill_rest
 from .children import ChildProcess
 
 LOGGER = logging.getLogger(__name__)

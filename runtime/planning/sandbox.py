@@ -18,10 +18,9 @@ from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced, Metadata, Worker
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error
-from ..cluster.process_group import deed_of
 from ..cluster.spec import AssignorSpec
-from ..node.assignors.sandbox import Sandbox, SandboxEndedError
-from ..node.assignors.sandboxed import Answer, Question
+from ..node.assignors.isolation import deed_of
+from ..node.assignors.sandbox import Answer, Question, Sandbox, SandboxEndedError
 from .dry_run import DryRunAssignor, PlanError
 
 MEMBER = "plan"

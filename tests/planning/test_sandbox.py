@@ -18,7 +18,7 @@ from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement import Abilities
 from fairlead.projections.moves import Measured
 from fairlead.runtime.cluster.spec import AssignorSpec
-from fairlead.runtime.node.assignors.sandboxed import encode, read
+from fairlead.runtime.node.assignors.sandbox import encode, read
 from fairlead.runtime.node.assignors.user_code import WrongResultError
 from fairlead.runtime.planning.changes import WorkersJoined
 from fairlead.runtime.planning.compare import make_plan
@@ -48,7 +48,7 @@ def opened(site: Path, source: str, seconds: float = PATIENCE_S) -> PlanSandbox:
 
 def _is_of_a_plan(process: psutil.Process) -> bool:
     with suppress(psutil.Error):
-        return "sandboxed" in " ".join(process.cmdline())
+        return "assignors.sandbox" in " ".join(process.cmdline())
     return False
 
 

@@ -22,8 +22,7 @@ from .finding import AssignorRefusedError
 from .guard import adopt_orphans, end_descendants
 from .host import AssignorHost, load_host
 from .isolation import isolate
-from .sandbox import Sandbox, SandboxEndedError
-from .sandboxed import Answer, Question
+from .sandbox import Answer, Question, Sandbox, SandboxEndedError
 
 LOGGER = logging.getLogger(__name__)
 FULL = "assignors kept all memory that they may take (assignor.memory.max): another process begins"

@@ -1,8 +1,8 @@
-"""What sets the assignor process apart from the others of its node, and how much it may take.
+"""What sets the assignor process apart from the others of its node, and how others use that.
 
-It leads a process group of its own. Its assignors print and log to a log of its own, and there is
-also the stack of where it is when it is told to abort (`SIGABRT`) or crashes. Its title tells
-what it does at the moment.
+It leads a process group of its own, by which it is killed with all that it has started. Its
+assignors print and log to a log of its own, and there is also the stack of where it is when it is
+told to abort (`SIGABRT`) or crashes. Its title tells what it does at the moment.
 
 The limit is on what a process has written or may write of its own memory (`RLIMIT_DATA`; Linux
 counts anonymous mappings since 4.7). One on addresses would count what is only reserved: a second
@@ -21,11 +21,13 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 from setproctitle import getproctitle, setproctitle
 
-from ...cluster.process_group import DOING
-
 LOGGER = logging.getLogger(__name__)
+
+DOING = ", "
+"""What follows this in the title of a process is what it does at the moment."""
 
 NICENESS = 5
 """By how much nicer than a worker: heartbeats go first."""
@@ -108,3 +110,42 @@ def has_room(memory_bytes: int) -> bool:
     except (OSError, MemoryError):
         return False
     return True
+
+
+# -- for the processes that ask it, and the one that ends it
+
+
+def deed_of(pid: int) -> str:
+    """Return what a process says in its title that it does, or one below it, if any says so."""
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):
+                title, _, deed = " ".join(each.cmdline()).partition(DOING)
+                if deed.strip() and title.startswith("fairlead: "):
+                    return deed.strip()
+    return ""
+
+
+def kill_group(pid: int) -> None:
+    """Kill a leader that has not been waited for, and its group: the number is nobody else's yet.
+
+    The leader itself may have gone over to another group.
+    """
+    with suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+    with suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def kill_rest(pid: int) -> None:
+    """Kill what is left of a group whose leader has ended.
+
+    While any of the group is there its number is given to nobody; a process that goes by it
+    now, and is no child of ours, says that the group is gone.
+    """
+    with suppress(psutil.NoSuchProcess):
+        if psutil.Process(pid).ppid() != os.getpid():
+            return
+    with suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)

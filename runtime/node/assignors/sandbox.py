@@ -1,10 +1,20 @@
-"""A sandbox for third-party assignors: the handle of their process, in the process that asks them.
+"""A sandbox for third-party assignors: the program in it, and its handle for the process that asks.
 
-That process begins with a clean interpreter: nothing of this one's memory, such as the cluster's
-key, no open file but one pipe, and of the environment only variables that say where things are and
-how text is encoded. Beside it runs a `guard`, which limits it and ends all that it has started. Its
-answers are read as plain data. Nothing here confines what it may do to files and over the network
-as the user that it runs as.
+The process begins with a clean interpreter: nothing of the memory of the one that asks, such as
+the cluster's key, no open file but one pipe, and of the environment only variables that say where
+things are and how text is encoded. Beside it runs a `guard`, which limits it and ends all that it
+has started. Nothing here confines what it may do to files and over the network as the user that it
+runs as.
+
+Run as `python -m fairlead.runtime.node.assignors.sandbox DESCRIPTOR LOG PID LEVEL`: what the
+assignors print goes to LOG, where PID, of the process that asks, stands for this one, and what they
+log if it is of LEVEL or above. Through the pipe of that descriptor come an `AssignorSpec`, then one
+question after the other.
+
+Questions are pickled, since the process that asks is trusted. Third-party code runs where answers
+are written, so these are msgpack, and read by their types: no object of that code is made there. An
+answer is a byte, which tells whether the process is `FULL`, and the message. The group checks what
+an answer says, as it does with a worker's.
 """
 
 import logging
@@ -16,14 +26,39 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from ....actors.messages.assignors import Assign, Assigned, Introduce, Introduced, Noted
+from msgspec import MsgspecError, msgpack
+from setproctitle import setproctitle
+
+from ....actors.messages.assignors import (
+    Assign,
+    Assigned,
+    Forget,
+    Given,
+    Introduce,
+    Introduced,
+    Noted,
+)
 from ...cluster.spec import AssignorSpec
-from . import guard, sandboxed
-from .sandboxed import FULL, NOTED, Answer, Question, read
+from . import guard
+from .finding import AssignorRefusedError
+from .host import AssignorHost, load_host
+from .isolation import isolate
 from .user_code import WrongResultError
+
+Question = Introduce | Assign | Given | Forget
+Answer = Assigned | Introduced | Noted
+A = TypeVar("A", bound=Answer)
+
+NOTED: Final = Noted(0)
+"""The answer to a question that needs none."""
+
+FULL: Final = b"1"
+"""The first byte of an answer where the assignors keep nearly all memory that they may take."""
+NOT_FULL: Final = b"0"
 
 ANSWER_BYTES: Final = 64 << 20
 """The longest answer that is read."""
@@ -51,7 +86,7 @@ class Sandbox:
         self.is_full = False
         """Whether the assignors keep nearly all memory that they may take."""
         self._pipe, theirs = Pipe()
-        """This end of the pipe to the process; see `sandboxed`."""
+        """This end of the pipe to the process; see `main`."""
         with theirs:
             self._guard = subprocess.Popen(  # noqa: S603  # no shell, and nothing of a request
                 self._command(log_file, theirs.fileno()),
@@ -148,7 +183,7 @@ class Sandbox:
         log, me = str(log_file), str(os.getpid())
         watch = [str(guard.__file__), me, log, str(self._spec.memory_bytes)]
         level = logging.getLevelName(logging.root.level)
-        program = [sys.executable, "-m", sandboxed.__name__, str(descriptor), log, me, level]
+        program = [sys.executable, "-m", __name__, str(descriptor), log, me, level]
         return [sys.executable, "-I", "-S", *watch, *program]
 
 
@@ -170,3 +205,40 @@ def _refuse(question: Question, why: str) -> Answer:
             return Introduced(question.number, (), (why,))
         case _:
             return NOTED
+
+
+def main(pipe: Connection, log_file: Path, known_as: int) -> None:
+    """Answer questions until the other end of the pipe is closed; raises `EOFError` then."""
+    setproctitle("fairlead: sandbox")
+    spec: AssignorSpec = pipe.recv()
+    isolate(log_file, known_as)
+    host: AssignorHost | None = None
+    why = ""
+    try:
+        host = load_host(spec)
+    except AssignorRefusedError as error:
+        why = str(error)
+    pipe.send_bytes(NOT_FULL + encode(Introduced(0, (), (why,) if why else ())))
+    while host is not None:
+        question: Question = pipe.recv()
+        answer = encode(host.answer(question) or NOTED)
+        pipe.send_bytes((FULL if host.is_full(spec.memory_bytes) else NOT_FULL) + answer)
+
+
+def encode(answer: Answer) -> bytes:
+    """Return an answer as msgpack."""
+    return msgpack.encode(answer)
+
+
+def read(kind: type[A], data: bytes) -> A:
+    """Return an answer of this kind; raises `WrongResultError` for other bytes."""
+    try:
+        return msgpack.decode(data, type=kind)
+    except (MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise WrongResultError(f"its answer cannot be understood: {error}") from None
+
+
+if __name__ == "__main__":
+    logging.root.setLevel(sys.argv[4])
+    with Connection(int(sys.argv[1])) as parent, suppress(EOFError):
+        main(parent, Path(sys.argv[2]), int(sys.argv[3]))
