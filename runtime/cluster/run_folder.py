@@ -7,17 +7,25 @@ that took it, however that ends, and is not inherited by what it forks.
 """
 
 import fcntl
-import json
 import os
 import secrets
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 from ...actors.door.actor import KEY_BYTES, Door
-from ...events.log.process import ProcessId, is_alive, process_of
+from ...events.log.process import process_of
 from .identity import KEY, NODE_ID, folder_number, identity_of
+from .node_files import (
+    ASSIGNORS,
+    NODE,
+    OWNER_ONLY,
+    NodeFile,
+    read_node,
+    write_json,
+    write_private,
+)
 
 OTHERS: Final = 0o077  # whatever a group or everybody may do
 
@@ -72,42 +80,12 @@ def open_folders(data_dir: Path) -> list[str]:
     ]
 
 
-OWNER_ONLY = 0o600
-ASSIGNORS = "assignors.json"
-"""Which assignors the node has; see `assignor_file`."""
-
-
 class NodeRunsError(Exception):
     """Another process runs a node on this data folder."""
 
 
 class NoNodeError(Exception):
     """No node runs on this data folder."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFile:
-    """A running node: its first process, the port of its actors, and its REST interface.
-
-    `folder` tells the run folder from its copies, whose word it is not.
-    """
-
-    pid: int
-    started: str
-    host: str
-    port: int
-    rest: str
-    group: str
-    folder: int
-
-    @property
-    def process(self) -> ProcessId:
-        """The node's first process."""
-        return ProcessId(self.pid, self.started)
-
-    def is_alive(self) -> bool:
-        """Tell whether that very process still runs."""
-        return is_alive(self.process)
 
 
 class RunFolder:
@@ -143,8 +121,8 @@ class RunFolder:
 
     def release(self) -> None:
         """Let go of the node, and remove what tells of it."""
-        for told in (self._file, self.path / ASSIGNORS):
-            told.unlink(missing_ok=True)
+        for told in (NODE, ASSIGNORS):
+            (self.path / told).unlink(missing_ok=True)
         os.close(self._lock)
 
     def key(self, *, may_replace: bool = False) -> bytes:
@@ -167,14 +145,7 @@ class RunFolder:
         """Return what a file holds; one that is not there yet is made with this content."""
         path = self.path / name
         if not path.exists():
-            made = path.with_suffix(".new")
-            made.unlink(missing_ok=True)
-            descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            made.rename(path)
+            write_private(path, content, is_durable=True)
         return path.read_bytes()
 
     def announce(self, door: Door, rest: str, group: str) -> None:
@@ -182,18 +153,11 @@ class RunFolder:
         pid, started = process_of(os.getpid())
         folder = folder_number(self.path)
         node = NodeFile(pid, started, door.host, door.port, rest, group, folder)
-        made = self._file.with_suffix(".new")
-        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(asdict(node), file)
-        made.rename(self._file)
+        write_json(self.path / NODE, asdict(node))
 
     def node(self) -> NodeFile:
         """Return the node that runs here; raises `NoNodeError`."""
-        try:
-            node = NodeFile(**json.loads(self._file.read_text()))
-        except (OSError, ValueError, TypeError):
-            node = None
+        node = read_node(self.path)
         if node is None or node.folder != folder_number(self.path) or not node.is_alive():
             raise NoNodeError(
                 f"no node runs on {self.path.parent}: start one with `fairlead up`, "
@@ -209,7 +173,3 @@ class RunFolder:
     def door_at(self, host: str, port: int) -> Door:
         """Return the door that a node of this folder has at a port."""
         return Door(host, port, self.key(), identity_of(self.path))
-
-    @property
-    def _file(self) -> Path:
-        return self.path / "node.json"

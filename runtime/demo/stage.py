@@ -16,7 +16,8 @@ import httpx
 
 from ...actors.door.actor import System, UnreachableError, connect
 from ..cluster.messages import DescribeNode, NodeView
-from ..cluster.run_folder import NodeFile, NoNodeError, RunFolder
+from ..cluster.node_files import NodeFile
+from ..cluster.run_folder import NoNodeError, RunFolder
 from ..pipeline.spark import tether
 from .feeder import start_feeder
 

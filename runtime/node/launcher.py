@@ -26,10 +26,9 @@ from ...actors.door.actor import (
 )
 from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
 from ...events.log.process import ProcessId, is_alive, kill, process_of
-from ..cluster.assignor_file import write_assignors
 from ..cluster.messages import AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
+from ..cluster.node_files import SlowProcess, write_assignors, write_slow
 from ..cluster.run_folder import RunFolder
-from ..cluster.slow import SlowProcess, write_slow
 from ..cluster.spec import NodeSpec
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
@@ -104,7 +103,7 @@ class Launcher:
             signal.signal(number, self._note_signal)
         self._rest_url = rest_url
         self._announce()
-        write_assignors(self._node.data_dir, self._node.assignors)
+        write_assignors(self._folder.path, self._node.assignors)
         self._start_where_free()
         while not self._stop_signal and not self._has_begun:
             self._look_after_actors()

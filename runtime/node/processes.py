@@ -6,7 +6,6 @@ of a process that was killed finds here what it left running, and which member h
 
 import json
 import logging
-import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -16,10 +15,10 @@ from typing import Any, Final
 
 from ...events.log.process import ProcessId, is_alive, kill
 from ..cluster.identity import folder_number
+from ..cluster.node_files import write_json
 
 LOGGER = logging.getLogger(__name__)
 FOLDER: Final = "processes"
-OWNER_ONLY: Final = 0o600
 END_SECONDS: Final = 10.0
 
 
@@ -61,13 +60,9 @@ class ProcessFiles:
     def write(self, process: NodeProcess) -> None:
         """Write down what is known of a process, or what is known now."""
         path = self._path(process.process)
-        made = path.with_suffix(".new")
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-            with os.fdopen(os.open(made, flags, OWNER_ONLY), "w") as file:
-                json.dump({**asdict(process), "folder": folder_number(self._folder)}, file)
-            made.rename(path)
+            write_json(path, {**asdict(process), "folder": folder_number(self._folder)})
         except OSError as error:
             LOGGER.warning("%s cannot be written (%s)", path, error.strerror)
 

@@ -25,7 +25,7 @@ class Shell:
     def __init__(self, folder: Path, nodes: list[Node]) -> None:
         folder.mkdir()
         self.folder = folder
-        self.settings = (
+        self.settings: tuple[str, ...] = (
             f"data.dir={folder / 'data'}",
             "engine=noop",
             "workers=2",

@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from fairlead.runtime.cluster.slow import read_slow
+from fairlead.runtime.cluster.node_files import read_slow
 from fairlead_tests.actor_system import runs
 from fairlead_tests.cluster.deeds import overlaps
 from fairlead_tests.cluster.node import Node, eventually

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.cluster.slow import SlowProcess, read_slow, write_slow
+from fairlead.runtime.cluster.node_files import SlowProcess, read_slow, write_slow
 from fairlead.runtime.node.silence import GroupCare, Silence
 
 LIMIT = 30.0

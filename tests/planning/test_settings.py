@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.events.model import ClientAssignor
-from fairlead.runtime.cluster.assignor_file import read_assignors, write_assignors
+from fairlead.runtime.cluster.node_files import read_assignors, write_assignors
 from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import node_spec
@@ -25,8 +25,8 @@ def data_dir(tmp_path: Path) -> Path:
 
 def test_the_pace_of_moves_is_that_of_the_node(data_dir: Path) -> None:
     config = load_config(environ={}, overrides=PACE)
-    write_assignors(data_dir, node_spec(config, 1).assignors)
-    assignor = built_in_assignors(read_assignors(data_dir).conf)["incremental"]
+    write_assignors(data_dir / "run", node_spec(config, 1).assignors)
+    assignor = built_in_assignors(read_assignors(data_dir / "run").conf)["incremental"]
     decider = Decider()
     decider.configure("A A-0 A-1 A-2 A-3")
     join = replace(JOIN, assignors=(ClientAssignor("incremental"),))
@@ -41,9 +41,9 @@ def test_the_pace_of_moves_is_that_of_the_node(data_dir: Path) -> None:
 
 def test_what_was_written_is_read_again_by_the_owner_alone(data_dir: Path) -> None:
     spec = AssignorSpec(("mine", "balanced"), {"token": "hunter2"}, 1 << 20)
-    write_assignors(data_dir, AssignorSpec())
-    write_assignors(data_dir, spec)
-    assert read_assignors(data_dir) == spec
+    write_assignors(data_dir / "run", AssignorSpec())
+    write_assignors(data_dir / "run", spec)
+    assert read_assignors(data_dir / "run") == spec
     (file,) = (data_dir / "run").iterdir()
     assert file.stat().st_mode & 0o077 == 0
 
@@ -51,4 +51,4 @@ def test_what_was_written_is_read_again_by_the_owner_alone(data_dir: Path) -> No
 @pytest.mark.parametrize("found", ["", "[]", '{"names": 1}', '{"names": [], "conf": 7}', "\x00"])
 def test_a_file_that_can_not_be_read_says_nothing(data_dir: Path, found: str) -> None:
     (data_dir / "run" / "assignors.json").write_text(found)
-    assert read_assignors(data_dir) == AssignorSpec()
+    assert read_assignors(data_dir / "run") == AssignorSpec()

@@ -12,7 +12,7 @@ from fairlead.events.log.frame import NewEntry
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata
 from fairlead.runtime.cluster.messages import ProcessView
-from fairlead.runtime.cluster.slow import SlowProcess, write_slow
+from fairlead.runtime.cluster.node_files import SlowProcess, write_slow
 from fairlead.runtime.interfaces.rest.app import make_app
 from fairlead_tests.decider import JOIN
 from fairlead_tests.rest.client import Client

@@ -22,8 +22,8 @@ from setproctitle import setproctitle
 from ....actors.door.log_file import LogFile
 from ....events.placement import Abilities
 from ....projections.metrics import Exposition, RequestMetrics
-from ...cluster.assignor_file import read_assignors
 from ...cluster.identity import HEADER, KEY, cluster_id, identity_of
+from ...cluster.node_files import read_assignors
 from ...cluster.run_folder import KeyRefusedError, RunFolder, read_key
 from ...cluster.spec import WorkerTraits, assignor_log
 from ...config.secrets import Vault
@@ -134,7 +134,7 @@ def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes)
         vault=Vault(key),
         requests=requests,
         exposition=Exposition(release, requests, RunFolder(data_dir).metrics),
-        assignors=read_assignors(data_dir),
+        assignors=read_assignors(data_dir / "run"),
         assignor_log=assignor_log(data_dir),
         run_folder=data_dir / "run",
     )

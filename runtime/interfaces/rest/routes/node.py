@@ -16,7 +16,7 @@ from .....events.orders import worker_name
 from .....projections import views
 from .....projections.group_metrics import Beats
 from ....cluster.messages import ProcessView
-from ....cluster.slow import SlowProcess, read_slow
+from ....cluster.node_files import SlowProcess, read_slow
 from ....node.assignors.finding import known_assignors
 from ...replies.node import (
     AssignorDescription,
