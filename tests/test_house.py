@@ -150,7 +150,7 @@ SHELLS = {
     "actors/group/actor.py",
     "actors/group/coordinator.py",
     "actors/group/shard.py",
-    "actors/group/ledger.py",
+    "actors/group/commit.py",
 }
 """Files in a pure folder that look into the log itself."""
 

@@ -31,8 +31,8 @@ from ..messages.commands import DescribeTraffic, GroupCommand, GroupRequest, Rep
 from ..messages.errors import Error
 from ..messages.heartbeat import NO_COORDINATOR_EPOCH, HeartbeatReply
 from ..messages.work import CommitOffsets
+from .commit import OffsetLedger
 from .coordinator import Coordinator
-from .ledger import OffsetLedger
 from .members.request_filter import SALTS, first_epoch
 from .shard import CoordinatorShard, Now, drain
 from .state.soft_state import GroupSettings

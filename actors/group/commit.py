@@ -1,16 +1,20 @@
 """Which batches count: the commit that makes staged work real (DATA_PLANE §3).
 
 A commit is accepted iff its sender holds the task, its token is the current one, and each
-of its steps starts at the logged offset. Repeating an accepted commit is accepted.
+of its steps starts at the logged offset. Repeating an accepted commit is accepted. What is logged
+is the offset log as the coordinator sees it: what is durable, and what it has just decided.
 """
 
-from collections.abc import Iterable
+from collections import ChainMap
+from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ...events.catalogue import commit_key, offset_key
+from ...events.catalogue import commit_key, entry_key, key_of, offset_key, pack_key
 from ...events.commits import Commit, CommitId, Committed, Document, Offset, TaskProgress
+from ...events.entries.codec import UnwritableRecordError, decode, encode
 from ...events.group import Group, token_of
+from ...events.log.frame import Entry, NewEntry
 from ...events.model import Key, Resource
 from ...events.records import Record, Tombstone
 from ..messages.errors import Error
@@ -18,22 +22,6 @@ from ..messages.work import CommitOffsets, CommitReply, CommitVerdict
 
 REMEDY = "stop the task, which starts again from the logged offset where it is assigned"
 """What a fenced task is to do."""
-
-
-class Logged(Protocol):
-    """What the offset log says, uncommitted decisions of the same batch included."""
-
-    def offset(self, connector: str, partition: Document) -> Document | None:
-        """Return how far a source partition was read."""
-        ...
-
-    def progress(self, connector: str, task: int) -> TaskProgress | None:
-        """Return what a task committed so far."""
-        ...
-
-    def is_unpublished(self, commit_id: CommitId) -> bool:
-        """Tell whether a commit waits to be published."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +33,16 @@ class CommitDecision:
 
 
 def commit_offsets(
-    group: Group, logged: Logged, command: CommitOffsets, now_ms: int
+    group: Group, ledger: "OffsetLedger", command: CommitOffsets, now_ms: int
 ) -> CommitDecision:
     """Return what a member's commits lead to; each is accepted or refused by itself."""
     records: list[Record] = [
         Tombstone(Committed, commit_key(done))
         for done in command.published
-        if logged.is_unpublished(done)
+        if ledger.is_unpublished(done)
     ]
     verdicts: list[CommitVerdict] = []
-    ahead = _Ahead(logged)
+    ahead = ledger.ahead()
     for commit in command.commits:
         known = ahead.progress(commit.commit_id.connector, commit.commit_id.task)
         if known is not None and known.last == commit.commit_id:
@@ -70,41 +58,18 @@ def commit_offsets(
     return CommitDecision(tuple(records), CommitReply(tuple(verdicts), command.number))
 
 
-class _Ahead:
-    """The log, and on top of it what the commits before in the same message led to."""
-
-    def __init__(self, logged: Logged) -> None:
-        self._logged = logged
-        self._offsets: dict[Key, Document] = {}
-        self._progress: dict[Key, TaskProgress] = {}
-
-    def lay(self, accepted: Iterable[Record]) -> None:
-        for record in accepted:
-            if isinstance(record, Offset):
-                self._offsets[offset_key(record.connector, record.partition)] = record.offset
-            elif isinstance(record, TaskProgress):
-                self._progress[record.last.connector, record.last.task] = record
-
-    def offset(self, connector: str, partition: Document) -> Document | None:
-        found = self._offsets.get(offset_key(connector, partition))
-        return self._logged.offset(connector, partition) if found is None else found
-
-    def progress(self, connector: str, task: int) -> TaskProgress | None:
-        return self._progress.get((connector, task)) or self._logged.progress(connector, task)
-
-
-def _flaw(group: Group, logged: _Ahead, member_id: str, commit: Commit) -> str:
+def _flaw(group: Group, ledger: "OffsetLedger", member_id: str, commit: Commit) -> str:
     connector, task, token, batch = commit.commit_id
     current = token_of(group, member_id, Resource(connector, task))
     if current is None:
         return f"{member_id} does not hold {connector}-{task}"
     if current != token:
         return f"token {token} of {connector}-{task} is not the current {current}"
-    known = logged.progress(connector, task)
+    known = ledger.progress(connector, task)
     if known is not None and (known.last.token, known.last.batch) >= (token, batch):
         return f"batch {batch} of {connector}-{task} is not newer than {known.last.batch}"
     for advance in commit.advances:
-        logged_at = logged.offset(connector, advance.partition)
+        logged_at = ledger.offset(connector, advance.partition)
         if logged_at != advance.start:
             return f"{advance.partition} is logged at {logged_at}, not at {advance.start}"
     return ""
@@ -133,3 +98,100 @@ def _accept(commit: Commit, known: TaskProgress | None, now_ms: int) -> list[Rec
         )
     )
     return records
+
+
+class Latest(Protocol):
+    """A log, as far as the latest entry of each key goes."""
+
+    def get(self, kind: int, key: bytes) -> Entry | None:
+        """Return the latest entry of a type and key; None if there is none, or it was deleted."""
+        ...
+
+    def scan(self, kind: int, key_prefix: bytes = b"") -> list[Entry]:
+        """Return the latest entries of a type whose keys begin so, none deleted."""
+        ...
+
+
+class OffsetLedger:
+    """The offset log with what was decided for it and is not durable yet."""
+
+    def __init__(self, log: Latest) -> None:
+        self._log = log
+        self._laid: MutableMapping[tuple[type, Key], Record | None] = {}
+        """What was decided and is not durable yet, by type and key; None for a tombstone."""
+        self._entries: list[NewEntry] = []
+        """The same as it is to be appended, but for what was handed out."""
+
+    def ahead(self) -> "OffsetLedger":
+        """Return one that goes on from this one: what is laid there is not laid here."""
+        ahead = OffsetLedger(self._log)
+        ahead._laid = ChainMap({}, self._laid)
+        return ahead
+
+    def lay(self, decided: Iterable[Record]) -> None:
+        """Take records that were decided but are not appended yet."""
+        for record in decided:
+            if isinstance(record, Tombstone):
+                self._laid[record.kind, record.key] = None
+            else:
+                self._laid[type(record), key_of(record)] = record
+
+    def commit(self, group: Group, command: CommitOffsets, now_ms: int) -> CommitReply:
+        """Decide which batches count; none does if what they lead to is not encodable."""
+        decision = commit_offsets(group, self, command, now_ms)
+        try:
+            self._entries += [encode(record) for record in decision.records]
+        except UnwritableRecordError as error:
+            refused = (
+                CommitVerdict(each.commit_id, Error.FENCED, str(error)) for each in command.commits
+            )
+            return CommitReply(tuple(refused), command.number)
+        self.lay(decision.records)
+        return decision.reply
+
+    def hand_out(self) -> list[NewEntry]:
+        """Return what was decided since the last call, as it is to be appended."""
+        entries, self._entries = self._entries, []
+        return entries
+
+    def advance(self) -> None:
+        """Learn that what was handed out is durable: the log itself tells it from now on."""
+        if not self._entries:
+            self._laid.clear()
+
+    def offset(self, connector: str, partition: Document) -> Document | None:
+        """Return how far a source partition was read."""
+        found = self._find(Offset, offset_key(connector, partition))
+        return found.offset if isinstance(found, Offset) else None
+
+    def count(self, connector: str) -> int:
+        """Return how many source partitions of a connector have an offset."""
+        logged = self._log.scan(*entry_key(Offset, (connector,)))
+        keys = {entry.key for entry in logged}
+        for (each, key), record in self._laid.items():
+            if each is Offset and key[0] == connector:
+                (keys.discard if record is None else keys.add)(pack_key(key))
+        return len(keys)
+
+    def progress(self, connector: str, task: int) -> TaskProgress | None:
+        """Return what a task committed so far."""
+        found = self._find(TaskProgress, (connector, task))
+        return found if isinstance(found, TaskProgress) else None
+
+    def is_unpublished(self, commit_id: CommitId) -> bool:
+        """Tell whether a commit waits to be published."""
+        return self._find(Committed, commit_key(commit_id)) is not None
+
+    def has_unpublished(self, connector: str) -> bool:
+        """Tell whether any commit of a connector waits to be published."""
+        laid = any(
+            kind is Committed and key[0] == connector and record is not None
+            for (kind, key), record in self._laid.items()
+        )
+        return laid or bool(self._log.scan(*entry_key(Committed, (connector,))))
+
+    def _find(self, kind: type, key: Key) -> Record | None:
+        if (kind, key) in self._laid:
+            return self._laid[kind, key]
+        entry: Entry | None = self._log.get(*entry_key(kind, key))
+        return None if entry is None else decode(entry)

@@ -28,16 +28,14 @@ from ..messages.orders import ConfigureGroup, DeleteGroup, OperatorCommand
 from ..messages.work import (
     CommitOffsets,
     CommitReply,
-    CommitVerdict,
     DeleteConnector,
     PutConnector,
 )
-from .commit import commit_offsets
+from .commit import OffsetLedger
 from .computing.compute import is_due, is_news
 from .computing.install import KEPT
 from .decide import decide
 from .due import DueCommands
-from .ledger import OffsetLedger
 from .legality import Legality
 from .long_poll import HeldRequest, LongPoll
 from .members.heartbeat import refuse_heartbeat, refuse_stale
@@ -81,8 +79,6 @@ class Coordinator:
         """The group as decided: ahead of the log by what no host has written yet."""
         self._entries: list[NewEntry] = []
         """What was decided for the control log, since the last `ready`."""
-        self._offset_entries: list[NewEntry] = []
-        """The same for the offset log."""
         self._answers: list[AddressedReply] = []
         """What may be said once all of these are durable."""
         self._room: Room | None = None
@@ -130,14 +126,14 @@ class Coordinator:
                 if self._long_poll.releases(asked, has_news=decision.news):
                     self._answer(asked.sender, decision.reply)
                 self._call_for_computation()
-        ready = Ready(self._offset_entries, self._entries, self._answers)
-        self._offset_entries, self._entries, self._answers = [], [], []
+        ready = Ready(self._ledger.hand_out(), self._entries, self._answers)
+        self._entries, self._answers = [], []
         return ready
 
     def advance(self, ready: Ready) -> None:
-        """Learn that this is durable: the offset log itself tells it from now on."""
-        if ready.offset_entries and not self._offset_entries:
-            self._ledger.clear()
+        """Learn that this is durable."""
+        if ready.offset_entries:
+            self._ledger.advance()
 
     def _answer(self, to: Address, reply: Reply) -> None:
         self._answers.append(AddressedReply(to, reply))
@@ -196,17 +192,7 @@ class Coordinator:
         if self._room and self._room.is_low:
             error, why = Error.COORDINATOR_NOT_AVAILABLE, self._room.why
             return CommitReply((), command.number, error, why)
-        decision = commit_offsets(self.group, self._ledger, command, now.wall_ms)
-        try:
-            entries = [encode(record) for record in decision.records]
-        except UnwritableRecordError as error:
-            refused = (
-                CommitVerdict(each.commit_id, Error.FENCED, str(error)) for each in command.commits
-            )
-            return CommitReply(tuple(refused), command.number)
-        self._ledger.lay(decision.records)
-        self._offset_entries += entries
-        return decision.reply
+        return self._ledger.commit(self.group, command, now.wall_ms)
 
     # -- time
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
+from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.ledger import OffsetLedger
 from fairlead.actors.group.shard import Now, drain
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.commands import GroupRequest

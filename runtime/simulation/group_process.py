@@ -7,8 +7,8 @@ costs the same: everything but the log.
 from collections.abc import Callable, Sequence
 from enum import Enum
 
+from ...actors.group.commit import OffsetLedger
 from ...actors.group.coordinator import Coordinator
-from ...actors.group.ledger import OffsetLedger
 from ...actors.group.members.request_filter import first_epoch
 from ...actors.group.shard import Now, drain
 from ...actors.group.state.soft_state import GroupSettings

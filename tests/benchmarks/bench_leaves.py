@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
+from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.ledger import OffsetLedger
 from fairlead.actors.group.shard import Now
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat

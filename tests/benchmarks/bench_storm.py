@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fairlead.actors.assignors.built_in import balanced
+from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.ledger import OffsetLedger
 from fairlead.actors.group.shard import Now, drain
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.assignors import Assigned

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.ledger import OffsetLedger
 from fairlead.actors.messages.errors import SUCCESS
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.events.evolve import evolve

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.ledger import OffsetLedger
 from fairlead.actors.messages.commands import CommandReply, GroupCommand
 from fairlead.actors.messages.computing import Install, InstallReply, Prepare
 from fairlead.actors.messages.errors import Error

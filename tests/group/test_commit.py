@@ -1,13 +1,13 @@
 """Which batches count (DATA_PLANE §3)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.commit import CommitDecision, commit_offsets
+from fairlead.actors.group.commit import CommitDecision, OffsetLedger, commit_offsets
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
-from fairlead.events.catalogue import commit_key, key_of, offset_key
+from fairlead.events.catalogue import commit_key
 from fairlead.events.commits import (
     Advance,
     Commit,
@@ -20,38 +20,14 @@ from fairlead.events.commits import (
     TaskProgress,
 )
 from fairlead.events.group import token_of
-from fairlead.events.model import Key, Token
-from fairlead.events.records import Record, Tombstone
+from fairlead.events.model import Token
+from fairlead.events.records import Tombstone
+from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead_tests.decider import Decider, resource, resources
 
 FILE: Document = {"bucket": 1}
 TOKEN = Token(1, 1)
 MANIFEST = Manifest("/out", "_fairlead/staging/A-0/1-1/0", rows=8, bytes=80, files=1)
-
-
-@dataclass
-class OffsetLog:
-    """The latest record by kind and key."""
-
-    latest: dict[tuple[type, Key], Record] = field(default_factory=dict[tuple[type, Key], Record])
-
-    def write(self, records: tuple[Record, ...]) -> None:
-        for record in records:
-            if isinstance(record, Tombstone):
-                self.latest.pop((record.kind, record.key), None)
-            else:
-                self.latest[type(record), key_of(record)] = record
-
-    def offset(self, connector: str, partition: Document) -> Document | None:
-        found = self.latest.get((Offset, offset_key(connector, partition)))
-        return found.offset if isinstance(found, Offset) else None
-
-    def progress(self, connector: str, task: int) -> TaskProgress | None:
-        found = self.latest.get((TaskProgress, (connector, task)))
-        return found if isinstance(found, TaskProgress) else None
-
-    def is_unpublished(self, commit_id: CommitId) -> bool:
-        return (Committed, commit_key(commit_id)) in self.latest
 
 
 class Scene:
@@ -62,7 +38,7 @@ class Scene:
         self.decider.configure("A A-0 A-1")
         self.decider.join("W1")
         self.decider.settle()
-        self.log = OffsetLog()
+        self.ledger = OffsetLedger(MemoryLog())
 
     def commit(self, *commits: Commit, by: str = "W1") -> tuple[Error, ...]:
         decision = self.decide(CommitOffsets("connect", by, commits))
@@ -72,10 +48,10 @@ class Scene:
         return tuple(each.error for each in decision.reply.verdicts)
 
     def decide(self, command: CommitOffsets) -> CommitDecision:
-        decision = commit_offsets(self.decider.group, self.log, command, now_ms=5)
+        decision = commit_offsets(self.decider.group, self.ledger, command, now_ms=5)
         refused = all(each.error is Error.FENCED for each in decision.reply.verdicts)
         assert not (refused and not command.published and decision.records)
-        self.log.write(decision.records)
+        self.ledger.lay(decision.records)
         return decision
 
 
@@ -109,23 +85,24 @@ def test_progress_adds_up(scene: Scene) -> None:
     scene.commit(batch(0, None, 10))
     scene.commit(batch(1, 10, 20))
     last = batch(1, 0, 0).commit_id
-    assert scene.log.progress("A", 0) == TaskProgress(last, 2, 20, 16, 160, 5, filled=last)
+    assert scene.ledger.progress("A", 0) == TaskProgress(last, 2, 20, 16, 160, 5, filled=last)
 
 
 def test_a_batch_without_rows_leaves_nothing_to_publish(scene: Scene) -> None:
     empty = replace(batch(0, None, 10), manifest=replace(MANIFEST, rows=0, files=0))
     scene.commit(empty)
-    assert not scene.log.is_unpublished(empty.commit_id)
-    progress = scene.log.progress("A", 0)
+    assert not scene.ledger.is_unpublished(empty.commit_id)
+    progress = scene.ledger.progress("A", 0)
     assert progress is not None
     assert (progress.last, progress.filled) == (empty.commit_id, None)
 
 
 def test_the_same_commit_again_is_accepted_and_changes_nothing(scene: Scene) -> None:
-    scene.commit(batch(0, None, 10))
-    before = dict(scene.log.latest)
-    assert scene.commit(batch(0, None, 10)) == (Error.NONE,)
-    assert scene.log.latest == before
+    once = batch(0, None, 10)
+    scene.commit(once)
+    assert scene.decide(CommitOffsets("connect", "W1", (once,))) == CommitDecision(
+        (), CommitReply((CommitVerdict(once.commit_id, Error.NONE),))
+    )
 
 
 def test_a_commit_that_does_not_start_at_the_logged_offset_is_refused(scene: Scene) -> None:
@@ -183,13 +160,13 @@ def test_one_message_can_not_move_one_partition_twice_from_the_same_offset(scene
 
 def test_one_message_can_carry_one_batch_after_the_other(scene: Scene) -> None:
     assert scene.commit(batch(0, None, 10), batch(1, 10, 20)) == (Error.NONE, Error.NONE)
-    assert scene.log.offset("A", FILE) == {"row": 20}
+    assert scene.ledger.offset("A", FILE) == {"row": 20}
 
 
 def test_one_message_with_one_batch_twice_counts_it_once(scene: Scene) -> None:
     assert scene.commit(batch(0, None, 10), batch(0, None, 10)) == (Error.NONE, Error.NONE)
     only = batch(0, 0, 0).commit_id
-    assert scene.log.progress("A", 0) == TaskProgress(only, 1, 10, 8, 80, 5, filled=only)
+    assert scene.ledger.progress("A", 0) == TaskProgress(only, 1, 10, 8, 80, 5, filled=only)
 
 
 REFUSED: dict[str, tuple[str, Commit, str]] = {
@@ -225,4 +202,4 @@ def test_what_is_published_is_buried_once(scene: Scene) -> None:
     done = CommitOffsets("connect", "W1", (), (first.commit_id,))
     assert scene.decide(done).records == (Tombstone(Committed, commit_key(first.commit_id)),)
     assert scene.decide(done).records == ()
-    assert scene.log.offset("A", FILE) == {"row": 10}
+    assert scene.ledger.offset("A", FILE) == {"row": 10}

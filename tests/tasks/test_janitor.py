@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.group.commit import commit_offsets
-from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.group.commit import OffsetLedger, commit_offsets
 from fairlead.actors.messages.timers import FinishDeletion
 from fairlead.actors.messages.work import (
     CommitOffsets,

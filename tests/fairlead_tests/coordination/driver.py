@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.actors.assignors.built_in.balanced import assign
+from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
-from fairlead.actors.group.ledger import OffsetLedger
 from fairlead.actors.group.members.request_filter import first_epoch
 from fairlead.actors.group.shard import AddressedReply, Now, drain
 from fairlead.actors.group.state.soft_state import GroupSettings

@@ -13,8 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from fairlead.actors.group.commit import commit_offsets
-from fairlead.actors.group.ledger import OffsetLedger
+from fairlead.actors.group.commit import OffsetLedger, commit_offsets
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error as Told
 from fairlead.actors.messages.work import (
