@@ -11,13 +11,14 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from ...events.entries.codec import UnwritableRecordError, encode
 from ...events.evolve import evolve
 from ...events.group import Group
 from ...events.log.frame import NewEntry
-from ...events.log.space import Room
+from ...events.log.space import RESERVE_BYTES, Room
 from ...events.records import MemberMetadata, Operator, Record, Tombstone
 from ...events.shard_layout import Layout, lay_out
 from ..messages.commands import Command, CommandReply, GroupCommand, GroupRequest, Reply, Traffic
@@ -51,6 +52,9 @@ LOGGER = logging.getLogger(__name__)
 FROM_PEOPLE = PutConnector | DeleteConnector | ConfigureGroup | DeleteGroup | OperatorCommand
 """What is refused while room is low: it can be asked for again, and nothing depends on it."""
 
+ENOUGH_ROOM: Final = Room(Path(), RESERVE_BYTES)
+"""What is taken for granted until the host has looked at its disk."""
+
 LOOK_FOR_ROOM_MS: Final = 100
 """How often time passes while the disk is full: what is due waits for room."""
 
@@ -81,8 +85,8 @@ class Coordinator:
         """What was decided for the control log, since the last `ready`."""
         self._answers: list[AddressedReply] = []
         """What may be said once all of these are durable."""
-        self._room: Room | None = None
-        """How much may be written, as of the last look at the disk; None: as much as comes."""
+        self._room = ENOUGH_ROOM
+        """How much may be written, as of the last look at the disk."""
         self._filter = RequestFilter(group.members, coordinator_epoch)
         facts = DecisionFacts(ledger.count, ledger.has_unpublished, self._filter.has_acknowledged)
         self._soft = open_soft_state(settings, group, coordinator_epoch, facts)
@@ -142,7 +146,7 @@ class Coordinator:
 
     def see_room(self, room: Room, now: Now) -> None:
         """Learn how much may be written; members that could not be heard have their time anew."""
-        was_out = self._is_out_of_room
+        was_out = self._room.is_out
         self._room = room
         if was_out and not room.is_out:
             self._due.grant_sessions(self._soft.settings, now.steady_ms)
@@ -153,8 +157,8 @@ class Coordinator:
             self._take_heartbeat(request, sender, now)
         elif isinstance(request, CommitOffsets):
             self._answer(sender, self._commit(request, now))
-        elif self._room and self._room.is_low and isinstance(request, FROM_PEOPLE):
-            self._answer(sender, _refuse_for_room(self._room))
+        elif self._room.is_low and isinstance(request, FROM_PEOPLE):
+            self._answer(sender, self._refuse_for_room())
         else:
             self._answer(sender, self._decide_or_refuse(request, now))
 
@@ -189,7 +193,7 @@ class Coordinator:
 
     def _commit(self, command: CommitOffsets, now: Now) -> CommitReply:
         """Decide which batches count; none does while room is low, and each is asked again."""
-        if self._room and self._room.is_low:
+        if self._room.is_low:
             error, why = Error.COORDINATOR_NOT_AVAILABLE, self._room.why
             return CommitReply((), command.number, error, why)
         return self._ledger.commit(self.group, command, now.wall_ms)
@@ -203,7 +207,7 @@ class Coordinator:
 
     def pass_time(self, now: Now) -> None:
         """Do what is due by now; what would have to be written waits until there is room."""
-        if not self._is_out_of_room:
+        if not self._room.is_out:
             settings = self._soft.settings
             for command in self._due.commands(settings, now.wall_ms, now.steady_ms):
                 try:
@@ -219,22 +223,18 @@ class Coordinator:
     def next_tick_ms(self, now: Now) -> int:
         """Return when time must pass next, steady clock, unless something is taken before."""
         due_ms, held_ms = self._due.next_ms(now.steady_ms), self._long_poll.next_ms()
-        if self._is_out_of_room:
+        if self._room.is_out:
             due_ms = now.steady_ms + LOOK_FOR_ROOM_MS
         return due_ms if held_ms is None else min(due_ms, held_ms)
 
     # -- one decision
-
-    @property
-    def _is_out_of_room(self) -> bool:
-        return self._room is not None and self._room.is_out
 
     def _decide(self, command: Command, now: Now) -> Decision:
         """Decide, and change the group by it; raises `UnwritableRecordError`, nothing changed."""
         decision = decide(self.group, self._soft, command, now.wall_ms)
         laid_out = lay_out(self.group.log_shards, decision.records)
         entries = [encode(part) for laid in laid_out for part in laid.parts]
-        if entries and self._is_out_of_room:
+        if entries and self._room.is_out:
             raise OutOfRoomError
         if decision.soft.settings is not self._soft.settings:
             self._long_poll.tell_interval_anew(self.group.members)
@@ -268,13 +268,16 @@ class Coordinator:
         try:
             return self._decide(command, now).reply
         except OutOfRoomError:
-            refused = _refuse_for_room(self._room)
+            refused = self._refuse_for_room()
             is_install = isinstance(command, Install)
             return InstallReply(refused.error, refused.message) if is_install else refused
         except UnwritableRecordError as error:
             if isinstance(command, Install):
                 return self._fail(command, str(error), now)
             return CommandReply(Error.INVALID_REQUEST, str(error))
+
+    def _refuse_for_room(self) -> CommandReply:
+        return CommandReply(Error.COORDINATOR_NOT_AVAILABLE, self._room.refusal())
 
     def _fail(self, command: Install, error: str, now: Now) -> InstallReply:
         """Record a computation as failed whose result no rule refused, but is not encodable."""
@@ -314,8 +317,3 @@ def _at_end_of(reply: Reply, begin: int, end: int) -> Reply:
     if isinstance(reply, HeartbeatReply | CommandReply) and begin < reply.log_offset != end:
         return replace(reply, log_offset=end)
     return reply
-
-
-def _refuse_for_room(room: Room | None) -> CommandReply:
-    why = room.refusal() if room else ""
-    return CommandReply(Error.COORDINATOR_NOT_AVAILABLE, why)
