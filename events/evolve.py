@@ -3,7 +3,9 @@
 What the record of each type does, and its tombstone, is in `folds.py`; `settle` ends a replay.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import fields
 from typing import Any, Final
 
 from . import folds
@@ -21,6 +23,14 @@ def evolve(group: Group, record: Record, offset: int) -> None:
     whole = group.log_shards.take(record)
     if whole is not None:
         FOLDS[type(whole)](group, whole)
+
+
+def evolve_copy(group: Group, records: Iterable[Record]) -> Group:
+    """Return a group of its own that has evolved by these records; costs the whole group."""
+    ahead = Group(**{each.name: copy(getattr(group, each.name)) for each in fields(Group)})
+    for record in records:
+        evolve(ahead, record, ahead.end)
+    return ahead
 
 
 def settle(group: Group) -> None:

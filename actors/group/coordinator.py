@@ -33,8 +33,8 @@ from ..messages.work import (
     PutConnector,
 )
 from .commit import OffsetLedger
-from .computing.compute import is_due, is_news
-from .computing.install import KEPT
+from .computing.compute import is_due
+from .computing.install import KEPT, is_news
 from .decide import decide
 from .due import DueCommands
 from .legality import Legality

@@ -39,7 +39,7 @@ from ..messages.timers import (
 from ..messages.work import DeleteConnector, PutConnector, PutTaskConfigs, ReportStatus
 from .computing.compute import end_rest, time_out_assignor, with_target
 from .computing.install import install, prepare
-from .computing.recompute import continue_moves, release_parked, retry_assignor
+from .computing.target import continue_moves, release_parked, retry_assignor
 from .connectors import (
     delete_connector,
     finish_deletion,

@@ -38,7 +38,7 @@ from ..messages.timers import (
     RetryAssignor,
     TimeOutAssignor,
 )
-from .computing.recompute import is_next_move_due, is_retry_due
+from .computing.target import is_next_move_due, is_retry_due
 from .orders.departures import due_removals
 from .state.soft_state import GroupSettings, SoftState
 from .state.workers import has_shared_deadline

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ...actors.group.computing.compute import is_due, schedule_target
-from ...actors.group.computing.preview import evolve_copy
 from ...actors.group.decide import decide
 from ...actors.group.members.reconcile import Goal, reconcile
 from ...actors.group.orders.configuration import effective
@@ -28,7 +27,7 @@ from ...actors.messages.computing import (
 from ...actors.messages.errors import Error
 from ...actors.messages.heartbeat import JOIN_EPOCH
 from ...actors.messages.timers import ContinueMoves
-from ...events.evolve import evolve
+from ...events.evolve import evolve, evolve_copy
 from ...events.group import Group, Member
 from ...events.model import NOTHING, MemberState, Resources
 from ...events.records import GroupMetadata, Record, TargetAssignment

@@ -9,7 +9,7 @@ import pytest
 from local_assignors.conftest import Installs
 
 from fairlead.actors.assignors.built_in.deferred import assign
-from fairlead.actors.group.computing.target import flaw_in
+from fairlead.actors.group.computing.install import flaw_in
 from fairlead.actors.messages.assignors import Assigned, Introduced, MemberAssignment, Worker
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, ClientAssignor, Resource

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.actors.group.computing.preview import evolve_copy
 from fairlead.events.catalogue import key_of
 from fairlead.events.entries.codec import encode
-from fairlead.events.evolve import evolve
+from fairlead.events.evolve import evolve, evolve_copy
 from fairlead.events.group import Group
 from fairlead.events.model import MemberState, Resource
 from fairlead.events.records import (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ....events.evolve import evolve
+from ....events.evolve import evolve, evolve_copy
 from ....events.group import Group
 from ....events.records import (
     CurrentAssignment,
@@ -22,10 +22,10 @@ from ...assignors.built_in.catalogue import FALLBACK, SERVER_ASSIGNORS
 from ...messages.heartbeat import JOIN_EPOCH
 from ...messages.timers import EndRest, TimeOutAssignor
 from ..state.soft_state import Computation, Decision, GroupSettings, SoftState
-from .elect import Electorate, elect, may_run, vote
-from .preview import Preview, evolve_copy, preview_of
+from .elect import Electorate, Preview, elect, may_run, preview_of, vote
+from .install import flaw_in
 from .snapshot import snapshot_of
-from .target import Computed, failed_attempt, flaw_in, target_records
+from .target import Computed, failed_attempt, target_records
 
 COORDINATOR = "coordinator"
 """Who computed a target that no member did."""
@@ -74,7 +74,7 @@ def schedule_target(
     if soft.rests:
         return ScheduledTarget(soft, (), group)
     ahead = evolve_copy(group, records)
-    again_at_ms = ahead.schedule.again_at_ms if is_awaiting_assignor(preview) else 0
+    again_at_ms = ahead.schedule.again_at_ms if preview.is_awaiting_assignor else 0
     made = serve(ahead, soft.settings, assignor, now_ms, again_at_ms)
     for record in made:
         evolve(ahead, record, ahead.end)
@@ -125,19 +125,6 @@ def _ask_a_member(preview: Preview, soft: SoftState) -> SoftState | None:
     if _stands(preview, soft) or (soft.rests and soft.computation is None):
         return soft
     return choose(preview, soft)
-
-
-def is_awaiting_assignor(preview: Preview) -> bool:
-    """Tell whether a member is to compute, and all that can are away for a while.
-
-    Then the coordinator only stands in for them: what they left for later stays theirs to do.
-    """
-    electorate = preview.electorate
-    if electorate.server_assignor(SERVER_ASSIGNORS):
-        return False
-    fit = electorate.fit()
-    name = vote(electorate.ballots, fit)
-    return bool(name) and next(preview.eligible(fit[name]), None) is None
 
 
 def with_target(group: Group, decision: Decision, now_ms: int) -> Decision:
@@ -197,30 +184,6 @@ def _stands(preview: Preview, soft: SoftState) -> bool:
     if computation.snapshot is None and vote(voters.ballots, fit) != computation.assignor:
         return False
     return member is not None and may_run(member, fit.get(computation.assignor, ()))
-
-
-def ask(soft: SoftState, member_id: str, group_epoch: int) -> tuple[SoftState, bool, bool]:
-    """Return the soft state, whether this member is to compute, and whether it hears so first."""
-    computation = soft.computation
-    if computation is None or computation.member_id != member_id:
-        return soft, False, False
-    first = is_news(soft, group_epoch)
-    if computation.told_epoch != group_epoch:
-        soft = replace(soft, computation=replace(computation, told_epoch=group_epoch))
-    return soft, True, first
-
-
-def is_news(soft: SoftState, group_epoch: int) -> bool:
-    """Tell whether COMPUTE_ASSIGNMENT would be the first for this group epoch.
-
-    A member that has its snapshot is busy; it asks again by itself when it has installed.
-    """
-    computation = soft.computation
-    return (
-        computation is not None
-        and computation.snapshot is None
-        and computation.told_epoch != group_epoch
-    )
 
 
 def end_rest(_: Group, soft: SoftState, __: EndRest, ___: int) -> Decision:

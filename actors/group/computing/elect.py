@@ -3,15 +3,28 @@
 An election rests on counts that the group keeps, not on its members one by one: how many
 can run which versions of an assignor, how many list their assignors in which order, how
 many name which server assignor. Only to find the member itself are they walked through.
+
+It is held before the records of a command are written, for the group as they will leave it: the
+`Preview`, which costs what they change.
 """
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from heapq import merge
 
 from ....events.group import AssignorRange, Group
 from ....events.model import ClientAssignor
-from ....events.records import MemberMetadata
+from ....events.records import (
+    CurrentAssignment,
+    GroupMetadata,
+    MemberMetadata,
+    Record,
+    TargetAssignment,
+    Tombstone,
+)
+from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
 
 Fit = Mapping[str, Collection[AssignorRange]]
 """The assignors that all members run, each with the ranges that can compute for all."""
@@ -62,6 +75,117 @@ class Electorate:
         """Return the server assignor that most members name, ties by name, or nothing."""
         named = ((-count, name) for name, count in self.server_choices.items() if name in known)
         return min(named, default=(0, ""))[1]
+
+
+@dataclass(slots=True)
+class Preview:
+    """What a computation depends on, after the records; costs what they change."""
+
+    group: Group
+    group_epoch: int
+    assignment_epoch: int
+    electorate: Electorate
+    changed: dict[str, MemberMetadata | None] = field(
+        default_factory=dict[str, MemberMetadata | None]
+    )
+    """What members that join or say something new say, by member id; None for those that go."""
+    epochs: dict[str, int] = field(default_factory=dict[str, int])
+    """The member epochs that change."""
+
+    @property
+    def is_due(self) -> bool:
+        """Tell whether the group needs a target that it does not have."""
+        return self.group_epoch > self.assignment_epoch and self.electorate.members > 0
+
+    def voters(self) -> Electorate:
+        """Return the members whose votes count: all of them, those that are away included.
+
+        Where no assignor is fit for all, only those count that are present: a member that left
+        for a while may come back with another list, and is weighed when it does.
+        """
+        if self.electorate.fit():
+            return self.electorate
+        known = {*self.group.away, *self.changed, *self.epochs}
+        away = (self.metadata(each) for each in known if not self.is_present(each))
+        return self.electorate.without(each for each in away if each is not None)
+
+    def metadata(self, member_id: str) -> MemberMetadata | None:
+        """Return what is known of a member that is in the group then."""
+        if member_id in self.changed:
+            return self.changed[member_id]
+        member = self.group.members.get(member_id)
+        return member.metadata if member else None
+
+    def is_present(self, member_id: str) -> bool:
+        """Tell a member that can be asked from one that is gone, for good or for a while."""
+        if self.metadata(member_id) is None:
+            return False
+        if member_id in self.epochs:
+            return self.epochs[member_id] >= 0
+        member = self.group.members.get(member_id)
+        return member is None or member.current.member_epoch >= 0
+
+    def eligible(self, fit: Collection[AssignorRange]) -> Iterator[MemberMetadata]:
+        """Yield the members present that run one of these ranges, by member id.
+
+        Costs what is taken of it: a walk through all members, for each of many that leave, would
+        cost their number squared.
+        """
+        changing = self.changed.keys() | self.epochs.keys()
+        others = (self._runners(each, changing) for each in fit)
+        for member_id in merge(*others, sorted(changing)):
+            metadata = self.metadata(member_id)
+            if metadata is not None and self.is_present(member_id) and may_run(metadata, fit):
+                yield metadata
+
+    @property
+    def is_awaiting_assignor(self) -> bool:
+        """Whether a member is to compute, and all that can are away for a while.
+
+        Then the coordinator only stands in for them: what they left for later stays theirs to do.
+        """
+        if self.electorate.server_assignor(SERVER_ASSIGNORS):
+            return False
+        fit = self.electorate.fit()
+        name = vote(self.electorate.ballots, fit)
+        return bool(name) and next(self.eligible(fit[name]), None) is None
+
+    def _runners(self, fit: AssignorRange, changing: Collection[str]) -> Iterator[str]:
+        """Yield which members run an assignor in this range and stay as they were, by member id."""
+        runners = self.group.runners
+        for index in range(bisect_left(runners, (fit, "")), len(runners)):
+            known, member_id = runners[index]
+            if known != fit:
+                return
+            if member_id not in changing:
+                yield member_id
+
+
+def preview_of(group: Group, records: Iterable[Record]) -> Preview:
+    """Return the preview that these records lead to; the group stays as it is."""
+    preview = Preview(group, group.group_epoch, group.assignment_epoch, Electorate.of(group))
+    for record in records:
+        match record:
+            case GroupMetadata():
+                preview.group_epoch = record.group_epoch
+            case TargetAssignment():
+                preview.assignment_epoch = record.assignment_epoch
+            case MemberMetadata(member_id):
+                _turn(preview, member_id, record)
+            case Tombstone(kind, (str() as member_id,)) if kind is MemberMetadata:
+                _turn(preview, member_id, None)
+                preview.epochs.pop(member_id, None)
+            case CurrentAssignment(member_id):
+                preview.epochs[member_id] = record.member_epoch
+            case _:
+                pass
+    return preview
+
+
+def _turn(preview: Preview, member_id: str, new: MemberMetadata | None) -> None:
+    old = preview.metadata(member_id)
+    preview.electorate = preview.electorate.turned(old, new)
+    preview.changed[member_id] = new
 
 
 def fit_ranges(ranges: Mapping[AssignorRange, int], members: int) -> dict[str, set[AssignorRange]]:

@@ -1,23 +1,60 @@
-"""Prepare and Install: the chosen member fetches a snapshot and hands in a target.
+"""COMPUTE_ASSIGNMENT, Prepare, Install: the chosen member is asked, and hands in a target.
 
-The group may move on in between. What is installed is checked against the snapshot, and
-becomes the target of the snapshot's group epoch (PROTOCOL §5).
+It fetches a snapshot, and the group may move on before it is done. What is installed is checked
+against that snapshot, and becomes the target of the snapshot's group epoch (PROTOCOL §5).
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ....events.group import Group
-from ...messages.computing import Install, InstallReply, Prepare, PrepareReply
+from ....events.model import Grants, Resource
+from ...assignors.demands import demand_of, permitted_part
+from ...messages.computing import (
+    LONGEST_WAIT_MS,
+    SHORTEST_WAIT_MS,
+    Assignment,
+    Install,
+    InstallReply,
+    Prepare,
+    PrepareReply,
+    Snapshot,
+)
 from ...messages.errors import Error
 from ..state.soft_state import Decision, SoftState
+from ..state.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
 from .snapshot import snapshot_of
-from .target import Computed, failed_attempt, flaw_in, target_records
+from .target import Computed, failed_attempt, target_records
 
 DROP = "drop this computation"
 """What is to be done where nothing of a computation can be of use any more."""
 
 KEPT = "the target stays as it was: correct the assignor before the next attempt"
 """What becomes of the group after an assignment that is no good."""
+
+
+def ask(soft: SoftState, member_id: str, group_epoch: int) -> tuple[SoftState, bool, bool]:
+    """Return the soft state, whether this member is to compute, and whether it hears so first."""
+    computation = soft.computation
+    if computation is None or computation.member_id != member_id:
+        return soft, False, False
+    first = is_news(soft, group_epoch)
+    if computation.told_epoch != group_epoch:
+        soft = replace(soft, computation=replace(computation, told_epoch=group_epoch))
+    return soft, True, first
+
+
+def is_news(soft: SoftState, group_epoch: int) -> bool:
+    """Tell whether COMPUTE_ASSIGNMENT would be the first for this group epoch.
+
+    A member that has its snapshot is busy; it asks again by itself when it has installed.
+    """
+    computation = soft.computation
+    return (
+        computation is not None
+        and computation.snapshot is None
+        and computation.told_epoch != group_epoch
+    )
 
 
 def prepare(group: Group, soft: SoftState, command: Prepare, now_ms: int) -> Decision:
@@ -78,3 +115,93 @@ def _refuse(group: Group, soft: SoftState, command: Prepare | Install) -> tuple[
         message = f"another member computes, or nobody needs to: {DROP}"
         return Error.UNKNOWN_MEMBER_ID, message
     return Error.NONE, ""
+
+
+def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
+    """Return what is wrong with an assignment of that snapshot, or nothing."""
+    if found := _flaw_in_size(assignment):
+        return found
+    strangers = assignment.members.keys() - snapshot.members.keys()
+    if strangers:
+        return f"{min(strangers)} was no member in the snapshot"
+    seen: set[Resource] = set()
+    for share in (*assignment.members.values(), assignment.parked, assignment.unplaceable):
+        if twice := seen.intersection(share):
+            return f"{min(twice)} is placed twice"
+        seen.update(share)
+    if foreign := seen - snapshot.configured:
+        return f"{min(foreign)} is not configured"
+    if missing := snapshot.configured - seen:
+        return f"{min(missing)} is neither assigned nor parked nor unplaceable"
+    return (
+        _flaw_in_demands(assignment, snapshot)
+        or _flaw_in_parked(assignment.parked, snapshot)
+        or _flaw_in_reasons(assignment)
+        or _flaw_in_time(assignment.again_at_ms, snapshot.now_ms)
+    )
+
+
+def _flaw_in_size(assignment: Assignment) -> str:
+    if len(assignment.metadata) > LARGEST_METADATA:
+        return f"the assignor's metadata has more than {LARGEST_METADATA} bytes"
+    beyond = next(_beyond(assignment), "")
+    return f"{beyond} is beyond 64 bit" if beyond else ""
+
+
+def _beyond(assignment: Assignment) -> Iterator[str]:
+    """Yield which of the numbers are not encodable."""
+    if assignment.version.bit_length() > LONGEST_INT:
+        yield "the assignor's version"
+    if assignment.again_at_ms.bit_length() > LONGEST_INT:
+        yield "the time of the rest of the moves"
+    for resource, deadline_ms in assignment.parked.items():
+        if deadline_ms.bit_length() > LONGEST_INT:
+            yield f"the deadline of {resource}"
+
+
+def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
+    """Return what a member is given and may not run, by what the snapshot says, or nothing."""
+    for member_id, share in sorted(assignment.members.items()):
+        refused = share - permitted_part(snapshot, member_id, share)
+        if refused:
+            resource = min(refused)
+            demand = demand_of(snapshot, resource)
+            return f"{resource} is given to {member_id}, which does not meet: {demand}"
+    return ""
+
+
+def _flaw_in_parked(parked: Grants, snapshot: Snapshot) -> str:
+    latest: dict[Resource, int] = {}
+    for loss in snapshot.losses:
+        for resource in loss.resources & parked.keys():
+            known_ms = max(latest.get(resource, 0), snapshot.parked.get(resource, 0))
+            latest[resource] = max(known_ms, loss.deadline_ms)
+    for resource, deadline_ms in sorted(parked.items()):
+        if resource not in latest:
+            return f"{resource} is parked, but was not lost"
+        if resource in snapshot.fired:
+            return f"{resource} is parked again, but its deadline has passed"
+        if deadline_ms <= 0:
+            return f"{resource} is parked without a deadline"
+        if deadline_ms > latest[resource]:
+            beyond_ms = deadline_ms - latest[resource]
+            return f"{resource} is parked for {beyond_ms} ms longer than its loss allows"
+    return ""
+
+
+def _flaw_in_reasons(assignment: Assignment) -> str:
+    for resource, reason in sorted(assignment.unplaceable.items()):
+        if not reason:
+            return f"{resource} is unplaceable without a reason"
+        if found := flaw_in_text(reason, f"the reason why {resource} is unplaceable"):
+            return found
+    return ""
+
+
+def _flaw_in_time(again_at_ms: int, now_ms: int) -> str:
+    """Return what is wrong with the time at which the rest of the moves is to be made."""
+    if again_at_ms == 0 or SHORTEST_WAIT_MS <= again_at_ms - now_ms <= LONGEST_WAIT_MS:
+        return ""
+    bounds = f"{SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}"
+    allowed = f"0, or {bounds} ms after the snapshot's {now_ms}"
+    return f"the rest of the moves is to be made at {again_at_ms} ms: allowed is {allowed}"

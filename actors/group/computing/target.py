@@ -1,20 +1,22 @@
-"""From an assignment to the group's target: what is refused, and what is written.
+"""The target: what is written of it, and what it leaves to be done when its time comes.
 
-An assignment is checked against the snapshot that it was computed from, and then cut to
-the group as it is: the group may have moved on in between (PROTOCOL §5, Install).
+An assignment is cut to the group as it is: the group may have moved on since the snapshot that it
+was computed from (PROTOCOL §5, Install). With it stands written what waits: parked work for its
+deadline, the rest of the moves for theirs, another attempt for the end of its back-off. When that
+has come, each asks for the next target.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ....events.group import Group
-from ....events.model import NOTHING, Grants, Resource, Resources
+from ....events.model import NOTHING, Grants, Resource, Resources, Why
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
-from ...assignors.demands import demand_of, permitted_part
 from ...backoff import Backoff
-from ...messages.computing import LONGEST_WAIT_MS, SHORTEST_WAIT_MS, Assignment, Snapshot
-from ..state.soft_state import GroupSettings
-from ..state.validate import LARGEST_METADATA, LONGEST_INT, flaw_in_text
+from ...messages.computing import LONGEST_WAIT_MS, Assignment, Snapshot
+from ...messages.timers import ContinueMoves, ReleaseParked, RetryAssignor
+from ..state.soft_state import Decision, GroupSettings, SoftState, bump
+from .elect import preview_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,96 +26,6 @@ class Computed:
     snapshot: Snapshot
     assignment: Assignment
     computed_by: str
-
-
-def flaw_in(assignment: Assignment, snapshot: Snapshot) -> str:
-    """Return what is wrong with an assignment of that snapshot, or nothing."""
-    if found := _flaw_in_size(assignment):
-        return found
-    strangers = assignment.members.keys() - snapshot.members.keys()
-    if strangers:
-        return f"{min(strangers)} was no member in the snapshot"
-    seen: set[Resource] = set()
-    for share in (*assignment.members.values(), assignment.parked, assignment.unplaceable):
-        if twice := seen.intersection(share):
-            return f"{min(twice)} is placed twice"
-        seen.update(share)
-    if foreign := seen - snapshot.configured:
-        return f"{min(foreign)} is not configured"
-    if missing := snapshot.configured - seen:
-        return f"{min(missing)} is neither assigned nor parked nor unplaceable"
-    return (
-        _flaw_in_demands(assignment, snapshot)
-        or _flaw_in_parked(assignment.parked, snapshot)
-        or _flaw_in_reasons(assignment)
-        or _flaw_in_time(assignment.again_at_ms, snapshot.now_ms)
-    )
-
-
-def _flaw_in_size(assignment: Assignment) -> str:
-    if len(assignment.metadata) > LARGEST_METADATA:
-        return f"the assignor's metadata has more than {LARGEST_METADATA} bytes"
-    beyond = next(_beyond(assignment), "")
-    return f"{beyond} is beyond 64 bit" if beyond else ""
-
-
-def _beyond(assignment: Assignment) -> Iterator[str]:
-    """Yield which of the numbers are not encodable."""
-    if assignment.version.bit_length() > LONGEST_INT:
-        yield "the assignor's version"
-    if assignment.again_at_ms.bit_length() > LONGEST_INT:
-        yield "the time of the rest of the moves"
-    for resource, deadline_ms in assignment.parked.items():
-        if deadline_ms.bit_length() > LONGEST_INT:
-            yield f"the deadline of {resource}"
-
-
-def _flaw_in_demands(assignment: Assignment, snapshot: Snapshot) -> str:
-    """Return what a member is given and may not run, by what the snapshot says, or nothing."""
-    for member_id, share in sorted(assignment.members.items()):
-        refused = share - permitted_part(snapshot, member_id, share)
-        if refused:
-            resource = min(refused)
-            demand = demand_of(snapshot, resource)
-            return f"{resource} is given to {member_id}, which does not meet: {demand}"
-    return ""
-
-
-def _flaw_in_parked(parked: Grants, snapshot: Snapshot) -> str:
-    latest: dict[Resource, int] = {}
-    for loss in snapshot.losses:
-        for resource in loss.resources & parked.keys():
-            known_ms = max(latest.get(resource, 0), snapshot.parked.get(resource, 0))
-            latest[resource] = max(known_ms, loss.deadline_ms)
-    for resource, deadline_ms in sorted(parked.items()):
-        if resource not in latest:
-            return f"{resource} is parked, but was not lost"
-        if resource in snapshot.fired:
-            return f"{resource} is parked again, but its deadline has passed"
-        if deadline_ms <= 0:
-            return f"{resource} is parked without a deadline"
-        if deadline_ms > latest[resource]:
-            beyond_ms = deadline_ms - latest[resource]
-            return f"{resource} is parked for {beyond_ms} ms longer than its loss allows"
-    return ""
-
-
-def _flaw_in_reasons(assignment: Assignment) -> str:
-    for resource, reason in sorted(assignment.unplaceable.items()):
-        if not reason:
-            return f"{resource} is unplaceable without a reason"
-        if found := flaw_in_text(reason, f"the reason why {resource} is unplaceable"):
-            return found
-    return ""
-
-
-def _flaw_in_time(again_at_ms: int, now_ms: int) -> str:
-    """Return what is wrong with the time at which the rest of the moves is to be made."""
-    if again_at_ms == 0 or SHORTEST_WAIT_MS <= again_at_ms - now_ms <= LONGEST_WAIT_MS:
-        return ""
-    bounds = f"{SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}"
-    allowed = f"0, or {bounds} ms after the snapshot's {now_ms}"
-    return f"the rest of the moves is to be made at {again_at_ms} ms: allowed is {allowed}"
 
 
 def target_records(group: Group, computed: Computed, now_ms: int) -> Iterator[Record]:
@@ -216,3 +128,65 @@ def failed_attempt(
         retry_at_ms=now_ms + backoff.pause(failures),
         time_ms=now_ms,
     )
+
+
+def is_retry_due(group: Group, settings: GroupSettings, now_ms: int) -> bool:
+    """Tell whether the back-off after a failed attempt is over (wall clock, ms).
+
+    The time is durable, so it is the wall's. A clock that was set back must not stretch the
+    back-off beyond its maximum: what lies further ahead than that is due.
+    """
+    retry_at_ms = group.target.retry_at_ms
+    return retry_at_ms > 0 and not 0 < retry_at_ms - now_ms <= settings.retry_backoff_max_ms
+
+
+def retry_assignor(group: Group, soft: SoftState, command: RetryAssignor, now_ms: int) -> Decision:
+    """Ask for a new computation after a failed one, unless something else already has."""
+    now = max(now_ms, command.until_ms)
+    if not is_retry_due(group, soft.settings, now) or not group.members:
+        return Decision(soft)
+    if group.group_epoch > group.assignment_epoch:
+        return Decision(soft)
+    return Decision(soft, (bump(group, Why.ASSIGNOR_RETRY, group.target.assignor, now_ms),))
+
+
+def release_parked(group: Group, soft: SoftState, command: ReleaseParked, now_ms: int) -> Decision:
+    """Release the parked work whose deadline has come, and ask for a target that places it."""
+    schedule = group.schedule
+    until_ms = max(now_ms, command.until_ms)
+    due = {
+        resource
+        for resource, deadline_ms in schedule.parked.items()
+        if deadline_ms <= until_ms and resource not in schedule.fired
+    }
+    if not due or not group.members:
+        return Decision(soft)
+    fired = replace(schedule, fired=schedule.fired | due)
+    subject = min(map(str, due)) + (f" and {len(due) - 1} more" if len(due) > 1 else "")
+    return Decision(soft, (fired, bump(group, Why.DELAY_EXPIRED, subject, now_ms)))
+
+
+def continue_moves(group: Group, soft: SoftState, command: ContinueMoves, now_ms: int) -> Decision:
+    """Ask for a target with the next of the moves, and see that it is asked for once.
+
+    Where a target is due already, that one goes on with them. While all that can compute are
+    away the moves wait: nobody else would go on with them.
+    """
+    schedule = group.schedule
+    if not is_next_move_due(schedule, max(now_ms, command.until_ms)) or not group.members:
+        return Decision(soft)
+    if preview_of(group, ()).is_awaiting_assignor:
+        return Decision(soft)
+    over = replace(schedule, again_at_ms=0)
+    if group.group_epoch > group.assignment_epoch:
+        return Decision(soft, (over,))
+    return Decision(soft, (over, bump(group, Why.MOVES_DUE, group.target.assignor, now_ms)))
+
+
+def is_next_move_due(schedule: ScheduledRebalance, now_ms: int) -> bool:
+    """Tell whether the rest of the moves is due (wall clock, ms).
+
+    A clock that was set back must not put it off for longer than anything may be put off:
+    what lies further ahead than that is due.
+    """
+    return schedule.again_at_ms > 0 and not 0 < schedule.again_at_ms - now_ms <= LONGEST_WAIT_MS

@@ -15,7 +15,8 @@ from ...messages.commands import Reply
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.assignor_lists import change_in, change_of_mode
-from ..computing.compute import ask, schedule_target
+from ..computing.compute import schedule_target
+from ..computing.install import ask
 from ..computing.snapshot import needs_placing_anew
 from ..state.soft_state import Decision, SoftState
 from ..state.workers import welcome

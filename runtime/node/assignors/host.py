@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from ....actors.assignors.sdk import AssignorFactory, ConnectAssignor
-from ....actors.group.computing.target import flaw_in
+from ....actors.group.computing.install import flaw_in
 from ....actors.messages.assignors import (
     Assign,
     Assigned,

@@ -14,8 +14,8 @@ from typing import Annotated, Final
 from msgspec.structs import replace
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from .....actors.group.computing.preview import evolve_copy
 from .....actors.messages.errors import Error
+from .....events.evolve import evolve_copy
 from .....events.group import Group
 from .....events.placement import LARGEST_CAPACITY, Abilities, flaw_in_labels
 from .....projections.moves import Measured
