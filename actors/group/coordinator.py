@@ -39,9 +39,8 @@ from .decide import decide
 from .due import DueCommands
 from .legality import Legality
 from .long_poll import HeldRequest, LongPoll
-from .members.heartbeat import refuse_heartbeat, refuse_stale
-from .members.quota import Quota
-from .members.request_filter import RequestFilter
+from .members.admission import refuse_heartbeat, refuse_stale
+from .members.request_filter import Quota, RequestFilter
 from .orders.configuration import open_soft_state
 from .shard import Address, AddressedReply, Now, Ready
 from .state.soft_state import Decision, DecisionFacts, GroupSettings

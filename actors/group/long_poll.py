@@ -13,11 +13,11 @@ latest after a heartbeat interval. Of each member at most one request is held, b
   answered: its sender has given it up. The time by which the answer is due stays that of the first.
   A member that asks anew for ever, more often than each interval, would else be told nothing.
 * *Stirring*: a record that is about to be written *stirs* the members whose heartbeats it may lead
-  to anything new for (`affected`); the member that is to compute is stirred as well. Before
+  to anything new for (see `news`); the member that is to compute is stirred as well. Before
   anything is written their held requests are decided again. Each of them may write, and stir
   others: that goes on until nobody is stirred. What has no news then stays held.
 * *Catching up*: a member to whom a new target says nothing but its epoch is stirred in its turn, a
-  few at a time (`catch_up`).
+  few at a time (see `news`).
 * *Configured anew*: a member that runs something of a connector whose config changes has no news by
   the rules. It is answered all the same: only an answer makes it look at the log.
 * *The end of a hold*: when the time is over the request is decided once more and answered, news or
@@ -27,23 +27,14 @@ latest after a heartbeat interval. Of each member at most one request is held, b
   granted a seat that it may not take by then; and a request of a member that is removed by force.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...events.group import Group
-from ...events.model import Resource
-from ...events.records import (
-    ConnectorConfig,
-    CurrentAssignment,
-    MemberMetadata,
-    Record,
-    TargetAssignment,
-    TaskConfigs,
-    Tombstone,
-)
+from ...events.records import Record
 from ..backoff import earliest
 from ..messages.heartbeat import JOIN_EPOCH, Heartbeat
-from .catch_up import CatchUps, keeps_all
+from .news import CatchUps, affected, keeps_all, reconfigured
 from .timers import TimerQueue
 
 
@@ -171,50 +162,3 @@ class LongPoll:
         self._catch_ups.forget(member_id)
         self._reconfigured.discard(member_id)
         self._untold.discard(member_id)
-
-
-def affected(group: Group, records: Iterable[Record]) -> Collection[str]:
-    """Return the ids of members whose heartbeat would lead to something else now (PROTOCOL §3).
-
-    `group` is the group before the records. A new target concerns everybody; a step or a
-    departure concerns the member itself and the target's owners of what it lets go. Which
-    member is to compute is the soft state's to tell.
-    """
-    found: set[str] = set()
-    for record in records:
-        match record:
-            case TargetAssignment():
-                return group.members.keys()
-            case CurrentAssignment(member_id):
-                found.add(member_id)
-                kept = record.assigned.keys() | record.pending.keys()
-                found.update(_awaiting(group, member_id, kept))
-            case Tombstone(kind, (str() as member_id,)) if kind is MemberMetadata:
-                found.add(member_id)
-                found.update(_awaiting(group, member_id, frozenset()))
-            case _:
-                pass
-    return found
-
-
-def _awaiting(group: Group, member_id: str, kept: Collection[object]) -> Iterable[str]:
-    """Yield the members that wait for what this one held and keeps no longer."""
-    member = group.members.get(member_id)
-    if member is None:
-        return
-    for grants in (member.current.assigned, member.current.pending):
-        for resource in grants:
-            if resource not in kept and (owner := group.target_owner.get(resource)):
-                yield owner
-
-
-def reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
-    """Yield the ids of members that hold anything of the connectors that the records configure."""
-    for record in records:
-        if isinstance(record, ConnectorConfig | TaskConfigs):
-            name = record.connector
-            split = group.task_configs.get(name)
-            numbers = range(len(split.tasks) if split else 0)
-            for resource in (Resource(name), *(Resource(name, number) for number in numbers)):
-                if (owner := group.owner.get(resource)) is not None:
-                    yield owner

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fairlead.actors.group.members.quota import BURST
+from fairlead.actors.group.members.request_filter import BURST
 from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
 from fairlead.actors.messages.orders import ConfigureGroup

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from fairlead.actors.group.decide import decide
-from fairlead.actors.group.long_poll import affected
+from fairlead.actors.group.news import affected
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.computing import Assignment, Install

@@ -1,6 +1,6 @@
 """A member's token bucket: what it may send, and how long it is to wait beyond that."""
 
-from fairlead.actors.group.members.quota import BURST, Quota
+from fairlead.actors.group.members.request_filter import BURST, Quota
 
 LONGEST_MS = 3_000
 

@@ -1,12 +1,15 @@
 """Which heartbeats may change anything, and why the others may not (PROTOCOL §3, §8)."""
 
-from ....events.group import Group, Member
-from ....events.records import CurrentAssignment
+from ....events.group import AssignorRange, Group, Member
+from ....events.model import ClientAssignor
+from ....events.records import CurrentAssignment, MemberMetadata
+from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
+from ...messages.commands import Reply
 from ...messages.errors import Error
-from ...messages.heartbeat import JOIN_EPOCH, Heartbeat
-from ..computing.assignor_lists import refuse_assignors
-from ..state.soft_state import SoftState
-from ..state.validate import LONGEST_SESSION_MS, flaw, flaw_in_first_join
+from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ..computing.elect import Electorate, range_of
+from ..state.soft_state import Decision, SoftState
+from ..state.validate import LONGEST_NAME, LONGEST_SESSION_MS, flaw, flaw_in_first_join
 from .seats import ended_by, refuse_instance
 
 REMEDY = "its seat is kept; stop everything, and rejoin with epoch 0"
@@ -28,6 +31,30 @@ def refuse(
     return _refuse_stranger(group, soft, seat, request)
 
 
+def refuse_heartbeat(soft: SoftState, request: Heartbeat, error: Error, message: str) -> Decision:
+    """Return that the request changes nothing, and why."""
+    reply = HeartbeatReply(
+        error,
+        request.member_id,
+        request.member_epoch,
+        request.incarnation,
+        request.sequence,
+        message,
+        soft.settings.heartbeat_interval_ms,
+        coordinator_epoch=soft.coordinator_epoch,
+    )
+    return Decision(soft, reply=reply)
+
+
+def refuse_stale(soft: SoftState, request: Heartbeat) -> Reply:
+    """Return the answer to a request that was not meant for this process of the coordinator."""
+    message = (
+        "the group's coordinator is another process than this was sent to; nothing was changed"
+    )
+    advice = f"say everything anew with coordinator epoch {soft.coordinator_epoch}"
+    return refuse_heartbeat(soft, request, Error.NOT_COORDINATOR, f"{message}: {advice}").reply
+
+
 def _refuse_member(
     group: Group, soft: SoftState, member: Member, request: Heartbeat
 ) -> tuple[Error, str] | None:
@@ -43,7 +70,7 @@ def _refuse_member(
         return Error.UNRELEASED_INSTANCE_ID, message
     if found := _fence(member.current, request) or _claim(group, member.current, request):
         return Error.FENCED_MEMBER_EPOCH, found
-    return refuse_assignors(group, request, member)
+    return _refuse_assignors(group, request, member)
 
 
 def _refuse_stranger(
@@ -59,12 +86,12 @@ def _refuse_stranger(
     if refused := refuse_instance(group, request):
         return refused
     if seat is not None:  # a return by the instance id is weighed as the seat it takes
-        return refuse_assignors(group, request, seat)
+        return _refuse_assignors(group, request, seat)
     if len(group.members) - len(ended_by(group, request)) >= soft.settings.max_size:
         full = f"the group has as many members as group.max.size = {soft.settings.max_size} allows"
         message = f"{full}: raise it, or ask again once one has left"
         return Error.GROUP_MAX_SIZE_REACHED, message
-    return refuse_assignors(group, request, None)
+    return _refuse_assignors(group, request, None)
 
 
 def _flaw_in_session(soft: SoftState, request: Heartbeat) -> str:
@@ -123,3 +150,73 @@ def _claim(group: Group, current: CurrentAssignment, request: Heartbeat) -> str:
         if resource not in share:
             return f"owned holds {resource}, which is not to run there: {REMEDY}"
     return ""
+
+
+def _refuse_assignors(
+    group: Group, request: Heartbeat, seat: Member | None
+) -> tuple[Error, str] | None:
+    """Refuse what would leave nobody able to compute (PROTOCOL §6).
+
+    A member either lists the assignors that it can run itself, or names one that the coordinator is
+    to run. A list that was found good once is not weighed again while the member is there: a group
+    that became unable without its doing runs on. Members that are away keep nobody out: they run
+    nothing, and are weighed when they return.
+    """
+    old = None if seat is None else seat.metadata
+    named, listed = request.server_assignor, request.assignors
+    if named is not None:
+        return None if named in SERVER_ASSIGNORS else _refuse_server_assignor(named)
+    if listed is None or (seat is not None and _is_settled(seat, request, listed)):
+        return None
+    if not listed:
+        message = "ClientAssignors is empty: list one that the member runs, or a ServerAssignor"
+        return Error.UNSUPPORTED_ASSIGNOR, message
+    new = MemberMetadata(request.member_id, assignors=listed)
+    others = Electorate.of(group).turned(old, None)
+    if _is_able(others.turned(None, new)):
+        return None
+    others = others.without(each.metadata for each in group.members_away() if each is not seat)
+    return None if _is_able(others.turned(None, new)) else _refuse_list(others, listed)
+
+
+def _is_settled(seat: Member, request: Heartbeat, listed: tuple[ClientAssignor, ...]) -> bool:
+    """Tell whether a member says what it said before, and was there all the time."""
+    returns = seat.is_away and request.member_epoch == JOIN_EPOCH
+    return not returns and _versions(seat.metadata.assignors) == _versions(listed)
+
+
+def _is_able(electorate: Electorate) -> bool:
+    return bool(electorate.server_assignor(SERVER_ASSIGNORS) or electorate.fit())
+
+
+def _refuse_server_assignor(name: str) -> tuple[Error, str]:
+    known = " or ".join(SERVER_ASSIGNORS)
+    unknown = f"there is no server assignor {name[:LONGEST_NAME]!r}"
+    return Error.UNSUPPORTED_ASSIGNOR, f"{unknown}: name {known}, or list ClientAssignors"
+
+
+def _refuse_list(others: Electorate, listed: tuple[ClientAssignor, ...]) -> tuple[Error, str]:
+    """Say what the member would have to list in order to fit to the others."""
+    theirs = sorted(others.fit())
+    shared = [name for name in theirs if any(each.name == name for each in listed)]
+    if not theirs:
+        message = (
+            "the others have no assignor that one of them can run for all: name a ServerAssignor"
+        )
+        return Error.UNSUPPORTED_ASSIGNOR, message
+    if not shared:
+        known = ", ".join(theirs)
+        message = f"no assignor in common: the group runs {known}; list one of those as well"
+        return Error.UNSUPPORTED_ASSIGNOR, message
+    name = shared[0]
+    low = min(each[1] for each in others.ranges if each[0] == name)
+    high = max(each[2] for each in others.ranges if each[0] == name)
+    message = (
+        f"nobody could compute for all with {name}: the others read versions {low} to {high};"
+        " join with a range that covers those, or write a version that the others read"
+    )
+    return Error.UNSUPPORTED_ASSIGNOR, message
+
+
+def _versions(assignors: tuple[ClientAssignor, ...]) -> list[AssignorRange]:
+    return [range_of(each) for each in assignors]

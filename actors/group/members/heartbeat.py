@@ -1,9 +1,10 @@
 """One heartbeat of one member: admission, merge, step, answer (PROTOCOL §3)."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ....events.group import Group, Member
-from ....events.model import NOTHING, Cause, Resources, Why
+from ....events.model import NOTHING, Cause, ClientAssignor, Resources, Why
 from ....events.records import (
     CurrentAssignment,
     GroupMetadata,
@@ -11,19 +12,20 @@ from ....events.records import (
     Record,
     Tombstone,
 )
-from ...messages.commands import Reply
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from ..computing.assignor_lists import change_in, change_of_mode
 from ..computing.compute import schedule_target
 from ..computing.install import ask
 from ..computing.snapshot import needs_placing_anew
 from ..state.soft_state import Decision, SoftState
 from ..state.workers import welcome
-from .admission import REMEDY, refuse
+from .admission import REMEDY, refuse, refuse_heartbeat
 from .depart import bury, leave
 from .reconcile import Goal, UnknownStateError, reconcile
 from .seats import ended_by, is_left_short, seat_of, take_seat
+
+SCHEDULED_REBALANCE_DUE = 2
+"""The reason by which a member's assignor asks for what a deadline brings by itself."""
 
 
 def heartbeat(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
@@ -163,7 +165,7 @@ def _merge(old: MemberMetadata, request: Heartbeat, session_timeout_ms: int) -> 
     session_ms = _session_ms(old, request, session_timeout_ms)
     if session_ms != old.session_timeout_ms:
         changes["session_timeout_ms"] = session_ms
-    changes.update(change_of_mode(old, request))
+    changes.update(_change_of_mode(old, request))
     return replace(old, **changes) if changes else old  # type: ignore[arg-type]
 
 
@@ -185,7 +187,7 @@ def _bump(
     if seat is None or (seat.is_away and _needs_target(group, seat, request)):
         why: Why | None = Why.MEMBER_JOINED
     else:
-        why = change_in(group, seat.metadata, metadata)
+        why = _change_in(group, seat.metadata, metadata)
         # A zone alone is no reason, nor is a name (PROTOCOL §2). Where work demands one, it is
         # what an assignor goes by: metadata in effect, and nothing else would move the work.
         if why is None and needs_placing_anew(group, seat.metadata, metadata):
@@ -206,25 +208,43 @@ def _needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:
     return is_left_over or is_left_short(group, seat)
 
 
-def refuse_stale(soft: SoftState, request: Heartbeat) -> Reply:
-    """Return the answer to a request that was not meant for this process of the coordinator."""
-    message = (
-        "the group's coordinator is another process than this was sent to; nothing was changed"
-    )
-    advice = f"say everything anew with coordinator epoch {soft.coordinator_epoch}"
-    return refuse_heartbeat(soft, request, Error.NOT_COORDINATOR, f"{message}: {advice}").reply
+def _change_of_mode(old: MemberMetadata, request: Heartbeat) -> Mapping[str, object]:
+    """Return what the request changes of how the member wants targets computed.
+
+    To list assignors ends naming a server assignor, and the other way round.
+    """
+    named, listed = request.server_assignor, request.assignors
+    if named is not None and (named != old.server_assignor or old.assignors):
+        return {"server_assignor": named, "assignors": ()}
+    if listed is not None and (listed != old.assignors or old.server_assignor is not None):
+        return {"server_assignor": None, "assignors": listed}
+    return {}
 
 
-def refuse_heartbeat(soft: SoftState, request: Heartbeat, error: Error, message: str) -> Decision:
-    """Return that the request changes nothing, and why."""
-    reply = HeartbeatReply(
-        error,
-        request.member_id,
-        request.member_epoch,
-        request.incarnation,
-        request.sequence,
-        message,
-        soft.settings.heartbeat_interval_ms,
-        coordinator_epoch=soft.coordinator_epoch,
-    )
-    return Decision(soft, reply=reply)
+def _change_in(group: Group, old: MemberMetadata, new: MemberMetadata) -> Why | None:
+    """Return what changed of a member's assignors that a new target must answer to.
+
+    To name a server assignor is a preference: the next computation goes by it, but the
+    target that stands is as good as it was.
+    """
+    if old.assignors is new.assignors or new.server_assignor is not None:
+        return None
+    if _ranges(old.assignors) != _ranges(new.assignors):
+        return Why.ASSIGNORS_CHANGED
+    before = {each.name: each for each in old.assignors}
+    for each in new.assignors:
+        was = before[each.name]
+        if each.metadata != was.metadata:
+            return Why.METADATA_CHANGED
+        if each.reason not in {0, was.reason} and not _is_premature(group, each):
+            return Why.REASON_GIVEN
+    return None
+
+
+def _ranges(assignors: tuple[ClientAssignor, ...]) -> list[tuple[str, int, int]]:
+    return [(each.name, each.minimum_version, each.maximum_version) for each in assignors]
+
+
+def _is_premature(group: Group, assignor: ClientAssignor) -> bool:
+    """Tell whether a member calls for what a recorded deadline will bring by itself."""
+    return assignor.reason == SCHEDULED_REBALANCE_DUE and group.next_deadline_ms is not None

@@ -1,0 +1,138 @@
+"""Which held heartbeats records are news for, and in whose turn an epoch is (PROTOCOL §3).
+
+With each target every member takes a step, and most of these steps say only that the member is
+at the new epoch now. To take them all at once costs a group of hundreds of members a storm of
+messages for each target: members that have something to give up or to start are not heard in it,
+and in the end sessions expire. So there are two kinds of news:
+
+* a member that is to give up or gets anything, or is to compute, is answered at once (`affected`);
+* a member that keeps what it has (`keeps_all`) catches up in its turn: a few at a time, each time
+  the next one once one of these has been heard of again. So a group catches up as fast as it can,
+  and no faster. While the next target is on its way the turns wait, unless so few are left that all
+  of them can be told at once: that target would overtake them, and one step serves for both.
+
+No member waits longer than for its heartbeat interval: when it is answered, or speaks by itself,
+it takes its step with that.
+"""
+
+from collections.abc import Collection, Container, Iterable, Iterator
+from typing import Final
+
+from ...events.group import Group
+from ...events.model import NOTHING, MemberState, Resource
+from ...events.records import (
+    ConnectorConfig,
+    CurrentAssignment,
+    MemberMetadata,
+    Record,
+    TargetAssignment,
+    TaskConfigs,
+    Tombstone,
+)
+
+AT_ONCE: Final = 12
+"""How many members catch up at the same time."""
+HELD_UP_MS: Final = 1_000
+"""How long a member that is not heard of again keeps the next one from its turn."""
+
+
+def affected(group: Group, records: Iterable[Record]) -> Collection[str]:
+    """Return the ids of members whose heartbeat would lead to something else now (PROTOCOL §3).
+
+    `group` is the group before the records. A new target concerns everybody; a step or a
+    departure concerns the member itself and the target's owners of what it lets go. Which
+    member is to compute is the soft state's to tell.
+    """
+    found: set[str] = set()
+    for record in records:
+        match record:
+            case TargetAssignment():
+                return group.members.keys()
+            case CurrentAssignment(member_id):
+                found.add(member_id)
+                kept = record.assigned.keys() | record.pending.keys()
+                found.update(_awaiting(group, member_id, kept))
+            case Tombstone(kind, (str() as member_id,)) if kind is MemberMetadata:
+                found.add(member_id)
+                found.update(_awaiting(group, member_id, frozenset()))
+            case _:
+                pass
+    return found
+
+
+def _awaiting(group: Group, member_id: str, kept: Collection[object]) -> Iterable[str]:
+    """Yield the members that wait for what this one held and keeps no longer."""
+    member = group.members.get(member_id)
+    if member is None:
+        return
+    for grants in (member.current.assigned, member.current.pending):
+        for resource in grants:
+            if resource not in kept and (owner := group.target_owner.get(resource)):
+                yield owner
+
+
+def reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
+    """Yield the ids of members that hold anything of the connectors that the records configure."""
+    for record in records:
+        if isinstance(record, ConnectorConfig | TaskConfigs):
+            name = record.connector
+            split = group.task_configs.get(name)
+            numbers = range(len(split.tasks) if split else 0)
+            for resource in (Resource(name), *(Resource(name, number) for number in numbers)):
+                if (owner := group.owner.get(resource)) is not None:
+                    yield owner
+
+
+def keeps_all(group: Group, records: Iterable[Record]) -> Collection[str]:
+    """Return the ids of members whom a new target leaves exactly what they have.
+
+    `group` is the group before the records. Without a new target there are none.
+    """
+    target = next((each for each in records if isinstance(each, TargetAssignment)), None)
+    if target is None:
+        return ()
+    return {
+        member_id
+        for member_id, member in group.members.items()
+        if member.current.state is MemberState.STABLE
+        and frozenset(member.current.assigned) == target.members.get(member_id, NOTHING)
+    }
+
+
+class CatchUps:
+    """The members that are to be told of an epoch, and those told and not heard of since."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, None] = {}
+        """In the order of their turns."""
+        self._told: dict[str, int] = {}
+        """Until when each is waited for, steady clock, in milliseconds."""
+
+    def add(self, member_ids: Iterable[str]) -> None:
+        """Have members catch up in their turn, if they do not wait for it already."""
+        self._waiting.update(dict.fromkeys(sorted(member_ids)))
+
+    def next_ms(self) -> int | None:
+        """Return when a member that is not heard of gives another its turn, steady clock."""
+        return min(self._told.values(), default=None) if self._waiting else None
+
+    def forget(self, member_id: str) -> None:
+        """Forget a member that is gone, or was heard of: it has taken its step, or needs none."""
+        self._waiting.pop(member_id, None)
+        self._told.pop(member_id, None)
+
+    def turns(self, held: Container[str], now_ms: int, *, is_overtaken: bool) -> Iterator[str]:
+        """Yield whose turn it is; those of whom no request is held will speak by themselves.
+
+        `is_overtaken` tells whether another target is due already.
+        """
+        for member_id in [each for each, until_ms in self._told.items() if now_ms >= until_ms]:
+            del self._told[member_id]
+        if is_overtaken and len(self._waiting) > AT_ONCE:
+            return
+        while self._waiting and len(self._told) < AT_ONCE:
+            member_id = next(iter(self._waiting))
+            del self._waiting[member_id]
+            if member_id in held:
+                self._told[member_id] = now_ms + HELD_UP_MS
+                yield member_id
