@@ -252,6 +252,9 @@ class Launcher:
             return
         self._beginning.close()
         self._beginning = None
+        if not self._has_begun:  # by what was said before: asked anew, it has
+            self._view = None
+            self._watch.ask_now()
         if isinstance(begun, Begun) and begun.error:
             if not self._is_up:
                 raise NodeFailedError(begun.error)

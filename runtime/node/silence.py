@@ -118,6 +118,10 @@ class ProcessWatch:
         """Whether the last question did not arrive."""
         self._ask_at = 0.0
 
+    def ask_now(self) -> None:
+        """Have the next look ask, and not only once it is time again."""
+        self._ask_at = 0.0
+
     def look(self, ask: Callable[[], Question]) -> object | None:
         """Return its answer, if there is one by now; it is asked when nothing is under way."""
         now = time.monotonic()

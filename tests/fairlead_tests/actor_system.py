@@ -14,7 +14,6 @@ import ctypes
 import json
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -22,17 +21,17 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import psutil
 import pytest
 
-from fairlead.actors.door.actor import Actor, Door, System, connect, start_system
+from fairlead.actors.door.actor import Actor, Door, System, connect
 from fairlead_tests import TESTS
+from fairlead_tests.system_process import OUTSIDE
 
 PR_SET_CHILD_SUBREAPER = 36
 PATIENCE_SECONDS = 30.0
-OUTSIDE = "written-outside"
 
 
 def free_door() -> Door:
@@ -123,7 +122,7 @@ def launch(folder: Path, door: Door, **settings: float) -> Running:
     order = {"host": door.host, "port": door.port, "key": door.key.hex(), "settings": settings}
     order["node"] = door.node
     launcher = subprocess.Popen(
-        [sys.executable, "-m", "fairlead_tests.actor_system"],
+        [sys.executable, "-m", "fairlead_tests.system_process"],
         cwd=folder,
         env={
             **os.environ,
@@ -222,39 +221,3 @@ def in_process() -> Iterator[InProcess]:
     system = InProcess()
     yield system
     system.close()
-
-
-def watch_files(folder: Path) -> None:
-    """Note down every file that this process and its forks write outside a folder."""
-    home, null = str(folder), os.open(folder / OUTSIDE, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-
-    def hook(event: str, args: tuple[Any, ...]) -> None:
-        writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-        if (writes or event in {"os.mkdir", "os.rename"}) and isinstance(args[0], str | bytes):
-            path = os.path.realpath(os.fsdecode(args[0]))
-            if not path.startswith((home, "/dev/", "/proc/")):
-                os.write(null, f"{event} {path}\n".encode())
-
-    sys.addaudithook(hook)
-
-
-def main(orders: IO[str], answers: IO[str]) -> None:
-    """Start a system as ordered, and shut it down when there are no more orders."""
-    order = json.loads(orders.readline())
-    folder = Path.cwd().resolve()
-    watch_files(folder)
-    from fairlead.actors.door import transport  # noqa: PLC0415
-
-    for name, value in order["settings"].items():
-        setattr(transport, name, value)
-    door = Door(order["host"], order["port"], bytes.fromhex(order["key"]), order["node"])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    system = start_system(door, log_file=folder / "logs" / "actors.log", name="test")
-    answers.write("ready\n")
-    answers.flush()
-    orders.read()
-    system.shutdown()
-
-
-if __name__ == "__main__":
-    main(sys.stdin, sys.stdout)

@@ -7,11 +7,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from fairlead.actors.door.actor import Question
 from fairlead.runtime.cluster.node_files import SlowProcess, read_slow, write_slow
-from fairlead.runtime.node.silence import GroupCare, Silence
+from fairlead.runtime.node.silence import GroupCare, ProcessWatch, Silence
 
 LIMIT = 30.0
 
@@ -85,6 +87,26 @@ def test_a_group_that_is_open_and_does_not_answer_is_hung_whatever_it_does(
     for second in range(40):
         care.look(float(second), busy.pid, is_starting=False)
     assert care.silence.is_over
+
+
+class Answered:
+    """A question that is answered at once."""
+
+    is_lost = False
+
+    def answer(self, _: float) -> str:
+        return "I am here"
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def test_a_process_that_has_answered_is_asked_again_when_it_is_time_or_when_there_is_news() -> None:
+    watch = ProcessWatch(LIMIT)
+    ask = lambda: cast("Question", Answered())  # noqa: E731
+    assert [watch.look(ask) for _ in range(3)] == ["I am here", None, None]
+    watch.ask_now()
+    assert [watch.look(ask) for _ in range(2)] == ["I am here", None]
 
 
 def test_who_is_silent_is_written_down_while_it_is(tmp_path: Path) -> None:

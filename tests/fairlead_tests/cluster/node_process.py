@@ -16,7 +16,7 @@ from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.cluster.spec import AssignorSpec, EngineSpec, NodeSpec
 from fairlead.runtime.node.launcher import Launcher, NodeFailedError
-from fairlead_tests.actor_system import watch_files
+from fairlead_tests.system_process import watch_files
 
 FAILED = 1
 

@@ -19,8 +19,9 @@ import psutil
 import pytest
 
 from fairlead_tests import TESTS
-from fairlead_tests.actor_system import OUTSIDE, PR_SET_CHILD_SUBREAPER, listeners, runs
+from fairlead_tests.actor_system import PR_SET_CHILD_SUBREAPER, listeners, runs
 from fairlead_tests.cluster.node import Node
+from fairlead_tests.system_process import OUTSIDE
 
 QUICK: dict[str, Any] = {
     "workers": ["w1", "w2"],
