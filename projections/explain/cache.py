@@ -10,8 +10,8 @@ from typing import Final
 
 from ...events.log.errors import TrimmedError
 from ...events.log.reader import LogReader
-from ..moves import between
 from .epochs import EpochReport, Explanation
+from .handovers import Handover, between
 from .reader import EpochReader, EpochReading
 
 LINES_MAX: Final = 10_000
@@ -137,6 +137,10 @@ class EpochCache:
         if not first <= epoch <= last:
             raise _not_told(told, self._log.log_id, epoch, (first, last))
         return self._read_again(told, epoch).explain()
+
+    def handovers(self) -> list[Handover]:
+        """Return the latest handovers, as far as each is known; raises `LogError`, `CodecError`."""
+        return list(self._caught_up().reader.handovers())
 
     def _read_again(self, told: _Told, epoch: int) -> EpochReading:
         """Return an epoch that was let go of, from the log's beginning."""

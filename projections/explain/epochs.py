@@ -15,11 +15,10 @@ from typing import Final, NamedTuple
 from ...events.group import epoch_warning
 from ...events.model import Why
 from ...events.records import GroupMetadata
-from ..moves import between
 from .absences import Absence
 from .causes import Detection
 from .diff import TargetChange
-from .handovers import Handover
+from .handovers import Handover, between
 
 _NOTHING_MOVED: Final = "nothing moved"
 

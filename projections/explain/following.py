@@ -6,7 +6,7 @@ the target a handover begins, and is followed until it is at its end, and beyond
 may come late.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,6 +25,8 @@ from .handovers import FollowedHandover, Handover, SeatEnd, handovers_of
 
 FOLLOWED_MAX: Final = 4
 """How many handovers of a resource hear of its statuses, the latest ones."""
+LATEST_MAX: Final = 10_000
+"""How many of a group's handovers are kept, the latest ones, whatever became of them."""
 
 
 @dataclass(slots=True)
@@ -44,6 +46,8 @@ class Handovers:
 
     def __init__(self, homes: Homes) -> None:
         self._homes = homes
+        self.latest: deque[FollowedHandover] = deque(maxlen=LATEST_MAX)
+        """Those that began last, in order."""
         self._urls: dict[str, str] = {}
         """The url of every member that there ever was, by member id."""
         self._steps: dict[str, CurrentAssignment] = {}
@@ -97,6 +101,7 @@ class Handovers:
         # The last one counts: a target may still move what was deleted since it was computed.
         handovers = {each.resource: each for each in handovers_of(change)} if change else {}
         begun = tuple(self._begin(each, target.assignment_epoch) for each in handovers.values())
+        self.latest.extend(begun)
         still = [*self._open, *begun]
         self._open = [each for each in still if each.is_awaited or each.is_pending]
         self._by_giver.clear()

@@ -1,27 +1,32 @@
 """How what a target moved changed hands: asked for, given up, granted, running again.
 
-A handover is followed in the control log from its target on. When the giver stopped is its own
-word, or the group's, which saw its process end. Of one that fell silent it is known when it was
-last heard of, and when the group gave it up: it stopped between the two.
+A handover is followed in the control log from its target on. Downtime is defined here, once, for
+`explain`, `plan` and the demo: the time during which nobody ran a resource that changed hands. It
+begins when the giver stopped, and ends when the taker is up, which is its first batch or, where no
+batch is known, its word that it runs.
+
+When the giver stopped is its own word, or the group's, which saw its process end. Of one that fell
+silent it is known when it was last heard of, and when the group gave it up: it stopped between the
+two, and the downtime has bounds only.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ...events.model import Resource, Resources, RunState, Why
+from ...events.model import BATCHES_RUN, Resource, Resources, RunState, Why
 from ...events.records import CurrentAssignment, GroupMetadata, TargetAssignment, TaskStatus
-from ..moves import Outage, between
 from .diff import Seat, TargetChange
 from .reasons import DELETED, NEW, RETURN, Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Handover(Outage):
+class Handover:
     """One resource that a target moved; times are wall clock in milliseconds, None if unknown.
 
     `giver` is None where nobody had it, `taker` where nobody gets it. Between workers that
-    both live it is asked for, stopped, revoked (acknowledged), granted, running.
+    both live it is asked for, stopped, revoked (acknowledged), granted, running. Clocks that differ
+    between workers make no time less than none.
     """
 
     resource: Resource
@@ -30,6 +35,8 @@ class Handover(Outage):
     taker: Seat | None = None
     asked_ms: int | None = None
     """When the group first told the giver to give it up."""
+    stopped_ms: int | None = None
+    """When the giver stopped."""
     gone_ms: int | None = None
     """When the giver lost its seat, if it did before the resource was granted to another."""
     silent_ms: int | None = None
@@ -38,6 +45,10 @@ class Handover(Outage):
     """When the giver acknowledged that it has it no more, or lost its seat with it."""
     granted_ms: int | None = None
     """When the taker was first granted it."""
+    running_ms: int | None = None
+    """When the taker first said that it runs."""
+    first_batch_ms: int | None = None
+    """When the taker's first batch began."""
     superseded_by: int | None = None
     """The assignment epoch that gave it to somebody else before it ran."""
     grant_epoch: int | None = None
@@ -49,9 +60,24 @@ class Handover(Outage):
     """
 
     @property
+    def is_live(self) -> bool:
+        """Whether its giver was asked for it, and was a member until it had given it up."""
+        return self.asked_ms is not None and self.gone_ms is None
+
+    @property
     def is_left_out(self) -> bool:
         """Whether its giver is gone and nobody could take it then: its next worker counts."""
         return self.taker is None and self.gone_ms is not None and self.reason != DELETED
+
+    @property
+    def up_ms(self) -> int | None:
+        """When it ran again: its first batch, or, where none is known, the word that it runs."""
+        return self.running_ms if self.first_batch_ms is None else self.first_batch_ms
+
+    @property
+    def downtime_ms(self) -> int | None:
+        """From the stop to running again, None if either is not known."""
+        return between(self.stopped_ms, self.up_ms)
 
     @property
     def downtime_at_least_ms(self) -> int | None:
@@ -65,6 +91,19 @@ class Handover(Outage):
     def downtime_at_most_ms(self) -> int | None:
         """From the last word of a giver that fell silent; where the stop is unknown."""
         return None if self.stopped_ms is not None else between(self.silent_ms, self.up_ms)
+
+    def taken_up(self, status: TaskStatus) -> "Handover":
+        """Return the handover after a word of the taker."""
+        if status.state is not RunState.RUNNING or self.first_batch_ms is not None:
+            return self
+        running_ms = status.time_ms if self.running_ms is None else self.running_ms
+        first_batch_ms = status.time_ms if status.reason == BATCHES_RUN else None
+        return replace(self, running_ms=running_ms, first_batch_ms=first_batch_ms)
+
+
+def between(start_ms: int | None, end_ms: int | None) -> int | None:
+    """Return the time between two moments, None if either is not known."""
+    return None if start_ms is None or end_ms is None else max(0, end_ms - start_ms)
 
 
 def handovers_of(change: TargetChange) -> Iterator[Handover]:

@@ -31,7 +31,7 @@ from .causes import Changed, Detection, Detector
 from .diff import Homes, TargetChange
 from .epochs import Attempt, EpochReport, Explanation
 from .following import Handovers
-from .handovers import FollowedHandover
+from .handovers import FollowedHandover, Handover
 
 
 @dataclass(slots=True)
@@ -110,6 +110,10 @@ class EpochReader:
     def rest(self) -> list[EpochReading]:
         """Return the epochs that were not returned yet, as they are now."""
         return [*self._answered, *self._unanswered]
+
+    def handovers(self) -> Iterator[Handover]:
+        """Yield the latest handovers of the group, in order, each as far as it is known now."""
+        return (each.handover for each in self._handovers.latest)
 
     def _hear(self, record: Record, entry: Entry) -> None:
         group = self._group

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ...projections.moves import Move
+from ...projections.explain.handovers import Handover
 from .flights import ROWS, FlightsError, ensure_flights
 from .stage import (
     FEED_SECONDS,
@@ -70,7 +70,7 @@ class Show:
         self._seconds = seconds
         self._workers = workers
         self._began = time.monotonic()
-        self.moves: list[Move] = []
+        self.moves: list[Handover] = []
         self.lost: list[str] = []
         self.killed_ms = 0
         self.is_complete = False
@@ -147,11 +147,24 @@ class Show:
         time.sleep(LOOK_SECONDS)
 
 
-def _story(move: Move) -> str:
-    why = ", ".join(f"{cause.why.value} {short(cause.subject)}" for cause in move.causes)
-    down = move.downtime_ms
-    gap = f"down {down} ms" if down is not None else "its worker died with it"
-    return f"{move.resource} moved {short(move.giver)} -> {short(move.taker)} ({why}), {gap}"
+def _story(move: Handover) -> str:
+    down_ms = _live_ms(move)
+    gap = "its worker died with it" if down_ms is None else f"down {down_ms} ms"
+    return f"{move.resource} moved {_way(move)} ({_why(move)}), {gap}"
+
+
+def _way(move: Handover) -> str:
+    workers = (short(each.worker) for each in (move.giver, move.taker) if each is not None)
+    return " -> ".join(workers)
+
+
+def _why(move: Handover) -> str:
+    return " ".join(filter(None, (move.reason.kind.value, move.reason.detail)))
+
+
+def _live_ms(move: Handover) -> int | None:
+    """Return the downtime of a move that its giver lived to make."""
+    return move.downtime_ms if move.is_live else None
 
 
 def _tell(console: Console, expected: ExpectedRows, stage: Stage, show: Show) -> int:
@@ -159,7 +172,7 @@ def _tell(console: Console, expected: ExpectedRows, stage: Stage, show: Show) ->
     verdict = judge(expected, stage.sink)
     console.print(_verdict_table(verdict))
     console.print(_moves_table(show))
-    planned = [move.downtime_ms for move in show.moves if move.downtime_ms is not None]
+    planned = [ms for move in show.moves if (ms := _live_ms(move)) is not None]
     if planned:
         console.print(f"planned moves: down {statistics.median(planned):.0f} ms at the median")
     if recovered := _recovery_ms(show):
@@ -189,16 +202,16 @@ def _moves_table(show: Show) -> Table:
     rows = [
         (
             str(move.resource),
-            f"{short(move.giver)} -> {short(move.taker)}",
-            ", ".join(str(cause.why.value) for cause in move.causes),
-            f"{move.downtime_ms} ms" if move.downtime_ms is not None else _since_kill(move, show),
+            _way(move),
+            _why(move),
+            f"{_live_ms(move)} ms" if _live_ms(move) is not None else _since_kill(move, show),
         )
         for move in show.moves
     ]
-    return _table("moves", ("task", "from -> to", "cause", "downtime"), rows)
+    return _table("moves", ("task", "from -> to", "reason", "downtime"), rows)
 
 
-def _since_kill(move: Move, show: Show) -> str:
+def _since_kill(move: Handover, show: Show) -> str:
     return f"{((move.up_ms or 0) - show.killed_ms) / 1000:.1f} s after the kill"
 
 

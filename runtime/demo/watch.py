@@ -4,7 +4,7 @@ On the screen it is a live bar and table in a terminal, plain lines elsewhere.
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -21,9 +21,10 @@ from ...events.commits import Committed, TaskProgress
 from ...events.entries.codec import decode, fold
 from ...events.group import Group
 from ...events.log.reader import LogReader
-from ...events.model import BATCHES_RUN, RunState
+from ...events.model import BATCHES_RUN, Resource, RunState
 from ...events.placement import is_warm
-from ...projections.moves import Move, Moves
+from ...projections.explain.handovers import Handover
+from ...projections.explain.reader import EpochReader
 from .stage import CONNECTOR, GROUP
 
 PLAIN_SECONDS = 5.0
@@ -56,17 +57,17 @@ class Watcher:
         self._control = LogReader.open(folder / "control", GROUP)
         self._offsets = LogReader.open(folder / "offsets", GROUP)
         self._group = Group(GROUP)
-        self.moves = Moves()
+        self._reader = EpochReader(GROUP)
+        self._told: set[tuple[Resource, int | None]] = set()
+        """The moves that were told of, each by its task and when that was granted."""
 
-    def look(self) -> tuple[Seen, list[Move]]:
+    def look(self) -> tuple[Seen, list[Handover]]:
         """Return what is to be seen now, and the moves that were completed since."""
-        completed: list[Move] = []
         for entries in self._control.tail(self._group.end):
             fold(self._group, entries)
-            for record in map(decode, entries):
-                moved = self.moves.take(record) if record is not None else []
-                completed += [move for move in moved if move.resource.is_task]
-        return self._seen(), completed
+            for entry in entries:
+                self._reader.take(entry)
+        return self._seen(), [*self._completed()]
 
     def runs_batches(self, worker: str) -> bool:
         """Tell whether a worker has begun a batch of a task that it holds."""
@@ -79,8 +80,8 @@ class Watcher:
         """Tell whether all these tasks have begun to run since then."""
         since = {
             str(resource)
-            for resource, status in self.moves.latest.items()
-            if status.time_ms > moment_ms
+            for resource, status in self._group.statuses.items()
+            if status.state is RunState.RUNNING and status.time_ms > moment_ms
         }
         return since.issuperset(tasks)
 
@@ -92,6 +93,15 @@ class Watcher:
         """Let go of the logs."""
         self._control.close()
         self._offsets.close()
+
+    def _completed(self) -> Iterator[Handover]:
+        """Yield the tasks that have begun a batch at another worker, each once."""
+        for each in self._reader.handovers():
+            has_moved = each.giver and each.taker and each.first_batch_ms
+            key = each.resource, each.granted_ms
+            if has_moved and each.resource.is_task and key not in self._told:
+                self._told.add(key)
+                yield each
 
     def _seen(self) -> Seen:
         group = self._group

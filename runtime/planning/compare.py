@@ -17,11 +17,10 @@ from ...events.placement import assignor_of, is_warm, work_in
 from ...events.records import MemberMetadata
 from ...projections.explain.diff import Homes, homes_in
 from ...projections.explain.reasons import RETURN, Reason
-from ...projections.moves import Measured
 from .changes import Change, ConnectorPut, ConnectorScaled, make_change
 from .dry_run import DryRun, DryRunAssignor, PlanError, Step
 from .report import (
-    ExpectedDowntime,
+    ExpectedDowntimes,
     Plan,
     PlannedCause,
     PlannedLoad,
@@ -46,12 +45,12 @@ def make_plan(
     group: Group,
     changes: Sequence[Change],
     assignors: Mapping[str, DryRunAssignor],
-    measured: Measured,
+    expected: ExpectedDowntimes,
     now_ms: int,
 ) -> Plan:
     """Return what would come of changes, made in this order; `group` stays as it is.
 
-    `assignors` are those that can be asked here, by name; `measured` are past downtimes;
+    `assignors` are those that can be asked here, by name; `expected` are past downtimes;
     `now_ms` is wall clock. Raises `PlanError`.
     """
     dry_run = DryRun(group, assignors, now_ms)
@@ -68,7 +67,7 @@ def make_plan(
                 text = f"{refused}, once the other changes of this plan are made"
                 raise PlanError(refused.error, text) from None
             raise
-    return _Comparison(before, _occupancy_of(dry_run), rounds, measured).plan(group, changes)
+    return _Comparison(before, _occupancy_of(dry_run), rounds, expected).plan(group, changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +169,7 @@ class _Comparison:
     before: _Occupancy
     after: _Occupancy
     rounds: _Rounds
-    measured: Measured
+    expected: ExpectedDowntimes
 
     def plan(self, group: Group, changes: Iterable[Change]) -> Plan:
         """Return the plan for a group as it is now."""
@@ -205,9 +204,6 @@ class _Comparison:
         return self.before.homes[resource].member_id == self.after.homes[resource].member_id
 
     def _move(self, resource: Resource) -> PlannedMove:
-        own = self.measured.by_connector.get(resource.connector)
-        past = own or self.measured.overall
-        of = "group" if own is None else "connector"
         reason = self.rounds.reasons.get(resource, RETURN)
         return PlannedMove(
             str(resource),
@@ -215,7 +211,7 @@ class _Comparison:
             self._taker(resource),
             reason.kind.value,
             reason.detail,
-            ExpectedDowntime(past.median_ms, past.p99_ms, past.measured, of) if past else None,
+            self.expected.of_connector(resource.connector),
         )
 
     def _giver(self, resource: Resource) -> PlannedSeat:

@@ -4,11 +4,14 @@ The fields are those of the JSON document. Resources are named as in logs and st
 times are in milliseconds, a deadline is wall clock.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
 from ...events.model import GroupState
+from ...projections.explain.handovers import Handover
 
 
 class PlannedSeat(Struct, frozen=True, order=True):
@@ -151,3 +154,42 @@ class Plan(Struct, frozen=True, kw_only=True):
     """How often anything changes hands on the way."""
     warnings: Sequence[str] = ()
     """Of configs that would be taken as they are: keys that nobody reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedDowntimes:
+    """The downtimes of past moves: of each connector that has had any, and of all together."""
+
+    by_connector: Mapping[str, ExpectedDowntime] = field(
+        default_factory=dict[str, ExpectedDowntime]
+    )
+    overall: ExpectedDowntime | None = None
+
+    @classmethod
+    def of(cls, handovers: Iterable[Handover]) -> "ExpectedDowntimes":
+        """Return what past hand-overs took whose givers were asked and were there to give.
+
+        Such are the moves that plans are made of; what waited for a worker that was lost, or away,
+        says nothing of them.
+        """
+        took_ms: defaultdict[str, list[int]] = defaultdict(list)
+        for each in handovers:
+            if each.is_live and each.downtime_ms is not None:
+                took_ms[each.resource.connector].append(each.downtime_ms)
+        if not took_ms:
+            return cls()
+        overall = [ms for each in took_ms.values() for ms in each]
+        return cls(
+            {name: _expected(each, "connector") for name, each in took_ms.items()},
+            _expected(overall, "group"),
+        )
+
+    def of_connector(self, connector: str) -> ExpectedDowntime | None:
+        """Return what is expected of a connector: by its own past, or else by that of the group."""
+        return self.by_connector.get(connector, self.overall)
+
+
+def _expected(took_ms: Sequence[int], of: str) -> ExpectedDowntime:
+    ordered = sorted(took_ms)
+    median, p99 = (ordered[-(-len(ordered) * percent // 100) - 1] for percent in (50, 99))
+    return ExpectedDowntime(median, p99, len(ordered), of)

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.events.model import GroupState
-from fairlead.projections.moves import Measured
 from fairlead.runtime.planning.changes import (
     Change,
     ConnectorDeleted,
@@ -17,6 +16,7 @@ from fairlead.runtime.planning.changes import (
 )
 from fairlead.runtime.planning.compare import make_plan
 from fairlead.runtime.planning.dry_run import DryRun, PlanError
+from fairlead.runtime.planning.report import ExpectedDowntimes
 from fairlead.runtime.planning.sandbox import built_in_assignors
 from fairlead.runtime.simulation.invariants import consistent
 from fairlead_tests.life import DEEDS, NUMBERS, OPENING, Life
@@ -47,7 +47,7 @@ def test_a_plan_adds_up_and_leaves_the_group_as_it_is(
     group, now_ms = coordinator.group, coordinator.now_ms
     end = group.end
     try:
-        plan = make_plan(group, changes, ASSIGNORS, Measured({}, None), now_ms)
+        plan = make_plan(group, changes, ASSIGNORS, ExpectedDowntimes(), now_ms)
     except PlanError:
         return
     dry_run = DryRun(group, ASSIGNORS, now_ms)

@@ -15,7 +15,6 @@ from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, Place
 from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.placement import COLD, Abilities
-from fairlead.projections.moves import Downtime, Measured
 from fairlead.runtime.planning.changes import (
     Change,
     ConnectorDeleted,
@@ -29,6 +28,7 @@ from fairlead.runtime.planning.compare import make_plan
 from fairlead.runtime.planning.dry_run import PlanError
 from fairlead.runtime.planning.report import (
     ExpectedDowntime,
+    ExpectedDowntimes,
     Plan,
     PlannedCause,
     PlannedLoad,
@@ -44,7 +44,7 @@ from fairlead.runtime.planning.report import (
 from fairlead_tests.decider import JOIN, Decider, resource
 
 OWN: Mapping[str, Computes] = {"balanced": balanced.assign}
-UNMEASURED = Measured({}, None)
+UNMEASURED = ExpectedDowntimes()
 BALANCE, DRAIN = ("balance", ""), ("constraint", "drain")
 W1, W2 = PlannedSeat("http://w1", "W1"), PlannedSeat("http://w2", "W2")
 NEW_1, NEW_2 = PlannedSeat("new-1", "new-1"), PlannedSeat("new-2", "new-2")
@@ -66,10 +66,10 @@ def planned(
     decider: Decider,
     *changes: Change,
     assignors: Mapping[str, Computes] = OWN,
-    measured: Measured = UNMEASURED,
+    downtimes: ExpectedDowntimes = UNMEASURED,
 ) -> Plan:
     known = {name: BuiltIn(name, 0, 0, computes) for name, computes in assignors.items()}
-    return make_plan(decider.group, changes, known, measured, decider.now_ms)
+    return make_plan(decider.group, changes, known, downtimes, decider.now_ms)
 
 
 def a_round(why: Why, subject: str, **counts: int) -> PlannedRound:
@@ -397,13 +397,12 @@ def test_moves_in_rounds_are_followed_until_all_are_made() -> None:
 
 
 def test_a_move_is_expected_to_take_as_long_as_those_of_its_connector_or_of_all() -> None:
-    own, overall = Downtime(100, 900, 7), Downtime(300, 2_000, 12)
+    own = ExpectedDowntime(100, 900, 7, "connector")
+    overall = ExpectedDowntime(300, 2_000, 12, "group")
     decider = at_rest(FOUR, "W1", "W2")
-    for measured, expected in (
-        (Measured({"A": own}, overall), ExpectedDowntime(100, 900, 7, "connector")),
-        (Measured({"B": own}, overall), ExpectedDowntime(300, 2_000, 12, "group")),
-    ):
-        (move,) = planned(decider, WorkersJoined(1), measured=measured).moves
+    for connector, expected in (("A", own), ("B", overall)):
+        downtimes = ExpectedDowntimes({connector: own}, overall)
+        (move,) = planned(decider, WorkersJoined(1), downtimes=downtimes).moves
         assert move.expected_downtime == expected
 
 

@@ -16,13 +16,13 @@ from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement import Abilities
-from fairlead.projections.moves import Measured
 from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.node.assignors.sandbox import encode, read
 from fairlead.runtime.node.assignors.user_code import WrongResultError
 from fairlead.runtime.planning.changes import WorkersJoined
 from fairlead.runtime.planning.compare import make_plan
 from fairlead.runtime.planning.dry_run import PlanError
+from fairlead.runtime.planning.report import ExpectedDowntimes
 from fairlead.runtime.planning.sandbox import PlanSandbox, all_assignors
 from fairlead_tests.decider import JOIN, Decider
 from fairlead_tests.local_assignors.packages import ASSIGNOR, install
@@ -97,7 +97,7 @@ def test_a_plan_tells_what_an_assignor_of_others_would_do_and_say_for_a_newcomer
     install(site, source.replace("return deferred.assign(group)", takes.strip()), POINT)
     joins = WorkersJoined(1, "a", Abilities())
     with all_assignors(SPEC, site / "assignor.log", PATIENCE_S) as assignors:
-        plan = make_plan(a_group().group, [joins], assignors, Measured({}, None), 1_000)
+        plan = make_plan(a_group().group, [joins], assignors, ExpectedDowntimes(), 1_000)
     assert plan.assignor == "mine"
     assert {each.id: each.taker.worker for each in plan.moves} == dict.fromkeys(
         ("A", "A-0", "A-1", "A-2", "A-3"), "new-1"

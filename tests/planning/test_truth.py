@@ -14,7 +14,6 @@ from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTask
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement import Abilities
-from fairlead.projections.moves import Measured
 from fairlead.runtime.planning.changes import (
     Change,
     ConnectorDeleted,
@@ -25,7 +24,7 @@ from fairlead.runtime.planning.changes import (
     WorkersJoined,
 )
 from fairlead.runtime.planning.compare import make_plan
-from fairlead.runtime.planning.report import Plan
+from fairlead.runtime.planning.report import ExpectedDowntimes, Plan
 from fairlead.runtime.planning.sandbox import built_in_assignors
 from fairlead_tests.decider import JOIN, Decider, resource
 
@@ -150,7 +149,7 @@ def test_what_a_plan_says_is_what_then_happens(data: st.DataObject, length: int)
             decider.group,
             [change],
             OWN,
-            Measured({}, None),
+            ExpectedDowntimes(),
             decider.now_ms,
         )
         cluster.make(change)

@@ -21,8 +21,9 @@ from fairlead.events.entries.codec import decode, fold
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, Resource, RunState
-from fairlead.events.records import Record, TaskStatus
-from fairlead.projections.moves import Move, Moves
+from fairlead.events.records import TaskStatus
+from fairlead.projections.explain.handovers import Handover
+from fairlead.projections.explain.reader import EpochReader
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.pipeline.spark import tether
 from fairlead_tests.actor_system import PR_SET_CHILD_SUBREAPER, runs, title_of
@@ -59,11 +60,9 @@ class Crew:
     environ: Mapping[str, str] = field(default_factory=lambda: quick_to_start(os.environ))
     patience_s: float = PATIENCE_S
     group: Group = field(default_factory=lambda: Group(GROUP))
-    moves: list[Move] = field(default_factory=list[Move])
-    """Every move of a task that is at its end, in order."""
     statuses: list[TaskStatus] = field(default_factory=list[TaskStatus])
     """Every status that was ever logged, in order."""
-    _moves: Moves = field(default_factory=Moves)
+    _reader: EpochReader = field(default_factory=EpochReader)
     _commands: dict[str, subprocess.Popen[bytes]] = field(
         default_factory=dict[str, subprocess.Popen[bytes]]
     )
@@ -196,18 +195,23 @@ class Crew:
         log = self._log("control")
         for entries in log.tail(self.group.end):
             fold(self.group, entries)
-            for record in map(decode, entries):
-                self._note(record)
+            for entry in entries:
+                self._reader.take(entry)
+                if isinstance(record := decode(entry), TaskStatus):
+                    self.statuses.append(record)
         return self.group
 
-    def _note(self, record: Record | None) -> None:
-        if record is not None:
-            self.moves += [each for each in self._moves.take(record) if each.resource.is_task]
-        if isinstance(record, TaskStatus):
-            self.statuses.append(record)
+    @property
+    def moves(self) -> list[Handover]:
+        """Every move of a task from one worker to another that has begun a batch there."""
+        return [
+            each
+            for each in self._reader.handovers()
+            if each.resource.is_task and each.giver and each.taker and each.first_batch_ms
+        ]
 
-    def look_at_moves(self) -> list[Move]:
-        """The moves that are completed by now: the taker has begun a batch."""
+    def look_at_moves(self) -> list[Handover]:
+        """The moves that are completed by now."""
         self.look()
         return self.moves
 

@@ -21,7 +21,6 @@ from .....events.log.space import Room, room_at
 from .....projections.explain.cache import EpochCache
 from .....projections.follow import Follower, Rebalances
 from .....projections.group_metrics import GroupFigures, LogFigures
-from .....projections.moves import Downtimes, Measured
 from .....projections.views import (
     Progress,
     connector_names,
@@ -38,7 +37,7 @@ _BLOCK_BYTES = 512
 class FollowedGroup:
     """The two logs of one group, read by one thread at a time.
 
-    Meanwhile another may read the epochs, one may count, and one measure downtimes.
+    Meanwhile another may read the epochs, and one may count.
     """
 
     def __init__(self, group_id: str, folder: Path) -> None:
@@ -54,7 +53,6 @@ class FollowedGroup:
         """The offset log, once it was there to be opened."""
         self.epochs = EpochCache(self._control)
         self._rebalances = Rebalances()
-        self._downtimes = Downtimes()
 
     @property
     def group(self) -> Group:
@@ -95,11 +93,6 @@ class FollowedGroup:
     def count(self) -> None:
         """Count rebalances, so that the next figures are cheap; raises `LogError`, `CodecError`."""
         self._rebalances.catch_up(self._control)
-
-    def downtimes(self) -> Measured:
-        """Return what past hand-overs took; reads what is new. Raises `LogError`, `CodecError`."""
-        self._downtimes.catch_up(self._control)
-        return self._downtimes.measured()
 
     def close(self) -> None:
         """Let go of the logs."""

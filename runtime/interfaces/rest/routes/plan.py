@@ -5,6 +5,7 @@ and `settled` is then false. A connector's config is examined as if it were sent
 the plan; the body says what somebody thinks of changing, in the words of the commands.
 """
 
+import asyncio
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,12 +14,12 @@ from typing import Annotated, Final
 
 from msgspec.structs import replace
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from .....actors.messages.errors import Error
 from .....events.evolve import evolve_copy
 from .....events.group import Group
 from .....events.placement import LARGEST_CAPACITY, Abilities, flaw_in_labels
-from .....projections.moves import Measured
 from ....cluster.spec import WorkerTraits
 from ....pipeline.connectors.common_keys import COMMON
 from ....pipeline.connectors.common_keys import TASKS_MAX as TASKS_KEY
@@ -33,7 +34,7 @@ from ....planning.changes import (
 )
 from ....planning.compare import make_plan
 from ....planning.dry_run import PlanError
-from ....planning.report import Plan
+from ....planning.report import ExpectedDowntimes, Plan
 from ....planning.sandbox import all_assignors
 from ..backend.configs import check_name, named, prepare, warnings_of
 from ..backend.errors import ApiError
@@ -46,7 +47,12 @@ PLAN_SECONDS: Final = 20
 """How long a plan may take: its client waits no longer than a worker of Connect's would."""
 WAIT_SECONDS: Final = 30
 """How long a plan waits until another one is made."""
+HISTORY_SECONDS: Final = 5
+"""How long a plan waits for past downtimes: the first to ask has a whole log read."""
 
+UNREAD: Final = (
+    "the group's history is still being read: what past moves took is not known yet, ask again"
+)
 _STATUS: Final = {
     Error.UNKNOWN_MEMBER_ID: HTTPStatus.NOT_FOUND,
     Error.UNKNOWN_CONNECTOR: HTTPStatus.NOT_FOUND,
@@ -144,22 +150,41 @@ class Proposal(BaseModel):
     takes_json=True,
     errors=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE),
 )
-def plan(service: Served, group: str, body: Proposal) -> Plan:
+async def plan(service: Served, group: str, body: Proposal) -> Plan:
     """Tell what would move, start, stop and stay if these changes were made now.
 
     The end state is that of a group that is left alone meanwhile. A downtime is that of past
     hand-overs, of the connector's own if it had any; null if none was measured. `warnings` are
     of configs that would be taken as they are: keys that nobody reads.
     """
-    require_group(service, group)
+    await run_in_threadpool(require_group, service, group)
+    expected = await _expected_downtimes(service, group)
+    return await run_in_threadpool(_plan, service, group, body, expected)
+
+
+async def _expected_downtimes(service: Service, group_id: str) -> ExpectedDowntimes | None:
+    """Return past downtimes, None while the group's history is being read."""
+
+    def read() -> ExpectedDowntimes:
+        with service.logs.reading_epochs(group_id) as epochs:
+            return ExpectedDowntimes.of(epochs.handovers())
+
+    try:
+        return await asyncio.wait_for(service.explaining.run(read), HISTORY_SECONDS)
+    except TimeoutError:
+        return None
+
+
+def _plan(
+    service: Service, group_id: str, body: Proposal, expected: ExpectedDowntimes | None
+) -> Plan:
     with _one_at_a_time(service):
-        with service.logs.apart(group) as logs:
-            measured = logs.downtimes()
-        with service.logs.reading(group) as logs:
+        with service.logs.reading(group_id) as logs:
             copied = evolve_copy(logs.group, ())
         changes = _changes(service, copied, body)
-        planned = _make(service, copied, measured, changes)
-    return replace(planned, warnings=[*_warnings(service, changes)])
+        planned = _make(service, copied, expected or ExpectedDowntimes(), changes)
+    unread = [UNREAD] if expected is None else []
+    return replace(planned, warnings=[*_warnings(service, changes), *unread])
 
 
 @contextmanager
@@ -173,11 +198,13 @@ def _one_at_a_time(service: Service) -> Generator[None]:
         service.planning.release()
 
 
-def _make(service: Service, group: Group, measured: Measured, changes: Sequence[Change]) -> Plan:
+def _make(
+    service: Service, group: Group, expected: ExpectedDowntimes, changes: Sequence[Change]
+) -> Plan:
     now_ms = time.time_ns() // 1_000_000
     try:
         with all_assignors(service.assignors, service.assignor_log, PLAN_SECONDS) as assignors:
-            return make_plan(group, changes, assignors, measured, now_ms)
+            return make_plan(group, changes, assignors, expected, now_ms)
     except PlanError as refused:
         status = _STATUS.get(refused.error, HTTPStatus.CONFLICT)
         raise ApiError(status, str(refused)) from None
