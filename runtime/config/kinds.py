@@ -221,42 +221,22 @@ def _log_level(text: str) -> str:
     return str(_LEVEL(text.upper()))
 
 
-MILLISECONDS: Final = Domain(
-    whole(1, INT32_MAX),
-    f"a whole number of milliseconds, from 1 to {INT32_MAX}",
-    "ms",
-    type=SettingType.INT,
-)
-MILLISECONDS_OR_NONE: Final = Domain(
-    whole(0, INT32_MAX),
-    f"a whole number of milliseconds, from 0 to {INT32_MAX}",
-    "ms",
-    type=SettingType.INT,
-)
-MOVES_INTERVAL: Final = Domain(
-    whole(SHORTEST_WAIT_MS, LONGEST_WAIT_MS),
-    f"a whole number of milliseconds, from {SHORTEST_WAIT_MS} to {LONGEST_WAIT_MS}",
-    "ms",
-    type=SettingType.INT,
-)
-MOVE_COUNT: Final = Domain(
-    whole(1, INT32_MAX), f"a whole number, from 1 to {INT32_MAX}", "moves", type=SettingType.INT
-)
-COUNT: Final = Domain(
-    whole(1, INT32_MAX), f"a whole number, from 1 to {INT32_MAX}", "members", type=SettingType.INT
-)
-RATE: Final = Domain(
-    whole(0, RATE_MAX),
-    f"a whole number of requests a second, from 0 to {RATE_MAX}",
-    "requests/s",
-    type=SettingType.INT,
-)
-WORKERS: Final = Domain(
-    whole(0, 1000), "a whole number, from 0 to 1000", "processes", type=SettingType.INT
-)
-PORT: Final = Domain(
-    whole(0, PORT_MAX), f"a port, from 0 to {PORT_MAX}", "port", type=SettingType.INT
-)
+def _number(low: int, high: int, unit: str = "", what: str = "a whole number") -> Domain:
+    return Domain(whole(low, high), f"{what}, from {low} to {high}", unit, SettingType.INT)
+
+
+def _milliseconds(low: int, high: int = INT32_MAX) -> Domain:
+    return _number(low, high, "ms", "a whole number of milliseconds")
+
+
+MILLISECONDS: Final = _milliseconds(1)
+MILLISECONDS_OR_NONE: Final = _milliseconds(0)
+MOVES_INTERVAL: Final = _milliseconds(SHORTEST_WAIT_MS, LONGEST_WAIT_MS)
+MOVE_COUNT: Final = _number(1, INT32_MAX, "moves")
+COUNT: Final = _number(1, INT32_MAX, "members")
+RATE: Final = _number(0, RATE_MAX, "requests/s", "a whole number of requests a second")
+WORKERS: Final = _number(0, 1000, "processes")
+PORT: Final = _number(0, PORT_MAX, "port", "a port")
 GROUP_ID: Final = Domain(
     _check_group_id, f"a name that makes a folder's name of at most {FOLDER_BYTES_MAX} bytes"
 )
@@ -300,10 +280,6 @@ TAGS: Final = Domain(
     f"up to {MOST_TAGS} names of at most {LONGEST_LABEL} characters, with commas between them,"
     " or nothing",
 )
-CAPACITY: Final = Domain(
-    whole(1, LARGEST_CAPACITY),
-    f"a whole number, from 1 to {LARGEST_CAPACITY}",
-    type=SettingType.INT,
-)
+CAPACITY: Final = _number(1, LARGEST_CAPACITY)
 INSTANCE_ID: Final = Domain(_check_instance, "a name, or nothing")
 GROUP_PROTOCOL: Final = Domain(word("connect"), "connect, and nothing else yet")

@@ -1,16 +1,134 @@
-"""The configuration of a node, put together from its sources and found to be sound."""
+"""The configuration of a node: put together from its sources, found to be sound, and used.
+
+A `Config` that exists is sound: values that contradict one another are refused with the smallest
+one that would do.
+"""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
+from ...actors.group.state.soft_state import GroupSettings
 from ...actors.settings import Value
+from ...actors.worker.instructions import Timing, flaw_in_session
+from ...events.placement import ORDINARY, Abilities, split_list
+from ..pipeline.connectors.context import Reach
 from ..pipeline.spark.settings import SettingRefused, refuse_unsafe
-from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, Config, Contradiction, Contradictory
+from .keys import ASSIGNOR_CONF, KEYS, SETTINGS, SPARK_CONF, NodeSettings
+from .kinds import Endpoint, bracketed, bytes_of, cores_of, parse_listener
 from .sources import PASSED_ON, SPARK, ConfigError, GivenValue, gather
 
-__all__ = ["Config", "ConfigError", "Loaded", "load_config", "load_with_sources"]
+SHORTEST_ANSWER_MS: Final = 1_000
+ASSIGNOR: Final = "assignor."
+"""Settings that begin so are the assignors': all but their memory is handed to each."""
+
+
+class Contradiction(NamedTuple):
+    """Two or more settings that cannot stand together, and what would do."""
+
+    keys: tuple[str, ...]
+    text: str
+
+
+class Contradictory(Exception):  # noqa: N818  # says what the settings are
+    """Settings that are each sound cannot stand together; `found` has all of it."""
+
+    def __init__(self, found: Sequence[Contradiction]) -> None:
+        self.found = found
+        super().__init__("; ".join(each.text for each in found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config(NodeSettings):
+    """The settings of a node, and what its parts go by; raises `Contradictory`."""
+
+    def __post_init__(self) -> None:
+        if found := [*_contradictions(self)]:
+            raise Contradictory(found)
+
+    @property
+    def data_path(self) -> Path:
+        """The data folder as an absolute path."""
+        return Path(self.data_dir).expanduser().absolute()
+
+    @property
+    def group_folder(self) -> Path:
+        """Where the logs of the group lie: `control` and `offsets`."""
+        return self.data_path / "groups" / quote(self.group_id, safe="")
+
+    @property
+    def listener(self) -> Endpoint:
+        """Where the REST interface is to listen."""
+        return parse_listener(self.listeners)
+
+    def allowed_hosts(self) -> tuple[str, ...]:
+        """Return the names that lead to the REST interface, beside those of its listener."""
+        told = self.rest_advertised_host_name
+        return (*([bracketed(told)] if told else []), *split_list(self.rest_allowed_hosts))
+
+    def reach(self) -> Reach:
+        """Return what connectors may reach on this node."""
+        names = frozenset(name.lower() for name in split_list(self.sql_allow))
+        return Reach(str(self.data_path), split_list(self.paths_allow), names)
+
+    def place(self, port: int | None = None) -> str:
+        """Return `host:port` as others are told; `port` is the one really listened on."""
+        listener = self.listener
+        host = self.rest_advertised_host_name or listener.host
+        return f"{bracketed(host)}:{self.rest_advertised_port or port or listener.port}"
+
+    def cores(self) -> int:
+        """Return the cores of each worker's engine."""
+        available = len(os.sched_getaffinity(0))
+        if self.spark_master:
+            return cores_of(self.spark_master, available)
+        return max(1, available // max(1, self.workers))
+
+    def assignor_names(self) -> tuple[str, ...]:
+        """Return the assignors of the workers, in the order of preference."""
+        return tuple(name.strip() for name in self.group_local_assignors.split(","))
+
+    def assignor_settings(self) -> Mapping[str, str]:
+        """Return what assignors are handed: settings `assignor.*`, without that prefix."""
+        apart = {"assignor_conf", "assignor_memory_max"}
+        own = {
+            key.removeprefix(ASSIGNOR): str(getattr(self, name))
+            for key, name in KEYS.items()
+            if key.startswith(ASSIGNOR) and name not in apart
+        }
+        return {**self.assignor_conf, **own}
+
+    def assignor_memory(self) -> int:
+        """Return what the assignor process may take, in bytes."""
+        return bytes_of(self.assignor_memory_max)
+
+    def settings(self) -> GroupSettings:
+        """Return what a group's coordinator goes by."""
+        return GroupSettings(
+            session_timeout_ms=self.session_timeout_ms,
+            heartbeat_interval_ms=self.heartbeat_interval_ms,
+            max_delay_ms=self.scheduled_rebalance_max_delay_ms,
+            max_size=self.group_max_size,
+            assignment_interval_ms=self.assignment_interval_ms,
+            requests_per_second=self.member_request_rate,
+            fence_margin_ms=self.fence_margin_ms,
+        )
+
+    def abilities(self) -> Abilities:
+        """Return what this node's workers can take."""
+        return Abilities(self.worker_capacity, frozenset(split_list(self.worker_tags)))
+
+    def timing(self) -> Timing:
+        """Return what a member goes by."""
+        return Timing(
+            heartbeat_interval_ms=self.heartbeat_interval_ms,
+            session_timeout_ms=self.session_timeout_ms,
+            rebalance_timeout_ms=self.rebalance_timeout_ms,
+            fence_margin_ms=self.fence_margin_ms,
+        )
 
 
 class Loaded(NamedTuple):
@@ -46,6 +164,49 @@ def load_with_sources(
     except Contradictory as error:
         raise ConfigError(_with_sources(each, given) for each in error.found) from None
     return Loaded(config, {key: each.source for key, each in given.items()})
+
+
+def _contradictions(config: Config) -> Iterator[Contradiction]:
+    session = config.session_timeout_ms
+    flaw = flaw_in_session(session, config.heartbeat_interval_ms, config.fence_margin_ms)
+    if flaw:
+        yield Contradiction(
+            ("session.timeout.ms", "heartbeat.interval.ms", "fence.margin.ms"),
+            flaw,
+        )
+    if config.rebalance_timeout_ms < session:
+        yield Contradiction(
+            ("rebalance.timeout.ms", "session.timeout.ms"),
+            f"rebalance.timeout.ms = {config.rebalance_timeout_ms} is too short: a worker that is"
+            " asked to give work up may be noticed as lost only after its session, so it must be"
+            f" at least session.timeout.ms = {session}",
+        )
+    if config.group_remote_assignor and config.abilities() != ORDINARY:
+        yield Contradiction(
+            ("group.remote.assignor", "worker.tags", "worker.capacity"),
+            f"group.remote.assignor = {config.group_remote_assignor} is run by the group itself,"
+            " and workers that leave the computing to it say nothing of tags or of a capacity:"
+            " leave these out, or have the workers compute",
+        )
+    if config.actor_port and config.actor_port == config.listener.port:
+        yield Contradiction(
+            ("listeners", "actor.port"),
+            f"listeners and actor.port name the same port, {config.actor_port}: the REST interface"
+            " and the actors need one each",
+        )
+    if config.process_answer_timeout_ms < SHORTEST_ANSWER_MS:
+        yield Contradiction(
+            ("process.answer.timeout.ms",),
+            f"process.answer.timeout.ms = {config.process_answer_timeout_ms} is too short: a busy"
+            " machine would have all processes killed, so it must be at least"
+            f" {SHORTEST_ANSWER_MS}",
+        )
+    if config.worker_restart_backoff_max_ms < config.worker_restart_backoff_ms:
+        yield Contradiction(
+            ("worker.restart.backoff.max.ms", "worker.restart.backoff.ms"),
+            f"worker.restart.backoff.max.ms = {config.worker_restart_backoff_max_ms} must be at"
+            f" least worker.restart.backoff.ms = {config.worker_restart_backoff_ms}",
+        )
 
 
 def _passed_on(prefix: str, given: Mapping[str, GivenValue]) -> Mapping[str, str]:

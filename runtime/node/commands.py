@@ -30,7 +30,7 @@ from ..cluster.run_folder import (
     open_folders,
 )
 from ..cluster.spec import AssignorSpec, EngineSpec, NodeSpec, WorkerTraits
-from ..config.keys import Config
+from ..config.load import Config
 from .launcher import Launcher, NodeFailedError
 from .processes import ProcessFiles
 from .rest_process import rest_command

@@ -12,7 +12,7 @@ from typing import Final
 from ...actors.backoff import Attempts
 from ...events.log.process import process_of
 from ..cluster.spec import NodeSpec
-from ..config.keys import Config
+from ..config.load import Config
 from ..pipeline.spark import tether
 from ..pipeline.spark.settings import SQL_MEANINGS
 from .processes import NodeProcess, ProcessFiles

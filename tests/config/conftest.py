@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.config.load import ConfigError, load_config
+from fairlead.runtime.config.load import load_config
+from fairlead.runtime.config.sources import ConfigError
 
 Refused = Callable[..., tuple[str, ...]]
 
