@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # the last door before the user
         if os.environ.get("FAIRLEAD_DEBUG") == "1":
             raise
-        return _told(error)
+        return _report(error)
     return 0
 
 
@@ -122,7 +122,7 @@ def _survive_any_text() -> None:
             stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportUnknownMemberType]
 
 
-def _told(error: Exception) -> int:
+def _report(error: Exception) -> int:
     """Say what went wrong, a line for each thing, and return the exit code."""
     status = FAILED
     match error:

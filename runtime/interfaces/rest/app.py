@@ -101,14 +101,14 @@ class RequestMeter:
         code = int(HTTPStatus.INTERNAL_SERVER_ERROR)
         began = time.perf_counter()
 
-        async def heard(message: Message) -> None:
+        async def note_status(message: Message) -> None:
             nonlocal code
             if message["type"] == "http.response.start":
                 code = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, limited(receive), heard)
+            await self._app(scope, limited(receive), note_status)
         finally:
             route = getattr(scope.get("route"), "path", UNMATCHED)
             seconds = time.perf_counter() - began
@@ -119,7 +119,7 @@ def limited(receive: Receive) -> Receive:
     """Return a way to receive a body that raises once the body is too large."""
     size = 0
 
-    async def counted() -> Message:
+    async def receive_counted() -> Message:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
@@ -129,7 +129,7 @@ def limited(receive: Receive) -> Receive:
             )
         return message
 
-    return counted
+    return receive_counted
 
 
 class OriginCheck:

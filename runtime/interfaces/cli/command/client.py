@@ -85,12 +85,12 @@ class Client:
 
         Raises `Failed`, `Unreachable`.
         """
-        found = self._ask("DELETE", path, query=query)
-        return None if found is None else self._convert(found, kind)
+        document = self._ask("DELETE", path, query=query)
+        return None if document is None else self._convert(document, kind)
 
-    def _convert(self, found: object, kind: type[T]) -> T:
+    def _convert(self, document: object, kind: type[T]) -> T:
         try:
-            return msgspec.convert(found, kind)
+            return msgspec.convert(document, kind)
         except msgspec.ValidationError as error:
             raise Failed(
                 f"{self._name} answers otherwise than this version of fairlead expects ({error}):"
@@ -131,12 +131,12 @@ class Client:
 
     def _check(self, answer: "httpx.Response") -> None:
         """Raise `Unreachable` if it is not the expected node that answers."""
-        found = answer.headers.get(HEADER, "")
-        if self._expected is None or (found and found == self._expected.node):
+        served_by = answer.headers.get(HEADER, "")
+        if self._expected is None or (served_by and served_by == self._expected.node):
             return
         from .....actors.door.ports import holder_of  # noqa: PLC0415  # who is as expected needs no psutil
 
-        cluster, _, node = found.partition("/")
+        cluster, _, node = served_by.partition("/")
         who = f"node {node} of cluster {cluster}" if node else "it does not say which node it is"
         parts, folder = urlsplit(self._address), self._expected.data_dir
         holder = holder_of(parts.hostname or "", parts.port or HTTP_PORT)
@@ -153,7 +153,7 @@ class Client:
 
     def _read(self, answer: "httpx.Response") -> object:
         try:
-            found: object = json.loads(answer.content) if answer.content else None
+            document: object = json.loads(answer.content) if answer.content else None
         except (ValueError, RecursionError):
             snippet = answer.text[:SNIPPET_CHARACTERS]
             raise Failed(
@@ -161,9 +161,9 @@ class Client:
                 f" {snippet!r}): is it the right --url?"
             ) from None
         if answer.is_success:
-            return found
-        message = _message_in(found) or f"HTTP {answer.status_code}, without a message"
-        raise Refused(f"{message} (HTTP {answer.status_code})", found)
+            return document
+        message = _message_in(document) or f"HTTP {answer.status_code}, without a message"
+        raise Refused(f"{message} (HTTP {answer.status_code})", document)
 
 
 def client_of(place: There) -> Client:
@@ -177,7 +177,7 @@ def client_of(place: There) -> Client:
     config = loaded.config
     note = note_of(config)
     expected = _expected(config.data_path, is_named="data.dir" in loaded.sources)
-    if (base := _noted(note)) is not None:
+    if (base := _url_in(note)) is not None:
         return Client(base, f"from {note}", expected)
     return Client(config.listener.url, "the configured listener", expected)
 
@@ -204,7 +204,7 @@ def note_of(config: "Config") -> Path:
     return config.data_path / "run" / "node.json"
 
 
-def _noted(note: Path) -> str | None:
+def _url_in(note: Path) -> str | None:
     """Return the URL that a running node left word of, None if there is none."""
     try:
         return msgspec.json.decode(note.read_bytes(), type=_NodeNote).rest

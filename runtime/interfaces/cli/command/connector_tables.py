@@ -48,79 +48,79 @@ class PluginInFull(PluginInfo, frozen=True):
     configs: list[ConfigKeyInfo]
 
 
-def list_tasks(found: Mapping[str, ExpandedConnector]) -> list[TaskLine]:
+def list_tasks(reply: Mapping[str, ExpandedConnector]) -> list[TaskLine]:
     """Return the tasks of all connectors that were expanded by status, and perhaps progress."""
     return [
         line
-        for name, entry in sorted(found.items())
+        for name, entry in sorted(reply.items())
         if entry.status
         for line in _tasks_of(name, entry.status, entry.progress)
     ]
 
 
-def connectors(found: Mapping[str, ExpandedConnector]) -> list[Section]:
+def connectors(reply: Mapping[str, ExpandedConnector]) -> list[Section]:
     """Return the table of connectors that were expanded by status and info."""
-    rows = [_connector_row(name, entry) for name, entry in sorted(found.items())]
+    rows = [_connector_row(name, entry) for name, entry in sorted(reply.items())]
     columns = ("NAME", "TYPE", "STATE", "WORKER", "TASKS", "CLASS", "REASON")
     empty = "no connectors: add one with `fairlead create -f FILE`"
     return [Table(columns, rows, empty, brief=("REASON",))]
 
 
-def connector(found: ConnectorInFull) -> list[Section]:
+def connector(reply: ConnectorInFull) -> list[Section]:
     """Return the sections of one connector."""
-    state = found.status.connector
-    lines = _tasks_of(found.name, found.status, found.progress)
+    state = reply.status.connector
+    lines = _tasks_of(reply.name, reply.status, reply.progress)
     traces = [(f"{each.connector}-{each.task}", each.trace) for each in lines if each.trace]
     facts = (
-        ("Name", found.name),
-        ("Type", found.type),
+        ("Name", reply.name),
+        ("Type", reply.type),
         ("State", state.state),
         ("Worker", worker_name(state.worker_id)),
         ("Reason", state.trace or state.reason),
-        *(("Warning", each) for each in found.warnings),
+        *(("Warning", each) for each in reply.warnings),
     )
     return [
         FactList(facts),
-        FactList(sorted(found.config.items()), "Config"),
+        FactList(sorted(reply.config.items()), "Config"),
         *tasks(lines),
         *([FactList(traces, "Failures")] if traces else []),
     ]
 
 
-def tasks(found: list[TaskLine]) -> list[Section]:
+def tasks(reply: list[TaskLine]) -> list[Section]:
     """Return the table of tasks."""
     columns = ("TASK", "STATE", "WORKER", "ROWS", "BATCHES", "LAG", "LAST COMMIT", "REASON")
-    rows = [_task_row(each) for each in found]
+    rows = [_task_row(each) for each in reply]
     return [Table(columns, rows, "no tasks", folded=("REASON",), brief=("REASON",))]
 
 
-def config_warnings(found: Expanded) -> list[Section]:
+def config_warnings(reply: Expanded) -> list[Section]:
     """Return what is strange about the configs of connectors; nothing if nothing is."""
     rows = [
         (name, warning)
-        for name, entry in sorted(found.items())
+        for name, entry in sorted(reply.items())
         for warning in (entry.status.warnings if entry.status else ())
     ]
     return [Table(("CONNECTOR", "WARNING"), rows, title="Warnings")] if rows else []
 
 
-def plugins(found: list[PluginInfo]) -> list[Section]:
+def plugins(reply: list[PluginInfo]) -> list[Section]:
     """Return the table of `/connector-plugins`."""
     rows = [
         (name, each.type, each.version, each.delivery, module)
-        for each in found
+        for each in reply
         for module, _, name in [each.class_name.rpartition(".")]
     ]
     return [Table(("NAME", "TYPE", "VERSION", "DELIVERY", "MODULE"), rows, "no plugins")]
 
 
-def plugin(found: PluginInFull) -> list[Section]:
+def plugin(reply: PluginInFull) -> list[Section]:
     """Return the sections of one connector class."""
     facts = (
-        ("Class", found.class_name),
-        ("Type", found.type),
-        ("Version", found.version),
-        ("Delivery", found.delivery),
+        ("Class", reply.class_name),
+        ("Type", reply.type),
+        ("Version", reply.version),
+        ("Delivery", reply.delivery),
     )
     rows = [
         (
@@ -129,7 +129,7 @@ def plugin(found: PluginInFull) -> list[Section]:
             "required" if each.required else each.default_value or "",
             each.documentation,
         )
-        for each in found.configs
+        for each in reply.configs
     ]
     return [FactList(facts), Table(("KEY", "TYPE", "DEFAULT", "MEANING"), rows, "no keys")]
 

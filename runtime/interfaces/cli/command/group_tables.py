@@ -15,7 +15,7 @@ from .phrases import moment, short_form, worker_name
 from .printing import FactList, Section, Table
 
 
-def groups(found: list[GroupSummary]) -> list[Section]:
+def groups(reply: list[GroupSummary]) -> list[Section]:
     """Return the table of `/groups`."""
     columns = ("GROUP", "STATE", "EPOCH", "ASSIGNMENT", "MEMBERS", "CONNECTORS", "ASSIGNED")
     rows = [
@@ -28,61 +28,61 @@ def groups(found: list[GroupSummary]) -> list[Section]:
             str(each.connectors),
             f"{each.assigned}/{each.configured}",
         )
-        for each in found
+        for each in reply
     ]
-    warned = [(each.group_id, each.warning) for each in found if each.warning]
+    warned = [(each.group_id, each.warning) for each in reply if each.warning]
     warnings = [Table(("GROUP", "WARNING"), warned, title="Warnings")] if warned else []
     return [Table(columns, rows, "no groups"), *warnings]
 
 
-def group(found: GroupDescription) -> list[Section]:
+def group(reply: GroupDescription) -> list[Section]:
     """Return `/groups/{g}`, which is also what a replay of its log tells."""
-    sections: list[Section] = [FactList(_group_facts(found))]
-    if found.config:
-        sections.append(FactList(sorted(found.config.items()), "Settings"))
-    sections.append(_members(found.members))
-    if left_out := [(each.id, each.reason) for each in found.target.unplaceable]:
+    sections: list[Section] = [FactList(_group_facts(reply))]
+    if reply.config:
+        sections.append(FactList(sorted(reply.config.items()), "Settings"))
+    sections.append(_members(reply.members))
+    if left_out := [(each.id, each.reason) for each in reply.target.unplaceable]:
         sections.append(Table(("UNPLACEABLE", "REASON"), left_out, title="Unplaceable"))
-    if losses := [_loss_row(each) for each in found.losses]:
+    if losses := [_loss_row(each) for each in reply.losses]:
         headings = ("LOST WORKER", "CAUSE", "RESOURCES", "PARKED UNTIL")
         sections.append(Table(headings, losses, title="Losses"))
     return sections
 
 
-def workers(found: WorkerList) -> list[Section]:
+def workers(reply: WorkerList) -> list[Section]:
     """Return the table of `/workers`."""
-    traits, cells = _traits([each.member for each in found.workers])
+    traits, cells = _traits([each.member for each in reply.workers])
     columns = ("NAME", "PROCESS", "MEMBER", "EPOCH", "CONNECTORS", "TASKS", *traits)
     rows = [
         (*_worker_row(each), *own, *_pid_and_restarts(each.process))
-        for each, own in zip(found.workers, cells, strict=True)
+        for each, own in zip(reply.workers, cells, strict=True)
     ]
     return [Table((*columns, "PID", "RESTARTS"), rows, "no workers")]
 
 
-def worker(found: WorkerDescription) -> list[Section]:
+def worker(reply: WorkerDescription) -> list[Section]:
     """Return one worker: the process, and the member that it is once it joined."""
-    process = found.process
+    process = reply.process
     worker_facts = (
-        ("Name", worker_label(found)),
-        ("Worker", found.worker_id),
-        ("Group", found.group_id or ""),
+        ("Name", worker_label(reply)),
+        ("Worker", reply.worker_id),
+        ("Group", reply.group_id or ""),
         ("Process", process.state if process else ""),
         *zip(("Process id", "Restarts"), _pid_and_restarts(process), strict=True),
         ("Detail", process.detail if process else ""),
-        ("Order", _order_word(found.order)),
+        ("Order", _order_word(reply.order)),
     )
-    if found.member is None:
+    if reply.member is None:
         return [FactList(worker_facts)]
-    return [FactList(worker_facts), FactList(_member_facts(found.member), "Member")]
+    return [FactList(worker_facts), FactList(_member_facts(reply.member), "Member")]
 
 
-def assignors(found: AssignorList) -> list[Section]:
+def assignors(reply: AssignorList) -> list[Section]:
     """Return the tables of `/assignors`: which there are, and the process that runs them."""
-    rows = [(each.name, each.origin) for each in found.assignors]
+    rows = [(each.name, each.origin) for each in reply.assignors]
     processes = [
         (pid, each.state, restarts, each.detail)
-        for each in found.processes
+        for each in reply.processes
         for pid, restarts in [_pid_and_restarts(each)]
     ]
     return [
@@ -91,29 +91,29 @@ def assignors(found: AssignorList) -> list[Section]:
     ]
 
 
-def worker_label(found: WorkerDescription) -> str:
+def worker_label(reply: WorkerDescription) -> str:
     """Return the short name of a worker of `/workers`."""
-    return found.name or worker_name(found.worker_id)
+    return reply.name or worker_name(reply.worker_id)
 
 
-def _group_facts(found: GroupDescription) -> Sequence[tuple[str, str]]:
-    parked = (f"{each.id} until {moment(each.deadline_ms)}" for each in found.parked)
+def _group_facts(reply: GroupDescription) -> Sequence[tuple[str, str]]:
+    parked = (f"{each.id} until {moment(each.deadline_ms)}" for each in reply.parked)
     return (
-        ("Group", found.group_id),
-        ("State", found.state),
-        ("Group epoch", str(found.group_epoch)),
-        ("Assignment epoch", str(found.assignment_epoch)),
-        ("Last rebalance", _cause(found.last_rebalance)),
-        ("Assignor", found.target.assignor),
-        ("Assignor's error", found.target.error),
-        ("Configured", short_form(found.configured)),
-        ("Unassigned", short_form(found.unassigned)),
-        ("Kept for who is away", short_form(found.awaited)),
+        ("Group", reply.group_id),
+        ("State", reply.state),
+        ("Group epoch", str(reply.group_epoch)),
+        ("Assignment epoch", str(reply.assignment_epoch)),
+        ("Last rebalance", _cause(reply.last_rebalance)),
+        ("Assignor", reply.target.assignor),
+        ("Assignor's error", reply.target.error),
+        ("Configured", short_form(reply.configured)),
+        ("Unassigned", short_form(reply.unassigned)),
+        ("Kept for who is away", short_form(reply.awaited)),
         ("Parked", "; ".join(parked)),
-        ("More moves", moment(found.next_moves_at_ms)),
-        ("Log end", str(found.log_end)),
-        ("Unknown records", str(found.unknown_records or "")),
-        ("Warning", found.warning),
+        ("More moves", moment(reply.next_moves_at_ms)),
+        ("Log end", str(reply.log_end)),
+        ("Unknown records", str(reply.unknown_records or "")),
+        ("Warning", reply.warning),
     )
 
 
@@ -131,14 +131,14 @@ def _member_facts(member: MemberDescription) -> Sequence[tuple[str, str]]:
     )
 
 
-def _worker_row(found: WorkerDescription) -> tuple[str, ...]:
-    member, process = found.member, found.process
+def _worker_row(reply: WorkerDescription) -> tuple[str, ...]:
+    member, process = reply.member, reply.process
     held = [each.task for each in member.assigned] if member else []
     state = member.state if member else ""
     return (
-        worker_label(found),
+        worker_label(reply),
         process.state if process else "",
-        ",".join(filter(None, (state, _order_word(found.order)))),
+        ",".join(filter(None, (state, _order_word(reply.order)))),
         str(member.member_epoch) if member else "",
         str(held.count(None)) if member else "",
         str(len(held) - held.count(None)) if member else "",
@@ -151,8 +151,8 @@ def _pid_and_restarts(process: ProcessDescription | None) -> tuple[str, str]:
     return "" if process.pid is None else str(process.pid), str(process.restarts)
 
 
-def _members(found: Sequence[MemberDescription]) -> Table:
-    traits, cells = _traits(found)
+def _members(reply: Sequence[MemberDescription]) -> Table:
+    traits, cells = _traits(reply)
     columns = ("MEMBER", "STATE", "EPOCH", *traits, "HOLDS", "GIVES UP", "MEMBER ID")
     rows = [
         (
@@ -164,7 +164,7 @@ def _members(found: Sequence[MemberDescription]) -> Table:
             short_form(each.pending_revocation),
             each.member_id,
         )
-        for each, own in zip(found, cells, strict=True)
+        for each, own in zip(reply, cells, strict=True)
     ]
     return Table(columns, rows, "no members")
 
@@ -199,17 +199,17 @@ def _order_word(order: WorkerOrder | None) -> str:
     return next((word for word, is_wished in wishes.items() if is_wished), "")
 
 
-def _loss_row(found: LossDescription) -> tuple[str, ...]:
+def _loss_row(reply: LossDescription) -> tuple[str, ...]:
     return (
-        worker_name(found.worker_id),
-        found.cause,
-        short_form(found.resources),
-        moment(found.deadline_ms),
+        worker_name(reply.worker_id),
+        reply.cause,
+        short_form(reply.resources),
+        moment(reply.deadline_ms),
     )
 
 
-def _cause(found: EpochCause | None) -> str:
-    if found is None:
+def _cause(reply: EpochCause | None) -> str:
+    if reply is None:
         return ""
-    cause = f"{found.cause} {worker_name(found.subject)}".strip()
-    return ", ".join(filter(None, (cause, moment(found.time_ms))))
+    cause = f"{reply.cause} {worker_name(reply.subject)}".strip()
+    return ", ".join(filter(None, (cause, moment(reply.time_ms))))

@@ -88,7 +88,7 @@ _ESCAPED_IN_JSON: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings; nothing at all is said by `empty`.
+    """Rows under headings; `empty` is printed where there are none.
 
     Cells are folded where the terminal is too narrow, those of a `rigid` first column last.
     Where `folded` names columns, those of all others last; and where even that would leave
@@ -116,14 +116,14 @@ class FactList:
 Section = Table | FactList
 
 
-def show(output: Output, found: object, sections: Sequence[Section]) -> None:
-    """Print `found`, plain data or a reply, for a program, or its sections for a person."""
+def show(output: Output, data: object, sections: Sequence[Section]) -> None:
+    """Print `data`, plain data or a reply, for a program, or its sections for a person."""
     if output is Output.TABLE:
         show_sections(sections)
     elif output is Output.JSON:
-        sys.stdout.write(as_json(to_builtins(found), indent=2) + "\n")
+        sys.stdout.write(as_json(to_builtins(data), indent=2) + "\n")
     else:
-        sys.stdout.write(as_yaml(to_builtins(found)))
+        sys.stdout.write(as_yaml(to_builtins(data)))
 
 
 def say(line: str) -> None:
@@ -131,16 +131,16 @@ def say(line: str) -> None:
     sys.stdout.write(plain(line) + "\n")
 
 
-def as_json(found: object, indent: int | None = None) -> str:
+def as_json(data: object, indent: int | None = None) -> str:
     """Return JSON that a terminal can be trusted with."""
-    return json.dumps(found, indent=indent, ensure_ascii=False).translate(_ESCAPED_IN_JSON)
+    return json.dumps(data, indent=indent, ensure_ascii=False).translate(_ESCAPED_IN_JSON)
 
 
-def as_yaml(found: object) -> str:
+def as_yaml(data: object) -> str:
     """Return YAML, members in the order in which they came."""
     import yaml  # noqa: PLC0415  # seldom wanted
 
-    return yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=WIDTH)
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=WIDTH)
 
 
 def plain(line: str) -> str:
@@ -221,8 +221,8 @@ def _print_facts(console: "Console", section: FactList) -> None:
     table = RichTable.grid(padding=(0, GAP, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for name, said in section.pairs:
-        if said:
-            told = "\n".join(plain(line) for line in said.expandtabs(4).splitlines())
-            table.add_row(f"{plain(name)}:", Text(told, style=STYLES.get(said, "")))
+    for name, value in section.pairs:
+        if value:
+            text = "\n".join(plain(line) for line in value.expandtabs(4).splitlines())
+            table.add_row(f"{plain(name)}:", Text(text, style=STYLES.get(value, "")))
     console.print(table, width=WIDTH if console.width == ENDLESS else None)

@@ -57,8 +57,8 @@ def history(
     def read(log: LogReader) -> EpochList:
         return EpochCache(log).history(limit)
 
-    found = _read(place, group, ask, read)
-    show(place.output, found, history_tables(found))
+    reply = _read(place, group, ask, read)
+    show(place.output, reply, history_tables(reply))
 
 
 @takes(ReadThere)
@@ -79,8 +79,8 @@ def explain(
         wanted = "latest" if epoch is None else str(epoch)
         return client.get(EpochExplanation, "groups", group_id, "explain", wanted)
 
-    found = _read(place, group, ask, lambda log: _explained(log, epoch))
-    show(place.output, found, explanation_tables(found))
+    reply = _read(place, group, ask, lambda log: _explained(log, epoch))
+    show(place.output, reply, explanation_tables(reply))
 
 
 def _explained(log: LogReader, epoch: int | None) -> EpochExplanation:
@@ -117,33 +117,33 @@ def _read(
     return ask(client_of(place), config.group_id)
 
 
-def history_tables(found: EpochList) -> list[Section]:
+def history_tables(reply: EpochList) -> list[Section]:
     """Return the table of `/groups/{g}/history`."""
-    counts = _counts(found.epochs)
+    counts = _counts(reply.epochs)
     columns = ("EPOCH", "TIME", "CAUSE", "BY", "MOVED", *counts, "SETTLED")
     rows = [
-        (*_line(each), *(cells[row] for cells in counts.values()), _settled(each, found.last_epoch))
-        for row, each in enumerate(found.epochs)
+        (*_line(each), *(cells[row] for cells in counts.values()), _settled(each, reply.last_epoch))
+        for row, each in enumerate(reply.epochs)
     ]
     empty = "no epochs: nobody has joined the group yet"
     sections: list[Section] = [Table(columns, rows, empty, folded=("CAUSE", "BY"))]
-    if found.is_trimmed:
-        sections.append(FactList([("Trimmed", _trimmed(found.first_epoch))]))
+    if reply.is_trimmed:
+        sections.append(FactList([("Trimmed", _trimmed(reply.first_epoch))]))
     return sections
 
 
-def explanation_tables(found: EpochExplanation) -> list[Section]:
+def explanation_tables(reply: EpochExplanation) -> list[Section]:
     """Return the sections of `/groups/{g}/explain/{epoch}`."""
-    phases = [(each.phase, seconds(each.took_ms), each.note) for each in found.phases]
-    total = ("total", seconds(found.total_ms), "")
-    handovers = [_handover(each) for each in found.handovers]
+    phases = [(each.phase, seconds(each.took_ms), each.note) for each in reply.phases]
+    total = ("total", seconds(reply.total_ms), "")
+    handovers = [_handover(each) for each in reply.handovers]
     columns = ("RESOURCE", "REASON", "FROM", "TO", "DOWN")
     sections: list[Section] = [
-        FactList(list(_facts(found))),
+        FactList(list(_facts(reply))),
         Table(("PHASE", "TOOK", "NOTE"), [*phases, total]),
         Table(columns, handovers, "nothing moved", rigid=True),
     ]
-    if waits := [_wait(each) for each in found.waits]:
+    if waits := [_wait(each) for each in reply.waits]:
         sections.append(Table(("AWAY", "SINCE", "UNTIL", "KEPT FOR IT"), waits, title="Waits"))
     return sections
 
@@ -208,20 +208,20 @@ def _wait(each: AbsenceInfo) -> tuple[str, ...]:
     )
 
 
-def _facts(found: EpochExplanation) -> Iterator[tuple[str, str]]:
-    yield "Epoch", str(found.group_epoch)
-    yield "Time", moment(found.time_ms)
-    yield "Cause", cause_of(found.cause, found.subject)
-    yield "Changed", found.changed
-    yield "Asked by", found.actor or ""
-    yield "Warning", found.warning
-    for each in found.attempts:
+def _facts(reply: EpochExplanation) -> Iterator[tuple[str, str]]:
+    yield "Epoch", str(reply.group_epoch)
+    yield "Time", moment(reply.time_ms)
+    yield "Cause", cause_of(reply.cause, reply.subject)
+    yield "Changed", reply.changed
+    yield "Asked by", reply.actor or ""
+    yield "Warning", reply.warning
+    for each in reply.attempts:
         failed = each.error.strip().partition("\n")[0]
         yield "Failed", f"{moment(each.time_ms)}: {failed}"
-    if found.target_change is None:
+    if reply.target_change is None:
         yield "Target", "none"
     else:
-        yield from _target_facts(found.target_change)
+        yield from _target_facts(reply.target_change)
 
 
 def _target_facts(change: TargetChangeInfo) -> Iterator[tuple[str, str]]:

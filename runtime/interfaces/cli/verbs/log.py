@@ -97,14 +97,14 @@ def tell_story(
 def verify(place: ReadHere) -> None:
     """Check every entry, commit and key of both logs, in a process of its own."""
     folder = GroupFolder(place)
-    found = [_verified(folder, name) for name in LogName]
+    reports = [_verified(folder, name) for name in LogName]
     rows = [
         (str(each["log"]), str(each["state"]), *(str(each.get(name, "")) for name in REPORTED))
-        for each in found
+        for each in reports
     ]
     columns = ("LOG", "STATE", *(name.upper() for name in REPORTED))
-    show(place.output, found, [Table(columns, rows)])
-    if flaws := [str(each["error"]) for each in found if "error" in each]:
+    show(place.output, reports, [Table(columns, rows)])
+    if flaws := [str(each["error"]) for each in reports if "error" in each]:
         raise Failed("\n".join(flaws))
 
 
@@ -139,8 +139,8 @@ def replay(
     """Fold the log into the group that it tells of, as it is or as it was at an offset."""
     folder = GroupFolder(place)
     with folder.open(LogName.CONTROL) as reader:
-        found = describe_group(_folded(reader, folder.group_id, until))
-    show(place.output, found, group_tables.group(found))
+        reply = describe_group(_folded(reader, folder.group_id, until))
+    show(place.output, reply, group_tables.group(reply))
 
 
 def _verified(folder: GroupFolder, name: LogName) -> dict[str, object]:

@@ -109,8 +109,8 @@ def demo(
 @takes(ReadHere)
 def config(place: ReadHere) -> None:
     """Show every setting: its value, default, unit and meaning, and what it was given by."""
-    found = list_settings(place.load())
-    show(place.output, found, _sections(found) if place.output is Output.TABLE else ())
+    lines = list_settings(place.load())
+    show(place.output, lines, _sections(lines) if place.output is Output.TABLE else ())
 
 
 class SettingLine(Struct, frozen=True, kw_only=True):
@@ -163,18 +163,18 @@ def _setting(key: str, name: str, loaded: "Loaded") -> SettingLine:
     )
 
 
-def _sections(found: list[SettingLine]) -> list[Section]:
+def _sections(lines: list[SettingLine]) -> list[Section]:
     """Return values and meanings apart: together they are too wide for a terminal."""
-    rows = [(each.key, each.value, each.unit, each.source) for each in found]
-    meanings = [(each.key, f"{each.meaning}{_default(each)}") for each in found]
+    rows = [(each.key, each.value, each.unit, each.source) for each in lines]
+    meanings = [(each.key, f"{each.meaning}{_default(each)}") for each in lines]
     return [
         Table(("KEY", "VALUE", "UNIT", "SOURCE"), rows, rigid=True),
         FactList(meanings, "What they mean"),
     ]
 
 
-def _default(found: SettingLine) -> str:
-    if not found.default:
+def _default(line: SettingLine) -> str:
+    if not line.default:
         return ""
-    unit = " ms" if found.unit == "ms" else ""
-    return f" Default: {found.default}{unit}."
+    unit = " ms" if line.unit == "ms" else ""
+    return f" Default: {line.default}{unit}."

@@ -105,8 +105,8 @@ def plan(asked: Proposed) -> None:
     if not body:
         raise Misused(NOTHING)
     group_id = asked.group or asked.configured().group_id
-    found = client_of(asked).post(Plan, "groups", group_id, "plan", body=body)
-    show(asked.output, found, plan_tables(found))
+    reply = client_of(asked).post(Plan, "groups", group_id, "plan", body=body)
+    show(asked.output, reply, plan_tables(reply))
 
 
 def _connectors(files: list[Path]) -> list[dict[str, object]]:
@@ -119,10 +119,10 @@ def _scaled(given: list[str]) -> dict[str, int]:
     """Return the numbers of tasks by connector; raises `Misused`."""
     scaled: dict[str, int] = {}
     for each in given:
-        found = SCALE.fullmatch(each)
-        if found is None:
+        match = SCALE.fullmatch(each)
+        if match is None:
             raise Misused(f"--scale {each!r}: CONNECTOR=N is expected, such as flights=8")
-        connector, tasks = found["connector"], int(found["tasks"])
+        connector, tasks = match["connector"], int(match["tasks"])
         if scaled.setdefault(connector, tasks) != tasks:
             raise Misused(
                 f"--scale says {scaled[connector]} and {tasks} of {connector}: which one?"

@@ -103,7 +103,7 @@ def status(place: ReadThere) -> None:
     client = client_of(place)
     root = client.get(ServerInfo)
     expanded = _connectors(client)
-    found = ClusterStatus(
+    reply = ClusterStatus(
         client.base,
         root.version,
         root.kafka_cluster_id,
@@ -113,8 +113,8 @@ def status(place: ReadThere) -> None:
         expanded,
         list_tasks(expanded),
     )
-    found = replace(found, health=_condition(found))
-    show(place.output, found, status_tables(found))
+    reply = replace(reply, health=_condition(reply))
+    show(place.output, reply, status_tables(reply))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,28 +127,28 @@ class View(Generic[T]):
 
     def show(self, place: ReadThere, name: str = "") -> None:
         """Ask the cluster, and print what it answers."""
-        found = self.fetch(client_of(place), name)
-        show(place.output, found, self.sections(found))
+        reply = self.fetch(client_of(place), name)
+        show(place.output, reply, self.sections(reply))
 
 
-def status_tables(found: ClusterStatus) -> list[Section]:
+def status_tables(reply: ClusterStatus) -> list[Section]:
     """Return the sections of a cluster at a glance."""
-    states = Counter(each.state for each in found.tasks)
+    states = Counter(each.state for each in reply.tasks)
     facts = (
-        ("Cluster", found.url),
-        ("Version", found.version),
-        ("Health", found.health.status),
-        ("Detail", found.health.message),
+        ("Cluster", reply.url),
+        ("Version", reply.version),
+        ("Health", reply.health.status),
+        ("Detail", reply.health.message),
         ("Tasks", ", ".join(f"{count} {state}" for state, count in sorted(states.items()))),
     )
     return [
         FactList(facts),
-        *groups.groups(found.groups),
-        *groups.workers(found.workers),
-        *_troubles(found),
-        *connectors.connectors(found.connectors),
-        *connectors.tasks(found.tasks),
-        *connectors.config_warnings(found.connectors),
+        *groups.groups(reply.groups),
+        *groups.workers(reply.workers),
+        *_troubles(reply),
+        *connectors.connectors(reply.connectors),
+        *connectors.tasks(reply.tasks),
+        *connectors.config_warnings(reply.connectors),
     ]
 
 
@@ -163,17 +163,17 @@ def _health(client: Client) -> Health:
         return Health(status=word, message=str(unwell))
 
 
-def _condition(found: ClusterStatus) -> Health:
+def _condition(reply: ClusterStatus) -> Health:
     """Return the health of the cluster, degraded while anything failed, waits or has a remark."""
     states: list[ConnectorState | TaskLine] = [
-        *(each.status.connector for each in found.connectors.values() if each.status),
-        *found.tasks,
+        *(each.status.connector for each in reply.connectors.values() if each.status),
+        *reply.tasks,
     ]
     troubles = Counter(trouble for each in states if (trouble := _trouble(each)))
-    processes = (each.process for each in found.workers.workers)
+    processes = (each.process for each in reply.workers.workers)
     if down := sum(each.state == BACKING_OFF for each in processes if each):
         troubles["worker processes down"] = down
-    health = found.health
+    health = reply.health
     if not troubles or health.status != "healthy":
         return health
     counts = ", ".join(f"{count} {what}" for what, count in sorted(troubles.items()))
@@ -188,13 +188,13 @@ def _trouble(each: ConnectorState | TaskLine) -> str:
     return "" if each.state in RESTING else each.state
 
 
-def _troubles(found: ClusterStatus) -> list[Section]:
+def _troubles(reply: ClusterStatus) -> list[Section]:
     """Return what keeps groups and workers from going on; nothing if nothing does."""
     rows = [
-        *((f"group {each.group_id}", each.assignor_error) for each in found.groups),
+        *((f"group {each.group_id}", each.assignor_error) for each in reply.groups),
         *(
             (f"worker {each.name}", each.process.detail)
-            for each in found.workers.workers
+            for each in reply.workers.workers
             if each.process
         ),
     ]
@@ -215,13 +215,13 @@ def _connector(client: Client, name: str) -> ConnectorInFull:
 
 
 def _worker(client: Client, name: str) -> WorkerDescription:
-    found = client.get(WorkerList, "workers").workers
-    return _one_of("worker", name, ((_names_of_worker(each), each) for each in found))
+    reply = client.get(WorkerList, "workers").workers
+    return _one_of("worker", name, ((_names_of_worker(each), each) for each in reply))
 
 
 def _plugin(client: Client, name: str) -> PluginInFull:
-    found = client.get(list[PluginInfo], "connector-plugins")
-    named = ((_names_of_plugin(each), each) for each in found)
+    reply = client.get(list[PluginInfo], "connector-plugins")
+    named = ((_names_of_plugin(each), each) for each in reply)
     plugin = _one_of("plugin", name, named)
     keys = client.get(list[ConfigKeyInfo], "connector-plugins", plugin.class_name, "config")
     return PluginInFull(**asdict(plugin), configs=keys)
@@ -230,20 +230,20 @@ def _plugin(client: Client, name: str) -> PluginInFull:
 def _one_of(kind: str, name: str, named: Iterable[tuple[Sequence[str], T]]) -> T:
     """Return what has a name; the first of its names is how it is listed. Raises `Failed`."""
     known: list[str] = []
-    for names, found in named:
+    for names, reply in named:
         if name in names:
-            return found
+            return reply
         known.append(names[0])
     raise Failed(f"there is no {kind} {name}; there is: {', '.join(known) or 'none'}")
 
 
-def _names_of_worker(found: WorkerDescription) -> Sequence[str]:
-    member_id = found.member.member_id if found.member else ""
-    return groups.worker_label(found), found.worker_id, member_id
+def _names_of_worker(reply: WorkerDescription) -> Sequence[str]:
+    member_id = reply.member.member_id if reply.member else ""
+    return groups.worker_label(reply), reply.worker_id, member_id
 
 
-def _names_of_plugin(found: PluginInfo) -> Sequence[str]:
-    return found.class_name.rpartition(".")[2], found.class_name
+def _names_of_plugin(reply: PluginInfo) -> Sequence[str]:
+    return reply.class_name.rpartition(".")[2], reply.class_name
 
 
 LISTS: Final[Mapping[Listed, View[Any]]] = {

@@ -83,13 +83,13 @@ def simulate(
     from ....simulation import campaign  # noqa: PLC0415
 
     if keep is not None:
-        found = campaign.replay(seed, extent.size(), _numbers(keep), on_disk=extent.log)
+        result = campaign.replay(seed, extent.size(), _numbers(keep), on_disk=extent.log)
     else:
         which = _seeds(seed, seeds, is_endless=minutes is not None)
         go_on = _patience(minutes)
-        found = campaign.search(which, extent.size(), go_on=go_on, on_disk=extent.log)
-    _print(output, found)
-    if found.last is not None and found.last.violation:
+        result = campaign.search(which, extent.size(), go_on=go_on, on_disk=extent.log)
+    _print(output, result)
+    if result.last is not None and result.last.violation:
         raise typer.Exit(FAILED)
 
 
@@ -102,10 +102,10 @@ def _numbers(keep: str) -> Collection[int]:
 def _seeds(seed: int, seeds: str | None, *, is_endless: bool) -> Iterable[int]:
     if seeds is None:
         return count(seed) if is_endless else [seed]
-    found = RANGE.fullmatch(seeds)
-    if found is None or int(found[1]) >= int(found[2]):
+    match = RANGE.fullmatch(seeds)
+    if match is None or int(match[1]) >= int(match[2]):
         raise Misused(f"--seeds takes a range as in 0-100, and not {seeds!r}")
-    return range(int(found[1]), int(found[2]))
+    return range(int(match[1]), int(match[2]))
 
 
 def _patience(minutes: float | None) -> Callable[[], bool]:
@@ -115,29 +115,29 @@ def _patience(minutes: float | None) -> Callable[[], bool]:
     return lambda: time.monotonic() < until
 
 
-def _print(output: Output, found: "CampaignResult") -> None:
+def _print(output: Output, result: "CampaignResult") -> None:
     """Print the story, what was simulated, and last how to see it again."""
     from ....simulation.campaign import again  # noqa: PLC0415
 
-    last = found.last
+    last = result.last
     story = list(last.story) if last else []
     violation = last.violation if last else ""
     command = again(last.schedule) if last and violation else ""
     if output is Output.TABLE:
         for line in story:
             say(line)
-    hours = found.cluster_ms / HOUR_MS
+    hours = result.cluster_ms / HOUR_MS
     figures = {
-        "steps": found.steps,
-        "records": found.records,
-        "commits": found.commits,
-        "moves": found.moves,
-        "restarts": found.restarts,
-        "checks": found.checks,
+        "steps": result.steps,
+        "records": result.records,
+        "commits": result.commits,
+        "moves": result.moves,
+        "restarts": result.restarts,
+        "checks": result.checks,
     }
-    whole: dict[str, object] = {"seeds": found.seeds, "clusterHours": round(hours, 4), **figures}
+    whole: dict[str, object] = {"seeds": result.seeds, "clusterHours": round(hours, 4), **figures}
     whole |= {"violation": violation or None, "again": command or None, "story": story}
-    pairs = [("seeds", str(found.seeds)), ("cluster time", f"{hours:.2f} h")]
+    pairs = [("seeds", str(result.seeds)), ("cluster time", f"{hours:.2f} h")]
     pairs += [(name, str(figure)) for name, figure in figures.items()]
     show(output, whole, [FactList([*pairs, ("violation", violation or "none")])])
     if output is Output.TABLE and command:

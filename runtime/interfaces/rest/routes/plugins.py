@@ -33,7 +33,7 @@ def list_plugins(
 @routes.add("GET /connector-plugins/{plugin}/config", errors=(HTTPStatus.NOT_FOUND,))
 def get_plugin_config(service: Served, plugin: str) -> list[ConfigKeyInfo]:
     """List the keys of a connector class: type, default, meaning."""
-    keys = _found(service, plugin).made_by.config()
+    keys = _find(service, plugin).made_by.config()
     return [_describe_key(each) for each in (*keys.definitions, *keys.families)]
 
 
@@ -44,7 +44,7 @@ def get_plugin_config(service: Served, plugin: str) -> list[ConfigKeyInfo]:
 )
 def validate_config(service: Served, plugin: str, config: ConfigBody) -> ConfigInfos:
     """Examine a config without putting it to use."""
-    found = _found(service, plugin)
+    found = _find(service, plugin)
     given = config.get(CONNECTOR_CLASS, plugin)
     try:
         matches = service.plugins.find(given) == found
@@ -62,7 +62,7 @@ def validate_config(service: Served, plugin: str, config: ConfigBody) -> ConfigI
     return describe_validation(found.name, examined.validation)
 
 
-def _found(service: Service, name: str) -> Plugin:
+def _find(service: Service, name: str) -> Plugin:
     try:
         return service.plugins.find(name)
     except PluginUnknown as error:
