@@ -60,9 +60,9 @@ def doing(group: Group, resource: Resource) -> Doing:
 
 def _wait(group: Group, resource: Resource) -> str:
     """Return for whom a resource waits, and until when if that is known; nothing if it does not."""
-    heir = group.members.get(group.target_owner.get(resource, ""))
-    if heir is not None and heir.is_away:
-        return f"{worker_of(heir)} left for a while, and its place is kept for its return"
+    owner = group.members.get(group.target_owner.get(resource, ""))
+    if owner is not None and owner.is_away:
+        return f"{worker_of(owner)} left for a while, and its place is kept for its return"
     due_ms = group.schedule.parked.get(resource)
     if due_ms is None or resource in group.schedule.fired:
         return ""

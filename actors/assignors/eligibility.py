@@ -150,5 +150,5 @@ def _in_order(members: Eligible, returned: Iterable[Claim]) -> Iterator[Claim]:
     """
     yield from ((taker.member_id, taker.target) for taker in members.takers)
     yield from ((taker.member_id, taker.owned) for taker in members.takers)
-    yield from ((heir, old.target | old.owned) for heir, old in members.succeeded)
+    yield from ((successor, old.target | old.owned) for successor, old in members.succeeded)
     yield from returned

@@ -52,17 +52,18 @@ class MemberAssignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Introduce:
-    """Ask what a member's heartbeats are to say of its assignors; `number` tells the answer."""
+class DescribeAssignors:
+    """A worker asks the assignor process what its heartbeats are to say of its assignors."""
 
     member_id: str
     worker: Worker
     number: int
+    """Which of the worker's questions this is; the answer names it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Introduced:
-    """The answer to `Introduce`: what a member's heartbeats are to say of its assignors."""
+class DescribeAssignorsReply:
+    """The assignor process answers the worker what its heartbeats are to say."""
 
     number: int
     """That of the question."""
@@ -73,8 +74,11 @@ class Introduced:
 
 
 @dataclass(frozen=True, slots=True)
-class Assign:
-    """Compute an assignment of this snapshot, with the assignor that it names."""
+class ComputeAssignment:
+    """A worker has the assignor process compute an assignment of the group's snapshot.
+
+    The snapshot names the assignor.
+    """
 
     snapshot: Snapshot
     member_id: str = ""
@@ -82,8 +86,8 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
-    """The answer to `Assign`: the assignment, or why there is none."""
+class ComputeAssignmentReply:
+    """The assignor process answers the worker with the assignment, or why there is none."""
 
     group_epoch: int
     """That of the snapshot."""
@@ -93,23 +97,30 @@ class Assigned:
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
-    """Drop all that is kept for a worker, by its name: it is gone for good."""
-
-    worker: str
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """Tell an assignor, by its name, what its member was given; `number` tells the answer."""
+class NotifyAssignment:
+    """A worker has the assignor process call `on_assignment`: its member was given this."""
 
     assignor: str
+    """The assignor's name."""
     assignment: MemberAssignment
     number: int = 0
+    """Which of the worker's notices this is; the answer names it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
-    """The answer to `Given`: the assignor was told, and its process has survived that."""
+class NotifyAssignmentReply:
+    """The assignor process answers the worker: the call is over, and it has survived that."""
 
     number: int
+    """That of the notice."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetWorker:
+    """The supervisor has the assignor process drop all that it keeps for a worker; no answer.
+
+    The worker is gone for good.
+    """
+
+    worker: str
+    """Its name."""

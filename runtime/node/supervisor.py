@@ -14,7 +14,7 @@ from typing import Any
 
 from ...actors.door.actor import Actor, Address, Failure, address_key
 from ...actors.group.actor import GroupActor, GroupOpened, OpenGroup, Ping, Pong
-from ...actors.messages.assignors import Forget
+from ...actors.messages.assignors import ForgetWorker
 from ...actors.messages.commands import CommandReply
 from ...actors.messages.errors import Error
 from ...actors.messages.orders import ReleaseSeats
@@ -331,7 +331,7 @@ class Supervisor(Actor):
         """Have the assignors let go of what they keep for a worker that does not come back."""
         asked = self._assignor()
         if asked is not None:
-            self.send(asked.address, Forget(worker))
+            self.send(asked.address, ForgetWorker(worker))
 
     def _opens_too_slowly(self, child: ChildProcess, now: float) -> bool:
         if self._node is None:

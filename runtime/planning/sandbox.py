@@ -15,7 +15,14 @@ from types import MappingProxyType
 from typing import Self
 
 from ...actors.assignors.built_in.catalogue import BUILT_IN
-from ...actors.messages.assignors import Assign, Assigned, Introduce, Introduced, Metadata, Worker
+from ...actors.messages.assignors import (
+    ComputeAssignment,
+    ComputeAssignmentReply,
+    DescribeAssignors,
+    DescribeAssignorsReply,
+    Metadata,
+    Worker,
+)
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.errors import Error
 from ..cluster.spec import AssignorSpec
@@ -94,8 +101,8 @@ class SandboxedAssignor:
 
     def metadata(self, worker: Worker) -> Metadata:
         """Return what it says for a worker that joins; raises `PlanError`."""
-        reply = self._sandbox.ask(self._name, Introduce(MEMBER, worker, 0))
-        if not isinstance(reply, Introduced):
+        reply = self._sandbox.ask(self._name, DescribeAssignors(MEMBER, worker, 0))
+        if not isinstance(reply, DescribeAssignorsReply):
             raise _refusal(self._name, "it says nothing of a new worker")
         for each in reply.assignors:
             if each.name == self._name:
@@ -104,9 +111,12 @@ class SandboxedAssignor:
 
     def assign(self, group: Snapshot) -> Assignment:
         """Return what it makes of a group; raises `PlanError`."""
-        reply = self._sandbox.ask(self._name, Assign(group, MEMBER))
-        if not isinstance(reply, Assigned) or reply.assignment is None:
-            raise _refusal(self._name, reply.error if isinstance(reply, Assigned) else "no answer")
+        reply = self._sandbox.ask(self._name, ComputeAssignment(group, MEMBER))
+        if not isinstance(reply, ComputeAssignmentReply) or reply.assignment is None:
+            raise _refusal(
+                self._name,
+                reply.error if isinstance(reply, ComputeAssignmentReply) else "no answer",
+            )
         return reply.assignment
 
 

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from ...actors.assignors.built_in import by_name, deferred
 from ...actors.assignors.built_in.catalogue import BUILT_IN
-from ...actors.messages.assignors import Assign, Assigned, Given, Introduce, Introduced, Noted
+from ...actors.messages.assignors import (
+    ComputeAssignment,
+    ComputeAssignmentReply,
+    DescribeAssignors,
+    DescribeAssignorsReply,
+    NotifyAssignment,
+    NotifyAssignmentReply,
+)
 from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.orders import EndMember
 from ...events.model import ClientAssignor
@@ -198,16 +205,16 @@ class SimulatedAssignor:
     def ask(self, message: AssignorMessage, hear: Hear) -> None:
         """Take a question; `hear` is told the answer after a while. Raises `Violation`."""
         match message:
-            case Introduce(number=number):
+            case DescribeAssignors(number=number):
                 self._said_reason = self._reason
                 own = tuple(ClientAssignor(each, reason=self._reason) for each in self._names)
-                self._answer(SOON_ANSWER_MS, hear, Introduced(number, own))
-            case Given(number=number):
-                self._answer(SOON_ANSWER_MS, hear, Noted(number))
-            case Assign():
+                self._answer(SOON_ANSWER_MS, hear, DescribeAssignorsReply(number, own))
+            case NotifyAssignment(number=number):
+                self._answer(SOON_ANSWER_MS, hear, NotifyAssignmentReply(number))
+            case ComputeAssignment():
                 self._compute(message, hear)
 
-    def _compute(self, asked: Assign, hear: Hear) -> None:
+    def _compute(self, asked: ComputeAssignment, hear: Hear) -> None:
         blunder, delay_ms = self._blunder, self._delay_ms
         self._blunder, self._delay_ms = None, 0
         epoch, snapshot_id = asked.snapshot.group_epoch, asked.snapshot.snapshot_id
@@ -215,14 +222,18 @@ class SimulatedAssignor:
             raise Violation(f"5: an assignor that computes from {snapshot_id} is asked to again")
         self._asked.add(snapshot_id)
         if blunder is Blunder.FAIL:
-            result = Assigned(epoch, None, "ValueError: the assignor has failed", snapshot_id)
+            result = ComputeAssignmentReply(
+                epoch, None, "ValueError: the assignor has failed", snapshot_id
+            )
         else:
             made = self._assignors[asked.snapshot.assignor].assign(asked.snapshot)
-            result = Assigned(epoch, _spoilt(made, asked.snapshot, blunder), "", snapshot_id)
+            result = ComputeAssignmentReply(
+                epoch, _spoilt(made, asked.snapshot, blunder), "", snapshot_id
+            )
         self._answer(LONGEST_ANSWER_MS, partial(self._hand_in, hear), result, delay_ms)
 
     def _hand_in(self, hear: Hear, result: object) -> None:
-        if isinstance(result, Assigned):
+        if isinstance(result, ComputeAssignmentReply):
             self._asked.discard(result.snapshot_id)
         hear(result)
 

@@ -10,20 +10,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairlead_tests.benchmarks.figures import median, tell
-from fairlead_tests.coordination.site import Site
+from fairlead_tests.coordination.settled_group import SettledGroup
 
 BESIDE = (300, 3_000)
 CHANGES = 20
 
 
-def measured(site: Site, change: Callable[[str], None]) -> tuple[float, float]:
+def measured(driver: SettledGroup, change: Callable[[str], None]) -> tuple[float, float]:
     """Return the bytes and the milliseconds of a change, at the median of some."""
     costs: list[float] = []
     taken: list[float] = []
     for number in range(CHANGES):
         name = f"another.{number}"
         begun = time.perf_counter()
-        costs.append(site.cost(lambda: change(name)))  # noqa: B023
+        costs.append(driver.cost(lambda: change(name)))  # noqa: B023
         taken.append((time.perf_counter() - begun) * 1_000)
     return median(costs), median(taken)
 
@@ -32,13 +32,13 @@ def main() -> None:
     """Print the figures."""
     for count in BESIDE:
         with tempfile.TemporaryDirectory() as folder:
-            site = Site.with_connectors(Path(folder), count)
+            driver = SettledGroup.with_connectors(Path(folder), count)
             shape = f"beside {count} connectors of one task on 2 workers"
             for name in ("create", "delete"):
-                size, taken_ms = measured(site, getattr(site, name))
+                size, taken_ms = measured(driver, getattr(driver, name))
                 tell(f"changes.{name}.{count}.log", size, "bytes", conditions=shape)
                 tell(f"changes.{name}.{count}.time", taken_ms, "ms", conditions=shape)
-            site.close()
+            driver.close()
 
 
 if __name__ == "__main__":

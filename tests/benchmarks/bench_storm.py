@@ -16,7 +16,7 @@ from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.shard import Now, drain
 from fairlead.actors.group.state.soft_state import GroupSettings
-from fairlead.actors.messages.assignors import Assigned
+from fairlead.actors.messages.assignors import ComputeAssignmentReply
 from fairlead.actors.messages.commands import GroupCommand, Reply
 from fairlead.actors.messages.computing import InstallReply, PrepareReply
 from fairlead.actors.messages.heartbeat import HeartbeatReply
@@ -140,7 +140,9 @@ class Crowd:
         assert asked is not None
         snapshot = asked.snapshot
         assignment = balanced.assign(snapshot)
-        made = Assigned(snapshot.group_epoch, assignment, snapshot_id=snapshot.snapshot_id)
+        made = ComputeAssignmentReply(
+            snapshot.group_epoch, assignment, snapshot_id=snapshot.snapshot_id
+        )
         self.targets += 1
         install = computing.take_result(made, self._members[name].member_epoch, now_ms)
         assert install is not None

@@ -11,8 +11,8 @@ def test_builder_case(builder_cases: Case) -> None:
     owner_epoch = told.get("owner_epoch") or {}
     current = read_current("m", told["member"], owner_epoch)
     mine = current.assigned.keys() | current.pending.keys()
-    holders = {held: "m" if held in mine else "another" for held in read(owner_epoch)}
-    goal = Goal(told["target"]["epoch"], read(told["target"].get("items")), holders)
+    owner = {held: "m" if held in mine else "another" for held in read(owner_epoch)}
+    goal = Goal(told["target"]["epoch"], read(told["target"].get("items")), owner)
     owned = told.get("owned")
     try:
         after = reconcile(current, goal, None if owned is None else read(owned))

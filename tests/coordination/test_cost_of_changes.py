@@ -10,7 +10,7 @@ from fairlead.events import shard_layout
 from fairlead.events.model import GroupState
 from fairlead.projections.explain.epochs import Explanation
 from fairlead.projections.explain.reader import read_epochs
-from fairlead_tests.coordination.site import MEMBERS, Site
+from fairlead_tests.coordination.settled_group import MEMBERS, SettledGroup
 
 CHANGES = 5
 MOST_BYTES = 10_000
@@ -20,48 +20,48 @@ MOST_BYTES = 10_000
 def test_a_connector_created_or_deleted_writes_little_however_many_there_are(
     connectors: int, tasks: int, tmp_path: Path
 ) -> None:
-    site = Site.with_connectors(tmp_path, connectors, tasks)
+    driver = SettledGroup.with_connectors(tmp_path, connectors, tasks)
     names = [f"another.{number}" for number in range(CHANGES)]
-    costs = [site.cost(lambda: site.create(name)) for name in names]  # noqa: B023
-    assert {each.connector for each in site.group.owner} >= set(names)
-    costs += [site.cost(lambda: site.delete(name)) for name in names]  # noqa: B023
+    costs = [driver.cost(lambda: driver.create(name)) for name in names]  # noqa: B023
+    assert {each.connector for each in driver.group.owner} >= set(names)
+    costs += [driver.cost(lambda: driver.delete(name)) for name in names]  # noqa: B023
     assert max(costs) <= MOST_BYTES, costs
-    assert site.group.state is GroupState.STABLE
-    site.close()
+    assert driver.group.state is GroupState.STABLE
+    driver.close()
 
 
 def test_the_answer_to_a_change_waits_for_all_of_it_in_the_log(tmp_path: Path) -> None:
-    site = Site.with_connectors(tmp_path, 50)
-    said = site.put("another")
+    driver = SettledGroup.with_connectors(tmp_path, 50)
+    said = driver.put("another")
     assert {
         each.reply.log_offset
         for each in said
         if isinstance(each.reply, HeartbeatReply | CommandReply)
-    } == {site.control.end}
-    site.close()
+    } == {driver.control.end}
+    driver.close()
 
 
 def test_a_group_in_shards_starts_anew_as_it_was(tmp_path: Path) -> None:
-    site = Site.with_connectors(tmp_path, 50)
-    site.create("another")
-    before = site.group
+    driver = SettledGroup.with_connectors(tmp_path, 50)
+    driver.create("another")
+    before = driver.group
     assert before.target.shards
-    site.open()
-    assert site.group == before
-    site.delete("another")
-    assert site.group.state is GroupState.STABLE
-    site.close()
+    driver.open()
+    assert driver.group == before
+    driver.delete("another")
+    assert driver.group.state is GroupState.STABLE
+    driver.close()
 
 
 def told(folder: Path) -> list[Explanation]:
     """Return how every epoch of some changes is explained."""
-    site = Site.with_connectors(folder, 50)
-    site.create("another")
-    site.delete("connector.7")
-    site.leave(MEMBERS[1])
-    site.settle()
-    entries = site.control.read(0).entries
-    site.close()
+    driver = SettledGroup.with_connectors(folder, 50)
+    driver.create("another")
+    driver.delete("connector.7")
+    driver.leave(MEMBERS[1])
+    driver.settle()
+    entries = driver.control.read(0).entries
+    driver.close()
     return [each.explain() for each in list(read_epochs(entries))]
 
 

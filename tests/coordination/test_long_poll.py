@@ -58,7 +58,7 @@ def test_a_new_task_reaches_its_worker_without_any_interval(driver: CoordinatorD
     assert {len((share or "").split()) for _, share in said.values()} == {1, 2}
 
 
-def test_what_one_member_lets_go_reaches_the_heir_at_once(driver: CoordinatorDriver) -> None:
+def test_what_one_member_lets_go_reaches_its_next_owner_at_once(driver: CoordinatorDriver) -> None:
     driver.asks(driver.joining("a"))
     driver.put("A")
     driver.put("B")

@@ -3,11 +3,11 @@
 import pytest
 
 from fairlead.actors.messages.assignors import (
-    Given,
-    Introduce,
-    Introduced,
+    DescribeAssignors,
+    DescribeAssignorsReply,
     MemberAssignment,
-    Noted,
+    NotifyAssignment,
+    NotifyAssignmentReply,
     Worker,
 )
 from fairlead.events.model import NOTHING, ClientAssignor, Resource
@@ -30,9 +30,9 @@ WORK = frozenset({Resource("a")})
 TARGET = TargetAssignment(4, {"m": WORK}, "balanced", 1, b"notes")
 
 
-def told(number: int) -> Given:
+def told(number: int) -> NotifyAssignment:
     """What an assignor is told of the work that its member was given."""
-    return Given("balanced", MemberAssignment("m", WORK, "", 1, b"notes"), number)
+    return NotifyAssignment("balanced", MemberAssignment("m", WORK, "", 1, b"notes"), number)
 
 
 def new_client() -> AssignorQuestions:
@@ -53,7 +53,7 @@ def answers(
     client: AssignorQuestions, number: int, at_ms: int, *said: ClientAssignor
 ) -> tuple[ClientAssignor, ...] | None:
     """What heartbeats say after an answer without an error."""
-    return client.take_answer(Introduced(number, said), at_ms)
+    return client.take_answer(DescribeAssignorsReply(number, said), at_ms)
 
 
 def test_a_question_is_repeated_until_it_is_answered_and_another_put_from_time_to_time() -> None:
@@ -65,7 +65,7 @@ def test_a_question_is_repeated_until_it_is_answered_and_another_put_from_time_t
     client.tick(0)
     answers(client, 1, 100, BALANCED)
     assert client.tick(100 + REFRESH_MS - 1) is None
-    assert client.tick(100 + REFRESH_MS) == Introduce("m", COLD, 2)
+    assert client.tick(100 + REFRESH_MS) == DescribeAssignors("m", COLD, 2)
 
 
 def test_the_first_answer_to_a_repeated_question_counts_and_the_second_tells_nothing() -> None:
@@ -107,8 +107,8 @@ def test_a_process_that_took_the_place_of_one_that_hung_is_asked_as_often_as_any
     asks(client, TIMEOUT_MS)
     client.move_to(PID + 1)
     client.tick(TIMEOUT_MS)
-    client.take_answer(Introduced(2, (), ("broken",)), TIMEOUT_MS + 100)
-    assert client.tick(TIMEOUT_MS + 100 + REPEAT_MS) == Introduce("m", COLD, 3)
+    client.take_answer(DescribeAssignorsReply(2, (), ("broken",)), TIMEOUT_MS + 100)
+    assert client.tick(TIMEOUT_MS + 100 + REPEAT_MS) == DescribeAssignors("m", COLD, 3)
 
 
 def test_a_worker_that_nobody_speaks_for_knows_how_long_it_has_been_waiting() -> None:
@@ -161,35 +161,35 @@ def test_who_says_something_else_each_time_is_asked_ever_less_often_until_it_doe
 
 def test_new_facts_are_told_at_once() -> None:
     client = new_client()
-    assert client.tick(0) == Introduce("m", COLD, 1)
+    assert client.tick(0) == DescribeAssignors("m", COLD, 1)
     client.see_worker(COLD)
     assert client.tick(50) is None
     client.see_worker(WARM)
-    assert client.tick(50) == Introduce("m", WARM, 2)
-    assert client.take_answer(Introduced(1, SAID), 100) is None
-    assert client.take_answer(Introduced(2, SAID), 100) == SAID
+    assert client.tick(50) == DescribeAssignors("m", WARM, 2)
+    assert client.take_answer(DescribeAssignorsReply(1, SAID), 100) is None
+    assert client.take_answer(DescribeAssignorsReply(2, SAID), 100) == SAID
 
 
 def test_what_was_said_of_a_cold_worker_does_not_let_a_warm_one_join() -> None:
     client = new_client()
     client.tick(0)
-    client.take_answer(Introduced(1, SAID), 50)
+    client.take_answer(DescribeAssignorsReply(1, SAID), 50)
     client.see_worker(WARM)
     assert not client.is_known
     client.tick(100)
-    client.take_answer(Introduced(3, SAID), 150)
+    client.take_answer(DescribeAssignorsReply(3, SAID), 150)
     assert client.is_known
 
 
 def test_when_no_assignor_speaks_for_it_the_worker_stays_as_it_was_and_asks_again() -> None:
     client = new_client()
     client.tick(0)
-    assert client.take_answer(Introduced(1, (), ("broken",)), 100) is None
+    assert client.take_answer(DescribeAssignorsReply(1, (), ("broken",)), 100) is None
     assert not client.is_known
-    assert client.tick(100 + REPEAT_MS) == Introduce("m", COLD, 2)
-    assert client.take_answer(Introduced(2, SAID), 5_200) == SAID
+    assert client.tick(100 + REPEAT_MS) == DescribeAssignors("m", COLD, 2)
+    assert client.take_answer(DescribeAssignorsReply(2, SAID), 5_200) == SAID
     client.tick(5_200 + REFRESH_MS)
-    assert client.take_answer(Introduced(3, (), ("broken",)), 16_000) is None
+    assert client.take_answer(DescribeAssignorsReply(3, (), ("broken",)), 16_000) is None
     assert client.is_known
 
 
@@ -203,7 +203,7 @@ def test_a_process_that_owes_an_answer_for_too_long_is_reported_once() -> None:
 def test_an_answer_however_late_is_proof_of_life() -> None:
     client = new_client()
     asks(client, TIMEOUT_MS - 50)
-    client.take_answer(Introduced(1, SAID), TIMEOUT_MS - 1)
+    client.take_answer(DescribeAssignorsReply(1, SAID), TIMEOUT_MS - 1)
     assert client.find_hung(TIMEOUT_MS) is None
 
 
@@ -212,7 +212,7 @@ def test_another_process_is_asked_at_once_and_owes_nothing_yet() -> None:
     asks(client, TIMEOUT_MS - 50)
     client.move_to(PID + 1)
     assert client.find_hung(TIMEOUT_MS) is None
-    assert client.tick(TIMEOUT_MS) == Introduce("m", COLD, 2)
+    assert client.tick(TIMEOUT_MS) == DescribeAssignors("m", COLD, 2)
 
 
 def test_an_assignor_is_told_its_workers_share_whenever_that_is_another() -> None:
@@ -244,9 +244,9 @@ def test_a_process_that_came_through_a_share_did_not_end_over_it() -> None:
     for number in range(1, 9):
         assert client.take_share(TARGET, WORK) == told(number)
         if number % 3 == 0:
-            client.take_note(Noted(number))
+            client.take_notified(NotifyAssignmentReply(number))
         client.move_to(PID + number)
-        client.take_note(Noted(number))
+        client.take_notified(NotifyAssignmentReply(number))
     assert not client.keeps_share
 
 

@@ -10,7 +10,12 @@ from local_assignors.conftest import Installs
 
 from fairlead.actors.assignors.built_in.deferred import assign
 from fairlead.actors.group.computing.install import flaw_in
-from fairlead.actors.messages.assignors import Assigned, Introduced, MemberAssignment, Worker
+from fairlead.actors.messages.assignors import (
+    ComputeAssignmentReply,
+    DescribeAssignorsReply,
+    MemberAssignment,
+    Worker,
+)
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, ClientAssignor, Resource
 from fairlead.runtime.node.assignors.finding import AssignorRefusedError
@@ -44,10 +49,10 @@ def host(installed: Installs, source: str = ASSIGNOR, conf: Mapping[str, str] = 
 
 
 def test_a_member_is_introduced_in_the_order_of_preference(installed: Installs) -> None:
-    said = host(installed).introduce("m", W1, 7)
+    said = host(installed).describe_assignors("m", W1, 7)
     content = b'{"capacity":2,"tags":["gpu"]}'
     mine = ClientAssignor("mine", 0, 2, 0, 0, content)
-    assert said == Introduced(7, (mine, ClientAssignor("deferred", metadata=content)))
+    assert said == DescribeAssignorsReply(7, (mine, ClientAssignor("deferred", metadata=content)))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +71,7 @@ def test_a_member_is_introduced_in_the_order_of_preference(installed: Installs) 
 def test_what_says_nothing_sound_of_a_worker_is_left_out(
     installed: Installs, does: str, why: str
 ) -> None:
-    said = host(installed, body(metadata=does)).introduce("m", W1, 1)
+    said = host(installed, body(metadata=does)).describe_assignors("m", W1, 1)
     assert [each.name for each in said.assignors] == ["deferred"]
     (error,) = said.errors
     assert error.startswith(f"assignor mine said nothing: {why}")
@@ -76,8 +81,10 @@ def test_an_assignment_is_that_of_the_assignor_that_the_snapshot_names(
     installed: Installs,
 ) -> None:
     found = host(installed, body(assign="1 / 0"))
-    assert found.assign("m", snapshot("deferred")) == Assigned(4, assign(snapshot("deferred")))
-    assert found.assign("m", snapshot("others")) == Assigned(
+    assert found.assign("m", snapshot("deferred")) == ComputeAssignmentReply(
+        4, assign(snapshot("deferred"))
+    )
+    assert found.assign("m", snapshot("others")) == ComputeAssignmentReply(
         4, None, "there is no assignor 'others' here: only mine, deferred"
     )
 
@@ -180,7 +187,7 @@ class Traceless(Exception):
     def __getattribute__(self, name): raise SystemExit(3)
 """
     found = host(installed, body(assign=does) + source)
-    assert found.assign("m", snapshot()) == Assigned(4, None, why)
+    assert found.assign("m", snapshot()) == ComputeAssignmentReply(4, None, why)
 
 
 def test_what_fails_the_same_way_each_time_is_logged_once_and_never_at_length(
@@ -188,7 +195,7 @@ def test_what_fails_the_same_way_each_time_is_logged_once_and_never_at_length(
 ) -> None:
     found = host(installed, body(metadata="raise LookupError('x' * 10_000_000)"))
     for number in range(3):
-        found.introduce("m", W1, number)
+        found.describe_assignors("m", W1, number)
     (logged,) = caplog.messages
     assert logged.startswith("assignor mine says nothing of w1\nTraceback (most recent call last)")
     assert len(logged) < 10_000
@@ -199,7 +206,7 @@ TOO_MUCH = 1 << 62
 
 def test_who_wanted_more_memory_than_there_is_is_remembered(installed: Installs) -> None:
     found = host(installed, body(assign="raise MemoryError", metadata="1 / 0"))
-    found.introduce("m", W1, 1)
+    found.describe_assignors("m", W1, 1)
     assert not found.is_full(TOO_MUCH)
     found.assign("m", snapshot())
     assert found.is_full(TOO_MUCH)
@@ -224,7 +231,7 @@ def test_a_resource_that_was_made_too_long_is_cut_to_what_it_is(installed: Insta
     longer = "frozenset(tuple.__new__(Resource, (*each, 2)) for each in group.configured)"
     source = body(assign=f"return Assignment({{'m': {longer}}})")
     answer = host(installed, source).assign("m", snapshot())
-    assert pickle.loads(pickle.dumps(answer)) == Assigned(4, Assignment({"m": WORK}))
+    assert pickle.loads(pickle.dumps(answer)) == ComputeAssignmentReply(4, Assignment({"m": WORK}))
 
 
 def test_each_worker_has_assignors_of_its_own_and_a_new_process_new_ones(
@@ -241,13 +248,13 @@ def test_each_worker_has_assignors_of_its_own_and_a_new_process_new_ones(
         return found.assign(member_id, snapshot()).error.partition(" (")[0]
 
     for member_id, worker in (("m", "w1"), ("n", "w2")):
-        found.introduce(member_id, Worker(worker), 1)
-        found.given("mine", MemberAssignment(member_id, WORK))
+        found.describe_assignors(member_id, Worker(worker), 1)
+        found.notify("mine", MemberAssignment(member_id, WORK))
     assert [given("m"), given("n")] == [
         "assignor mine: LookupError: ['m']",
         "assignor mine: LookupError: ['n']",
     ]
-    found.introduce("m2", Worker("w1"), 1)
+    found.describe_assignors("m2", Worker("w1"), 1)
     assert [given("m2"), given("m"), given("n")] == [
         "assignor mine: LookupError: []",
         "assignor mine: LookupError: []",
@@ -259,9 +266,9 @@ def test_an_assignor_that_fails_on_what_its_worker_was_given_is_asked_on(
     installed: Installs,
 ) -> None:
     found = host(installed, body(on_assignment="1 / 0"))
-    found.introduce("m", W1, 1)
-    found.given("mine", MemberAssignment("m"))
-    found.given("others", MemberAssignment("m"))
+    found.describe_assignors("m", W1, 1)
+    found.notify("mine", MemberAssignment("m"))
+    found.notify("others", MemberAssignment("m"))
     assert found.assign("m", snapshot()).assignment is not None
 
 
@@ -273,8 +280,8 @@ def test_what_can_not_be_made_is_refused_before_anybody_asks(installed: Installs
 def test_what_can_be_made_once_only_is_an_error_in_the_answer(installed: Installs) -> None:
     source = "made = []\n" + body(__init__="made.append(1); assert len(made) < 2")
     found = host(installed, source)
-    assert found.introduce("m", W1, 1).errors == ()
-    said: Any = found.introduce("n", Worker("w2"), 2)
+    assert found.describe_assignors("m", W1, 1).errors == ()
+    said: Any = found.describe_assignors("n", Worker("w2"), 2)
     assert (said.number, said.assignors, len(said.errors)) == (2, (), 1)
     assert found.assign("n", snapshot()).error.startswith("assignor mine: AssignorRefusedError")
 
@@ -289,7 +296,7 @@ alive = weakref.WeakSet()
     found = host(installed, source)
 
     def alive(member_id: str, worker: str) -> int:
-        return found.introduce(member_id, Worker(worker), 1).assignors[0].reason
+        return found.describe_assignors(member_id, Worker(worker), 1).assignors[0].reason
 
     assert [alive(f"m{each}", f"w{each}") for each in (1, 2, 3)] == [1, 2, 3]
     assert alive("n1", "w1") == 3
@@ -310,8 +317,8 @@ def test_what_is_being_called_is_told_for_as_long_as_it_takes(installed: Install
 
     installed(body(assign="raise LookupError"), MINE)
     found = AssignorHost(("mine",), {}, doing)
-    found.introduce("m", W1, 1)
-    found.given("mine", MemberAssignment("m"))
+    found.describe_assignors("m", W1, 1)
+    found.notify("mine", MemberAssignment("m"))
     assert told[::2] == [
         "loading mine",
         "making mine",
@@ -327,5 +334,5 @@ def test_what_the_group_would_refuse_is_refused_here_in_its_words_and_says_whose
     does = "return Assignment({'m': frozenset({Resource('a', 7)})})"
     answer = host(installed, body(assign=does)).assign("m", snapshot())
     made = Assignment({"m": frozenset({Resource("a", 7)})})
-    assert answer == Assigned(4, None, f"assignor mine: {flaw_in(made, snapshot())}")
+    assert answer == ComputeAssignmentReply(4, None, f"assignor mine: {flaw_in(made, snapshot())}")
     assert answer.error == "assignor mine: a-7 is not configured"

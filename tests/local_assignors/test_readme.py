@@ -28,7 +28,7 @@ def test_the_smallest_assignor_gives_everything_to_its_favourite(installed: Inst
     host = AssignorHost(("all-on-one",), {"favourite": "w2"})
     members = {name: member(name) for name in ("w1", "w2")}
     snapshot = Snapshot(1, 0, "all-on-one", b"", WORK, members, (), {}, NOTHING, 0)
-    assert host.introduce("w1", Worker("w1"), 1).errors == ()
+    assert host.describe_assignors("w1", Worker("w1"), 1).errors == ()
     made = host.assign("w1", snapshot).assignment
     assert made is not None
     assert made == Assignment({"w2": WORK})

@@ -10,14 +10,14 @@ from typing import Any
 import psutil
 import pytest
 
-from fairlead.actors.messages.assignors import Introduce, Introduced, Worker
+from fairlead.actors.messages.assignors import DescribeAssignors, DescribeAssignorsReply, Worker
 from fairlead.runtime.cluster.spec import AssignorSpec
 from fairlead.runtime.node.assignors.sandbox import Sandbox, SandboxEndedError, allowed
 from fairlead_tests.actor_system import eventually, runs
 from fairlead_tests.local_assignors.packages import ASSIGNOR, install
 
 KEY = b"\x17the cluster's key, in this process \x03"
-QUESTION = Introduce("m", Worker("w1", "localhost:8083/w1"), 7)
+QUESTION = DescribeAssignors("m", Worker("w1", "localhost:8083/w1"), 7)
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def told(sandbox: Sandbox) -> str:
     answer = sandbox.ask(QUESTION)
-    assert isinstance(answer, Introduced)
+    assert isinstance(answer, DescribeAssignorsReply)
     assert (answer.number, answer.errors) == (7, ())
     return answer.assignors[0].metadata.decode()
 

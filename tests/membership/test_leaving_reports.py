@@ -4,14 +4,14 @@ What it was granted since, it never begins; were that taken back without a word 
 owns, the group would wait for an acknowledgement that never comes, and then end its session.
 """
 
-from fairlead_tests.membership.seat import resources, seated
+from fairlead_tests.membership.driver import resources, seated
 
 
 def test_a_member_that_leaves_says_with_every_request_what_still_runs() -> None:
-    seat = seated()
-    seat.leave()
-    seat.stopped("A")
+    driver = seated()
+    driver.leave()
+    driver.stopped("A")
     for target in ("A-0", "A-0 A-1", "A-0"):
-        assert seat.answer(target) == []
-        last = seat.sent[-1]
+        assert driver.answer(target) == []
+        last = driver.sent[-1]
         assert (last.is_full, last.owned) == (False, tuple(sorted(resources("A-0"))))

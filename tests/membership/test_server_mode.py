@@ -6,14 +6,14 @@ from fairlead.actors.messages.heartbeat import Heartbeat
 from fairlead.actors.worker.instructions import Identity
 from fairlead.actors.worker.membership import Membership
 from fairlead.actors.worker.states import State
-from fairlead_tests.membership.seat import ASSIGNORS, PATIENCE_MS, TIMING, Seat, seated
+from fairlead_tests.membership.driver import ASSIGNORS, PATIENCE_MS, TIMING, MemberDriver, seated
 
 IDENTITY = Identity("g", "m", "i", "url")
 
 
-def served() -> Seat:
+def served() -> MemberDriver:
     """A member that names a server assignor."""
-    return Seat(membership=Membership(IDENTITY, TIMING, server_assignor="uniform"))
+    return MemberDriver(membership=Membership(IDENTITY, TIMING, server_assignor="uniform"))
 
 
 def choice(request: Heartbeat) -> tuple[str | None, object]:
@@ -22,12 +22,12 @@ def choice(request: Heartbeat) -> tuple[str | None, object]:
 
 
 def test_full_requests_name_the_server_assignor_and_no_other() -> None:
-    seat = seated("A", served())
-    seat.passes(PATIENCE_MS)
-    said = [choice(each) for each in seat.sent]
+    driver = seated("A", served())
+    driver.passes(PATIENCE_MS)
+    said = [choice(each) for each in driver.sent]
     assert said == [("uniform", None), (None, None), (None, None), (None, None), ("uniform", None)]
-    assert [each.is_full for each in seat.sent] == [True, False, False, False, True]
-    assert seat.state() is State.STABLE
+    assert [each.is_full for each in driver.sent] == [True, False, False, False, True]
+    assert driver.state() is State.STABLE
 
 
 @pytest.mark.parametrize(("assignors", "server"), [((), None), (ASSIGNORS, "uniform")])
@@ -39,8 +39,8 @@ def test_a_member_names_assignors_or_a_server_assignor(
 
 
 def test_a_member_keeps_to_its_mode() -> None:
-    seat = seated("A", served())
+    driver = seated("A", served())
     with pytest.raises(ValueError, match="mode"):
-        seat.membership.change_assignors(ASSIGNORS, seat.now_ms)
+        driver.membership.change_assignors(ASSIGNORS, driver.now_ms)
     with pytest.raises(ValueError, match="mode"):
         seated().membership.change_assignors((), 0)

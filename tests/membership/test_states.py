@@ -15,7 +15,7 @@ from fairlead.actors.worker.states import (
     Machine,
     State,
 )
-from fairlead_tests.membership.seat import SESSION_MS, Seat, seated
+from fairlead_tests.membership.driver import SESSION_MS, MemberDriver, seated
 
 ILLEGAL = [
     (here, there)
@@ -83,68 +83,68 @@ def test_who_is_fenced_or_gone_does_not_speak() -> None:
     assert set(State) - SPEAKING == {State.UNSUBSCRIBED, State.FENCED, State.FATAL}
 
 
-def fenced(seat: Seat) -> Seat:
-    seat.answer(error=Error.UNKNOWN_MEMBER_ID)
-    return seat
+def fenced(driver: MemberDriver) -> MemberDriver:
+    driver.answer(error=Error.UNKNOWN_MEMBER_ID)
+    return driver
 
 
-def refused(seat: Seat) -> Seat:
-    seat.answer(error=Error.INVALID_REQUEST)
-    return seat
+def refused(driver: MemberDriver) -> MemberDriver:
+    driver.answer(error=Error.INVALID_REQUEST)
+    return driver
 
 
-def left(seat: Seat) -> Seat:
-    seat.leave()
-    return seat
+def left(driver: MemberDriver) -> MemberDriver:
+    driver.leave()
+    return driver
 
 
-def joining() -> Seat:
-    seat = Seat()
-    seat.join()
-    return seat
+def joining() -> MemberDriver:
+    driver = MemberDriver()
+    driver.join()
+    return driver
 
 
-def revoking() -> Seat:
-    seat = seated()
-    seat.answer("A")
-    return seat
+def revoking() -> MemberDriver:
+    driver = seated()
+    driver.answer("A")
+    return driver
 
 
-def acknowledging() -> Seat:
-    seat = joining()
-    seat.answer("A A-0")
-    return seat
+def acknowledging() -> MemberDriver:
+    driver = joining()
+    driver.answer("A A-0")
+    return driver
 
 
-def gone() -> Seat:
-    seat = left(seated())
-    seat.stopped("A A-0")
-    seat.answer(epoch=-1)
-    return seat
+def gone() -> MemberDriver:
+    driver = left(seated())
+    driver.stopped("A A-0")
+    driver.answer(epoch=-1)
+    return driver
 
 
-def unread() -> Seat:
+def unread() -> MemberDriver:
     """Its join was answered, and the answer lay unread for longer than the session."""
-    seat = joining()
-    seat.now_ms += SESSION_MS
-    seat.answer("A", epoch=4)
-    return seat
+    driver = joining()
+    driver.now_ms += SESSION_MS
+    driver.answer("A", epoch=4)
+    return driver
 
 
-def turned() -> Seat:
+def turned() -> MemberDriver:
     """It was given something else to do before what it does was answered for."""
-    seat = acknowledging()
-    seat.answer("A")
-    return seat
+    driver = acknowledging()
+    driver.answer("A")
+    return driver
 
 
-def gone_while_fenced() -> Seat:
-    seat = left(fenced(seated()))
-    seat.stopped("A A-0")
-    return seat
+def gone_while_fenced() -> MemberDriver:
+    driver = left(fenced(seated()))
+    driver.stopped("A A-0")
+    return driver
 
 
-def leaving() -> Seat:
+def leaving() -> MemberDriver:
     return left(seated())
 
 

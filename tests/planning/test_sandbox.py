@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.actors.assignors.built_in import deferred
 from fairlead.actors.group.computing.snapshot import snapshot_of
-from fairlead.actors.messages.assignors import Assigned, Introduced
+from fairlead.actors.messages.assignors import ComputeAssignmentReply, DescribeAssignorsReply
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.events.model import ClientAssignor, Resource
@@ -145,10 +145,12 @@ def test_a_plan_that_asks_no_one_starts_no_process(site: Path) -> None:
 
 A = Resource("a")
 ANSWERS = (
-    Introduced(3, (ClientAssignor("mine", 0, 2, 1, 0, b"\x00\xff"),), ("other said nothing",)),
-    Introduced(0, ()),
-    Assigned(7, None, "no luck"),
-    Assigned(
+    DescribeAssignorsReply(
+        3, (ClientAssignor("mine", 0, 2, 1, 0, b"\x00\xff"),), ("other said nothing",)
+    ),
+    DescribeAssignorsReply(0, ()),
+    ComputeAssignmentReply(7, None, "no luck"),
+    ComputeAssignmentReply(
         7,
         Assignment(
             {"W1": frozenset({A, Resource("a", 0)}), "W2": frozenset()},
@@ -163,7 +165,9 @@ ANSWERS = (
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda each: type(each).__name__)
-def test_an_answer_is_read_as_it_was_written(answer: Introduced | Assigned) -> None:
+def test_an_answer_is_read_as_it_was_written(
+    answer: DescribeAssignorsReply | ComputeAssignmentReply,
+) -> None:
     assert read(type(answer), encode(answer)) == answer
 
 
@@ -183,6 +187,6 @@ def test_an_answer_is_read_as_it_was_written(answer: Introduced | Assigned) -> N
     ids=lambda data: f"{len(data)} bytes",
 )
 def test_an_answer_that_is_none_is_refused(data: bytes) -> None:
-    for kind in (Introduced, Assigned):
+    for kind in (DescribeAssignorsReply, ComputeAssignmentReply):
         with pytest.raises(WrongResultError):
             read(kind, data)

@@ -65,10 +65,10 @@ def test_a_killed_owner_takes_all_it_started_along_and_the_next_one_sweeps_and_l
     assert gone(told["pids"])
     owner.wait()
     left = set((tmp_path / "work").glob("jvm-*"))
-    heir, told = own()
+    successor, told = own()
     now = set((tmp_path / "work").glob("jvm-*"))
     assert (len(left), len(now), left & now) == (1, 1, set())
-    heir.communicate(timeout=60)
+    successor.communicate(timeout=60)
     assert gone(told["pids"])
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
     assert files == {"work", "work/logs", "work/logs/spark.log"}

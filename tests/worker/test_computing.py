@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fairlead.actors.messages.assignors import Assign, Assigned
+from fairlead.actors.messages.assignors import ComputeAssignment, ComputeAssignmentReply
 from fairlead.actors.messages.computing import (
     Assignment,
     Install,
@@ -24,7 +24,7 @@ from fairlead.runtime.node.worker.core.computing import (
 TIMEOUT_MS = 60_000
 SNAPSHOT = Snapshot(4, 3, "balanced", b"", NOTHING, {}, (), {}, NOTHING, 0)
 PREPARED = PrepareReply(Error.NONE, snapshot=SNAPSHOT)
-RESULT = Assigned(4, Assignment({}))
+RESULT = ComputeAssignmentReply(4, Assignment({}))
 FENCED = Error.FENCED_MEMBER_EPOCH
 
 
@@ -50,7 +50,7 @@ def test_a_lost_prepare_is_asked_again_with_the_epoch_of_then() -> None:
 
 def test_a_lost_install_is_handed_in_again_with_the_epoch_of_then() -> None:
     found = computing()
-    assert found.take_snapshot(PREPARED, 100) == Assign(SNAPSHOT, "m")
+    assert found.take_snapshot(PREPARED, 100) == ComputeAssignment(SNAPSHOT, "m")
     assert found.take_result(RESULT, 1, 200) == install(1)
     assert found.tick(1, 200 + LOST_MS - 1) is None
     assert found.tick(2, 200 + LOST_MS) == install(2)
@@ -69,7 +69,7 @@ def test_nothing_is_asked_of_the_group_while_the_assignor_computes() -> None:
 def test_the_second_answer_to_a_prepare_that_was_asked_twice_changes_nothing() -> None:
     found = computing()
     found.tick(1, LOST_MS)
-    assert found.take_snapshot(PREPARED, LOST_MS + 1) == Assign(SNAPSHOT, "m")
+    assert found.take_snapshot(PREPARED, LOST_MS + 1) == ComputeAssignment(SNAPSHOT, "m")
     assert found.take_snapshot(PREPARED, LOST_MS + 2) is None
     assert found.take_snapshot(PrepareReply(Error.UNKNOWN_MEMBER_ID), LOST_MS + 3) is None
     assert found.is_busy
@@ -93,7 +93,9 @@ def test_what_takes_too_long_is_given_up() -> None:
 def test_a_result_counts_for_the_snapshot_it_was_computed_from_alone() -> None:
     found = computing()
     later = replace(SNAPSHOT, snapshot_id="later")
-    assert found.take_snapshot(PrepareReply(Error.NONE, snapshot=later), 100) == Assign(later, "m")
+    assert found.take_snapshot(PrepareReply(Error.NONE, snapshot=later), 100) == ComputeAssignment(
+        later, "m"
+    )
     assert found.take_result(replace(RESULT, snapshot_id="earlier"), 1, 200) is None
     made = found.take_result(replace(RESULT, snapshot_id="later"), 1, 300)
     assert made == replace(install(1), snapshot_id="later")
@@ -102,20 +104,20 @@ def test_a_result_counts_for_the_snapshot_it_was_computed_from_alone() -> None:
 def asked() -> Computing:
     """A computation that its assignor is asked for since 100."""
     found = computing()
-    assert found.take_snapshot(PREPARED, 100) == Assign(SNAPSHOT, "m")
+    assert found.take_snapshot(PREPARED, 100) == ComputeAssignment(SNAPSHOT, "m")
     return found
 
 
 def test_a_new_assignor_process_is_asked_what_the_old_one_left_unanswered() -> None:
     found = asked()
-    assert found.ask_anew(1, 200) == Assign(SNAPSHOT, "m")
+    assert found.ask_anew(1, 200) == ComputeAssignment(SNAPSHOT, "m")
     assert found.take_result(RESULT, 1, 300) == install(1)
     assert found.ask_anew(1, 400) is None
 
 
 def test_a_computation_that_ends_its_process_every_time_has_failed() -> None:
     found = asked()
-    again = Assign(SNAPSHOT, "m")
+    again = ComputeAssignment(SNAPSHOT, "m")
     assert [found.ask_anew(1, 200), found.ask_anew(1, 300)] == [again, again]
     error = "the process of assignor balanced ended 3 times over it"
     assert found.ask_anew(2, 400) == Install("g", "m", 2, 4, None, error)
@@ -124,11 +126,11 @@ def test_a_computation_that_ends_its_process_every_time_has_failed() -> None:
 
 def test_an_assignor_that_had_no_time_to_listen_is_asked_again_in_a_moment() -> None:
     found = asked()
-    found.put_off(Assign(replace(SNAPSHOT, group_epoch=3), "m"), 5_000)
+    found.put_off(ComputeAssignment(replace(SNAPSHOT, group_epoch=3), "m"), 5_000)
     assert found.ask_again(9_000) is None
-    found.put_off(Assign(SNAPSHOT, "m"), 10_100)
+    found.put_off(ComputeAssignment(SNAPSHOT, "m"), 10_100)
     assert found.ask_again(10_100 + RETRY_ASSIGN_MS - 1) is None
-    assert found.ask_again(10_100 + RETRY_ASSIGN_MS) == Assign(SNAPSHOT, "m")
+    assert found.ask_again(10_100 + RETRY_ASSIGN_MS) == ComputeAssignment(SNAPSHOT, "m")
     assert found.ask_again(10_100 + 2 * RETRY_ASSIGN_MS) is None
 
 

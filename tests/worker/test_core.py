@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.messages.assignors import Assign, Assigned, Given, Introduce, Introduced
+from fairlead.actors.messages.assignors import (
+    ComputeAssignment,
+    ComputeAssignmentReply,
+    DescribeAssignors,
+    DescribeAssignorsReply,
+    NotifyAssignment,
+)
 from fairlead.actors.messages.computing import Assignment, InstallReply, PrepareReply, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
@@ -31,7 +37,7 @@ from fairlead.runtime.pipeline.tasks.reports import (
     StatusChanged,
     TaskConfigsChanged,
 )
-from fairlead_tests.membership.seat import HEARTBEAT_MS, PATIENCE_MS, SESSION_MS, resources
+from fairlead_tests.membership.driver import HEARTBEAT_MS, PATIENCE_MS, SESSION_MS, resources
 from fairlead_tests.worker.driven import PID, Driven, commit
 
 A0 = Resource("A", 0)
@@ -63,8 +69,8 @@ def test_a_worker_joins_once_an_assignor_has_spoken_for_it() -> None:
     assert driven.transcript() == transcript("""
         < begin
         < AssignorAt
-        > Introduce
-        < Introduced
+        > DescribeAssignors
+        < DescribeAssignorsReply
         > heartbeat at 0, owned: nothing
     """)
 
@@ -90,10 +96,10 @@ def test_a_worker_that_may_not_join_cold_joins_when_its_engine_is_warm() -> None
 def test_assignors_are_asked_anew_once_a_cold_worker_is_warm() -> None:
     driven = Driven(is_warm=False)
     driven.begin()
-    assert driven.last(Introduce).worker.capacity == 0
+    assert driven.last(DescribeAssignors).worker.capacity == 0
     driven.report(EngineWarm())
     driven.passes(1)
-    assert driven.last(Introduce).worker.capacity == 1
+    assert driven.last(DescribeAssignors).worker.capacity == 1
 
 
 def test_the_assignor_hears_of_a_share_once_the_log_shows_what_it_rests_on() -> None:
@@ -113,11 +119,11 @@ def test_the_assignor_hears_of_a_share_once_the_log_shows_what_it_rests_on() -> 
     target = TargetAssignment(1, {"m": share}, "balanced")
     driven.log.write(MemberMetadata("m", joined_epoch=1), target)
     driven.hear(reply)
-    assert "Given" not in driven.transcript()
+    assert "NotifyAssignment" not in driven.transcript()
     driven.grants("A A-0")
     driven.log.group.end = end + 5
     driven.passes(50)
-    assert driven.last(Given).assignment.resources == share
+    assert driven.last(NotifyAssignment).assignment.resources == share
 
 
 # -- starting and stopping
@@ -351,17 +357,17 @@ def computing() -> Driven:
 def test_a_computation_goes_from_the_group_to_the_assignor_and_back() -> None:
     driven = computing()
     driven.answer(error=Error.COMPUTE_ASSIGNMENT)
-    driven.hear(Assigned(4, Assignment({}), "", SNAPSHOT.snapshot_id))
+    driven.hear(ComputeAssignmentReply(4, Assignment({}), "", SNAPSHOT.snapshot_id))
     driven.hear(InstallReply(Error.NONE))
     assert driven.transcript() == transcript("""
         < COMPUTE_ASSIGNMENT at 1: no news
         > Prepare
         > heartbeat at 1
         < PrepareReply
-        > Assign
+        > ComputeAssignment
         < COMPUTE_ASSIGNMENT at 1: no news
         > heartbeat at 1
-        < Assigned
+        < ComputeAssignmentReply
         > Install
         < InstallReply
     """)
@@ -385,10 +391,10 @@ def test_a_new_assignor_process_is_asked_what_the_old_one_did_not_answer() -> No
     driven.hear(AssignorAt(None, PID + 1))
     assert driven.transcript() == transcript("""
         < AssignorAt
-        > Introduce
-        > Assign
+        > DescribeAssignors
+        > ComputeAssignment
     """)
-    assert driven.last(Assign).snapshot == SNAPSHOT
+    assert driven.last(ComputeAssignment).snapshot == SNAPSHOT
 
 
 def test_what_an_assignor_comes_to_say_else_is_in_the_next_heartbeat() -> None:
@@ -400,9 +406,9 @@ def test_what_an_assignor_comes_to_say_else_is_in_the_next_heartbeat() -> None:
         driven.answer()
     other = ClientAssignor("balanced", metadata=b"other")
     driven.transcript()
-    driven.hear(Introduced(driven.last(Introduce).number, (other,)))
+    driven.hear(DescribeAssignorsReply(driven.last(DescribeAssignors).number, (other,)))
     assert driven.transcript() == transcript("""
-        < Introduced
+        < DescribeAssignorsReply
         > heartbeat at 1, owned: A A-0
     """)
 
@@ -423,8 +429,8 @@ def test_a_worker_at_rest_is_woken_about_once_a_second() -> None:
         else:
             wakes += 1
             driven.passes(0)
-            asked = driven.last(Introduce)
-            driven.hear(Introduced(asked.number, (ClientAssignor("balanced"),)))
+            asked = driven.last(DescribeAssignors)
+            driven.hear(DescribeAssignorsReply(asked.number, (ClientAssignor("balanced"),)))
     assert wakes <= (20 * HEARTBEAT_MS) // LOOK_MS + 20 * HEARTBEAT_MS // 10_000
 
 

@@ -12,11 +12,12 @@ from ....events.records import CurrentAssignment
 
 
 class Goal(NamedTuple):
-    """Where a member is to go, and who stands in its way."""
+    """What a member is to have, and which members have it now."""
 
     assignment_epoch: int
     target: Resources
-    holders: Mapping[Resource, str]
+    owner: Mapping[Resource, str]
+    """Which member holds each resource; nobody one that is not named."""
 
 
 class UnknownStateError(Exception):
@@ -60,13 +61,13 @@ def _revoke(current: CurrentAssignment, goal: Goal, drop: set[Resource]) -> Curr
 
 
 def _grant(current: CurrentAssignment, goal: Goal) -> CurrentAssignment:
-    target, holders, me = goal.target, goal.holders, current.member_id
+    target, owner, me = goal.target, goal.owner, current.member_id
     epoch = goal.assignment_epoch
     assigned = {r: granted for r, granted in current.assigned.items() if r in target}
     waiting = False
     for resource in target:
         if resource not in assigned:
-            if holders.get(resource, me) == me:
+            if owner.get(resource, me) == me:
                 assigned[resource] = epoch
             else:
                 waiting = True

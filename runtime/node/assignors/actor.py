@@ -15,7 +15,13 @@ from types import FrameType
 
 from ....actors.assignors.built_in.catalogue import BUILT_IN
 from ....actors.door.actor import Actor, Address
-from ....actors.messages.assignors import Assign, Assigned, Forget, Given, Introduce
+from ....actors.messages.assignors import (
+    ComputeAssignment,
+    ComputeAssignmentReply,
+    DescribeAssignors,
+    ForgetWorker,
+    NotifyAssignment,
+)
 from ...cluster.messages import AssignorsOpen, AssignorUp, OpenAssignors
 from ...cluster.spec import AssignorSpec
 from .finding import AssignorRefusedError
@@ -54,9 +60,9 @@ class AssignorActor(Actor):
                     isolate(self._log_file, os.getpid())
                 self.send(sender, AssignorUp(os.getpid()))
                 self.wake_after(0)
-            case Introduce() | Assign() | Given() | Forget():
+            case DescribeAssignors() | ComputeAssignment() | NotifyAssignment() | ForgetWorker():
                 answer = self._answer(message)
-                if answer is not None and not isinstance(message, Forget):
+                if answer is not None and not isinstance(message, ForgetWorker):
                     self.send(sender, answer)
                 self._end_if_full()
             case _:
@@ -130,7 +136,7 @@ class AssignorActor(Actor):
     def undelivered(self, message: object, to: Address) -> None:
         """Tell a worker whose assignment is too large to be sent that it gets none."""
         super().undelivered(message, to)
-        if isinstance(message, Assigned) and message.assignment is not None:
+        if isinstance(message, ComputeAssignmentReply) and message.assignment is not None:
             error = "the assignment was computed, and could not be sent"
             self.send(to, replace(message, assignment=None, error=error))
 

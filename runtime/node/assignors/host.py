@@ -10,14 +10,14 @@ from contextlib import AbstractContextManager, nullcontext
 from ....actors.assignors.sdk import AssignorFactory, ConnectAssignor
 from ....actors.group.computing.install import flaw_in
 from ....actors.messages.assignors import (
-    Assign,
-    Assigned,
-    Forget,
-    Given,
-    Introduce,
-    Introduced,
+    ComputeAssignment,
+    ComputeAssignmentReply,
+    DescribeAssignors,
+    DescribeAssignorsReply,
+    ForgetWorker,
     MemberAssignment,
-    Noted,
+    NotifyAssignment,
+    NotifyAssignmentReply,
     Worker,
 )
 from ....actors.messages.computing import Assignment, Snapshot
@@ -69,22 +69,24 @@ class AssignorHost:
         """The assignors of the next member: made at once, to find what cannot be made."""
 
     def answer(
-        self, question: Introduce | Assign | Given | Forget
-    ) -> Introduced | Assigned | Noted | None:
+        self, question: DescribeAssignors | ComputeAssignment | NotifyAssignment | ForgetWorker
+    ) -> DescribeAssignorsReply | ComputeAssignmentReply | NotifyAssignmentReply | None:
         """Return the answer to a question; None where none is expected."""
         match question:
-            case Introduce(member_id, worker, number):
-                return self.introduce(member_id, worker, number)
-            case Assign(snapshot, member_id):
+            case DescribeAssignors(member_id, worker, number):
+                return self.describe_assignors(member_id, worker, number)
+            case ComputeAssignment(snapshot, member_id):
                 return self.assign(member_id, snapshot)
-            case Given(name, assignment, number):
-                self.given(name, assignment)
-                return Noted(number)
-            case Forget(worker):
+            case NotifyAssignment(name, assignment, number):
+                self.notify(name, assignment)
+                return NotifyAssignmentReply(number)
+            case ForgetWorker(worker):
                 self.forget(worker)
                 return None
 
-    def introduce(self, member_id: str, worker: Worker, number: int) -> Introduced:
+    def describe_assignors(
+        self, member_id: str, worker: Worker, number: int
+    ) -> DescribeAssignorsReply:
         """Return what a member is to report of its assignors, and errors of those that failed."""
         if self._members.get(worker.name, member_id) != member_id:
             self.forget(worker.name)
@@ -94,7 +96,7 @@ class AssignorHost:
         try:
             assignors = self._assignors_of(member_id)
         except AssignorRefusedError as error:
-            return Introduced(number, (), (str(error),))
+            return DescribeAssignorsReply(number, (), (str(error),))
         for name, assignor in assignors.items():
             try:
                 with self._show(f"calling {name}.metadata"):
@@ -102,12 +104,12 @@ class AssignorHost:
             except USERS_ERRORS as error:
                 errors.append(f"assignor {name} said nothing: {describe(error)}")
                 self._log(f"assignor {name} says nothing of {worker.name}", error)
-        return Introduced(number, tuple(found), tuple(errors))
+        return DescribeAssignorsReply(number, tuple(found), tuple(errors))
 
-    def assign(self, member_id: str, snapshot: Snapshot) -> Assigned:
+    def assign(self, member_id: str, snapshot: Snapshot) -> ComputeAssignmentReply:
         """Compute with the assignor that the snapshot names."""
         made, error = self._made(member_id, snapshot)
-        return Assigned(snapshot.group_epoch, made, error, snapshot.snapshot_id)
+        return ComputeAssignmentReply(snapshot.group_epoch, made, error, snapshot.snapshot_id)
 
     def _made(self, member_id: str, snapshot: Snapshot) -> tuple[Assignment | None, str]:
         """Return the assignment, or why there is none."""
@@ -127,7 +129,7 @@ class AssignorHost:
             return None, f"assignor {name}: {one_line(flaw)}"
         return made, ""
 
-    def given(self, name: str, assignment: MemberAssignment) -> None:
+    def notify(self, name: str, assignment: MemberAssignment) -> None:
         """Tell an assignor what its worker was given by the group."""
         assignors = self._assignors.get(assignment.member_id, {})
         if name not in assignors:

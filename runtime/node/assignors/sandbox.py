@@ -34,13 +34,13 @@ from msgspec import MsgspecError, msgpack
 from setproctitle import setproctitle
 
 from ....actors.messages.assignors import (
-    Assign,
-    Assigned,
-    Forget,
-    Given,
-    Introduce,
-    Introduced,
-    Noted,
+    ComputeAssignment,
+    ComputeAssignmentReply,
+    DescribeAssignors,
+    DescribeAssignorsReply,
+    ForgetWorker,
+    NotifyAssignment,
+    NotifyAssignmentReply,
 )
 from ...cluster.spec import AssignorSpec
 from . import guard
@@ -49,11 +49,11 @@ from .host import AssignorHost, load_host
 from .isolation import isolate
 from .user_code import WrongResultError
 
-Question = Introduce | Assign | Given | Forget
-Answer = Assigned | Introduced | Noted
+Question = DescribeAssignors | ComputeAssignment | NotifyAssignment | ForgetWorker
+Answer = ComputeAssignmentReply | DescribeAssignorsReply | NotifyAssignmentReply
 A = TypeVar("A", bound=Answer)
 
-NOTED: Final = Noted(0)
+ACKNOWLEDGED: Final = NotifyAssignmentReply(0)
 """The answer to a question that needs none."""
 
 FULL: Final = b"1"
@@ -107,7 +107,7 @@ class Sandbox:
     def open(self) -> str:
         """Have the assignors loaded; return why they cannot be. Raises `SandboxEndedError`."""
         try:
-            return "; ".join(read(Introduced, self._exchange(self._spec)).errors)
+            return "; ".join(read(DescribeAssignorsReply, self._exchange(self._spec)).errors)
         except WrongResultError as error:
             return str(error)
 
@@ -116,14 +116,14 @@ class Sandbox:
         answer = self._exchange(question)
         try:
             match question:
-                case Introduce(number=number):
-                    return replace(read(Introduced, answer), number=number)
-                case Assign(snapshot=asked):
+                case DescribeAssignors(number=number):
+                    return replace(read(DescribeAssignorsReply, answer), number=number)
+                case ComputeAssignment(snapshot=asked):
                     epoch, snapshot_id = asked.group_epoch, asked.snapshot_id
-                    assigned = read(Assigned, answer)
+                    assigned = read(ComputeAssignmentReply, answer)
                     return replace(assigned, group_epoch=epoch, snapshot_id=snapshot_id)
                 case _:
-                    return read(Noted, answer)
+                    return read(NotifyAssignmentReply, answer)
         except WrongResultError as error:
             return _refuse(question, str(error))
 
@@ -198,13 +198,13 @@ def allowed(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _refuse(question: Question, why: str) -> Answer:
     match question:
-        case Assign():
+        case ComputeAssignment():
             asked = question.snapshot
-            return Assigned(asked.group_epoch, None, why, asked.snapshot_id)
-        case Introduce():
-            return Introduced(question.number, (), (why,))
+            return ComputeAssignmentReply(asked.group_epoch, None, why, asked.snapshot_id)
+        case DescribeAssignors():
+            return DescribeAssignorsReply(question.number, (), (why,))
         case _:
-            return NOTED
+            return ACKNOWLEDGED
 
 
 def main(pipe: Connection, log_file: Path, known_as: int) -> None:
@@ -218,10 +218,10 @@ def main(pipe: Connection, log_file: Path, known_as: int) -> None:
         host = load_host(spec)
     except AssignorRefusedError as error:
         why = str(error)
-    pipe.send_bytes(NOT_FULL + encode(Introduced(0, (), (why,) if why else ())))
+    pipe.send_bytes(NOT_FULL + encode(DescribeAssignorsReply(0, (), (why,) if why else ())))
     while host is not None:
         question: Question = pipe.recv()
-        answer = encode(host.answer(question) or NOTED)
+        answer = encode(host.answer(question) or ACKNOWLEDGED)
         pipe.send_bytes((FULL if host.is_full(spec.memory_bytes) else NOT_FULL) + answer)
 
 

@@ -12,7 +12,7 @@ import time
 from collections import deque
 
 from ....actors.door.actor import Actor, Address, Failure
-from ....actors.messages.assignors import Assign
+from ....actors.messages.assignors import ComputeAssignment
 from ....events.entries.codec import CONTROL
 from ....events.log.reader import LogReader
 from ....events.model import RunState
@@ -108,7 +108,7 @@ class WorkerActor(Actor):
     def undelivered(self, message: object, to: Address) -> None:
         """Ask the assignor again, who may have had no time to listen."""
         super().undelivered(message, to)
-        if isinstance(message, Assign):
+        if isinstance(message, ComputeAssignment):
             self._core.take_back(message, _steady_ms())
             self._settle()
 

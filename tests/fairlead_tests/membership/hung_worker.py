@@ -14,7 +14,7 @@ from thespian.actors import ActorSystem
 
 from fairlead.actors.door.actor import Actor, Address
 from fairlead.actors.group.state.soft_state import GroupSettings
-from fairlead.actors.messages.assignors import Introduce, Introduced
+from fairlead.actors.messages.assignors import DescribeAssignors, DescribeAssignorsReply
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
@@ -42,8 +42,8 @@ class Granting(Actor):
 
         It stands for the worker's assignors as well.
         """
-        if isinstance(message, Introduce):
-            self.send(sender, Introduced(message.number, (ClientAssignor("balanced"),)))
+        if isinstance(message, DescribeAssignors):
+            self.send(sender, DescribeAssignorsReply(message.number, (ClientAssignor("balanced"),)))
             return
         if not isinstance(message, Heartbeat):
             self.send(sender, self._is_owned)

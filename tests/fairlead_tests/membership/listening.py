@@ -5,7 +5,7 @@ from queue import Queue
 from fairlead.actors.worker.callbacks import Callbacks
 from fairlead.actors.worker.instructions import Instruction
 from fairlead.events.model import Resources
-from fairlead_tests.membership.seat import Seat, spelled
+from fairlead_tests.membership.driver import MemberDriver, spelled
 
 WAIT_SECONDS = 20.0
 """How long a test waits for what must come; a test that works waits for next to nothing."""
@@ -49,8 +49,8 @@ class SlowListener:
 class Listening:
     """A member in virtual time with a listener that it is run for, on a real thread."""
 
-    def __init__(self, seat: Seat | None = None) -> None:
-        self.seat = seat or Seat()
+    def __init__(self, driver: MemberDriver | None = None) -> None:
+        self.driver = driver or MemberDriver()
         self.listener = SlowListener()
         self._ended: Queue[None] = Queue()
         self.callbacks = Callbacks(self.listener, lambda: self._ended.put(None))
@@ -66,7 +66,7 @@ class Listening:
         """Tell the member what has ended."""
         freed = self.callbacks.released()
         if freed:
-            self.obey(self.seat.stopped(spelled(freed) or ""))
+            self.obey(self.driver.stopped(spelled(freed) or ""))
 
     def wait(self) -> None:
         """Wait until something has ended, and tell the member."""
@@ -75,10 +75,10 @@ class Listening:
 
     def begin(self, text: str) -> None:
         """Join, be granted these, and have the listener told."""
-        self.seat.join()
-        self.seat.answer("")
-        self.obey(self.seat.answer(text))
-        self.seat.answer()
+        self.driver.join()
+        self.driver.answer("")
+        self.obey(self.driver.answer(text))
+        self.driver.answer()
         if text:
             assert self.listener.begun() == f"assigned {text}"
             self.listener.finish()

@@ -69,7 +69,7 @@ def grant_while_revoking(patch: Patch) -> None:
 
     def revoke(current: Any, goal: Any, drop: Any) -> Any:
         after = original(current, goal, drop)
-        free = {r for r in goal.target if goal.holders.get(r) is None}
+        free = {r for r in goal.target if goal.owner.get(r) is None}
         granted = dict.fromkeys(free, goal.assignment_epoch)
         return replace(after, assigned={**granted, **after.assigned})
 
@@ -109,7 +109,7 @@ def grant_what_others_hold(patch: Patch) -> None:
     original = reconcile.reconcile
 
     def step(current: Any, goal: Any, owned: Any) -> Any:
-        return original(current, goal._replace(holders={}), owned)
+        return original(current, goal._replace(owner={}), owned)
 
     patch.setattr(heartbeat, "reconcile", step)
 
@@ -118,8 +118,8 @@ def be_blocked_by_oneself(patch: Patch) -> None:
     original = reconcile._grant
 
     def grant(current: Any, goal: Any) -> Any:
-        holders = {r: f"not {who}" for r, who in goal.holders.items()}
-        return original(current, goal._replace(holders=holders))
+        owner = {r: f"not {who}" for r, who in goal.owner.items()}
+        return original(current, goal._replace(owner=owner))
 
     patch.setattr(reconcile, "_grant", grant)
 

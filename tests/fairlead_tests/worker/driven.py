@@ -6,7 +6,7 @@ Lines that begin with `<` are what the core was told, those with `>` are the eff
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from fairlead.actors.messages.assignors import Introduce, Introduced, Worker
+from fairlead.actors.messages.assignors import DescribeAssignors, DescribeAssignorsReply, Worker
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.work import CommitOffsets, PutTaskConfigs, ReportStatus
@@ -44,7 +44,7 @@ from fairlead.runtime.node.worker.core.effects import (
 )
 from fairlead.runtime.node.worker.core.worker_core import CoreReport, WorkerCore
 from fairlead.runtime.pipeline.tasks.reports import Ending, Stopped
-from fairlead_tests.membership.seat import TIMING, resources, spelled
+from fairlead_tests.membership.driver import TIMING, resources, spelled
 
 M = TypeVar("M")
 WALL_MS = 1_700_000_000_000
@@ -113,9 +113,9 @@ class Driven:
         self._keep("begin", self.core.begin(self.now_ms))
         if self.names:
             self.hear(AssignorAt(None, PID))
-            asked = self.last(Introduce)
+            asked = self.last(DescribeAssignors)
             own = tuple(map(ClientAssignor, self.names))
-            self.hear(Introduced(asked.number, own))
+            self.hear(DescribeAssignorsReply(asked.number, own))
 
     def hear(self, message: object) -> None:
         """Hand in a message."""

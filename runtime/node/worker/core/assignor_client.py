@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from .....actors.backoff import Backoff, earliest
 from .....actors.messages.assignors import (
-    Assigned,
-    Given,
-    Introduce,
-    Introduced,
+    ComputeAssignmentReply,
+    DescribeAssignors,
+    DescribeAssignorsReply,
     MemberAssignment,
-    Noted,
+    NotifyAssignment,
+    NotifyAssignmentReply,
     Worker,
 )
 from .....actors.messages.computing import Install, InstallReply, PrepareReply
@@ -72,8 +72,8 @@ class AssignorQuestions:
         """What this process was told of last."""
         self._unnoted: Resources | None = None
         """What some process was told of last, until one has come through it."""
-        self._given = 0
-        """The number of what was told of a share last."""
+        self._notices = 0
+        """The number of the last notice of a share."""
         self._ends = 0
         """How many processes in a row have ended over the share."""
 
@@ -101,7 +101,7 @@ class AssignorQuestions:
             self._number += 1
             self._ask_at_ms, self._changes, self._said = 0, 0, {}
 
-    def tick(self, now_ms: int) -> Introduce | None:
+    def tick(self, now_ms: int) -> DescribeAssignors | None:
         """Return what is to be asked by now, if anything.
 
         A question is repeated seldom: the process may be slow, and would fall behind for good.
@@ -114,9 +114,11 @@ class AssignorQuestions:
             self._silent_since_ms = now_ms
         if self._waits_since_ms is None:
             self._waits_since_ms = now_ms
-        return Introduce(self._member_id, self._worker, self._number)
+        return DescribeAssignors(self._member_id, self._worker, self._number)
 
-    def take_answer(self, reply: Introduced, now_ms: int) -> tuple[ClientAssignor, ...] | None:
+    def take_answer(
+        self, reply: DescribeAssignorsReply, now_ms: int
+    ) -> tuple[ClientAssignor, ...] | None:
         """Return what heartbeats are to say from now on; None: what they said before."""
         self._waits_since_ms = None
         if reply.number != self._number:
@@ -159,7 +161,7 @@ class AssignorQuestions:
         self._waits_since_ms = None
         return self.pid
 
-    def take_share(self, target: TargetAssignment, share: Resources) -> Given | None:
+    def take_share(self, target: TargetAssignment, share: Resources) -> NotifyAssignment | None:
         """Return what its assignor is to be told of the worker's share, if that is another."""
         if self.pid is None or not target.assignor or share == self._share:
             return None
@@ -169,8 +171,8 @@ class AssignorQuestions:
         if self.keeps_share:
             return None
         self._share = share
-        self._given += 1
-        return Given(
+        self._notices += 1
+        return NotifyAssignment(
             target.assignor,
             MemberAssignment(
                 self._member_id,
@@ -179,7 +181,7 @@ class AssignorQuestions:
                 target.assignor_version,
                 target.assignor_metadata,
             ),
-            self._given,
+            self._notices,
         )
 
     @property
@@ -187,9 +189,9 @@ class AssignorQuestions:
         """Whether the worker's share is not told, since each process that was told it ended."""
         return self._unnoted is not None and self._ends > ENDS_BORNE
 
-    def take_note(self, reply: Noted) -> None:
+    def take_notified(self, reply: NotifyAssignmentReply) -> None:
         """Take note that this process has come through what it was told last."""
-        if self._share is not None and reply.number == self._given:
+        if self._share is not None and reply.number == self._notices:
             self._unnoted, self._ends = None, 0
 
     def next_tick_ms(self) -> int | None:
@@ -230,13 +232,13 @@ class AssignorClient:
                 return self._move(message.pid, epoch, now_ms)
             case PrepareReply():
                 return self._ask(self.computing.take_snapshot(message, now_ms))
-            case Assigned():
+            case ComputeAssignmentReply():
                 install = self.computing.take_result(message, epoch, now_ms)
                 return [] if install is None else [SendToGroup(install)]
             case InstallReply():
                 self.computing.take_install_reply(message, now_ms)
-            case Noted() if self._questions is not None:
-                self._questions.take_note(message)
+            case NotifyAssignmentReply() if self._questions is not None:
+                self._questions.take_notified(message)
             case _:
                 pass
         return []
@@ -277,7 +279,7 @@ class AssignorClient:
         return earliest(computing_ms, self._questions.next_tick_ms(), silent_ms)
 
     def take(
-        self, reply: Introduced, now_ms: int
+        self, reply: DescribeAssignorsReply, now_ms: int
     ) -> tuple[list[Effect], tuple[ClientAssignor, ...] | None]:
         """Return also what heartbeats are to say from now on; None: what they said before."""
         if self._questions is None:

@@ -6,7 +6,7 @@ that the member has reached meanwhile.
 """
 
 from .....actors.backoff import earliest
-from .....actors.messages.assignors import Assign, Assigned
+from .....actors.messages.assignors import ComputeAssignment, ComputeAssignmentReply
 from .....actors.messages.computing import (
     Assignment,
     Install,
@@ -46,7 +46,7 @@ class Computing:
         """When to send Prepare or Install once more; None: no answer to either is waited for."""
         self._snapshot: Snapshot | None = None
         """What the assignor is to compute from, once the group has said so."""
-        self._result: Assigned | None = None
+        self._result: ComputeAssignmentReply | None = None
         """What it made of that."""
         self._assign_at_ms: int | None = None
         """When to put a question to the assignor process again that it had no time to take."""
@@ -67,7 +67,7 @@ class Computing:
         self._retry_at_ms = now_ms + LOST_MS
         return Prepare(self._group_id, self._member_id, epoch)
 
-    def take_snapshot(self, reply: PrepareReply, now_ms: int) -> Assign | None:
+    def take_snapshot(self, reply: PrepareReply, now_ms: int) -> ComputeAssignment | None:
         """Have the assignor compute."""
         if not self.is_busy or self._snapshot is not None:
             return None
@@ -78,9 +78,11 @@ class Computing:
             self._reset()
             return None
         self._snapshot, self._retry_at_ms = reply.snapshot, None
-        return Assign(reply.snapshot, self._member_id)
+        return ComputeAssignment(reply.snapshot, self._member_id)
 
-    def take_result(self, result: Assigned, epoch: int, now_ms: int) -> Install | None:
+    def take_result(
+        self, result: ComputeAssignmentReply, epoch: int, now_ms: int
+    ) -> Install | None:
         """Hand in what the assignor made of it."""
         snapshot = self._snapshot
         if snapshot is None or not snapshot.is_named(result.group_epoch, result.snapshot_id):
@@ -100,31 +102,33 @@ class Computing:
         else:
             self._reset()
 
-    def ask_anew(self, epoch: int, now_ms: int) -> Assign | Install | None:
+    def ask_anew(self, epoch: int, now_ms: int) -> ComputeAssignment | Install | None:
         """Ask the new process what the old one did not answer, unless it ends every time."""
         snapshot = self._unanswered()
         if snapshot is None:
             return None
         self._ends, self._assign_at_ms = self._ends + 1, None
         if self._ends <= ENDS_BORNE:
-            return Assign(snapshot, self._member_id)
+            return ComputeAssignment(snapshot, self._member_id)
         error = f"the process of assignor {snapshot.assignor} ended {self._ends} times over it"
         return self.take_result(
-            Assigned(snapshot.group_epoch, None, error, snapshot.snapshot_id), epoch, now_ms
+            ComputeAssignmentReply(snapshot.group_epoch, None, error, snapshot.snapshot_id),
+            epoch,
+            now_ms,
         )
 
-    def put_off(self, asked: Assign, now_ms: int) -> None:
+    def put_off(self, asked: ComputeAssignment, now_ms: int) -> None:
         """Ask again in a moment: the assignor has not taken the question."""
         if asked.snapshot is self._unanswered():
             self._assign_at_ms = now_ms + RETRY_ASSIGN_MS
 
-    def ask_again(self, now_ms: int) -> Assign | None:
+    def ask_again(self, now_ms: int) -> ComputeAssignment | None:
         """Return the question that the assignor did not take, when it is time."""
         snapshot = self._unanswered()
         if snapshot is None or self._assign_at_ms is None or now_ms < self._assign_at_ms:
             return None
         self._assign_at_ms = None
-        return Assign(snapshot, self._member_id)
+        return ComputeAssignment(snapshot, self._member_id)
 
     def overdue(self, now_ms: int) -> bool:
         """Tell, once, that the assignor has not answered in time: it is asked no more."""
@@ -161,7 +165,7 @@ class Computing:
         overdue_ms = self._until_ms - self._margin_ms
         return earliest(overdue_ms, self._retry_at_ms, self._assign_at_ms)
 
-    def _install(self, result: Assigned, epoch: int) -> Install:
+    def _install(self, result: ComputeAssignmentReply, epoch: int) -> Install:
         assignment: Assignment | None = result.assignment
         return Install(
             self._group_id,

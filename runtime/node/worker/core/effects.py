@@ -5,7 +5,7 @@ The actor carries them out on real processes, the simulator in virtual time.
 
 from dataclasses import dataclass
 
-from .....actors.messages.assignors import Assign, Given, Introduce
+from .....actors.messages.assignors import ComputeAssignment, DescribeAssignors, NotifyAssignment
 from .....actors.messages.computing import Install, Prepare
 from .....actors.messages.heartbeat import Heartbeat
 from .....actors.messages.work import CommitOffsets, CommitVerdict, PutTaskConfigs, ReportStatus
@@ -15,7 +15,7 @@ from .....projections.launches import Launch
 from ....cluster.messages import AssignorHangs, EngineRuns, WorkerGone, WorkerSays
 
 GroupMessage = Heartbeat | Prepare | Install | ReportStatus | PutTaskConfigs | CommitOffsets
-AssignorMessage = Introduce | Assign | Given
+AssignorMessage = DescribeAssignors | ComputeAssignment | NotifyAssignment
 SupervisorMessage = AssignorHangs | EngineRuns | WorkerGone | WorkerSays
 
 

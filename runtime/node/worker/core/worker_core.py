@@ -28,7 +28,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from .....actors.backoff import earliest
-from .....actors.messages.assignors import Assign, Introduced, Worker
+from .....actors.messages.assignors import ComputeAssignment, DescribeAssignorsReply, Worker
 from .....actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from .....actors.messages.work import CommitReply
 from .....actors.worker.instructions import (
@@ -151,14 +151,14 @@ class WorkerCore:
                 self._obey(self.membership.reconnect(now_ms, number), now_ms)
             case Leave():
                 self._leave(message, now_ms)
-            case Introduced():
-                self._take_introduction(message, now_ms)
+            case DescribeAssignorsReply():
+                self._take_assignors(message, now_ms)
             case _:
                 epoch = self.membership.member_epoch
                 self._effects += self._assignors.receive(message, epoch, now_ms)
         return self._go_on(now_ms)
 
-    def _take_introduction(self, message: Introduced, now_ms: int) -> None:
+    def _take_assignors(self, message: DescribeAssignorsReply, now_ms: int) -> None:
         """Have heartbeats say what the assignors now say of this worker."""
         effects, said = self._assignors.take(message, now_ms)
         self._effects += effects
@@ -166,7 +166,7 @@ class WorkerCore:
             self._has_new_share = True
             self._obey(self.membership.change_assignors(said, now_ms), now_ms)
 
-    def take_back(self, asked: Assign, now_ms: int) -> None:
+    def take_back(self, asked: ComputeAssignment, now_ms: int) -> None:
         """Take note that the assignor process had no time for a question: it is asked again."""
         self._assignors.computing.put_off(asked, now_ms)
 

@@ -34,11 +34,11 @@ def config_of(name: str) -> dict[str, str]:
     }
 
 
-class Site(CoordinatorDriver):
+class SettledGroup(CoordinatorDriver):
     """The coordinator of such a group, and how many bytes of log each change takes."""
 
     @classmethod
-    def with_connectors(cls, folder: Path, count: int, tasks: int = 1) -> "Site":
+    def with_connectors(cls, folder: Path, count: int, tasks: int = 1) -> "SettledGroup":
         """Open a group with so many connectors, each split already, at rest on two workers."""
         names = [f"connector.{number}" for number in range(count)]
         configured = {Resource(name, task) for name in names for task in range(-1, tasks)}
@@ -50,11 +50,11 @@ class Site(CoordinatorDriver):
         control = GroupLog.open_writer(folder / "control", "connect")
         entries = [encode(part) for _, parts in lay_out(Shards(), records) for part in parts]
         control.append(0, entries, WALL_MS)
-        site = cls(control, GroupLog.open_writer(folder / "offsets", "connect"))
+        driver = cls(control, GroupLog.open_writer(folder / "offsets", "connect"))
         for member in MEMBERS:
-            site.asks(site.joining(member))
-            site.settle()
-        return site
+            driver.asks(driver.joining(member))
+            driver.settle()
+        return driver
 
     def settle(self) -> None:
         """Let the members beat, acknowledge and compute until nothing more is written."""

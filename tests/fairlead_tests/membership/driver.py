@@ -33,7 +33,7 @@ def spelled(found: Iterable[Resource] | None) -> str | None:
 
 
 @dataclass
-class Seat:
+class MemberDriver:
     """A membership, what it wants done, and the requests that it has sent."""
 
     now_ms: int = BEGUN_MS
@@ -103,17 +103,17 @@ class Seat:
         return self.take(self.membership.take_reply(reply, self.now_ms))
 
 
-def static_seat() -> Seat:
+def static_driver() -> MemberDriver:
     """A member that comes with an instance id."""
     identity = Identity("g", "m", "i", "url", instance_id="s")
-    return Seat(membership=Membership(identity, TIMING, ASSIGNORS))
+    return MemberDriver(membership=Membership(identity, TIMING, ASSIGNORS))
 
 
-def seated(text: str = "A A-0", seat: Seat | None = None) -> Seat:
+def seated(text: str = "A A-0", driver: MemberDriver | None = None) -> MemberDriver:
     """A member at epoch 1 that runs these, and is stable."""
-    seat = seat or Seat()
-    seat.join()
-    seat.answer("")
-    seat.answer(text)
-    seat.answer()
-    return seat
+    driver = driver or MemberDriver()
+    driver.join()
+    driver.answer("")
+    driver.answer(text)
+    driver.answer()
+    return driver

@@ -59,7 +59,7 @@ class Pipelines:
         return self.folder / f"out-{connector}"
 
 
-class Storm:
+class RandomFaults:
     """One event after the other, each followed by a pause in which everything runs again."""
 
     longest_s = LONGEST_S
@@ -83,7 +83,7 @@ class Storm:
             "config": self.change_config,
         }
 
-    def strike(self, name: str) -> None:
+    def inject(self, name: str) -> None:
         """Let an event happen, and wait until the crew is over it, or for a moment only."""
         began = time.monotonic()
         what = self.events[name]()

@@ -13,7 +13,7 @@ import psutil
 
 from fairlead_tests.actor_system import title_of
 from fairlead_tests.chaos.crew import Crew, frozen
-from fairlead_tests.chaos.storm import CSV, JSON, Pipelines, Storm
+from fairlead_tests.chaos.faults import CSV, JSON, Pipelines, RandomFaults
 
 DISK_MIB = 512
 SELDOM = ("restart", "kill node", "freeze", "freeze any")
@@ -90,8 +90,8 @@ class Clock:
         return {**os.environ, "PYTHONPATH": customized, "CHAOS_CLOCK": str(self._file)}
 
 
-class Torture(Storm):
-    """A storm whose clock jumps, whose disks go and come back, and that spares no process."""
+class HarshFaults(RandomFaults):
+    """Faults that spare no process, with a clock that jumps and disks that go and come back."""
 
     longest_s = PATIENCE_S
 
@@ -114,10 +114,10 @@ class Torture(Storm):
             "clock": self.set_clock,
         }
 
-    def strike(self, name: str) -> None:
+    def inject(self, name: str) -> None:
         """Let an event happen to a node that takes commands: whoever joins one asks it once."""
         self.crew.eventually(self.crew.answers, "the node takes commands")
-        super().strike(name)
+        super().inject(name)
 
     def draw(self) -> str:
         """Choose what happens next."""

@@ -12,9 +12,9 @@ from fairlead.runtime.demo.output import Format
 from fairlead.runtime.demo.verdict import judge
 from fairlead.runtime.pipeline.connectors.files.staging import STAGING
 from fairlead_tests.chaos.crew import crew
+from fairlead_tests.chaos.faults import CSV, JSON, Pipelines
+from fairlead_tests.chaos.harsh_faults import PATIENCE_S, Clock, Disk, HarshFaults
 from fairlead_tests.chaos.lookout import Lookout
-from fairlead_tests.chaos.storm import CSV, JSON, Pipelines
-from fairlead_tests.chaos.torture import PATIENCE_S, Clock, Disk, Torture
 
 pytestmark = [pytest.mark.soak, pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(0)]
 
@@ -26,7 +26,7 @@ def run(folder: Path, disk: Disk, pipelines: Pipelines, dice: random.Random, sec
     clock = Clock(folder)
     with crew(folder / "node", patience_s=PATIENCE_S, environ=clock.environ()) as node:
         lookout = Lookout(*map(disk.folder, FORMATS))
-        storm = Torture(node, pipelines, dice, disk, clock)
+        faults = HarshFaults(node, pipelines, dice, disk, clock)
         try:
             node.up(workers=2)
             for name, feed in pipelines.feeds.items():
@@ -35,17 +35,17 @@ def run(folder: Path, disk: Disk, pipelines: Pipelines, dice: random.Random, sec
             node.eventually(lambda: node.is_running(CSV, JSON), "everything runs")
             deadline = time.monotonic() + seconds
             while time.monotonic() < deadline:
-                storm.strike(storm.draw())
+                faults.inject(faults.draw())
             for name, feed in pipelines.feeds.items():
                 feed.stop()
                 node.reads_all(name, feed.files)
         finally:
-            print("\n".join(storm.story), f"{dict(storm.happened)}", sep="\n")
+            print("\n".join(faults.story), f"{dict(faults.happened)}", sep="\n")
             lookout.stop()
             for feed in pipelines.feeds.values():
                 feed.stop()
     assert (lookout.broken, lookout.changed()) == ([], [])
-    return storm.happened.total()
+    return faults.happened.total()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts disks")
