@@ -174,6 +174,11 @@ class Group:
         """Return the members that left for a while, ordered by member id."""
         return [self.members[each] for each in sorted(self.away)]
 
+    def task_numbers(self, connector: str) -> range:
+        """Return the numbers of the tasks that a connector was split into last."""
+        split = self.task_configs.get(connector)
+        return range(len(split.tasks) if split else 0)
+
     def share_of(self, member_id: str) -> Resources:
         """Return what the target gives the member; nothing where it names none."""
         return self.target_of.get(member_id, NOTHING)

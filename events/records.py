@@ -86,6 +86,11 @@ class MemberMetadata:
     node: str = ""
     """The id of the node that it runs on: which seats a node left, only that node may say."""
 
+    @property
+    def worker_url(self) -> str:
+        """By what people know its worker: the url, or the member id where there is none."""
+        return self.url or self.member_id
+
 
 @dataclass(frozen=True, slots=True)
 class TargetAssignment:

@@ -36,12 +36,6 @@ def connector_names(group: Group) -> list[str]:
     return sorted(name for name, found in group.connectors.items() if not found.deleting)
 
 
-def task_numbers(group: Group, name: str) -> range:
-    """Return the tasks that a connector split its work into."""
-    split = group.task_configs.get(name)
-    return range(len(split.tasks) if split else 0)
-
-
 def doing(group: Group, resource: Resource) -> Doing:
     """Return what a resource does, as far as the group may believe what it was told.
 
@@ -55,14 +49,15 @@ def doing(group: Group, resource: Resource) -> Doing:
     if status is not None and status.token == token_of(group, holder, resource):
         why = "" if status.reason == BATCHES_RUN else status.reason
         return Doing(status.state, status.worker, why)
-    return Doing(RunState.UNASSIGNED, worker_of(group.members[holder]))
+    return Doing(RunState.UNASSIGNED, group.members[holder].metadata.worker_url)
 
 
 def _wait(group: Group, resource: Resource) -> str:
     """Return for whom a resource waits, and until when if that is known; nothing if it does not."""
     owner = group.members.get(group.target_owner.get(resource, ""))
     if owner is not None and owner.is_away:
-        return f"{worker_of(owner)} left for a while, and its place is kept for its return"
+        worker = owner.metadata.worker_url
+        return f"{worker} left for a while, and its place is kept for its return"
     due_ms = group.schedule.parked.get(resource)
     if due_ms is None or resource in group.schedule.fired:
         return ""
@@ -70,22 +65,17 @@ def _wait(group: Group, resource: Resource) -> str:
     return f"its worker is lost, and waited for until {due:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def worker_of(member: Member) -> str:
-    """Return the url by which the worker behind a member is known."""
-    return member.metadata.url or member.member_id
-
-
 def run_states(group: Group, name: str) -> dict[RunState, int]:
     """Return how many tasks of a connector are in each state, the empty ones included."""
     counts = dict.fromkeys(RunState, 0)
-    for number in task_numbers(group, name):
+    for number in group.task_numbers(name):
         counts[doing(group, Resource(name, number)).state] += 1
     return counts
 
 
 def members(group: Group) -> list[Member]:
     """Return the members of a group, ordered by worker."""
-    return sorted(group.members.values(), key=lambda each: (worker_of(each), each.member_id))
+    return sorted(group.members.values(), key=lambda m: (m.metadata.worker_url, m.member_id))
 
 
 def assigned(group: Group) -> Resources:

@@ -173,7 +173,7 @@ def report_status(group: Group, soft: SoftState, command: ReportStatus, _: int) 
     if member is None:
         message = f"{command.member_id} is no member: its report is not kept; join, and report then"
         return refuse(soft, Error.UNKNOWN_MEMBER_ID, message)
-    worker = member.metadata.url or command.member_id
+    worker = member.metadata.worker_url
     statuses = [
         TaskStatus(each.resource, each.state, worker, each.token, each.at_ms, each.reason)
         for each in _news(group, command.updates)

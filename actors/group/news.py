@@ -76,9 +76,8 @@ def reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
     for record in records:
         if isinstance(record, ConnectorConfig | TaskConfigs):
             name = record.connector
-            split = group.task_configs.get(name)
-            numbers = range(len(split.tasks) if split else 0)
-            for resource in (Resource(name), *(Resource(name, number) for number in numbers)):
+            tasks = (Resource(name, number) for number in group.task_numbers(name))
+            for resource in (Resource(name), *tasks):
                 if (owner := group.owner.get(resource)) is not None:
                     yield owner
 

@@ -76,7 +76,7 @@ class Absences:
     def _sit(self, record: MemberMetadata, now_ms: int) -> None:
         """Learn who sits where; a member that took over a seat that was kept for it is back."""
         member_id, came_back = record.member_id, record.succession
-        self._urls[member_id] = record.url or member_id
+        self._urls[member_id] = record.worker_url
         if came_back is None or came_back.assignment_epoch != self._epoch:
             return
         if came_back.target_id in self._shares:

@@ -173,7 +173,7 @@ def _subject(record: Record | None) -> str | None:
     """Return how a cause names what a record is about."""
     match record:
         case MemberMetadata():
-            return record.url or record.member_id
+            return record.worker_url
         case Operator(scope=Scope.RESOURCE):
             return str(Resource(record.name, record.task))
         case ConnectorConfig() | TaskConfigs():

@@ -201,7 +201,7 @@ def _changes(
 
 def seat_of(metadata: MemberMetadata) -> Seat:
     """Return where a member sits."""
-    return Seat(metadata.url or metadata.member_id, metadata.member_id)
+    return Seat(metadata.worker_url, metadata.member_id)
 
 
 def _is_same_seat(one: MemberMetadata, other: MemberMetadata) -> bool:

@@ -162,7 +162,7 @@ class Handovers:
     def _sit(self, record: MemberMetadata, now_ms: int) -> None:
         """Learn who sits where; a member that comes back to its seat now did not lose it."""
         member_id, came_back = record.member_id, record.succession
-        self._urls[member_id] = record.url or member_id
+        self._urls[member_id] = record.worker_url
         if came_back is None:
             return
         for each in self._by_giver.pop(came_back.target_id, ()):

@@ -128,8 +128,7 @@ def _asked(group: Group) -> Iterator[tuple[str, Placement]]:
 def _work_of(group: Group, connector: str) -> Iterator[Resource]:
     """Yield a connector, and those of its tasks that are to run."""
     yield Resource(connector)
-    split = group.task_configs.get(connector)
-    tasks = (Resource(connector, number) for number in range(len(split.tasks) if split else 0))
+    tasks = (Resource(connector, number) for number in group.task_numbers(connector))
     yield from (task for task in tasks if task in group.configured)
 
 

@@ -131,13 +131,8 @@ def failed_attempt(
 
 
 def is_retry_due(group: Group, settings: GroupSettings, now_ms: int) -> bool:
-    """Tell whether the back-off after a failed attempt is over (wall clock, ms).
-
-    The time is durable, so it is the wall's. A clock that was set back must not stretch the
-    back-off beyond its maximum: what lies further ahead than that is due.
-    """
-    retry_at_ms = group.target.retry_at_ms
-    return retry_at_ms > 0 and not 0 < retry_at_ms - now_ms <= settings.retry_backoff_max_ms
+    """Tell whether the back-off after a failed attempt is over (wall clock, ms)."""
+    return _has_come(group.target.retry_at_ms, now_ms, settings.retry_backoff_max_ms)
 
 
 def retry_assignor(group: Group, soft: SoftState, command: RetryAssignor, now_ms: int) -> Decision:
@@ -184,9 +179,14 @@ def continue_moves(group: Group, soft: SoftState, command: ContinueMoves, now_ms
 
 
 def is_next_move_due(schedule: ScheduledRebalance, now_ms: int) -> bool:
-    """Tell whether the rest of the moves is due (wall clock, ms).
+    """Tell whether the rest of the moves is due (wall clock, ms)."""
+    return _has_come(schedule.again_at_ms, now_ms, LONGEST_WAIT_MS)
 
-    A clock that was set back must not put it off for longer than anything may be put off:
-    what lies further ahead than that is due.
+
+def _has_come(at_ms: int, now_ms: int, longest_ms: int) -> bool:
+    """Tell whether a recorded time has come; 0: there is none.
+
+    It is durable, so it is the wall clock's. A clock that was set back must not put off anything
+    for longer than it may be put off: what lies further ahead than that is due.
     """
-    return schedule.again_at_ms > 0 and not 0 < schedule.again_at_ms - now_ms <= LONGEST_WAIT_MS
+    return at_ms > 0 and not 0 < at_ms - now_ms <= longest_ms

@@ -40,7 +40,7 @@ class Departure:
     @property
     def cause(self) -> Cause:
         """Why the group's epoch rises, and why its work is lost where it is."""
-        return Cause(self.why, self.member.metadata.url or self.member.member_id)
+        return Cause(self.why, self.member.metadata.worker_url)
 
 
 def leave(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Decision:
@@ -55,7 +55,7 @@ def leave(group: Group, soft: SoftState, request: Heartbeat, now_ms: int) -> Dec
         log_offset=group.end,
         coordinator_epoch=soft.coordinator_epoch,
     )
-    removed = departure_by_order(group, member)
+    removed = _by_order(group, member)
     if request.member_epoch == TEMPORARY_LEAVE_EPOCH and removed is None:
         return _leave_for_a_while(group, soft, member, reply)
     departure = removed or Departure(member, Why.MEMBER_LEFT)
@@ -83,9 +83,7 @@ def end_member(group: Group, soft: SoftState, command: EndMember, now_ms: int) -
     member = group.members.get(command.member_id)
     if member is None or member.metadata.incarnation != command.incarnation or member.is_away:
         return accept(group, soft, ())
-    departure = departure_by_order(group, member) or Departure(
-        member, Why.PROCESS_ENDED, soft.facts.has_acknowledged(member.member_id)
-    )
+    departure = _unheard(group, soft, member, Why.PROCESS_ENDED)
     departure = replace(departure, since_ms=command.ended_ms)
     return accept(group, soft, depart(group, soft, departure, now_ms).records)
 
@@ -99,12 +97,7 @@ def expire_session(group: Group, soft: SoftState, command: ExpireSession, now_ms
     if member is None or command.joined_epoch not in {None, member.metadata.joined_epoch}:
         return Decision(soft)
     since_ms = now_ms - command.silent_ms if command.silent_ms else 0
-    departure = departure_by_order(group, member) or Departure(
-        member,
-        Why.SESSION_EXPIRED,
-        soft.facts.has_acknowledged(member.member_id),
-        since_ms=since_ms,
-    )
+    departure = _unheard(group, soft, member, Why.SESSION_EXPIRED, since_ms)
     return depart(group, soft, departure, now_ms)
 
 
@@ -119,13 +112,19 @@ def expire_rebalance(
         or member.current.state is not MemberState.UNREVOKED
     ):
         return Decision(soft)
-    departure = departure_by_order(group, member) or Departure(
-        member, Why.REBALANCE_EXPIRED, soft.facts.has_acknowledged(member.member_id)
-    )
-    return depart(group, soft, departure, now_ms)
+    return depart(group, soft, _unheard(group, soft, member, Why.REBALANCE_EXPIRED), now_ms)
 
 
-def departure_by_order(group: Group, member: Member) -> Departure | None:
+def _unheard(
+    group: Group, soft: SoftState, member: Member, why: Why, since_ms: int = 0
+) -> Departure:
+    """Return how a member goes that does not say so: a loss, unless an operator removes it."""
+    is_loss = soft.facts.has_acknowledged(member.member_id)
+    departure = Departure(member, why, is_loss, since_ms=since_ms)
+    return _by_order(group, member) or departure
+
+
+def _by_order(group: Group, member: Member) -> Departure | None:
     """Return how a member goes that an operator removes, None if nobody does.
 
     It is not expected back, so nothing of its work is parked.
@@ -143,9 +142,9 @@ def depart(
 ) -> Decision:
     """Return the records of a removal, in the protocol's order, and the soft state after it."""
     member = departure.member
-    records = _tombstones(member)
+    records = tombstones(member)
     if len(group.members) == 1:
-        records += forget_losses(group)
+        records += _forget_losses(group)
     elif departure.lost and (loss := _loss(group, soft, departure, now_ms)):
         records.append(loss)
     records += end_removal(group, member)
@@ -163,7 +162,15 @@ def bury(group: Group, seats: Iterable[Member]) -> list[Record]:
 
     They hold nothing, so nothing is lost; others stay in the group, or come with these records.
     """
-    return [record for seat in seats for record in (*_tombstones(seat), *end_removal(group, seat))]
+    return [record for seat in seats for record in (*tombstones(seat), *end_removal(group, seat))]
+
+
+def close_seats(group: Group, seats: Sequence[Member]) -> list[Record]:
+    """Return the records that end such seats where nobody comes with them."""
+    records = bury(group, seats)
+    if len(seats) == len(group.members):
+        records += _forget_losses(group)
+    return records
 
 
 def end_seats(
@@ -172,21 +179,20 @@ def end_seats(
     """Return the decision that ends seats whose members are away, with one bump for them all."""
     if not seats:
         return Decision(soft)
-    records = bury(group, seats)
-    if len(seats) == len(group.members):
-        records += forget_losses(group)
+    records = close_seats(group, seats)
     subject = Departure(seats[0], why).cause.subject
     subject += f" and {len(seats) - 1} more" if len(seats) > 1 else ""
     records.append(bump(group, why, subject, now_ms))
     return accept(group, soft, records)
 
 
-def _tombstones(member: Member) -> list[Record]:
+def tombstones(member: Member) -> list[Record]:
+    """Return what ends a seat, in the protocol's order."""
     gone = (member.member_id,)
     return [Tombstone(CurrentAssignment, gone), Tombstone(MemberMetadata, gone)]
 
 
-def forget_losses(group: Group) -> list[Record]:
+def _forget_losses(group: Group) -> list[Record]:
     """Park nothing in a group that becomes empty: the next member gets everything."""
     records: list[Record] = [Tombstone(Loss, (member_id,)) for member_id in sorted(group.losses)]
     if group.schedule != NO_SCHEDULE:

@@ -4,23 +4,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ....events.group import Group, Member
-from ....events.model import NOTHING, Cause, ClientAssignor, Resources, Why
+from ....events.model import NOTHING, ClientAssignor, Resources, Why
 from ....events.records import (
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,
     Record,
-    Tombstone,
 )
 from ...messages.errors import Error
 from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.compute import schedule_target
 from ..computing.install import ask
 from ..computing.snapshot import needs_placing_anew
-from ..state.soft_state import Decision, SoftState
+from ..state.soft_state import Decision, SoftState, bump
 from ..state.workers import welcome
 from .admission import REMEDY, refuse, refuse_heartbeat
-from .depart import bury, leave
+from .depart import bury, leave, tombstones
 from .reconcile import Goal, UnknownStateError, reconcile
 from .seats import ended_by, is_left_short, seat_of, take_seat
 
@@ -92,13 +91,7 @@ def _sit_down(seat: Member | None, member: Member, metadata: MemberMetadata) -> 
         return [metadata]
     if seat.member_id == member.member_id:
         return [metadata, member.current]
-    gone = (seat.member_id,)
-    return [
-        Tombstone(CurrentAssignment, gone),
-        Tombstone(MemberMetadata, gone),
-        metadata,
-        member.current,
-    ]
+    return [*tombstones(seat), metadata, member.current]
 
 
 def _answer(
@@ -194,8 +187,7 @@ def _bump(
             why = Why.METADATA_CHANGED
     if why is None:
         return None
-    cause = Cause(why, metadata.url or metadata.member_id)
-    return GroupMetadata(group.group_epoch + 1, cause, now_ms)
+    return bump(group, why, metadata.worker_url, now_ms)
 
 
 def _needs_target(group: Group, seat: Member, request: Heartbeat) -> bool:

@@ -24,7 +24,7 @@ from ....events.records import Loss, Record
 from ...messages.errors import Error
 from ...messages.orders import Expect, RemoveMember
 from ...messages.timers import EndExpectation
-from ..members.depart import Departure, bury, depart, forget_losses
+from ..members.depart import Departure, close_seats, depart
 from ..state.soft_state import Decision, SoftState, accept, bump, refuse
 from ..state.validate import LARGEST_NUMBER, flaw_in_name, show_number
 from ..state.workers import find_member, find_worker, order_for, removal_of, replace_order
@@ -50,9 +50,7 @@ def expect(group: Group, soft: SoftState, command: Expect, now_ms: int) -> Decis
     moved = [*_moved(group, found.name, deadline_ms)]
     records += moved
     seats = [] if within_ms else _away(group, found.name)
-    records += bury(group, seats)
-    if len(seats) == len(group.members):
-        records += forget_losses(group)
+    records += close_seats(group, seats)
     if seats or (moved and _must_compute(group, found.name)):
         records.append(bump(group, Why.WORKER_EXPECTED, found.name, now_ms, command.principal))
     return accept(group, soft, records)

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from ....events.group import Group
 from ....events.model import Resource, RunState
-from ....projections.views import Doing, Progress, doing, task_numbers
+from ....projections.views import Doing, Progress, doing
 
 
 class ConnectorTaskId(Struct, frozen=True):
@@ -177,7 +177,7 @@ def connector_status(group: Group, name: str, kind: str, held_up: str = "") -> C
     `held_up` is why no task of the group can commit; nothing if each can.
     """
     found = doing(group, Resource(name))
-    tasks = [task_status(group, name, number, held_up) for number in task_numbers(group, name)]
+    tasks = [task_status(group, name, number, held_up) for number in group.task_numbers(name)]
     connector = ConnectorState(found.state.value, found.worker, *_trace_and_reason(found))
     return ConnectorStateInfo(name, connector, tasks, kind)
 
@@ -196,7 +196,7 @@ def connector_progress(
 ) -> ConnectorProgressInfo:
     """Return how far each task has come; `progress` is by the tasks' numbers."""
     unknown = Progress(lag=None)
-    tasks = [_task_progress(n, progress.get(n, unknown)) for n in task_numbers(group, name)]
+    tasks = [_task_progress(n, progress.get(n, unknown)) for n in group.task_numbers(name)]
     return ConnectorProgressInfo(name, tasks)
 
 

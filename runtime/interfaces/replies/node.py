@@ -11,7 +11,6 @@ from ....events.group import Group, Member
 from ....events.model import Grants, Resource
 from ....events.placement import abilities, assignor_of
 from ....events.records import Operator
-from ....projections.views import worker_of
 
 
 class ErrorMessage(Struct, frozen=True):
@@ -166,7 +165,7 @@ def describe_member(group: Group, member: Member) -> MemberDescription:
     able = abilities(assignor_of(group.target.assignor, metadata.assignors).metadata)
     return MemberDescription(
         member.member_id,
-        worker_of(member),
+        member.metadata.worker_url,
         metadata.instance_id,
         metadata.rack,
         sorted(able.tags),

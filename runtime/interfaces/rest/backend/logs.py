@@ -25,7 +25,6 @@ from .....projections.views import (
     Progress,
     connector_names,
     connector_progress,
-    task_numbers,
     task_progress,
     unpublished,
 )
@@ -68,7 +67,7 @@ class FollowedGroup:
         offsets = self._offset_log()
         if offsets is None:
             return Progress()
-        return connector_progress(offsets, connector, task_numbers(self.group, connector))
+        return connector_progress(offsets, connector, self.group.task_numbers(connector))
 
     def task_progress(self, connector: str) -> Mapping[int, Progress]:
         """Return how far each task has come; raises `LogError`, `CodecError`."""

@@ -96,7 +96,7 @@ def get_task_status(service: Served, connector: str, task: int) -> TaskState:
     """Tell what one task does, and where."""
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
-        if task not in views.task_numbers(logs.group, connector):
+        if task not in logs.group.task_numbers(connector):
             raise not_found(f"there is no task {Resource(connector, task)}")
         return replies.task_status(logs.group, connector, task, _held_up(service))
 
@@ -132,7 +132,7 @@ def describe_connector(
     `found` are warnings that its config alone does not give rise to.
     """
     connector = group.connectors[name]
-    tasks = [ConnectorTaskId(name, number) for number in views.task_numbers(group, name)]
+    tasks = [ConnectorTaskId(name, number) for number in group.task_numbers(name)]
     kind = service.kind_of(connector.config)
     described = ConnectorInfo(name, shown(connector.config), tasks, kind)
     return _with_warnings(service, connector, described, found)

@@ -155,7 +155,7 @@ def _describe_workers(
     for group_id in service.logs.group_ids():
         with service.logs.reading(group_id) as logs:
             for member in views.members(logs.group):
-                url = views.worker_of(member)
+                url = member.metadata.worker_url
                 joined.add(url)
                 workers.append(_describe_member(url, processes.get(url), logs.group, member))
     for url in sorted(processes.keys() - joined):
