@@ -24,8 +24,8 @@ PORT_MAX: Final = 65_535
 FOLDER_BYTES_MAX: Final = 255
 INSTANCE_BYTES_MAX: Final = 128
 RATE_MAX: Final = 100_000
-HEAP_MIN_MIB: Final = 450
-"""Below it, Spark refuses to start."""
+HEAP_MIN_MIB: Final = 466
+"""Below it, Spark refuses to start: it wants 450, and one survivor space of the heap is no use."""
 MEMORY_MIN_MIB: Final = 64
 """An assignor process takes half of it before it is asked anything."""
 

@@ -15,7 +15,7 @@ HOSTS = "allowed is hosts as HOST or HOST:PORT, with commas between them, or not
 LISTENER = "allowed is one URL such as http://127.0.0.1:8083"
 NAMES = "allowed is names of assignors, with commas between them"
 MEMORY = "allowed is a size as Java spells it, such as 1g; at least 64m"
-HEAP = "allowed is a size as Java spells it, such as 1g; at least 450m"
+HEAP = "allowed is a size as Java spells it, such as 1g; at least 466m"
 
 
 def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
@@ -100,7 +100,7 @@ def test_every_setting_says_what_it_means_and_what_is_allowed() -> None:
             " local[*], or nothing: this machine's cores shared by the workers",
         ),
         ("spark.heap=much", f"it is no size; {HEAP}"),
-        ("spark.heap=449m", f"Spark does not start with so little; {HEAP}"),
+        ("spark.heap=465m", f"Spark does not start with so little; {HEAP}"),
         (
             "rest.advertised.host.name=a b",
             "it is no host; allowed is a host's name or address, or nothing",

@@ -66,7 +66,7 @@ class Embedded:
         """Take settings and start nothing; `conf` goes over ours. Raises `SettingRefused`.
 
         `hide` takes secrets out of what the JVM says, before it is written or told. Its files lie
-        in `work_dir` and go with it; `work_dir/logs/spark.log` stays. Spark wants a heap of 450m
+        in `work_dir` and go with it; `work_dir/logs/spark.log` stays. Spark wants a heap of 466m
         or more; `spark.driver.memory` goes over `heap`.
         """
         refuse_unsafe(conf or {})
