@@ -41,6 +41,12 @@ def test_every_verb_has_help_that_fits_the_terminal(verb: str, run: Run) -> None
     assert run(*verb.split(), "-h") == ended
 
 
+def test_a_paragraph_of_help_has_its_lines_where_the_terminal_ends(run: Run) -> None:
+    lines = run("plan", "--help").out.splitlines()
+    (first,) = (number for number, line in enumerate(lines) if "Computed by the code" in line)
+    assert min(map(len, map(str.rstrip, lines[first : first + 2]))) > 80
+
+
 def test_no_verb_at_all_shows_the_help(run: Run) -> None:
     assert run() == run("--help")
 

@@ -205,6 +205,18 @@ def test_what_sets_workers_apart_is_told_where_anything_does(run: Run, cluster: 
     assert "\nw1      STABLE  4      b     gpu,ssd  2    flights flights-0" in told
 
 
+def test_a_worker_that_takes_no_work_yet_is_told_to_be_cold(run: Run, cluster: Cluster) -> None:
+    cold = {**answered.MEMBER_1, "capacity": 0}
+    first, second, _ = answered.WORKERS["workers"]
+    workers = [{**first, "member": cold}, second]
+    cluster.answer("GET", "/workers", {"processes_known": True, "workers": workers})
+    told = run("get", "workers", "--url", cluster.url).out.splitlines()
+    assert "CAP" not in told[0]
+    assert told[1].startswith("w1    running  STABLE,cold")
+    described = run("describe", "worker", "w1", "--url", cluster.url).out
+    assert "Capacity:   none yet, its engine is cold\n" in described
+
+
 def test_what_nobody_can_take_is_told_with_the_reason(
     run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,7 +131,8 @@ def plugin(reply: PluginInFull) -> list[Section]:
         )
         for each in reply.configs
     ]
-    return [FactList(facts), Table(("KEY", "TYPE", "DEFAULT", "MEANING"), rows, "no keys")]
+    columns = ("KEY", "TYPE", "DEFAULT", "MEANING")
+    return [FactList(facts), Table(columns, rows, "no keys", rigid=True)]
 
 
 def _tasks_of(

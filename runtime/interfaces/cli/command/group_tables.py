@@ -127,22 +127,28 @@ def _member_facts(member: MemberDescription) -> Sequence[tuple[str, str]]:
         ("Member id", member.member_id),
         ("Zone", member.rack or ""),
         ("Tags", ",".join(member.tags)),
-        ("Capacity", str(member.capacity)),
+        ("Capacity", str(member.capacity or "none yet, its engine is cold")),
     )
 
 
 def _worker_row(reply: WorkerDescription) -> tuple[str, ...]:
     member, process = reply.member, reply.process
     held = [each.task for each in member.assigned] if member else []
-    state = member.state if member else ""
     return (
         worker_label(reply),
         process.state if process else "",
-        ",".join(filter(None, (state, _order_word(reply.order)))),
+        ",".join(filter(None, (_state(member), _order_word(reply.order)))),
         str(member.member_epoch) if member else "",
         str(held.count(None)) if member else "",
         str(len(held) - held.count(None)) if member else "",
     )
+
+
+def _state(member: MemberDescription | None) -> str:
+    """Return where a member stands; `cold` is one that takes no work yet."""
+    if member is None:
+        return ""
+    return member.state if member.capacity else f"{member.state},cold"
 
 
 def _pid_and_restarts(process: ProcessDescription | None) -> tuple[str, str]:
@@ -157,7 +163,7 @@ def _members(reply: Sequence[MemberDescription]) -> Table:
     rows = [
         (
             worker_name(each.worker_id),
-            each.state,
+            _state(each),
             str(each.member_epoch),
             *own,
             short_form(each.assigned),
@@ -176,7 +182,7 @@ def _traits(
     cells_by_heading = {
         "ZONE": [(each.rack or "") if each else "" for each in members],
         "TAGS": [",".join(each.tags) if each else "" for each in members],
-        "CAP": [str(each.capacity) if each else "" for each in members],
+        "CAP": [str(each.capacity or "") if each else "" for each in members],
     }
     usual = {"ZONE": {""}, "TAGS": {""}, "CAP": {"", "1"}}
     shown = {

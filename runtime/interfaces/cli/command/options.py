@@ -106,9 +106,15 @@ def takes(
         keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
         run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__doc__ = _unwrapped(inspect.getdoc(verb) or "")
         return run
 
     return decorate
+
+
+def _unwrapped(text: str) -> str:
+    """Return a text with each paragraph in one line: the terminal decides where lines end."""
+    return "\n\n".join(" ".join(each.splitlines()) for each in text.split("\n\n"))
 
 
 def _split(

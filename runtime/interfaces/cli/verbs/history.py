@@ -66,7 +66,7 @@ def explain(
     place: ReadThere,
     epoch: Annotated[
         int | None,
-        typer.Argument(metavar="[EPOCH]", help="A group epoch; the latest.", show_default=False),
+        typer.Argument(metavar="EPOCH", help="Default: the latest.", show_default=False),
     ] = None,
     group: Group = None,
 ) -> None:
