@@ -27,7 +27,7 @@ bench: .venv/ready
 soak: .venv/ready
 	$(BIN)/fairlead simulate --seed 1000 --minutes $(SOAK_MINUTES)
 	CHAOS_SECONDS=$$((60 * $(SOAK_MINUTES))) $(BIN)/pytest --timeout=0 -m soak
-	$(BIN)/pytest --timeout=0 --hypothesis-profile=thorough tests/assignors tests/planning
+	$(BIN)/pytest --timeout=0 --hypothesis-profile=thorough tests/assignors tests/log tests/planning
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

@@ -79,7 +79,7 @@ def test_what_is_kept_is_what_the_log_tells_from_its_beginning(
     entries = read_lines(life)
     log = Growing([])
     kept = EpochCache(log)
-    for end in (*range(0, len(entries), 1 + len(entries) // 12), len(entries)):
+    for end in (*range(0, len(entries), 1 + len(entries) // 6), len(entries)):
         log.entries = entries[:end]
         check(kept, log, epochs_of(entries))
 

@@ -27,7 +27,8 @@ def is_found(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Tell whether any of the mutation's seeds breaks a rule."""
     mutation.switch_off(monkeypatch)
     size = Size(only=mutation.only)
-    return any(play(draw(seed, size)).violation for seed in range(mutation.seeds))
+    seeds = (mutation.shown_by, *range(mutation.seeds))
+    return any(play(draw(seed, size)).violation for seed in seeds)
 
 
 @pytest.mark.parametrize(

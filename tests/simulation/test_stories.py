@@ -57,7 +57,7 @@ def test_a_broken_rule_is_told_by_the_shortest_story_that_replays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     never_fence(monkeypatch)
-    found = search(range(20), Size(steps=40)).last
+    found = search(range(20), Size(steps=25)).last
     assert found is not None
     assert found.violation.startswith("1: ")
     schedule = found.schedule
@@ -65,7 +65,7 @@ def test_a_broken_rule_is_told_by_the_shortest_story_that_replays(
 
     numbers = [fault.number for fault in schedule.faults]
     assert again(schedule) == (
-        f"fairlead simulate --seed {schedule.seed} --steps 40 --workers {schedule.size.workers}"
+        f"fairlead simulate --seed {schedule.seed} --steps 25 --workers {schedule.size.workers}"
         f" --connectors {schedule.size.connectors} --pace 800"
         f" --keep {','.join(map(str, numbers))}"
     )

@@ -64,5 +64,5 @@ def test_a_wrong_report_reaches_what_it_is_about(monkeypatch: pytest.MonkeyPatch
         del name
 
     monkeypatch.setattr(Exclusivity, "disown", count_all)
-    found = {play(mistaken(seed)).violation[:2] for seed in range(20)}
-    assert "1:" in found, "whoever is reported wrongly may run what others have been given"
+    broken = (play(mistaken(seed)).violation.startswith("1:") for seed in range(20))
+    assert any(broken), "whoever is reported wrongly may run what others have been given"

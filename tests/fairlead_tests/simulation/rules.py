@@ -23,6 +23,8 @@ class Mutation:
     rule: str
     switch_off: Callable[[Patch], None]
     seeds: int = 30
+    shown_by: int = 0
+    """A seed that shows it, played before the others; a change of the simulator may move it."""
     only: tuple[Fault, ...] = ()
     """What has to go wrong for it to be missed soon; anything, where nothing is named."""
     masked: str = ""
@@ -38,6 +40,7 @@ MUTATIONS = (
         "The group drops a request that is not newer than the last one it saw of that process.",
         off.admit_any_request,
         seeds=60,
+        shown_by=11,
     ),
     Mutation(
         "serve_any_process",
@@ -60,6 +63,7 @@ MUTATIONS = (
         "A request that is sent while another is unanswered is full.",
         own.say_little_when_superseding,
         seeds=60,
+        shown_by=37,
     ),
     Mutation(
         "admit_any_epoch",
@@ -173,6 +177,7 @@ MUTATIONS = (
         "4",
         "A revocation's timer counts for the record that it was set by only.",
         off.expire_any_revocation,
+        shown_by=3,
     ),
     Mutation(
         "keep_the_share_of_the_departed",
@@ -196,12 +201,14 @@ MUTATIONS = (
         "5 Install",
         "The departed are dropped from what is installed.",
         off.install_for_the_departed,
+        shown_by=1,
     ),
     Mutation(
         "expire_a_newer_seat",
         "8 Session timer",
         "A session's timer counts for the seat that it was set for only.",
         off.expire_a_newer_seat,
+        shown_by=2,
     ),
     Mutation(
         "make_no_more_moves",
@@ -209,6 +216,7 @@ MUTATIONS = (
         "When the rest of a target's moves is due, the group asks for the next target.",
         off.make_no_more_moves,
         seeds=60,
+        shown_by=17,
     ),
     Mutation(
         "resume_with_short_sessions",
@@ -216,6 +224,7 @@ MUTATIONS = (
         "After a recovery every member gets a full session, each revocation its full time.",
         off.resume_with_short_sessions,
         seeds=60,
+        shown_by=14,
     ),
     Mutation(
         "forget_the_members_own_session",
@@ -231,6 +240,7 @@ MUTATIONS = (
         "A static member that returns takes new grant epochs.",
         off.keep_grants_of_a_returning_seat,
         seeds=60,
+        shown_by=3,
         only=(Fault.STEP_AWAY, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
@@ -239,6 +249,7 @@ MUTATIONS = (
         "A static member that returns has tokens of its own: each return counts.",
         off.count_no_returns,
         seeds=60,
+        shown_by=9,
     ),
     Mutation(
         "count_the_session_from_the_answer",
@@ -246,12 +257,14 @@ MUTATIONS = (
         "A session counts from the sending time of the answered request.",
         own.count_the_session_from_the_answer,
         seeds=60,
+        shown_by=12,
     ),
     Mutation(
         "never_fence",
         "8 Self-fencing",
         "A member that may have lost its session stops everything by itself.",
         own.never_fence,
+        shown_by=2,
     ),
     Mutation(
         "never_kill",
@@ -259,6 +272,7 @@ MUTATIONS = (
         "What has not stopped by the deadline is killed.",
         own.never_kill,
         seeds=60,
+        shown_by=4,
     ),
     Mutation(
         "let_a_late_answer_move_the_deadline",
@@ -292,6 +306,7 @@ MUTATIONS = (
         "8 Revocation",
         "A revocation has its own deadline at the member.",
         own.keep_no_deadline_of_a_revocation,
+        shown_by=3,
         only=(Fault.HANG, Fault.SPLIT, Fault.JOIN, Fault.LEAVE),
     ),
     Mutation(
@@ -313,12 +328,14 @@ MUTATIONS = (
         "3 Validation",
         "Epoch 0 asserts that nothing runs.",
         own.rejoin_while_something_runs,
+        shown_by=3,
     ),
     Mutation(
         "hold_back_owned_while_leaving",
         "4, 8 Leaving",
         "A member that leaves says with each request what it still owns.",
         own.hold_back_owned_while_leaving,
+        shown_by=3,
         only=(Fault.LEAVE, Fault.HANG, Fault.SPLIT, Fault.JOIN),
     ),
     Mutation(
@@ -355,6 +372,7 @@ MUTATIONS = (
         "11.7",
         "Only the current fencing token commits.",
         off.commit_under_any_token,
+        shown_by=4,
     ),
     Mutation(
         "commit_from_anywhere",
