@@ -1,7 +1,7 @@
 """Following a group's log: what was written since the last look, folded, read by key or counted."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Protocol
 
 from ..events.catalogue import BY_NUMBER, TYPE_OF, entry_key
@@ -82,7 +82,7 @@ class Rebalances:
 class KeyedLog(Protocol):
     """A log that is read by key, as `ReadableLog` is."""
 
-    def newer(self, known: Mapping[bytes, int], since: int) -> Newer:
+    def newer(self, known: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
         """Return the latest entries of keys that are not at the offset known of each."""
         ...
 
@@ -123,6 +123,8 @@ class MemberFollower:
         }
         self._known: dict[bytes, int] = dict.fromkeys(self._own, -1)
         """The offset of the entry that was folded of each key of the view; -1: there was none."""
+        self._fresh = set(self._own)
+        """The keys among them that are yet to be looked up."""
         self._reported: Resources = NOTHING
         self._end = 0
         """The log's end as of the last look."""
@@ -164,24 +166,24 @@ class MemberFollower:
         """Read until nothing is new; return the connectors that are to do something else."""
         changed: set[str] = set()
         while True:
-            news = self._log.newer(self._known, self._end)
-            self._end = news.end
+            news = self._log.newer(self._known, self._fresh, self._end)
             if not (news.entries or news.gone):
-                self.group.end = news.end
+                self.group.end = self._end = news.end
+                self._fresh.clear()
                 return changed
             touched = {view_key(each.type, each.key) for each in news.entries}.union(news.gone)
             for key in news.gone:
                 self._bury(key)
             for entry in news.entries:
-                key = view_key(entry.type, entry.key)
-                self._known[key] = entry.offset
                 record = decode(entry)
                 if record is not None:
                     evolve(self.group, record, entry.offset)
+                self._known[view_key(entry.type, entry.key)] = entry.offset
                 row = BY_NUMBER[entry.type]
                 if row.record in {ConnectorConfig, TaskConfigs}:
                     changed.add(str(row.key.parse(entry.key)[0]))
-            self.group.end = news.end
+            self.group.end = self._end = news.end
+            self._fresh.clear()
             if self._own.isdisjoint(touched) or not self._follow():
                 return changed
 
@@ -192,9 +194,10 @@ class MemberFollower:
             self._bury(key)
             del self._known[key]
         fresh = wanted - self._known.keys()
-        self._known.update(dict.fromkeys(fresh, -1))
         if any(BY_NUMBER[unpack_view_key(key)[0]].record is CurrentShard for key in fresh):
-            self._known[_spell(CurrentAssignment, (self.member_id,))] = -1  # it joins its shards
+            fresh.add(_spell(CurrentAssignment, (self.member_id,)))  # it joins its shards
+        self._known.update(dict.fromkeys(fresh, -1))
+        self._fresh = (self._fresh | fresh) & wanted
         return bool(fresh)
 
     def _keys(self) -> Iterator[bytes]:

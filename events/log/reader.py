@@ -6,7 +6,7 @@ from within, for a transaction left open keeps old pages alive and the file grow
 
 import errno
 import os
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from operator import itemgetter
 from pathlib import Path
@@ -114,19 +114,18 @@ class ReadableLog:
             found = [viewed_entry(txn, self._tables, *row) for row in rows]
         return [entry for entry in found if entry.value is not None]
 
-    def newer(self, known: Mapping[bytes, int], since: int) -> Newer:
+    def newer(self, known: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
         """Return the latest entries of the view's keys that are not at the offset known of each.
 
-        -1 stands for a key of which nothing is known yet. Keys of which something is known are
-        known as of the end `since`: what was written from there on is looked through, or each
-        key looked up, whichever is less.
+        -1 stands for a key without an entry. What is known is so as of the end `since`, but for
+        the `fresh` keys, which are looked up. For the others, what was written from there on is
+        looked through, or each key looked up, whichever is less.
         """
         with self._snapshot() as txn:
             end = end_of(txn, self._tables)
             is_near = number(txn, self._tables, LOW_KEY) <= since and end - since < len(known)
             changed = self._written(txn, since, end) & known.keys() if is_near else known.keys()
-            asked = [*changed, *(key for key, offset in known.items() if offset < 0)]
-            rows = dict(txn.cursor(self._tables.view).getmulti(asked))
+            rows = dict(txn.cursor(self._tables.view).getmulti([*changed, *fresh]))
             found = [
                 viewed_entry(txn, self._tables, key, row)
                 for key, row in rows.items()

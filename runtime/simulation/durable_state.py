@@ -4,7 +4,7 @@ Workers read the fold, as they read the log in real life: they never see what wa
 not written.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Final
@@ -44,6 +44,8 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self._keys: list[bytes] = []
+        """The key of each entry in the view."""
         self._view: dict[bytes, Entry] = {}
         """The latest entry of each key, tombstones included."""
 
@@ -57,8 +59,10 @@ class MemoryLog:
         start = self.end
         for each in new:
             entry = Entry(self.end, each.type, each.version, each.key, wall_ms, each.value)
+            key = view_key(entry.type, entry.key)
             self.entries.append(entry)
-            self._view[view_key(entry.type, entry.key)] = entry
+            self._keys.append(key)
+            self._view[key] = entry
         return self.entries[start:]
 
     def compacted(self, cut: int) -> list[Entry]:
@@ -81,15 +85,11 @@ class MemoryLog:
         found = [each for key, each in self._view.items() if key.startswith(prefix)]
         return sorted((each for each in found if each.value is not None), key=attrgetter("key"))
 
-    def newer(self, known: Mapping[bytes, int], since: int) -> Newer:
+    def newer(self, known: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
         """Return what keys have become that are at other offsets now; see `ReadableLog.newer`."""
-        view, end = self._view, len(self.entries)
-        found = {key: view[key] for key, offset in known.items() if offset < 0 and key in view}
-        for entry in self.entries[since:] if since < end else ():
-            key = view_key(entry.type, entry.key)
-            if key in known:
-                found[key] = view[key]
-        return Newer(sorted(found.values()), [], end)
+        changed = known.keys() & self._keys[since:]
+        found = {self._view[key] for key in (*changed, *fresh) if key in self._view}
+        return Newer(sorted(found), [], self.end)
 
     def close(self) -> None:
         """Do nothing: it is open as long as somebody has it."""

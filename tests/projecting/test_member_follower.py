@@ -1,6 +1,6 @@
 """What a member reads by key is what all of the log says of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.entries.codec import decode, encode, restore
 from fairlead.events.group import Group
 from fairlead.events.log.frame import Entry, NewEntry
-from fairlead.events.log.reader import LogReader
+from fairlead.events.log.reader import LogReader, Newer
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import (
     NOTHING,
@@ -194,6 +194,38 @@ def test_a_config_that_changes_concerns_all_that_runs_of_it_here(tmp_path: Path)
         write(log, TaskConfigs("d", 1, (TaskConfig({"task": "0"}, 1),)))
         reader.catch_up()
         assert reader.take_changed() == {Resource("d")}
+
+
+class CountingLog:
+    """A log that counts the keys that are looked up."""
+
+    def __init__(self, log: GroupLog) -> None:
+        self.looked_up = 0
+        self._log = log
+
+    def newer(self, known: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
+        self.looked_up += len(fresh)
+        return self._log.newer(known, fresh, since)
+
+    def close(self) -> None:
+        self._log.close()
+
+
+def test_what_the_log_does_not_hold_yet_is_looked_up_once(tmp_path: Path) -> None:
+    with GroupLog.open_writer(tmp_path / "log", GROUP, reserve_bytes=0) as log:
+        write(log, MemberMetadata("W1"))
+        write(log, CurrentAssignment("W1", 1, 0, MemberState.STABLE, {Resource("c"): 1}, {}))
+        counting = CountingLog(log)
+        reader = MemberFollower(GROUP, "W1", counting)
+        reader.catch_up()
+        asked = counting.looked_up
+        assert asked == len(["seat", "step", "target", "config", "split"])
+        write(log, MemberMetadata("another"))
+        reader.catch_up()
+        assert (counting.looked_up, reader.group.connectors) == (asked, {})
+        write(log, config("c"))
+        reader.catch_up()
+        assert (counting.looked_up, set(reader.group.connectors)) == (asked, {"c"})
 
 
 def test_what_is_no_concern_any_more_is_forgotten(tmp_path: Path) -> None:
