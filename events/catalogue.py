@@ -166,4 +166,4 @@ def commit_key(commit_id: CommitId) -> Key:
 
 def pack_key(key: Key) -> bytes:
     """Return the bytes of a key, or the prefix of all keys that begin with these parts."""
-    return b"".join(str(part).encode() + b"\0" for part in key)
+    return "".join([f"{part}\0" for part in key]).encode()
