@@ -15,15 +15,13 @@ Address = Any
 class StartWorker:
     """To a worker: what it is, and whom it speaks with.
 
-    A worker that is tied to a process leaves when that process is gone. Where its assignors
-    are it may hear later.
+    Where its assignors are it may hear later.
     """
 
     name: str
     node: NodeSpec
     group: Address
     assignor: "AssignorAt | None"
-    tied_to: int | None = None
     traits: WorkerTraits = field(default_factory=WorkerTraits)
 
 

@@ -1,77 +1,100 @@
-"""What a supervisor keeps of each actor that it answers for, and when that starts again.
+"""What a supervisor keeps of each actor that it answers for, and when that starts again."""
 
-Beside it `Deaths`: what the group has to be told of those that were members of it.
-"""
-
-from collections import deque
+import logging
+import time
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar
 
 from ...actors.backoff import Backoff
-from ...actors.door.actor import Address
-from ...actors.messages.orders import EndMember
+from ...actors.door.actor import Actor, Address
+from ...actors.group.actor import GroupActor, OpenGroup, Ping
+from ...events.log.process import kill, process_of
 from ..cluster.messages import ProcessView
-from ..cluster.spec import WorkerTraits
-from .processes import NodeProcess
+from ..cluster.spec import NodeSpec
+from .processes import NodeProcess, ProcessFiles
 from .silence import GroupCare
 
-BEGIN_SECONDS = 20.0
-"""How long a process that does not begin keeps others from being started."""
-STUCK_SECONDS = 120.0
-"""How long a worker's process may take to begin before another one is started in its place."""
+LOGGER = logging.getLogger(__name__)
 HEALTHY_SECONDS = 60.0
 """How long a process must have lived for its next end to count as the first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The supervisor, as those know it that it answers for."""
+
+    actor: Actor
+    node: NodeSpec
+    files: ProcessFiles
+
+
 @dataclass(slots=True)
 class ChildProcess:
-    """One actor that the supervisor answers for, through all of its processes."""
+    """One actor that the supervisor answers for, through all of its processes.
 
-    kind: str
+    Times are seconds on the monotonic clock.
+    """
+
+    kind: ClassVar[str]
+    actor: ClassVar[type[Actor]]
+    may_retry_at_once: ClassVar[bool] = True
+    """Whether it starts again without a pause after its first end, soon as that may come."""
+
     name: str
     address: Address | None = None
+    """None while it has no process."""
     pid: int | None = None
     process: NodeProcess | None = None
     """Which process it is, and what has to be known of it once it has ended."""
     state: str = "starting"
+    """starting, running, leaving or backing-off."""
     has_run: bool = False
     """Whether any of its processes ever did what it is there for."""
     restarts: int = 0
     failures: int = 0
+    """How many of its processes ended in a row, none of them after a healthy life."""
     started_at: float = 0.0
     start_at: float = 0.0
+    """When its next process is due, while it is backing off."""
     detail: str = ""
-    tied_to: int | None = None
-    traits: WorkerTraits | None = None
-    """What sets a worker apart, where that is not what does so for all of its node."""
-    is_wanted: bool = True
+    """What its operators should know of it."""
     end: str = ""
     """Why this process of it is being ended, if it is: else it ends by itself."""
-    kill_at: float | None = None
-    """When it is to be killed, if it has not ended by then."""
-    care: GroupCare | None = None
-    """What is known of the silence of its process; a group has one."""
 
     def is_to_start(self, now: float) -> bool:
         """Tell whether its next process is due: its first, or one that has rested."""
-        if self.address is not None or not self.is_wanted:
+        if self.address is not None:
             return False
         return self.state == "starting" or (self.state == "backing-off" and now >= self.start_at)
 
-    def begins(self, now: float) -> bool:
-        """Tell whether its process has been started and may still begin what it is there for."""
-        is_starting = self.state == "starting" and self.address is not None
-        return is_starting and now < self.started_at + BEGIN_SECONDS
+    @property
+    def is_starting(self) -> bool:
+        """Whether its process has been started and does not yet do what it is there for."""
+        return self.state == "starting" and self.address is not None
 
-    def is_stuck(self, now: float) -> bool:
-        """Tell whether its process should have begun long ago, and is not being ended yet."""
-        is_starting = self.state == "starting" and self.address is not None
-        return is_starting and not self.end and now >= self.started_at + STUCK_SECONDS
+    def start(self, host: Host) -> None:
+        """Start its next process, and give it its order."""
+        self.address = host.actor.create(self.actor, self.name)
+        self.state, self.started_at, self.end = "starting", time.monotonic(), ""
+        if (pid := host.actor.pid_of(self.address)) is not None:
+            self.know(NodeProcess(self.kind, self.name, process_of(pid)), host)
+        host.actor.send(self.address, self.order(host.node))
 
-    def starts(self, address: Address, now: float) -> None:
-        """Take note of its next process."""
-        self.address, self.state, self.started_at = address, "starting", now
-        self.end, self.kill_at = "", None
+    def order(self, node: NodeSpec) -> object:
+        """Return what its process is told first."""
+        raise NotImplementedError
+
+    def know(self, process: NodeProcess, host: Host) -> None:
+        """Keep what is known of its process, also for the supervisor that comes after this one."""
+        self.process = process
+        host.files.write(process)
+
+    def stop(self, host: Host) -> None:
+        """End its process, whatever it does."""
+        if self.process is None:
+            host.actor.stop(self.address)
+        else:
+            kill(self.process.process)
 
     def runs(self, pid: int | None) -> None:
         """Take note that it does what it is there for."""
@@ -79,25 +102,34 @@ class ChildProcess:
         if self.state == "starting":
             self.state = "running"
 
-    def back_off(self, now: float, backoff_ms: Backoff[int]) -> bool:
-        """Let it rest before it starts again, the longer the more often; tell if not at all.
+    def has_ended(self) -> NodeProcess | None:
+        """Take note of the end of its process, and return what was known of that."""
+        process = self.process
+        self.address = self.pid = self.process = None
+        self.detail = self.end or self.detail
+        return process
 
-        After its first end only a worker rests that had just been started.
-        """
+    def back_off(self, backoff_ms: Backoff[int]) -> bool:
+        """Let it rest before it starts again, the longer the more often; tell if not at all."""
+        now = time.monotonic()
         was_healthy = now - self.started_at > HEALTHY_SECONDS
         if was_healthy:
             self.failures = 0
-        is_light = self.failures == 0 and (was_healthy or self.kind != "worker")
+        is_light = self.failures == 0 and (was_healthy or self.may_retry_at_once)
         self.failures += 1
         delay_ms = 0 if is_light else backoff_ms.pause(self.failures)
         self.restarts += 1
         self.state, self.start_at = "backing-off", now + delay_ms / 1000
         return is_light
 
-    def view(self, url: str) -> ProcessView:
+    @property
+    def silent_ms(self) -> int:
+        """For how long it has owed an answer."""
+        return 0
+
+    def view(self, url: str = "") -> ProcessView:
         """Return what others are told of it."""
         member_id = self.process.member_id if self.process else ""
-        silent_ms = 0 if self.care is None else round(self.care.silence.seconds * 1000)
         return ProcessView(
             self.name,
             self.pid,
@@ -106,52 +138,42 @@ class ChildProcess:
             self.restarts,
             self.detail,
             member_id,
-            silent_ms,
+            self.silent_ms,
         )
 
 
-REMEMBERED: Final = 64
-"""How many of the last reports are repeated; a report that is repeated changes nothing."""
+@dataclass(slots=True)
+class GroupChild(ChildProcess):
+    """The group of a node's workers."""
 
+    kind = "group"
+    actor = GroupActor
+    care: GroupCare | None = None
+    """What is known of the silence of its process; None while that is being killed."""
 
-class Deaths:
-    """The members that have ended with their processes, as a supervisor reports them to its group.
+    def start(self, host: Host) -> None:
+        """Start its next process, of whose silence nothing is known."""
+        self.care = GroupCare(host.node.answer_timeout_ms / 1000, time.monotonic())
+        ChildProcess.start(self, host)
 
-    A member's work may go elsewhere once nothing of it runs: neither its process nor its engine.
-    What was said is said again to each new process of the group, which may not have written it.
-    """
+    def order(self, node: NodeSpec) -> OpenGroup:
+        """Return what its process is told first."""
+        return OpenGroup(self.name, node.group_folder(self.name), node.settings, self.has_run)
 
-    def __init__(self, group_id: str) -> None:
-        self._group_id = group_id
-        self._ending: list[tuple[NodeProcess, int]] = []
-        """Workers whose process has ended, with the wall clock of it; an engine may still run."""
-        self._reported: deque[EndMember] = deque(maxlen=REMEMBERED)
-        """The last reports, for a new process of the group."""
+    def look(self, host: Host) -> None:
+        """Ask its process whether it is there, and end one that has been silent for too long."""
+        care, process = self.care, self.process
+        if care is None or process is None or self.address is None:
+            return
+        if care.look(time.monotonic(), process.process.pid, is_starting=self.is_starting):
+            host.actor.send(self.address, Ping())
+        if care.silence.is_over:
+            self.end = f"it was killed: no answer for {care.silence.limit_seconds:g} s"
+            LOGGER.error("%s is replaced: %s", process, self.end)
+            self.care = None
+            self.stop(host)
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether there is anything to report."""
-        return bool(self._ending)
-
-    def add(self, process: NodeProcess, ended_ms: int) -> None:
-        """Take note of a worker whose process has ended; its engine may still be ending.
-
-        `ended_ms` is wall clock, 0 where nobody saw it.
-        """
-        if process.member_id:
-            self._ending.append((process, ended_ms))
-
-    def take_ended(self) -> list[tuple[NodeProcess, EndMember]]:
-        """Return the reports that are due, and take them for said."""
-        ended = [each for each in self._ending if not each[0].is_alive]
-        self._ending = [each for each in self._ending if each not in ended]
-        due = [
-            (each, EndMember(self._group_id, each.member_id, each.incarnation, ended_ms))
-            for each, ended_ms in ended
-        ]
-        self._reported.extend(report for _, report in due)
-        return due
-
-    def repeated(self) -> tuple[EndMember, ...]:
-        """Return what was said before, for a group that may not have heard it."""
-        return tuple(self._reported)
+    def silent_ms(self) -> int:
+        """For how long it has owed an answer."""
+        return 0 if self.care is None else round(self.care.silence.seconds * 1000)

@@ -1,18 +1,21 @@
-"""The processes of a node as its run folder tells of them: which they are, one file for each.
+"""The processes of a node as its run folder tells of them, and the members that ended with them.
 
-A pid alone may be another's by now, so a file names the start time as well. The successor
-of a process that was killed finds here what it left running, and which member has ended with it.
+There is a file for each process. A pid alone may be another's by now, so it names the start time
+as well. The successor of a process that was killed finds here what it left running, and which
+member has ended with it.
 """
 
 import json
 import logging
 import time
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ...actors.messages.orders import EndMember
 from ...events.log.process import ProcessId, is_alive, kill
 from ..cluster.identity import folder_number
 from ..cluster.node_files import write_json
@@ -20,6 +23,8 @@ from ..cluster.node_files import write_json
 LOGGER = logging.getLogger(__name__)
 FOLDER: Final = "processes"
 END_SECONDS: Final = 10.0
+REMEMBERED: Final = 64
+"""How many of the last reports are repeated; a report that is repeated changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +113,56 @@ def _read(path: Path, folder: int) -> NodeProcess | None:
         return NodeProcess(process=process, engine=ProcessId(*engine) if engine else None, **told)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+class Deaths:
+    """The members that have ended with their processes, as a supervisor reports them to its group.
+
+    A member's work may go elsewhere once nothing of it runs: neither its process nor its engine.
+    What was said is said again to each new process of the group, which may not have written it.
+    """
+
+    def __init__(self, group_id: str, files: ProcessFiles) -> None:
+        self._group_id = group_id
+        self._files = files
+        self._ending: list[tuple[NodeProcess, int]] = []
+        """Workers whose process has ended, with the wall clock of it; an engine may still run."""
+        self._reported: deque[EndMember] = deque(maxlen=REMEMBERED)
+        """The last reports, for a new process of the group."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is anything to report."""
+        return bool(self._ending)
+
+    def take_over(self, kinds: Collection[str]) -> None:
+        """End what an earlier supervisor left running of these kinds: nobody saw when it ended."""
+        for each in self._files.read():
+            if each.kind in kinds:
+                for part in each.parts:
+                    kill(part)
+                self.add(each, 0)
+
+    def add(self, process: NodeProcess, ended_ms: int) -> None:
+        """Take note of a process that has ended; a worker's engine may still be ending.
+
+        `ended_ms` is wall clock, 0 where nobody saw it.
+        """
+        if process.member_id:
+            self._ending.append((process, ended_ms))
+        else:
+            self._files.remove([process.process])
+
+    def take_ended(self) -> Iterator[EndMember]:
+        """Yield the reports that are due; one counts as said when the next is asked for."""
+        ended = [each for each in self._ending if not each[0].is_alive]
+        self._ending = [each for each in self._ending if each not in ended]
+        for each, ended_ms in ended:
+            report = EndMember(self._group_id, each.member_id, each.incarnation, ended_ms)
+            self._reported.append(report)
+            yield report
+            self._files.remove([each.process])
+
+    def repeated(self) -> tuple[EndMember, ...]:
+        """Return what was said before, for a group that may not have heard it."""
+        return tuple(self._reported)

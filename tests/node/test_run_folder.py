@@ -17,7 +17,6 @@ from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.config.load import load_config
 from fairlead.runtime.node.commands import OK, UNREACHABLE, down
 from fairlead.runtime.node.processes import NodeProcess, ProcessFiles
-from fairlead.runtime.node.worker.watchdog import ParentWatch
 
 DOOR = Door("127.0.0.1", 9, bytes(32))
 
@@ -89,13 +88,3 @@ def sleeping() -> Generator[subprocess.Popen[bytes]]:
     with subprocess.Popen(["sleep", "60"]) as process:
         yield process
         process.kill()
-
-
-def test_a_parent_watch_sees_its_process_end() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        watch = ParentWatch(process.pid)
-        assert not watch.has_ended
-        process.kill()
-        process.wait()
-        assert watch.has_ended
-    assert not ParentWatch(None).has_ended

@@ -1,5 +1,6 @@
-"""A supervisor starts workers as fast as they begin, and no faster."""
+"""A supervisor starts workers as fast as they begin; it lets go those whose command has ended."""
 
+import subprocess
 import time
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from fairlead.actors.group.actor import GroupOpened
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.messages import (
+    AddWorker,
     Begin,
     DescribeNode,
+    Leave,
     NodeView,
     StartWorker,
     StopWorker,
@@ -19,8 +22,8 @@ from fairlead.runtime.cluster.messages import (
 )
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node import supervisor as real
-from fairlead.runtime.node.children import BEGIN_SECONDS, STUCK_SECONDS
-from fairlead.runtime.node.supervisor import ASSIGNOR, STARTS_AT_ONCE
+from fairlead.runtime.node.assignor_process import ASSIGNOR
+from fairlead.runtime.node.workers import BEGIN_SECONDS, STARTS_AT_ONCE, STUCK_SECONDS
 
 WORKERS = 3 * STARTS_AT_ONCE
 
@@ -44,6 +47,7 @@ class Supervisor(real.Supervisor):
         super().__init__()
         self.started: list[str] = []
         self.stopped: list[str] = []
+        self.let_go: list[str] = []
         self.views: list[NodeView] = []
         names = tuple(f"w{number}" for number in range(WORKERS))
         node = NodeSpec(
@@ -63,6 +67,8 @@ class Supervisor(real.Supervisor):
     def send(self, to: object, message: object) -> None:
         if isinstance(message, StartWorker):
             self.started.append(str(to))
+        elif isinstance(message, Leave):
+            self.let_go.append(str(to))
         elif isinstance(message, NodeView):
             self.views.append(message)
 
@@ -125,3 +131,19 @@ def test_a_worker_that_was_let_go_before_it_began_is_not_heard(tmp_path: Path) -
     supervisor.child_exited(Address(name))
     supervisor.hears_from(name)
     assert name not in [each.name for each in supervisor.described().workers]
+
+
+def test_a_worker_is_let_go_once_when_the_process_that_it_is_tied_to_has_ended(
+    tmp_path: Path,
+) -> None:
+    supervisor = Supervisor(tmp_path)
+    with subprocess.Popen(["sleep", "60"]) as command:
+        supervisor.receive(AddWorker(command.pid, "mine"), Address("whoever asks"))
+        supervisor.woken(None)
+        assert supervisor.let_go == []
+        command.kill()
+    supervisor.woken(None)
+    supervisor.woken(None)
+    assert supervisor.let_go == ["mine"]
+    supervisor.child_exited(Address("mine"))
+    assert "mine" not in [each.name for each in supervisor.described().workers]

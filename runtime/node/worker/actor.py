@@ -18,7 +18,7 @@ from ....events.log.reader import LogReader
 from ....events.model import RunState
 from ....projections.follow import MemberFollower
 from ...cluster.identity import cluster_id
-from ...cluster.messages import AssignorAt, GroupAt, Leave, StartWorker, WorkerUp
+from ...cluster.messages import AssignorAt, GroupAt, StartWorker, WorkerUp
 from ...cluster.run_folder import RunFolder
 from ...pipeline.tasks.reports import StatusChanged, Warned
 from .core.effects import (
@@ -37,11 +37,11 @@ from .group_ledger import GroupLedger
 from .identity import core_of, membership_of
 from .janitor import Rota
 from .runner import NoopRunner, WorkerRunner
-from .watchdog import ParentWatch, Watchdog
+from .watchdog import Watchdog
 
 LOGGER = logging.getLogger(__name__)
 SLOW_TICK_MS = 1_000
-"""How often the runner is seen after, and the command that the worker is tied to."""
+"""How often the runner is seen after."""
 SHORTEST_SLEEP_MS = 5
 CLOSE_SECONDS = 5.0
 EXIT_FAILED, EXIT_KILLED = 70, 75
@@ -64,7 +64,6 @@ class WorkerActor(Actor):
     _runner: WorkerRunner
     _ledger: GroupLedger
     _watchdog: Watchdog
-    _parent: ParentWatch
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +71,7 @@ class WorkerActor(Actor):
         self._reports: deque[CoreReport] = deque()
         """What the core has not been told yet; any thread may add to it."""
         self._slow_at_ms = 0
-        """When runner and parent are looked after next; monotonic clock."""
+        """When the runner is looked after next; monotonic clock."""
         self._wake_at_ms: int | None = None
         """For when the earliest timer is set; None: there is none."""
 
@@ -100,8 +99,6 @@ class WorkerActor(Actor):
         if now_ms >= self._slow_at_ms:
             self._slow_at_ms = now_ms + SLOW_TICK_MS
             self._runner.look(now_ms)
-            if self._parent.has_ended:
-                self._obey(self._core.receive(Leave(), now_ms))
         self._obey(self._core.tick(now_ms, _wall_ms()))
         self._settle()
 
@@ -151,7 +148,6 @@ class WorkerActor(Actor):
         self._core = core_of(order, membership, self._log)
         self._runner = self._make_runner(reader)
         self._watchdog = Watchdog()
-        self._parent = ParentWatch(order.tied_to)
         self._is_up = True
         up = WorkerUp(order.name, os.getpid(), identity.member_id, identity.incarnation)
         self.send(supervisor, up)

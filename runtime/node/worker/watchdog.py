@@ -1,16 +1,13 @@
-"""What ends a worker from without: a watchdog, and the end of the command that started it.
+"""The last fence of a worker: a thread that ends the process when its actor hangs past a deadline.
 
-The watchdog is the last fence: a thread that ends the process when the actor itself hangs past
-its deadline. Everything that fences a worker runs on its one actor thread. If that hangs, on a
-disk or in a library, nobody would stop what runs here before others may start it.
+Everything else that fences a worker runs on its one actor thread. If that hangs, on a disk or in a
+library, nobody would stop what runs here before others may start it.
 """
 
 import logging
 import os
 import time
 from threading import Condition, Thread
-
-from ....events.log.process import is_alive, process_of
 
 LOGGER = logging.getLogger(__name__)
 EXIT_HUNG = 76
@@ -44,15 +41,3 @@ class Watchdog:
         Thread(target=LOGGER.critical, args=[LAST_WORDS], daemon=True).start()
         time.sleep(LAST_WORDS_SECONDS)
         os._exit(EXIT_HUNG)
-
-
-class ParentWatch:
-    """A process, told from a later one of the same pid by when it started; None ties to nobody."""
-
-    def __init__(self, pid: int | None) -> None:
-        self._process = None if pid is None else process_of(pid)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the process is gone."""
-        return self._process is not None and not is_alive(self._process)
