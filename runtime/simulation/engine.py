@@ -17,7 +17,7 @@ from ...events.entries.codec import decode
 from ...events.model import Key, Resource, Token
 from ...events.records import Record
 from ...projections.launches import Launch, launches
-from ..node.worker.core.effects import AnswerCommit, CommitAsked
+from ..node.worker.core.contract import AnswerCommit, CommitAsked
 from ..pipeline.tasks.reports import Ending, Hung, Stopped, TaskConfigsChanged
 from .durable_state import ROW, MemoryLog
 from .environment import Story, Violation

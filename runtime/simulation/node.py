@@ -25,7 +25,7 @@ from ...actors.messages.computing import Assignment, Snapshot
 from ...actors.messages.orders import EndMember
 from ...events.model import ClientAssignor
 from ..cluster.messages import AssignorAt
-from ..node.worker.core.effects import AssignorMessage
+from ..node.worker.core.contract import AssignorMessage
 from .durable_state import GROUP_ID
 from .environment import SimulatedClock, Violation, stream
 from .worker import SimulatedWorker

@@ -18,10 +18,11 @@ from ...events.group import Group
 from ...events.model import Resources
 from ...projections.follow import MemberFollower
 from ..cluster.messages import AssignorAt, AssignorHangs, GroupAt, Leave, WorkerGone
-from ..node.worker.core.effects import (
+from ..node.worker.core.contract import (
     AbandonAll,
     AnswerCommit,
     AskAssignor,
+    CoreReport,
     Effect,
     Exit,
     SendToGroup,
@@ -30,7 +31,7 @@ from ..node.worker.core.effects import (
     SupervisorMessage,
     TellSupervisor,
 )
-from ..node.worker.core.worker_core import CoreReport, WorkerCore
+from ..node.worker.core.worker_core import WorkerCore
 from .durable_state import GROUP_ID
 from .engine import SimulatedEngine
 from .environment import NEVER, ForeignClient, Way, stream

@@ -23,7 +23,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import MemberState, Resource, Token
 from fairlead.events.records import CurrentAssignment, MemberMetadata
-from fairlead.runtime.node.worker.core.effects import BatchPublished
+from fairlead.runtime.node.worker.core.contract import BatchPublished
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
 from fairlead.runtime.node.worker.janitor import Chore, Janitor, Rota, is_on_duty
 from fairlead.runtime.pipeline.connectors.context import Context

@@ -5,7 +5,7 @@ from typing import Any, cast
 from fairlead.events.model import Resource, Token
 from fairlead.projections.launches import Launch
 from fairlead.runtime.node.worker.actor import WorkerActor
-from fairlead.runtime.node.worker.core.effects import StartResource
+from fairlead.runtime.node.worker.core.contract import StartResource
 
 END_MS = 1_000
 

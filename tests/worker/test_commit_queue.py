@@ -11,7 +11,7 @@ from fairlead.runtime.node.worker.core.commit_queue import (
     REFUSED_MS,
     CommitQueue,
 )
-from fairlead.runtime.node.worker.core.effects import AnswerCommit
+from fairlead.runtime.node.worker.core.contract import AnswerCommit
 from fairlead_tests.worker.driven import commit
 
 BATCH = commit("A-0")

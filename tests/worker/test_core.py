@@ -20,7 +20,7 @@ from fairlead.events.model import NOTHING, ClientAssignor, Resource, RunState, T
 from fairlead.events.records import ConnectorConfig, MemberMetadata, TargetAssignment, TaskConfigs
 from fairlead.runtime.cluster.messages import AssignorAt, GroupAt, Leave
 from fairlead.runtime.node.worker.core.commit_queue import ANSWER_MS
-from fairlead.runtime.node.worker.core.effects import (
+from fairlead.runtime.node.worker.core.contract import (
     AnswerCommit,
     BatchPublished,
     CommitAsked,

@@ -13,7 +13,7 @@ from fairlead.actors.messages.work import CommitVerdict
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
 from fairlead.runtime.node.worker import group_ledger
-from fairlead.runtime.node.worker.core.effects import (
+from fairlead.runtime.node.worker.core.contract import (
     AnswerCommit,
     BatchPublished,
     CommitAsked,

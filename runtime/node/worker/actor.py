@@ -21,10 +21,11 @@ from ...cluster.identity import cluster_id
 from ...cluster.messages import AssignorAt, GroupAt, StartWorker, WorkerUp
 from ...cluster.run_folder import RunFolder
 from ...pipeline.tasks.reports import StatusChanged, Warned
-from .core.effects import (
+from .core.contract import (
     AbandonAll,
     AnswerCommit,
     AskAssignor,
+    CoreReport,
     Effect,
     Exit,
     SendToGroup,
@@ -32,7 +33,7 @@ from .core.effects import (
     StopResource,
     TellSupervisor,
 )
-from .core.worker_core import CoreReport, WorkerCore
+from .core.worker_core import WorkerCore
 from .group_ledger import GroupLedger
 from .identity import core_of, membership_of
 from .janitor import Rota

@@ -18,7 +18,7 @@ from ....events.log.reader import LogReader
 from ....events.model import Resource, Resources
 from ....events.records import Record
 from ...pipeline.tasks.ledger import Fenced, LedgerUnavailable
-from .core.effects import AnswerCommit, BatchPublished, CommitAsked
+from .core.contract import AnswerCommit, BatchPublished, CommitAsked
 
 ANSWER_SECONDS = 5.0
 

@@ -8,7 +8,7 @@ from ....actors.worker.instructions import Identity
 from ....actors.worker.membership import Membership
 from ....events.model import ClientAssignor
 from ...cluster.messages import StartWorker
-from .core.member_log import MemberLog
+from .core.contract import MemberLog
 from .core.worker_core import WorkerCore
 
 

@@ -24,8 +24,7 @@ from ...pipeline.spark.engine import Engine, EngineState
 from ...pipeline.tasks.ledger import Ledger
 from ...pipeline.tasks.reports import BatchDone, Report
 from ...pipeline.tasks.runner import Runner
-from .core.effects import EngineStarted, EngineWarm
-from .core.worker_core import CoreReport
+from .core.contract import CoreReport, EngineStarted, EngineWarm
 from .group_ledger import GroupLedger
 from .janitor import Chore, Janitor, Rota
 from .unsealing import UnsealingRunner

@@ -6,7 +6,7 @@ from typing import Any
 from fairlead.actors.messages.computing import InstallReply
 from fairlead.runtime.node.worker.core.commit_queue import CommitQueue
 from fairlead.runtime.node.worker.core.computing import Computing
-from fairlead.runtime.node.worker.core.effects import StartResource
+from fairlead.runtime.node.worker.core.contract import StartResource
 from fairlead.runtime.node.worker.core.starts import Starts
 from fairlead_tests.simulation.mutations import Patch
 

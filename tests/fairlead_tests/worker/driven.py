@@ -31,10 +31,11 @@ from fairlead.events.records import (
     TaskConfigs,
 )
 from fairlead.runtime.cluster.messages import AssignorAt
-from fairlead.runtime.node.worker.core.effects import (
+from fairlead.runtime.node.worker.core.contract import (
     AbandonAll,
     AnswerCommit,
     AskAssignor,
+    CoreReport,
     Effect,
     Exit,
     SendToGroup,
@@ -42,7 +43,7 @@ from fairlead.runtime.node.worker.core.effects import (
     StopResource,
     TellSupervisor,
 )
-from fairlead.runtime.node.worker.core.worker_core import CoreReport, WorkerCore
+from fairlead.runtime.node.worker.core.worker_core import WorkerCore
 from fairlead.runtime.pipeline.tasks.reports import Ending, Stopped
 from fairlead_tests.membership.driver import TIMING, resources, spelled
 

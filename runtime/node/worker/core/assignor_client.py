@@ -26,7 +26,7 @@ from .....events.model import ClientAssignor, Resources
 from .....events.records import TargetAssignment
 from ....cluster.messages import AssignorAt, AssignorHangs, WorkerSays
 from .computing import Computing
-from .effects import AskAssignor, AssignorMessage, Effect, SendToGroup, TellSupervisor
+from .contract import AskAssignor, AssignorMessage, Effect, SendToGroup, TellSupervisor
 
 REPEAT_MS = 5_000
 """After which a question is asked again that was not answered well; the least for no answer."""
@@ -48,7 +48,10 @@ class AssignorQuestions:
     def __init__(
         self, member_id: str, worker: Worker, names: Sequence[str], timeout_ms: int
     ) -> None:
-        """`names` are those of its assignors, in the order of preference."""
+        """`names` are those of its assignors, in the order of preference.
+
+        Where there are none, as the group itself runs one, nobody is ever asked.
+        """
         self._member_id = member_id
         self._worker = worker
         self._names = names
@@ -79,12 +82,12 @@ class AssignorQuestions:
 
     @property
     def is_known(self) -> bool:
-        """Whether some assignor has spoken for the worker as it is now: it can join."""
-        return bool(self._said)
+        """Whether all is known that a join has to say of the worker as it is now."""
+        return bool(self._said) or not self._names
 
     def move_to(self, pid: int | None) -> None:
         """Turn to another process: nothing was asked of it, and it was told nothing."""
-        self.pid = pid
+        self.pid = pid if self._names else None
         self._number += 1
         self._waits_since_ms, self._ask_at_ms, self._asked_ms = None, 0, []
         if self._share is not None and self._share == self._unnoted:
@@ -208,22 +211,15 @@ class AssignorClient:
     assignor process nothing is asked; the next one is asked anew.
     """
 
-    def __init__(
-        self, name: str, questions: AssignorQuestions | None, computing: Computing
-    ) -> None:
-        """Speak for the worker of that name; no questions: its group runs an assignor itself."""
+    def __init__(self, name: str, questions: AssignorQuestions, computing: Computing) -> None:
+        """Speak for the worker of that name."""
         self.computing = computing
         self._name = name
-        self._questions = questions
+        self.questions = questions
         self._pid: int | None = None
         """The assignor process, if there is one to be asked."""
         self._trouble = ""
         """What the supervisor was told last."""
-
-    @property
-    def may_join(self) -> bool:
-        """Whether all has been said that a join has to say; the group's own assignor says none."""
-        return self._questions is None or self._questions.is_known
 
     def receive(self, message: object, epoch: int, now_ms: int) -> list[Effect]:
         """Take what has to do with assignors, and with computing an assignment."""
@@ -237,8 +233,8 @@ class AssignorClient:
                 return [] if install is None else [SendToGroup(install)]
             case InstallReply():
                 self.computing.take_install_reply(message, now_ms)
-            case NotifyAssignmentReply() if self._questions is not None:
-                self._questions.take_notified(message)
+            case NotifyAssignmentReply():
+                self.questions.take_notified(message)
             case _:
                 pass
         return []
@@ -246,22 +242,18 @@ class AssignorClient:
     def _move(self, pid: int, epoch: int, now_ms: int) -> list[Effect]:
         """Turn to a new process, and ask it what the old one has not answered."""
         self._pid = pid
-        asked: list[AssignorMessage | None] = []
-        if self._questions is not None:
-            self._questions.move_to(pid)
-            asked.append(self._questions.tick(now_ms))
+        self.questions.move_to(pid)
+        asked = self._ask(self.questions.tick(now_ms))
         computation = self.computing.ask_anew(epoch, now_ms)
         if isinstance(computation, Install):
-            return [*self._ask(*asked), SendToGroup(computation)]
-        return self._ask(*asked, computation)
+            return [*asked, SendToGroup(computation)]
+        return asked + self._ask(computation)
 
     def tick(self, epoch: int, now_ms: int, wall_ms: int) -> list[Effect]:
         """Ask what is to be asked by now, and report a process that does not answer."""
-        effects, hung = list[Effect](), None
-        if self._questions is not None:
-            effects += self._ask(self._questions.tick(now_ms))
-            effects += self._tell_wait(self._questions.silent_ms(now_ms), wall_ms)
-            hung = self._questions.find_hung(now_ms)
+        effects = self._ask(self.questions.tick(now_ms))
+        effects += self._tell_wait(self.questions.silent_ms(now_ms), wall_ms)
+        hung = self.questions.find_hung(now_ms)
         effects += self._ask(self.computing.ask_again(now_ms))
         if self.computing.overdue(now_ms):
             hung = self._pid
@@ -272,37 +264,23 @@ class AssignorClient:
 
     def next_tick_ms(self) -> int | None:
         """Return when `tick` has something to do, None if never."""
-        computing_ms = self.computing.next_tick_ms()
-        if self._questions is None:
-            return computing_ms
-        silent_ms = None if self._trouble.startswith(WAITS) else self._questions.silent_at_ms()
-        return earliest(computing_ms, self._questions.next_tick_ms(), silent_ms)
+        silent_ms = None if self._trouble.startswith(WAITS) else self.questions.silent_at_ms()
+        return earliest(self.computing.next_tick_ms(), self.questions.next_tick_ms(), silent_ms)
 
     def take(
         self, reply: DescribeAssignorsReply, now_ms: int
     ) -> tuple[list[Effect], tuple[ClientAssignor, ...] | None]:
         """Return also what heartbeats are to say from now on; None: what they said before."""
-        if self._questions is None:
-            return [], None
-        withheld = [UNTOLD] if self._questions.keeps_share else []
+        withheld = [UNTOLD] if self.questions.keeps_share else []
         effects = self._tell("; ".join([*reply.errors, *withheld]))
-        return effects, self._questions.take_answer(reply, now_ms)
-
-    def see_worker(self, worker: Worker) -> None:
-        """Have the assignors speak anew for the worker, if its facts are others."""
-        if self._questions is not None:
-            self._questions.see_worker(worker)
+        return effects, self.questions.take_answer(reply, now_ms)
 
     def tell_share(self, target: TargetAssignment, share: Resources) -> list[Effect]:
         """Have the assignor know what the worker has been given, if that is another."""
-        return (
-            [] if self._questions is None else self._ask(self._questions.take_share(target, share))
-        )
+        return self._ask(self.questions.take_share(target, share))
 
-    def _ask(self, *messages: AssignorMessage | None) -> list[Effect]:
-        if self._pid is None:
-            return []
-        return [AskAssignor(each) for each in messages if each is not None]
+    def _ask(self, message: AssignorMessage | None) -> list[Effect]:
+        return [] if message is None or self._pid is None else [AskAssignor(message)]
 
     def _tell_wait(self, silent_ms: int, wall_ms: int) -> list[Effect]:
         """Say since when a worker waits that nobody speaks for: it may be kept from joining."""

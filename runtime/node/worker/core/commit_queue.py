@@ -9,7 +9,7 @@ very message that tells it is answered.
 from .....actors.messages.errors import Error
 from .....actors.messages.work import CommitOffsets, CommitReply
 from .....events.commits import Commit, CommitId
-from .effects import AnswerCommit
+from .contract import AnswerCommit
 
 ANSWER_MS = 4_000
 """How long a message may be on its way before the tasks are told to ask again."""

@@ -8,8 +8,7 @@ again.
 
 from .....events.model import NOTHING, Resource, Resources
 from .....projections.launches import Launch, launches
-from .effects import StartResource, StopResource
-from .member_log import MemberLog
+from .contract import MemberLog, StartResource, StopResource
 
 REST_MS = 1_000
 """How long a resource rests that ended though it may run."""

@@ -11,7 +11,7 @@ from .....actors.messages.work import PutTaskConfigs, ReportStatus, StatusUpdate
 from .....events.group import Group, token_of
 from .....events.model import BATCHES_RUN, NOTHING, Resource, Resources, RunState, Token
 from ....pipeline.tasks.reports import BatchDone, StatusChanged, Stopped, TaskConfigsChanged
-from .member_log import MemberLog
+from .contract import MemberLog
 
 AGAIN_MS = 1_000
 """After which what the log does not show is said again."""

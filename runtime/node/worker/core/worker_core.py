@@ -45,22 +45,23 @@ from .....actors.worker.membership import Membership
 from .....events.group import Group
 from .....events.model import Resource, Resources
 from ....cluster.messages import EngineRuns, GroupAt, Leave, WorkerGone
-from ....pipeline.tasks.reports import Hung, Report, Stopped
+from ....pipeline.tasks.reports import Hung, Stopped
 from .assignor_client import AssignorClient, AssignorQuestions
 from .commit_queue import CommitQueue
 from .computing import Computing
-from .effects import (
+from .contract import (
     AbandonAll,
     BatchPublished,
     CommitAsked,
+    CoreReport,
     Effect,
     EngineStarted,
     EngineWarm,
     Exit,
+    MemberLog,
     SendToGroup,
     TellSupervisor,
 )
-from .member_log import MemberLog
 from .starts import Starts
 from .status_reporter import StatusReporter
 
@@ -68,8 +69,6 @@ LOOK_MS = 1_000
 """How often to look into the log though nobody said that anything is new: a net, no more."""
 LOOK_AGAIN_MS = 50
 """When to look again into a log that does not show yet what an answer rests on."""
-
-CoreReport = Report | CommitAsked | BatchPublished | EngineStarted | EngineWarm
 
 
 class WorkerCore:
@@ -100,7 +99,7 @@ class WorkerCore:
         facts = worker if is_warm else replace(worker, capacity=0)
         questions = AssignorQuestions(identity.member_id, facts, assignors, timeout_ms)
         computing = Computing(identity.group_id, identity.member_id, timeout_ms)
-        self._assignors = AssignorClient(worker.name, questions if assignors else None, computing)
+        self._assignors = AssignorClient(worker.name, questions, computing)
         self._reporter = StatusReporter(identity.group_id, log)
         self._starts = Starts(log)
         self._commits = CommitQueue(identity.group_id, identity.member_id)
@@ -205,7 +204,7 @@ class WorkerCore:
                 self._effects.append(TellSupervisor(EngineRuns(self._worker.name, pid)))
             case EngineWarm():
                 self._is_warm = True
-                self._assignors.see_worker(self._worker)
+                self._assignors.questions.see_worker(self._worker)
             case _:
                 self._reporter.take(report, wall_ms)
 
@@ -228,7 +227,7 @@ class WorkerCore:
     def _join_if_ready(self, now_ms: int) -> None:
         """Join once an assignor has spoken for this worker, and its engine is as it must be."""
         may_join = self._is_warm or not self._joins_warm
-        if self._waits_to_join and may_join and self._assignors.may_join:
+        if self._waits_to_join and may_join and self._assignors.questions.is_known:
             self._waits_to_join = False
             self._obey(self.membership.join(now_ms), now_ms)
 

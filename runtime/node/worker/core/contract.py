@@ -1,18 +1,22 @@
-"""What a `WorkerCore` has its shell do: a closed set of values, carried out in order.
+"""What a `WorkerCore` and its shell owe one another: effects, reports, and a log to read.
 
-The actor carries them out on real processes, the simulator in virtual time.
+An effect is what the core has its shell do: the actor does it on real processes, the simulator in
+virtual time, in the order of the effects. A report is what the core is told of what runs beside it.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from .....actors.messages.assignors import ComputeAssignment, DescribeAssignors, NotifyAssignment
 from .....actors.messages.computing import Install, Prepare
 from .....actors.messages.heartbeat import Heartbeat
 from .....actors.messages.work import CommitOffsets, CommitVerdict, PutTaskConfigs, ReportStatus
 from .....events.commits import Commit, CommitId
-from .....events.model import Resource
+from .....events.group import Group
+from .....events.model import Resource, Resources
 from .....projections.launches import Launch
 from ....cluster.messages import AssignorHangs, EngineRuns, WorkerGone, WorkerSays
+from ....pipeline.tasks.reports import Report
 
 GroupMessage = Heartbeat | Prepare | Install | ReportStatus | PutTaskConfigs | CommitOffsets
 AssignorMessage = DescribeAssignors | ComputeAssignment | NotifyAssignment
@@ -114,3 +118,44 @@ class EngineStarted:
 @dataclass(frozen=True, slots=True)
 class EngineWarm:
     """From the runner: its engine can take work now."""
+
+
+CoreReport = Report | CommitAsked | BatchPublished | EngineStarted | EngineWarm
+
+
+class MemberLog(Protocol):
+    """What a worker takes of the log: the answers that concern its own member.
+
+    It is read by `catch_up` only; between two calls `group` stays as it is, which need not be
+    the whole group. It has to tell:
+
+    * which resources this member was granted, with config and fencing token
+      (`launches`, `token_of`: the member's own seat and step, the connectors of its resources and
+      how these split their work);
+    * what the log says of what this member has reported (`statuses` of the reported resources,
+      their connectors, the task configs of its own connectors);
+    * who computed the target, and what that assignor said to all (`target` without its shares);
+    * how far the log was read (`end`).
+    """
+
+    @property
+    def member_id(self) -> str:
+        """What the group calls the member."""
+        ...
+
+    @property
+    def group(self) -> Group:
+        """The member's part of the group, as of the last `catch_up`."""
+        ...
+
+    def watch(self, reported: Resources) -> None:
+        """Have the next `catch_up` show the status of these, held or not, and of no others."""
+        ...
+
+    def catch_up(self) -> Group:
+        """Read what is new, and return the member's part of the group."""
+        ...
+
+    def take_changed(self) -> Resources:
+        """Return those of the member's resources of which anything changed since the last call."""
+        ...
