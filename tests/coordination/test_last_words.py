@@ -13,6 +13,7 @@ from fairlead.events.model import Resource, RunState
 from fairlead.runtime.cluster.messages import Leave, StartWorker
 from fairlead.runtime.cluster.spec import EngineSpec, NodeSpec
 from fairlead.runtime.node.worker import actor as real
+from fairlead.runtime.node.worker import assembly
 from fairlead.runtime.simulation.environment import Deed, Line, Network
 from fairlead.runtime.simulation.schedule import ClusterTraits, Schedule, Size
 from fairlead.runtime.simulation.world import World
@@ -80,7 +81,7 @@ def test_a_worker_tells_the_ends_of_its_tasks_before_it_says_goodbye(
     driver: CoordinatorDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connectors: str
 ) -> None:
     Reader.log = driver.control
-    monkeypatch.setattr(real, "LogReader", Reader)
+    monkeypatch.setattr(assembly, "LogReader", Reader)
     for name in connectors.split():
         driver.put(name)
     worker = Worker(tmp_path)

@@ -13,14 +13,11 @@ from collections import deque
 
 from ....actors.door.actor import Actor, Address, Failure
 from ....actors.messages.assignors import ComputeAssignment
-from ....events.entries.codec import CONTROL
-from ....events.log.reader import LogReader
 from ....events.model import RunState
 from ....projections.follow import MemberFollower
-from ...cluster.identity import cluster_id
 from ...cluster.messages import AssignorAt, GroupAt, StartWorker, WorkerUp
-from ...cluster.run_folder import RunFolder
 from ...pipeline.tasks.reports import StatusChanged, Warned
+from .assembly import assemble
 from .core.contract import (
     AbandonAll,
     AnswerCommit,
@@ -35,14 +32,10 @@ from .core.contract import (
 )
 from .core.worker_core import WorkerCore
 from .group_ledger import GroupLedger
-from .identity import core_of, membership_of
-from .janitor import Rota
-from .runner import NoopRunner, WorkerRunner
+from .runner import WorkerRunner
 from .watchdog import Watchdog
 
 LOGGER = logging.getLogger(__name__)
-SLOW_TICK_MS = 1_000
-"""How often the runner is seen after."""
 SHORTEST_SLEEP_MS = 5
 CLOSE_SECONDS = 5.0
 EXIT_FAILED, EXIT_KILLED = 70, 75
@@ -56,10 +49,7 @@ class ReportsWait:
 class WorkerActor(Actor):
     """One member of a group, and what it runs."""
 
-    _order: StartWorker
-    _supervisor: Address
-    _group: Address
-    _assignor: Address
+    _name: str
     _core: WorkerCore
     _log: MemberFollower
     _runner: WorkerRunner
@@ -69,10 +59,10 @@ class WorkerActor(Actor):
     def __init__(self) -> None:
         super().__init__()
         self._is_up = False
+        self._addresses: dict[type[Effect], Address] = {}
+        """Who is sent the messages of which effect."""
         self._reports: deque[CoreReport] = deque()
         """What the core has not been told yet; any thread may add to it."""
-        self._slow_at_ms = 0
-        """When the runner is looked after next; monotonic clock."""
         self._wake_at_ms: int | None = None
         """For when the earliest timer is set; None: there is none."""
 
@@ -86,9 +76,9 @@ class WorkerActor(Actor):
             LOGGER.warning("refused: %s", message.reason)
         elif self._is_up and not isinstance(message, ReportsWait):
             if isinstance(message, GroupAt):
-                self._group = message.address
+                self._addresses[SendToGroup] = message.address
             elif isinstance(message, AssignorAt):
-                self._assignor = message.address
+                self._addresses[AskAssignor] = message.address
             self._obey(self._core.receive(message, _steady_ms()))
         self._settle()
 
@@ -97,9 +87,7 @@ class WorkerActor(Actor):
         if payload != self._wake_at_ms:
             return
         self._wake_at_ms, now_ms = None, _steady_ms()
-        if now_ms >= self._slow_at_ms:
-            self._slow_at_ms = now_ms + SLOW_TICK_MS
-            self._runner.look(now_ms)
+        self._runner.look(now_ms)
         self._obey(self._core.tick(now_ms, _wall_ms()))
         self._settle()
 
@@ -131,6 +119,7 @@ class WorkerActor(Actor):
 
     def _report(self, report: CoreReport) -> None:
         """Take a report, from any thread."""
+        log_trouble(report)
         self._reports.append(report)
         if threading.current_thread() is not threading.main_thread():
             self.post(ReportsWait())
@@ -138,32 +127,17 @@ class WorkerActor(Actor):
     # -- beginning
 
     def _begin(self, order: StartWorker, supervisor: Address) -> None:
-        node, membership = order.node, membership_of(order)
-        identity = membership.identity
-        self._order, self._supervisor, self._group = order, supervisor, order.group
-        folder = node.group_folder(node.group_id)
-        reader = LogReader.open(folder / "control", node.group_id, CONTROL)
-        self._log = MemberFollower(node.group_id, identity.member_id, reader)
-        cluster = cluster_id(RunFolder(node.data_dir).key())
-        self._ledger = GroupLedger(node.group_id, folder / "offsets", self._report, cluster)
-        self._core = core_of(order, membership, self._log)
-        self._runner = self._make_runner(reader)
+        self._name = order.name
+        self._addresses = {SendToGroup: order.group, TellSupervisor: supervisor}
+        self._core, self._runner, self._ledger, self._log = assemble(order, self._report)
         self._watchdog = Watchdog()
         self._is_up = True
+        identity = self._core.membership.identity
         up = WorkerUp(order.name, os.getpid(), identity.member_id, identity.incarnation)
         self.send(supervisor, up)
         if order.assignor is not None:
             self.receive(order.assignor, supervisor)
         self._obey(self._core.begin(_steady_ms()))
-
-    def _make_runner(self, log: LogReader) -> WorkerRunner:
-        node = self._order.node
-        if node.engine.kind == "noop":
-            return NoopRunner(self._report)
-        from .spark_runner import SparkRunner  # noqa: PLC0415  # heavy, and only here
-
-        rota = Rota(node.group_id, self._log.member_id, log)
-        return SparkRunner(node, self._order.name, self._ledger, rota, self._report)
 
     # -- what the core wants
 
@@ -173,16 +147,14 @@ class WorkerActor(Actor):
             return
         while self._reports:
             reports = [self._reports.popleft() for _ in range(len(self._reports))]
-            for each in reports:
-                log_trouble(each)
             self._obey(self._core.report(reports, _steady_ms(), _wall_ms()))
         self._watchdog.until(self._core.end_ms)
         self._sleep()
 
     def _sleep(self) -> None:
         """Set a timer for when time matters next, unless an earlier one is set."""
-        due_ms, now_ms = self._core.next_tick_ms(), _steady_ms()
-        due_ms = max(min(due_ms, self._slow_at_ms), now_ms + SHORTEST_SLEEP_MS)
+        now_ms = _steady_ms()
+        due_ms = max(self._core.next_tick_ms(), now_ms + SHORTEST_SLEEP_MS)
         if self._wake_at_ms is None or due_ms < self._wake_at_ms:
             self._wake_at_ms = due_ms
             self.wake_after((due_ms - now_ms) / 1000, due_ms)
@@ -194,35 +166,22 @@ class WorkerActor(Actor):
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
-            case SendToGroup(message):
-                self._send(self._group, message)
-            case AskAssignor(message):
-                self._send(self._assignor, message)
-            case TellSupervisor(message):
-                self._send(self._supervisor, message)
+            case SendToGroup(message) | AskAssignor(message) | TellSupervisor(message):
+                if (to := self._addresses.get(type(effect))) is not None:
+                    self.send(to, message)  # else nobody is there: what matters is said again
             case AnswerCommit():
                 self._ledger.answer(effect)
-            case StartResource() | StopResource() | AbandonAll():
-                self._run(effect)
-            case Exit(reason):
-                LOGGER.error("%s ends itself: %s", self._order.name, reason)
-                self.die(EXIT_KILLED)
-
-    def _run(self, effect: StartResource | StopResource | AbandonAll) -> None:
-        match effect:
             case StartResource(launch):
                 self._runner.start(launch)
             case StopResource(resource):
                 self._runner.stop(resource)
             case AbandonAll(reason):
-                LOGGER.warning("%s stops everything: %s", self._order.name, reason)
+                LOGGER.warning("%s stops everything: %s", self._name, reason)
                 self._runner.abandon()
                 self._ledger.give_up(reason)  # after: a task that asks again sees its end
-
-    def _send(self, to: Address, message: object) -> None:
-        """Send a message, unless nobody is there: what matters is said again."""
-        if to is not None:
-            self.send(to, message)
+            case Exit(reason):
+                LOGGER.error("%s ends itself: %s", self._name, reason)
+                self.die(EXIT_KILLED)
 
 
 def log_trouble(report: CoreReport) -> None:

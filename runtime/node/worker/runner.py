@@ -44,7 +44,7 @@ class WorkerRunner(ResourceRunner, Protocol):
     """A runner that has an engine of its own."""
 
     def look(self, now_ms: int) -> None:
-        """See after the engine; to be called about once a second."""
+        """See after the engine where that is due; to be called once a second or more often."""
         ...
 
     def close_engine(self, seconds: float) -> None:

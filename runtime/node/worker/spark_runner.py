@@ -32,6 +32,8 @@ from .unsealing import UnsealingRunner
 LOGGER = logging.getLogger(__name__)
 ENGINE_BACKOFF_MS: Final = Backoff(5_000, 120_000)
 """How long an engine that went down again rests before it is started once more."""
+LOOK_MS: Final = 1_000
+"""How often the engine is seen after, and the janitor."""
 
 
 class SparkRunner:
@@ -58,6 +60,8 @@ class SparkRunner:
         """Once warm counts as warm: what runs here waits for a new engine rather than moves."""
         self._known_pid: int | None = None
         """The engine's driver, as far as it was told."""
+        self._look_at_ms = 0
+        """When to see after the engine and the janitor next, monotonic clock."""
         self._open_at_ms = 0
         """When the engine may be started again, monotonic clock."""
         self._attempts = Attempts(ENGINE_BACKOFF_MS)
@@ -84,6 +88,9 @@ class SparkRunner:
 
     def look(self, now_ms: int) -> None:
         """Start the engine again if it went down and has rested; have the janitor do its chores."""
+        if now_ms < self._look_at_ms:
+            return
+        self._look_at_ms = now_ms + LOOK_MS
         if self._engine.state is EngineState.WARM:
             self._attempts.reset()
             if not self._was_warm:

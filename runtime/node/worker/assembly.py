@@ -1,0 +1,90 @@
+"""A worker's process put together from its order: who it is, its core, and what runs there."""
+
+import socket
+import uuid
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ....actors.messages.assignors import Worker
+from ....actors.worker.instructions import Identity
+from ....actors.worker.membership import Membership
+from ....events.entries.codec import CONTROL
+from ....events.log.reader import LogReader
+from ....events.model import ClientAssignor
+from ....projections.follow import MemberFollower
+from ...cluster.identity import cluster_id
+from ...cluster.messages import StartWorker
+from ...cluster.run_folder import RunFolder
+from .core.contract import CoreReport, MemberLog
+from .core.worker_core import WorkerCore
+from .group_ledger import GroupLedger
+from .janitor import Rota
+from .runner import NoopRunner, WorkerRunner
+
+
+class WorkerParts(NamedTuple):
+    """What a worker's actor drives, and what it closes at the end."""
+
+    core: WorkerCore
+    runner: WorkerRunner
+    ledger: GroupLedger
+    log: MemberFollower
+
+
+def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> WorkerParts:
+    """Return the parts of a worker that has not begun yet; its runner's engine starts already.
+
+    `report` takes what happens to what runs here, from any thread.
+    """
+    node, membership = order.node, membership_of(order)
+    folder, member_id = node.group_folder(node.group_id), membership.identity.member_id
+    reader = LogReader.open(folder / "control", node.group_id, CONTROL)
+    log = MemberFollower(node.group_id, member_id, reader)
+    cluster = cluster_id(RunFolder(node.data_dir).key())
+    ledger = GroupLedger(node.group_id, folder / "offsets", report, cluster)
+    core = core_of(order, membership, log)
+    if node.engine.kind == "noop":
+        return WorkerParts(core, NoopRunner(report), ledger, log)
+    from .spark_runner import SparkRunner  # noqa: PLC0415  # heavy, and only here
+
+    rota = Rota(node.group_id, member_id, reader)
+    return WorkerParts(core, SparkRunner(node, order.name, ledger, rota, report), ledger, log)
+
+
+def membership_of(order: StartWorker) -> Membership:
+    """Return the membership of a worker's new process.
+
+    What its assignors say of themselves it has to be told before it joins.
+    """
+    node = order.node
+    identity = Identity(
+        node.group_id,
+        str(uuid.uuid4()),
+        str(uuid.uuid4()),
+        node.url(order.name),
+        client_id=order.name,
+        client_host=socket.gethostname(),
+        instance_id=node.instance_id(order.name),
+        rack=order.traits.zone,
+        node=node.node_id,
+    )
+    named = () if node.server_assignor else tuple(map(ClientAssignor, node.assignors.names))
+    return Membership(identity, node.timing, named, server_assignor=node.server_assignor)
+
+
+def core_of(order: StartWorker, membership: Membership, log: MemberLog) -> WorkerCore:
+    """Return the core of a worker that has not begun yet.
+
+    It joins cold and says so, but for two: one that names a server assignor has no way to say it,
+    and a static one would have its seat's work moved away by saying it.
+    """
+    node, traits = order.node, order.traits
+    able = traits.abilities
+    return WorkerCore(
+        membership,
+        log,
+        Worker(order.name, traits.zone, able.tags, able.capacity),
+        () if node.server_assignor else node.assignors.names,
+        is_warm=node.engine.kind == "noop",
+        joins_warm=node.server_assignor is not None or membership.identity.instance_id is not None,
+    )
