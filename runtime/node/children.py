@@ -168,7 +168,7 @@ class GroupChild(ChildProcess):
         if care.look(time.monotonic(), process.process.pid, is_starting=self.is_starting):
             host.actor.send(self.address, Ping())
         if care.silence.is_over:
-            self.end = f"it was killed: no answer for {care.silence.limit_seconds:g} s"
+            self.end = f"it was killed: {care.silence}"
             LOGGER.error("%s is replaced: %s", process, self.end)
             self.care = None
             self.stop(host)

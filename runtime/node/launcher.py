@@ -9,16 +9,14 @@ has been silent for too long.
 import logging
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
-from urllib.parse import urlsplit
 
 from ...actors.door.actor import (
     Address,
     CannotStartError,
-    Door,
     Question,
     System,
     UnreachableError,
@@ -89,11 +87,6 @@ class Launcher:
         #: The signal that ends the node; 0: none came.
         self._stop_signal = 0
 
-    @property
-    def door(self) -> Door:
-        """Where the node's actors are reached."""
-        return self._door
-
     def start(self, rest_url: str) -> bool:
         """Start everything; raises `NodeFailedError` if the group cannot be opened.
 
@@ -107,8 +100,9 @@ class Launcher:
         self._start_where_free()
         while not self._stop_signal and not self._has_begun:
             self._look_after_actors()
-        if self._rest is not None and not self._stop_signal:
-            self._start_rest(self._rest, rest_url)
+        rest = None if self._stop_signal else self._rest
+        if rest is not None and (why := rest.open(rest_url, lambda: bool(self._stop_signal))):
+            raise NodeFailedError(why)
         self._is_up = True
         return not self._stop_signal
 
@@ -182,8 +176,8 @@ class Launcher:
             self._admin.look(system.ping)
             self._look_after_supervisor(system)
             if self._admin.silence.is_over:
-                self._replace_system(system, _no_answer(self._admin))
-        write_slow(self._folder.path, list(self._slow()))
+                self._replace_system(system, str(self._admin.silence))
+        write_slow(self._folder.path, self._slow())
 
     def _replace_system(self, system: System, why: str) -> None:
         """End what is left of the actor system, and start another one in its place."""
@@ -270,7 +264,7 @@ class Launcher:
 
     def _replace_supervisor(self, system: System) -> None:
         """Kill a supervisor that does not answer, with all of its actors; another one follows."""
-        why, process = _no_answer(self._watch), self._supervisor_process
+        why, process = str(self._watch.silence), self._supervisor_process
         if not self._is_up:
             raise NodeFailedError(f"the supervisor does not start: {why}; see {self._log_file}")
         self._forget_supervisor()
@@ -287,37 +281,22 @@ class Launcher:
             self._beginning.close()
             self._beginning = None
 
-    # -- others
+    # -- what is told to users
 
-    def _slow(self) -> Iterator[SlowProcess]:
-        """Yield the processes that owe an answer for so long that users should know."""
-        system, now = self._system, time.monotonic()
-        limit = self._node.answer_timeout_ms / 1000
-        if system is not None and self._admin.silence.is_slow:
-            since = now - self._admin.silence.seconds
-            yield SlowProcess("actor system", "", system.admin_pid, since, limit)
-        if self._watch.silence.is_slow:
-            pid = self._supervisor_process and self._supervisor_process.pid
-            since = now - self._watch.silence.seconds
-            yield SlowProcess(SUPERVISOR, "", pid, since, limit)
-        elif self._view is not None:
-            for each in self._view.groups:
-                silence = Silence(limit, now, each.silent_ms / 1000)
-                if silence.is_slow:
-                    yield SlowProcess("group", each.name, each.pid, now - silence.seconds, limit)
-
-    def _start_rest(self, rest: RestProcess, url: str) -> None:
-        rest.start()
-        if rest.listens(lambda: bool(self._stop_signal)):
-            return
-        told = f"its REST interface did not start (exit code {rest.code})"
-        listener = urlsplit(url)
-        try:
-            check_free(listener.hostname or LOOPBACK, listener.port or 0)
-        except PortTakenError as error:
-            told = f"{told}: {error}"
-        raise NodeFailedError(told)
-
-
-def _no_answer(watch: ProcessWatch) -> str:
-    return f"no answer for {watch.silence.limit_seconds:g} s"
+    def _slow(self) -> list[SlowProcess]:
+        """Return the processes that owe an answer for so long that users should know."""
+        limit, now = self._node.answer_timeout_ms / 1000, time.monotonic()
+        admin_pid = None if self._system is None else self._system.admin_pid
+        supervisor_pid = self._supervisor_process and self._supervisor_process.pid
+        silent = [
+            ("actor system", "", admin_pid, self._admin.silence.seconds),
+            (SUPERVISOR, "", supervisor_pid, self._watch.silence.seconds),
+        ]
+        if self._view is not None and not self._watch.silence.is_slow:
+            groups = self._view.groups
+            silent += [("group", each.name, each.pid, each.silent_ms / 1000) for each in groups]
+        return [
+            SlowProcess(kind, name, pid, now - seconds, limit)
+            for kind, name, pid, seconds in silent
+            if Silence(limit, now, seconds).is_slow
+        ]

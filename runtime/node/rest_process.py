@@ -8,8 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 from ...actors.backoff import Attempts
+from ...actors.door.ports import LOOPBACK, PortTakenError, check_free
 from ...events.log.process import process_of
 from ..cluster.spec import NodeSpec
 from ..config.load import Config
@@ -40,13 +42,29 @@ class RestProcess:
         self._start_at: float | None = None
         """When it is to start again; None: it runs, or has not ended yet."""
 
-    @property
-    def code(self) -> int | None:
-        """The exit code of the process, None while it runs."""
-        return None if self._process is None else self._process.poll()
+    def open(self, url: str, is_enough: Callable[[], bool]) -> str:
+        """Start it and wait until it listens at a URL; return why it does not.
 
-    def start(self) -> None:
-        """Start it; what `listens` waits for may be long in coming."""
+        The wait ends early, without a reason, when whoever waits has had enough.
+        """
+        self._start()
+        while not is_enough():
+            if select.select([self._told], [], [], LOOK_SECONDS)[0]:
+                has_said = bool(os.read(self._told, 1))
+                self._hang_up()
+                return "" if has_said else self._why_not(url)
+        return ""
+
+    def _why_not(self, url: str) -> str:
+        code = None if self._process is None else self._process.wait()
+        told, listener = f"its REST interface did not start (exit code {code})", urlsplit(url)
+        try:
+            check_free(listener.hostname or LOOPBACK, listener.port or 0)
+        except PortTakenError as error:
+            return f"{told}: {error}"
+        return told
+
+    def _start(self) -> None:
         self._started_at, self._start_at = time.monotonic(), None
         self._hang_up()
         self._told, tells = os.pipe()
@@ -59,33 +77,19 @@ class RestProcess:
             os.close(tells)
         self._files.write(NodeProcess("rest", "interface", process_of(self._process.pid)))
 
-    def listens(self, is_enough: Callable[[], bool]) -> bool:
-        """Wait until it listens and return True, or until it ended, which is False.
-
-        The wait ends, with True, when whoever waits has had enough.
-        """
-        while not is_enough():
-            if select.select([self._told], [], [], LOOK_SECONDS)[0]:
-                has_said = bool(os.read(self._told, 1))
-                self._hang_up()
-                if not has_said and self._process is not None:
-                    self._process.wait()
-                return has_said
-        return True
-
     def look_after(self) -> None:
         """Start it again, if it ended and has rested."""
         now = time.monotonic()
         if self._start_at is not None:
             if now >= self._start_at:
-                self.start()
-        elif self.code is not None:
+                self._start()
+        elif self._process is not None and (code := self._process.poll()) is not None:
             if now - self._started_at > HEALTHY_SECONDS:
                 self._attempts.reset()
             rest_ms = self._attempts.next_pause()
             self._start_at = now + rest_ms / 1000
             LOGGER.error(
-                "the REST process ended (%s): it starts again in %g s", self.code, rest_ms / 1000
+                "the REST process ended (%s): it starts again in %g s", code, rest_ms / 1000
             )
 
     def stop(self) -> None:

@@ -35,6 +35,10 @@ class Silence:
         self._looked_at = now
         self.seconds = self.seconds + step if is_silent else 0.0
 
+    def __str__(self) -> str:
+        """Return `no answer for 30 s`, what a process is ended for that is silent for too long."""
+        return f"no answer for {self.limit_seconds:g} s"
+
     @property
     def is_slow(self) -> bool:
         """Whether it has been silent for so long that its users should know."""
