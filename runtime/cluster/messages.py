@@ -131,7 +131,7 @@ class Begun:
 class AddWorker:
     """To the supervisor: run one more worker, tied to the life of a process.
 
-    What is None of its zone, its tags and its capacity is as for all workers of the node.
+    Its zone, its tags and its capacity are those of all workers of the node where they are None.
     """
 
     tied_to: int

@@ -104,7 +104,7 @@ class RunFolder:
     def claim(self) -> None:
         """Make the folder, and take the node for this process; raises `NodeRunsError`.
 
-        What workers of its former life measured is removed.
+        The figures that workers of its former life left are removed.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)

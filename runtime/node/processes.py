@@ -86,7 +86,7 @@ class ProcessFiles:
     def end_all(self) -> list[NodeProcess]:
         """Kill what still runs of all that is told of, and return which that was.
 
-        What tells of members stays: the next supervisor reports that they have ended. Returns when
+        The files of members stay: the next supervisor reports that they have ended. Returns when
         all have ended, or after some seconds.
         """
         found = self.read()
@@ -119,7 +119,8 @@ class Deaths:
     """The members that have ended with their processes, as a supervisor reports them to its group.
 
     A member's work may go elsewhere once nothing of it runs: neither its process nor its engine.
-    What was said is said again to each new process of the group, which may not have written it.
+    Each new process of the group is told the last reports again: the one before it may not have
+    written them.
     """
 
     def __init__(self, group_id: str, files: ProcessFiles) -> None:

@@ -121,6 +121,7 @@ class ProcessWatch:
         self.was_lost = False
         """Whether the last question did not arrive."""
         self._ask_at = 0.0
+        """When to ask next, in monotonic seconds."""
 
     def ask_now(self) -> None:
         """Have the next look ask, and not only once it is time again."""

@@ -120,8 +120,8 @@ class NodeWorkers:
     def start_due(self) -> None:
         """Start workers that are to start and have rested, only a few at a time.
 
-        What is forked is heard of only once this process listens again, and gives up after a
-        while: hundreds at a time would not be heard in time.
+        A process that was forked is heard only once this one listens again, and gives up after a
+        while: of hundreds at a time some would not be heard in time.
         """
         now = time.monotonic()
         begins = sum(each.begins(now) for each in self.children)

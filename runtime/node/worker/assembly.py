@@ -54,7 +54,7 @@ def assemble(order: StartWorker, report: Callable[[CoreReport], None]) -> Worker
 def membership_of(order: StartWorker) -> Membership:
     """Return the membership of a worker's new process.
 
-    What its assignors say of themselves it has to be told before it joins.
+    It names its assignors, which have yet to say what it joins with.
     """
     node = order.node
     identity = Identity(

@@ -39,9 +39,11 @@ class GroupLedger:
         self._path = offsets
         self._hand_over = hand_over
         self._waits = Lock()
+        """Held while `_answers` is used."""
         self._answers: dict[CommitId, Future[AnswerCommit]] = {}
         """What each task waits for that has asked for a commit."""
         self._reading = Lock()
+        """Held while `_reader` is used, which is opened by the first task that reads."""
         self._reader: LogReader | None = None
 
     # -- for tasks, from any thread

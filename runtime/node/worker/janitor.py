@@ -79,7 +79,9 @@ class Estate:
 
     def __init__(self) -> None:
         self._splits: dict[str, _Split] = {}
+        """How each connector splits its work, by name."""
         self._gone: dict[Resource, _Split] = {}
+        """The tasks to be swept once nobody holds them, each with the last split that it was in."""
 
     def follow(self, group: Group) -> None:
         """Take note of the tasks that are not among their connector's any more."""
@@ -122,7 +124,9 @@ class Rota:
         self.member_id = member_id
         self._log = log
         self._follower: Follower | None = None
+        """Follows the whole group; None where the member has no chores to expect."""
         self._look_at_ms = 0
+        """When to read the rota next."""
 
     def group(self, now_ms: int) -> Group | None:
         """Return the group as its log has it, None where the member has no chores to expect."""
@@ -157,9 +161,13 @@ class Janitor:
         self._pipeline_of = pipeline_of
         self._estate = Estate()
         self._unpublished: Resources = frozenset()
+        """The tasks with a commit that was not known to be published at the last look."""
         self._again: dict[Resource, Chore] = {}
+        """The sweeps that failed."""
         self._thread: Thread | None = None
+        """The thread that does the chores, or did the last ones."""
         self._told: dict[Resource, str] = {}
+        """What was logged last of each task whose chore failed."""
 
     def tick(self, group: Group, member_id: str) -> None:
         """Begin what is to be done, unless it is still being done; returns at once."""

@@ -1,7 +1,7 @@
 """What a worker asks of whatever runs its resources, and a runner that runs nothing.
 
-The latter is for groups whose protocol is to be seen without any work. What counts as running
-stands in the node's log, line by line.
+The latter is for groups whose protocol is to be seen without any work. The node's log has a line
+for each resource that it counts as running.
 """
 
 import logging

@@ -33,7 +33,9 @@ class UnsealingRunner:
         self._tell = report
         self._redaction = redaction or Redaction()
         self._lock = Lock()
+        """Held while `_sealed` is used: reports come from any thread."""
         self._sealed: dict[str, Launch] = {}
+        """The last launch of each connector or of its tasks, as the log has it."""
         self._unopened: dict[Resource, Token] = {}
         """What was to start, and could not be opened: it counts as running until it is stopped."""
         self._runner = make_runner(self._report)

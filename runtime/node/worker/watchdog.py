@@ -22,6 +22,7 @@ class Watchdog:
     def __init__(self) -> None:
         self._changed = Condition()
         self._by = NEVER
+        """The deadline, in seconds on the monotonic clock."""
         Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def until(self, steady_ms: int | None) -> None:

@@ -67,6 +67,7 @@ class AssignorQuestions:
         self._waits_since_ms: int | None = None
         """Since when this process owes an answer; None: it owes none."""
         self._ask_at_ms = 0
+        """When to ask next."""
         self._changes = 0
         """How many answers in a row said something else than the one before."""
         self._said: dict[str, ClientAssignor] = {}

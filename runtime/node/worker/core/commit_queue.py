@@ -28,13 +28,17 @@ class CommitQueue:
         self._group_id = group_id
         self._member_id = member_id
         self._waiting: dict[CommitId, Commit] = {}
+        """The commits that were not carried yet."""
         self._published: list[CommitId] = []
+        """The batches whose files are in place, which the group was not told yet."""
         self._carried: CommitOffsets | None = None
         """The message that is on its way."""
         self._give_up_at_ms = 0
         """When that message counts as lost."""
         self._pause_until_ms = 0
+        """Until when nothing is carried."""
         self._number = 0
+        """That of the last message."""
 
     def add(self, commit: Commit) -> None:
         """Take a commit; one that is asked for again takes the place of the same."""

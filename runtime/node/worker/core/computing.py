@@ -37,6 +37,7 @@ class Computing:
         self._member_id = member_id
         self._timeout_ms = timeout_ms
         self._margin_ms = min(OVERDUE_MS, timeout_ms // 10)
+        """How long before `_until_ms` the assignor is taken to hang."""
         self._reset()
 
     def _reset(self) -> None:

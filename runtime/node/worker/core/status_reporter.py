@@ -32,6 +32,7 @@ class StatusReporter:
         self._group_id = group_id
         self._log = log
         self._statuses: dict[Resource, StatusUpdate] = {}
+        """The latest status of each resource, while the log does not show it."""
         self._latest_ms: dict[Resource, int] = {}
         """When each resource's status changed last, as the group was told."""
         self._sent: set[Resource] = set()
@@ -41,8 +42,11 @@ class StatusReporter:
         self._remarks: dict[Resource, StatusUpdate] = {}
         """What is to be said of a task once it is said that it runs batches."""
         self._splits: dict[str, ReportedSplit] = {}
+        """The latest split of each connector, while the log does not show it."""
         self._said_at_ms = -AGAIN_MS
+        """When all of this was said last."""
         self._is_fresh = False
+        """Whether any of it was not said yet, or has to be said again at once."""
 
     def take(self, report: object, at_ms: int) -> None:
         """Take what happened to a resource, and when (wall clock); other reports tell nothing."""

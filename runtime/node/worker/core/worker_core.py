@@ -96,6 +96,7 @@ class WorkerCore:
         self._is_warm = is_warm
         self._joins_warm = joins_warm
         self._waits_to_join = False
+        """Whether it is to join as soon as it may."""
         facts = worker if is_warm else replace(worker, capacity=0)
         questions = AssignorQuestions(identity.member_id, facts, assignors, timeout_ms)
         computing = Computing(identity.group_id, identity.member_id, timeout_ms)
@@ -110,6 +111,7 @@ class WorkerCore:
         self._look_at_ms = 0
         """When to look into the log though nobody said that anything is new."""
         self._has_new_share = False
+        """Whether its assignors may have to be told what it has been given."""
 
     @property
     def end_ms(self) -> int | None:
