@@ -116,8 +116,9 @@ class Supervisor(Actor):
                 if child.is_to_start(now):
                     child.start(self._host)
             self._workers.start_due()
-        for each in (self._group, self._assignor, self._workers):
-            each.look(self._host)
+        self._group.look(self._host)
+        self._assignor.look(self._host)
+        self._workers.look()
 
     def undelivered(self, message: object, to: Address) -> None:
         """Ask the group again whether it is there; replace a worker that cannot be reached."""

@@ -136,7 +136,7 @@ class NodeWorkers:
         group, assignor = self._group, self._assignor
         return WorkerChild(name, group=group, assignor=assignor, traits=traits, tied_to=tied_to)
 
-    def look(self, host: Host) -> None:
+    def look(self) -> None:
         """End processes that do not begin, and let those go whose command has ended."""
         now = time.monotonic()
         for child in self.children:
@@ -145,7 +145,7 @@ class NodeWorkers:
             elif child.is_stuck(now):
                 child.end = f"it was ended: it did not begin within {STUCK_SECONDS:g} s"
                 LOGGER.error("worker %s (pid %s): %s", child.name, child.pid, child.end)
-                child.stop(host)
+                child.stop(self._host)
 
     # -- what they say
 
