@@ -213,10 +213,7 @@ class Launcher:
 
     def _look_after_supervisor(self, system: System) -> None:
         """Ask the supervisor what there is; a new one is told what to run."""
-        if self._supervisor is None:
-            self._find_supervisor(system)
-        supervisor = self._supervisor
-        if supervisor is None:
+        if (supervisor := self._find_supervisor(system)) is None:
             return
         view = self._watch.look(lambda: system.begin(supervisor, DescribeNode()))
         if isinstance(view, NodeView):
@@ -229,14 +226,15 @@ class Launcher:
         elif self._watch.was_lost:
             self._supervisor = None  # another one may have its name by now
 
-    def _find_supervisor(self, system: System) -> None:
-        if self._admin.silence.seconds:
-            return  # a question to the admin would wait for long now
-        try:
-            found = system.named(SUPERVISOR)
-            self._supervisor = found or system.create(Supervisor, SUPERVISOR)
-        except (CannotStartError, UnreachableError) as error:
-            LOGGER.warning("the supervisor is not there: %s", error)
+    def _find_supervisor(self, system: System) -> Address | None:
+        """Return the supervisor: found or started anew, if the admin answers, and else None."""
+        if self._supervisor is None and not self._admin.silence.seconds:
+            try:
+                found = system.named(SUPERVISOR)
+                self._supervisor = found or system.create(Supervisor, SUPERVISOR)
+            except (CannotStartError, UnreachableError) as error:
+                LOGGER.warning("the supervisor is not there: %s", error)
+        return self._supervisor
 
     def _hear_begun(self) -> None:
         if self._beginning is None:
