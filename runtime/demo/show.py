@@ -71,9 +71,11 @@ class Show:
         self._workers = workers
         self._began = time.monotonic()
         self.moves: list[Handover] = []
+        """Those of tasks that were completed, in order."""
         self.lost: list[str] = []
+        """The tasks that the killed worker had."""
         self.killed_ms = 0
-        self.is_complete = False
+        """When it was killed, wall clock; 0 before that."""
 
     def run(self) -> ExpectedRows:
         """Play all acts, until every row is published or time is up."""
@@ -125,8 +127,8 @@ class Show:
 
     def _is_done(self, watcher: Watcher) -> bool:
         seen = self._look(watcher)
-        self.is_complete = seen.rows >= ROWS and not seen.unpublished
-        return self.is_complete and self._has_recovered(watcher)
+        is_published = seen.rows >= ROWS and not seen.unpublished
+        return is_published and self._has_recovered(watcher)
 
     def _has_recovered(self, watcher: Watcher) -> bool:
         """Tell whether the kill has come, and all that it took runs again."""

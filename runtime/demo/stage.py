@@ -93,6 +93,7 @@ class Stage:
         self.sink = folder / "flights"
         self.data_dir = folder / "data"
         self._processes: list[subprocess.Popen[str]] = []
+        """All that was started, in order."""
         self._node: NodeFile | None = None
         self._system: System | None = None
 

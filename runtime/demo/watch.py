@@ -130,7 +130,9 @@ class Screen:
         self._console = console
         self._began = time.monotonic()
         self._told_at = 0.0
+        """When progress was last told in a plain line, on the monotonic clock."""
         self._history: list[tuple[float, int]] = []
+        """The rows at each look of the last seconds, by the monotonic clock."""
         self._progress = Progress(
             TextColumn("{task.completed:>7,.0f} of {task.total:,.0f} rows"),
             BarColumn(),
@@ -166,11 +168,13 @@ class Screen:
         rate = self._rate(seen.rows)
         if self._console.is_terminal:
             self._progress.update(self._bar, completed=seen.rows, rate=rate)
-            self._live.update(Lines(self._progress, _crew(seen)), refresh=True)
+            self._live.update(Lines(self._progress, _workers_table(seen)), refresh=True)
         elif time.monotonic() >= self._told_at + PLAIN_SECONDS:
             self._told_at = time.monotonic()
-            crew = "; ".join(f"{name}: {' '.join(tasks)}" for name, tasks in seen.workers.items())
-            self.tell(f"{seen.rows:,} of {self._total:,} rows, {rate:,.0f} rows/s; {crew}")
+            workers = "; ".join(
+                f"{name}: {' '.join(tasks)}" for name, tasks in seen.workers.items()
+            )
+            self.tell(f"{seen.rows:,} of {self._total:,} rows, {rate:,.0f} rows/s; {workers}")
 
     def _rate(self, rows: int) -> float:
         now = time.monotonic()
@@ -181,7 +185,7 @@ class Screen:
         return (rows - before) / (now - since) if now > since else 0.0
 
 
-def _crew(seen: Seen) -> Table:
+def _workers_table(seen: Seen) -> Table:
     table = Table(title=f"group epoch {seen.epoch}, {seen.state}", title_justify="left")
     table.add_column("worker")
     table.add_column("tasks")

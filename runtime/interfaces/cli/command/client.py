@@ -46,7 +46,7 @@ class Refused(Failed):
 
 
 class ExpectedNode(NamedTuple):
-    """Whose answers are taken: the node of a data folder, "" where none has run there yet."""
+    """The node whose answers are taken: that of a data folder, "" where none has run there yet."""
 
     node: str
     data_dir: Path
@@ -55,7 +55,7 @@ class ExpectedNode(NamedTuple):
 class Client:
     """The REST interface of one cluster; `origin` says where its address comes from.
 
-    Where somebody is expected, nobody else is asked for anything but who they are.
+    Where a node is expected, another one is asked for nothing but its identity.
     """
 
     def __init__(self, base: str, origin: str, expected: ExpectedNode | None = None) -> None:
@@ -134,7 +134,7 @@ class Client:
         served_by = answer.headers.get(HEADER, "")
         if self._expected is None or (served_by and served_by == self._expected.node):
             return
-        from .....actors.door.ports import holder_of  # noqa: PLC0415  # who is as expected needs no psutil
+        from .....actors.door.ports import holder_of  # noqa: PLC0415  # an answer of the expected node needs no psutil
 
         cluster, _, node = served_by.partition("/")
         who = f"node {node} of cluster {cluster}" if node else "it does not say which node it is"
@@ -183,7 +183,7 @@ def client_of(place: There) -> Client:
 
 
 def _expected(data_dir: Path, *, is_named: bool) -> ExpectedNode | None:
-    """Return who is to answer for a data folder; None where nobody could tell.
+    """Return the node that is to answer for a data folder; None where that is not known.
 
     A folder that nobody named and on which no node has run stands for no node at all.
     """

@@ -93,7 +93,7 @@ class Table:
     Cells are folded where the terminal is too narrow, those of a `rigid` first column last.
     Where `folded` names columns, those of all others last; and where even that would leave
     nothing of them, each row is told as facts. Cells of `brief` columns are cut on a terminal;
-    programs, and people who read a pipe's end, get them whole.
+    programs, and readers of a pipe, get them whole.
     """
 
     columns: Sequence[str]

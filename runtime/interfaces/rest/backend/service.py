@@ -126,9 +126,9 @@ class Service:
     outside: OutsideChecks | None = None
     """What holds new configs against this node; None: they are taken as they are."""
     planning: Lock = field(default_factory=Lock)
-    """Held by who makes a plan: one at a time, since each costs as much as a large group."""
+    """Held while a plan is made: one at a time, since each costs as much as a large group."""
     explaining: SerialExecutor = field(default_factory=SerialExecutor)
-    """Who is asked for what takes a whole log to tell."""
+    """Runs what reads a whole log, for one request at a time."""
 
     def kind_of(self, config: Mapping[str, str]) -> str:
         """Return Connect's word for the direction of a connector: source, sink or unknown."""
@@ -149,7 +149,7 @@ async def _principal(request: Request) -> str:
 Served = Annotated[Service, Depends(_service)]
 """The service, as a parameter of a route."""
 Principal = Annotated[str, Depends(_principal)]
-"""Who asks, for the log."""
+"""The principal of a request, for the log."""
 
 
 async def carry_out(service: Service, command: Command, read: Callable[[Group], T]) -> T:
