@@ -5,7 +5,7 @@ back, or its place is given up. Neither raises an epoch, so an absence is told w
 whose target it falls under.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...events.group import AWAY_EPOCH
@@ -39,13 +39,13 @@ class Absence:
 class Absences:
     """A fold of the whole log that follows the members that are away under each target."""
 
-    def __init__(self) -> None:
+    def __init__(self, urls: Mapping[str, str]) -> None:
+        """`urls` are those of all members that there ever were, by member id."""
+        self._urls = urls
         self._epoch = 0
         """The assignment epoch of the latest target."""
         self._shares: dict[str, Resources] = {}
         """What the latest target gives each member, by the member id that it has now."""
-        self._urls: dict[str, str] = {}
-        """The url of every member that there ever was, by member id."""
         self._away_since_ms: dict[str, int] = {}
         """Since when each member is away, by member id."""
         self._found: list[Absence] = []
@@ -74,9 +74,8 @@ class Absences:
         return self._found
 
     def _sit(self, record: MemberMetadata, now_ms: int) -> None:
-        """Learn who sits where; a member that took over a seat that was kept for it is back."""
+        """Take a seat's successor, if it is one: its share is that of the seat, and it is back."""
         member_id, came_back = record.member_id, record.succession
-        self._urls[member_id] = record.worker_url
         if came_back is None or came_back.assignment_epoch != self._epoch:
             return
         if came_back.target_id in self._shares:

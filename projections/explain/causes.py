@@ -51,9 +51,9 @@ class Detection:
 class Detector:
     """A fold of the whole log that tells, of each epoch, how its cause was noticed."""
 
-    def __init__(self) -> None:
-        self._urls: dict[str, str] = {}
-        """The url of every member that there ever was, by member id."""
+    def __init__(self, urls: Mapping[str, str]) -> None:
+        """`urls` are those of all members that there ever were, by member id."""
+        self._urls = urls
         self._last_word_ms: dict[str, int] = {}
         """When each member was last heard of, by its url and by its member id."""
         self._last_step_ms: dict[str, int] = {}
@@ -73,8 +73,6 @@ class Detector:
         match record:
             case CurrentAssignment():
                 self._take_step(record, now_ms)
-            case MemberMetadata():
-                self._urls[record.member_id] = record.url
             case ScheduledRebalance():
                 fired = record.fired - self._schedule.fired
                 self._due_ms = min((record.parked[each] for each in fired), default=self._due_ms)
@@ -90,7 +88,7 @@ class Detector:
         self._last_word_ms[status.worker] = now_ms
 
     def _take_step(self, step: CurrentAssignment, now_ms: int) -> None:
-        for name in {step.member_id, self._urls.get(step.member_id, "")}:
+        for name in {step.member_id, self._urls.get(step.member_id, step.member_id)}:
             self._last_word_ms[name] = self._last_step_ms[name] = now_ms
             if step.member_epoch == AWAY_EPOCH:
                 self._away.add(name)

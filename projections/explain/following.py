@@ -7,6 +7,7 @@ may come late.
 """
 
 from collections import defaultdict, deque
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -44,12 +45,12 @@ class _Loss:
 class Handovers:
     """A fold of the whole log; the reader that owns `homes` moves them from target to target."""
 
-    def __init__(self, homes: Homes) -> None:
+    def __init__(self, homes: Homes, urls: Mapping[str, str]) -> None:
+        """`urls` are those of all members that there ever were, by member id."""
         self._homes = homes
+        self._urls = urls
         self.latest: deque[FollowedHandover] = deque(maxlen=LATEST_MAX)
         """Those that began last, in order."""
-        self._urls: dict[str, str] = {}
-        """The url of every member that there ever was, by member id."""
         self._steps: dict[str, CurrentAssignment] = {}
         """The last step of each member, by member id."""
         self._stops: dict[tuple[Resource, str], int] = {}
@@ -160,9 +161,8 @@ class Handovers:
             each.take_takers_step(step, now_ms)
 
     def _sit(self, record: MemberMetadata, now_ms: int) -> None:
-        """Learn who sits where; a member that comes back to its seat now did not lose it."""
+        """Take a seat's successor, if it is one: a member that comes back did not lose its seat."""
         member_id, came_back = record.member_id, record.succession
-        self._urls[member_id] = record.worker_url
         if came_back is None:
             return
         for each in self._by_giver.pop(came_back.target_id, ()):

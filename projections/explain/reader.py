@@ -66,10 +66,12 @@ class EpochReader:
         self._group = restore(group_id, earlier, low) if low else Group(group_id)
         self._homes = Homes(self._group)
         self._knows_homes = not low or self._group.assignment_epoch > 0
-        self._detector = Detector()
+        self._urls: dict[str, str] = {}
+        """The url of every member that there ever was, by member id; its id where it has none."""
+        self._detector = Detector(self._urls)
         self._changed = Changed()
-        self._absences = Absences()
-        self._handovers = Handovers(self._homes)
+        self._absences = Absences(self._urls)
+        self._handovers = Handovers(self._homes, self._urls)
         self._unanswered: list[EpochReading] = []
         """In order."""
         self._answered: list[EpochReading] = []
@@ -141,6 +143,8 @@ class EpochReader:
             self._detector.take_status(record, now_ms)
             self._handovers.take_status(record)
             return
+        if isinstance(record, MemberMetadata):
+            self._urls[record.member_id] = record.worker_url
         self._detector.take(record, now_ms)
         self._changed.take(record)
         self._absences.take(record, now_ms)
