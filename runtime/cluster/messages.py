@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH
 from ...events.placement import Abilities
 from .spec import AssignorSpec, NodeSpec, WorkerTraits
 
 Address = Any
+
+SUPERVISOR: Final = "supervisor"
+"""The name under which a node's supervisor is found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from ...actors.door.actor import Address, System, UnreachableError, connect
 from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
 from ...events.log.process import ProcessId, is_alive, kill
 from ..cluster.messages import (
+    SUPERVISOR,
     AddWorker,
     DescribeNode,
     NodeView,
@@ -34,7 +35,6 @@ from ..config.load import Config
 from .launcher import Launcher, NodeFailedError
 from .processes import ProcessFiles
 from .rest_process import rest_command
-from .supervisor import SUPERVISOR
 
 OK, FAILED, UNREACHABLE = 0, 1, 3
 DOWN_SECONDS = 60.0

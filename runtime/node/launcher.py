@@ -24,14 +24,14 @@ from ...actors.door.actor import (
 )
 from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
 from ...events.log.process import ProcessId, is_alive, kill, process_of
-from ..cluster.messages import AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
+from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
 from ..cluster.node_files import SlowProcess, write_assignors, write_slow
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import NodeSpec
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
 from .silence import ProcessWatch, Silence
-from .supervisor import SUPERVISOR, Supervisor
+from .supervisor import Supervisor
 
 LOGGER = logging.getLogger(__name__)
 WATCH_SECONDS: Final = 0.5

@@ -19,6 +19,7 @@ from ...actors.messages.errors import Error
 from ...actors.messages.orders import ReleaseSeats
 from ...events.log.process import kill, process_of
 from ..cluster.messages import (
+    SUPERVISOR,
     AddWorker,
     AllLeft,
     AssignorHangs,
@@ -50,7 +51,6 @@ TICK_SECONDS: Final = 0.1
 LOOK_SECONDS: Final = 0.01
 LOOK: Final = "look"
 """What the timer brings that looks again whether an engine has ended."""
-SUPERVISOR: Final = "supervisor"
 
 
 class Supervisor(Actor):

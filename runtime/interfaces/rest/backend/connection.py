@@ -25,14 +25,10 @@ from .....actors.messages.orders import (
 from .....actors.messages.work import DeleteConnector, PutConnector
 from .....events.log.process import ProcessId, is_alive, process_of
 from .....events.log.space import room_at
-from ....cluster.messages import (
-    Whereabouts,
-    WhereIs,
-)
+from ....cluster.messages import SUPERVISOR, Whereabouts, WhereIs
 from ....cluster.run_folder import KeyRefusedError, NoNodeError, RunFolder
 from .errors import Unanswered
 
-SUPERVISOR = "supervisor"
 QUESTION_SECONDS = 2.0
 """How long the supervisor has to answer a question."""
 _PAUSE_SECONDS = 0.1
