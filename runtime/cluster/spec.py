@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from ...actors.assignors.built_in import balanced
@@ -12,8 +12,6 @@ from ...actors.group.state.soft_state import GroupSettings
 from ...actors.worker.instructions import Timing
 from ...events.placement import ORDINARY, Abilities
 from ..pipeline.connectors.context import NO_LIMITS, Reach
-
-Address = Any
 
 RESTART_BACKOFF_MS: Final = Backoff(1_000, 30_000)
 

@@ -11,8 +11,8 @@ from ...actors.group.actor import GroupActor, OpenGroup, Ping
 from ...events.log.process import kill, process_of
 from ..cluster.messages import ProcessView
 from ..cluster.spec import NodeSpec
+from .liveness import GroupProbe
 from .processes import NodeProcess, ProcessFiles
-from .silence import GroupCare
 
 LOGGER = logging.getLogger(__name__)
 HEALTHY_SECONDS = 60.0
@@ -148,12 +148,12 @@ class GroupChild(ChildProcess):
 
     kind = "group"
     actor = GroupActor
-    care: GroupCare | None = None
+    probe: GroupProbe | None = None
     """What is known of the silence of its process; None while that is being killed."""
 
     def start(self, host: Host) -> None:
         """Start its next process, of whose silence nothing is known."""
-        self.care = GroupCare(host.node.answer_timeout_ms / 1000, time.monotonic())
+        self.probe = GroupProbe(host.node.answer_timeout_ms / 1000, time.monotonic())
         ChildProcess.start(self, host)
 
     def order(self, node: NodeSpec) -> OpenGroup:
@@ -162,18 +162,18 @@ class GroupChild(ChildProcess):
 
     def look(self, host: Host) -> None:
         """Ask its process whether it is there, and end one that has been silent for too long."""
-        care, process = self.care, self.process
-        if care is None or process is None or self.address is None:
+        probe, process = self.probe, self.process
+        if probe is None or process is None or self.address is None:
             return
-        if care.look(time.monotonic(), process.process.pid, is_starting=self.is_starting):
+        if probe.look(time.monotonic(), process.process.pid, is_starting=self.is_starting):
             host.actor.send(self.address, Ping())
-        if care.silence.is_over:
-            self.end = f"it was killed: {care.silence}"
+        if probe.silence.is_over:
+            self.end = f"it was killed: {probe.silence}"
             LOGGER.error("%s is replaced: %s", process, self.end)
-            self.care = None
+            self.probe = None
             self.stop(host)
 
     @property
     def silent_ms(self) -> int:
         """For how long it has owed an answer."""
-        return 0 if self.care is None else round(self.care.silence.seconds * 1000)
+        return 0 if self.probe is None else round(self.probe.silence.seconds * 1000)

@@ -28,9 +28,9 @@ from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, 
 from ..cluster.node_files import SlowProcess, write_assignors, write_slow
 from ..cluster.run_folder import RunFolder
 from ..cluster.spec import NodeSpec
+from .liveness import ProcessProbe, Silence
 from .processes import NodeProcess, ProcessFiles
 from .rest_process import RestProcess
-from .silence import ProcessWatch, Silence
 from .supervisor import Supervisor
 
 LOGGER = logging.getLogger(__name__)
@@ -69,9 +69,9 @@ class Launcher:
         #: None while no actor system runs.
         self._system: System | None = None
         #: How the actor system's admin answers.
-        self._admin = ProcessWatch(node.answer_timeout_ms / 1000)
+        self._admin_probe = ProcessProbe(node.answer_timeout_ms / 1000)
         #: How the supervisor answers.
-        self._watch = ProcessWatch(node.answer_timeout_ms / 1000)
+        self._probe = ProcessProbe(node.answer_timeout_ms / 1000)
         #: Its address; None while it is not known.
         self._supervisor: Address | None = None
         #: Known from its first answer on.
@@ -123,7 +123,7 @@ class Launcher:
         if self._rest is not None:
             self._rest.stop()
         self._forget_supervisor()
-        self._admin.forget()
+        self._admin_probe.forget()
         write_slow(self._folder.path, ())
         if self._system is not None:
             if answers:
@@ -140,7 +140,7 @@ class Launcher:
         """Have all workers leave; return False if the supervisor does not answer."""
         if self._system is None or self._supervisor is None:
             return False
-        seconds = SILENT_ANSWER_SECONDS if self._watch.silence.is_slow else ANSWER_SECONDS
+        seconds = SILENT_ANSWER_SECONDS if self._probe.silence.is_slow else ANSWER_SECONDS
         if self._system.ask(self._supervisor, DescribeNode(), seconds) is None:
             return False
         left = self._system.ask(self._supervisor, ShutDown(), LEAVE_SECONDS)
@@ -152,7 +152,7 @@ class Launcher:
 
     def _start_actors(self) -> None:
         self._forget_supervisor()
-        self._admin.forget()
+        self._admin_probe.forget()
         try:
             self._system = start_system(
                 self._door,
@@ -173,10 +173,10 @@ class Launcher:
         elif system.has_ended:
             self._replace_system(system, "it has ended")
         else:
-            self._admin.look(system.ping)
+            self._admin_probe.look(system.ping)
             self._look_after_supervisor(system)
-            if self._admin.silence.is_over:
-                self._replace_system(system, str(self._admin.silence))
+            if self._admin_probe.silence.is_over:
+                self._replace_system(system, str(self._admin_probe.silence))
         write_slow(self._folder.path, self._slow())
 
     def _replace_system(self, system: System, why: str) -> None:
@@ -215,20 +215,20 @@ class Launcher:
         """Ask the supervisor what there is; a new one is told what to run."""
         if (supervisor := self._find_supervisor(system)) is None:
             return
-        view = self._watch.look(lambda: system.begin(supervisor, DescribeNode()))
+        view = self._probe.look(lambda: system.begin(supervisor, DescribeNode()))
         if isinstance(view, NodeView):
             self._view, self._supervisor_process = view, process_of(view.pid)
         if self._beginning is None and self._view is not None and not self._has_begun:
             self._beginning = system.begin(supervisor, Begin(self._node))
         self._hear_begun()
-        if self._watch.silence.is_over:
+        if self._probe.silence.is_over:
             self._replace_supervisor(system)
-        elif self._watch.was_lost:
+        elif self._probe.was_lost:
             self._supervisor = None  # another one may have its name by now
 
     def _find_supervisor(self, system: System) -> Address | None:
         """Return the supervisor: found or started anew, if the admin answers, and else None."""
-        if self._supervisor is None and not self._admin.silence.seconds:
+        if self._supervisor is None and not self._admin_probe.silence.seconds:
             try:
                 found = system.named(SUPERVISOR)
                 self._supervisor = found or system.create(Supervisor, SUPERVISOR)
@@ -246,7 +246,7 @@ class Launcher:
         self._beginning = None
         if not self._has_begun:  # by what was said before: asked anew, it has
             self._view = None
-            self._watch.ask_now()
+            self._probe.ask_now()
         if isinstance(begun, Begun) and begun.error:
             if not self._is_up:
                 raise NodeFailedError(begun.error)
@@ -262,7 +262,7 @@ class Launcher:
 
     def _replace_supervisor(self, system: System) -> None:
         """Kill a supervisor that does not answer, with all of its actors; another one follows."""
-        why, process = str(self._watch.silence), self._supervisor_process
+        why, process = str(self._probe.silence), self._supervisor_process
         if not self._is_up:
             raise NodeFailedError(f"the supervisor does not start: {why}; see {self._log_file}")
         self._forget_supervisor()
@@ -273,7 +273,7 @@ class Launcher:
         kill(process)
 
     def _forget_supervisor(self) -> None:
-        self._watch.forget()
+        self._probe.forget()
         self._supervisor = self._supervisor_process = self._view = None
         if self._beginning is not None:
             self._beginning.close()
@@ -287,10 +287,10 @@ class Launcher:
         admin_pid = None if self._system is None else self._system.admin_pid
         supervisor_pid = self._supervisor_process and self._supervisor_process.pid
         silent = [
-            ("actor system", "", admin_pid, self._admin.silence.seconds),
-            (SUPERVISOR, "", supervisor_pid, self._watch.silence.seconds),
+            ("actor system", "", admin_pid, self._admin_probe.silence.seconds),
+            (SUPERVISOR, "", supervisor_pid, self._probe.silence.seconds),
         ]
-        if self._view is not None and not self._watch.silence.is_slow:
+        if self._view is not None and not self._probe.silence.is_slow:
             groups = self._view.groups
             silent += [("group", each.name, each.pid, each.silent_ms / 1000) for each in groups]
         return [

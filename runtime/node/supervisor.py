@@ -123,8 +123,8 @@ class Supervisor(Actor):
     def undelivered(self, message: object, to: Address) -> None:
         """Ask the group again whether it is there; replace a worker that cannot be reached."""
         child = self._find(to)
-        if isinstance(message, Ping) and isinstance(child, GroupChild) and child.care is not None:
-            child.care.lost()
+        if isinstance(message, Ping) and isinstance(child, GroupChild) and child.probe is not None:
+            child.probe.lost()
             return
         super().undelivered(message, to)
         if isinstance(message, StartWorker) and child is not None and child.process is not None:
@@ -211,8 +211,8 @@ class Supervisor(Actor):
             self.wake_after(LOOK_SECONDS, LOOK)
 
     def _group_answers(self, _: Pong, sender: Address) -> None:
-        if self._find(sender) is self._group and self._group.care is not None:
-            self._group.care.heard()
+        if self._find(sender) is self._group and self._group.probe is not None:
+            self._group.probe.heard()
 
     # -- the assignors and the workers
 

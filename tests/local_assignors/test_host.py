@@ -18,7 +18,7 @@ from fairlead.actors.messages.assignors import (
 )
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import NOTHING, ClientAssignor, Resource
-from fairlead.runtime.node.assignors.finding import AssignorRefusedError
+from fairlead.runtime.node.assignors.discovery import AssignorRefusedError
 from fairlead.runtime.node.assignors.host import AssignorHost
 from fairlead_tests.local_assignors.packages import ASSIGNOR
 

@@ -24,7 +24,7 @@ from ....actors.messages.assignors import (
 )
 from ...cluster.messages import AssignorsOpen, AssignorUp, OpenAssignors
 from ...cluster.spec import AssignorSpec
-from .finding import AssignorRefusedError
+from .discovery import AssignorRefusedError
 from .guard import adopt_orphans, end_descendants
 from .host import AssignorHost, load_host
 from .isolation import isolate

@@ -23,7 +23,7 @@ from ....actors.messages.assignors import (
 from ....actors.messages.computing import Assignment, Snapshot
 from ....events.model import ClientAssignor
 from ...cluster.spec import AssignorSpec
-from .finding import AssignorRefusedError, find_assignor, make_assignor
+from .discovery import AssignorRefusedError, find_assignor, make_assignor
 from .isolation import has_room, limit, show_in_title
 from .user_code import (
     USERS_ERRORS,

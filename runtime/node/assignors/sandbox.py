@@ -44,7 +44,7 @@ from ....actors.messages.assignors import (
 )
 from ...cluster.spec import AssignorSpec
 from . import guard
-from .finding import AssignorRefusedError
+from .discovery import AssignorRefusedError
 from .host import AssignorHost, load_host
 from .isolation import isolate
 from .user_code import WrongResultError

@@ -17,7 +17,7 @@ from .....projections import views
 from .....projections.group_metrics import Beats
 from ....cluster.messages import ProcessView
 from ....cluster.node_files import SlowProcess, read_slow
-from ....node.assignors.finding import known_assignors
+from ....node.assignors.discovery import known_assignors
 from ...replies.node import (
     AssignorDescription,
     AssignorList,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from local_assignors.conftest import Installs
 
-from fairlead.runtime.node.assignors.finding import (
+from fairlead.runtime.node.assignors.discovery import (
     AssignorRefusedError,
     KnownAssignor,
     find_assignor,

@@ -3,7 +3,7 @@
 Only time in which the waiting process itself ran counts: it looks several times a second, and no
 look adds more than a second. After the machine was suspended, or the waiting process was stopped,
 no process that had no time to answer is taken for silent. The node's first process asks by
-`ProcessWatch`, the supervisor asks its group by `GroupCare`.
+`ProcessProbe`, the supervisor asks its group by `GroupProbe`.
 """
 
 import time
@@ -50,7 +50,7 @@ class Silence:
         return self.seconds >= self.limit_seconds
 
 
-class GroupCare:
+class GroupProbe:
     """When the supervisor asks its group's process whether it is there, and when it gives it up.
 
     A process that reads a long log at its start cannot answer: what counts for an answer then is
@@ -105,7 +105,7 @@ LOOK_SECONDS: Final = 0.2
 """How long one look waits for an answer: what else is to be done must not wait longer."""
 
 
-class ProcessWatch:
+class ProcessProbe:
     """One process that is asked again and again whether it is there, and how long it is silent."""
 
     def __init__(self, limit_seconds: float) -> None:

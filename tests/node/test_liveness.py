@@ -13,7 +13,7 @@ import pytest
 
 from fairlead.actors.door.actor import Question
 from fairlead.runtime.cluster.node_files import SlowProcess, read_slow, write_slow
-from fairlead.runtime.node.silence import GroupCare, ProcessWatch, Silence
+from fairlead.runtime.node.liveness import GroupProbe, ProcessProbe, Silence
 
 LIMIT = 30.0
 
@@ -46,15 +46,15 @@ def test_time_in_which_nobody_waited_is_no_silence() -> None:
 
 
 def test_a_group_is_asked_once_at_a_time_and_again_when_a_question_is_lost() -> None:
-    care, me = GroupCare(LIMIT, 0.0), os.getpid()
-    asked = [care.look(number / 10, me, is_starting=False) for number in range(31)]
+    probe, me = GroupProbe(LIMIT, 0.0), os.getpid()
+    asked = [probe.look(number / 10, me, is_starting=False) for number in range(31)]
     assert (asked.index(True), sum(asked)) == (0, 1)
-    care.lost()
-    assert care.look(3.1, me, is_starting=False)
-    assert care.silence.seconds > 3.0
-    care.heard()
-    assert care.look(4.2, me, is_starting=False)
-    assert care.silence.seconds == 0.0
+    probe.lost()
+    assert probe.look(3.1, me, is_starting=False)
+    assert probe.silence.seconds > 3.0
+    probe.heard()
+    assert probe.look(4.2, me, is_starting=False)
+    assert probe.silence.seconds == 0.0
 
 
 @pytest.fixture
@@ -68,25 +68,25 @@ def busy() -> Iterator[subprocess.Popen[bytes]]:
 def test_a_group_that_reads_its_log_is_not_hung_and_one_that_is_stopped_is(
     busy: subprocess.Popen[bytes],
 ) -> None:
-    care = GroupCare(LIMIT, 0.0)
+    probe = GroupProbe(LIMIT, 0.0)
     for second in range(40):
-        care.look(float(second), busy.pid, is_starting=True)
+        probe.look(float(second), busy.pid, is_starting=True)
         time.sleep(0.03)  # a process that works uses the processor in any such while
-    assert not care.silence.is_over
+    assert not probe.silence.is_over
     os.kill(busy.pid, signal.SIGSTOP)
     time.sleep(0.1)
     for second in range(40, 80):
-        care.look(float(second), busy.pid, is_starting=True)
-    assert care.silence.is_over
+        probe.look(float(second), busy.pid, is_starting=True)
+    assert probe.silence.is_over
 
 
 def test_a_group_that_is_open_and_does_not_answer_is_hung_whatever_it_does(
     busy: subprocess.Popen[bytes],
 ) -> None:
-    care = GroupCare(LIMIT, 0.0)
+    probe = GroupProbe(LIMIT, 0.0)
     for second in range(40):
-        care.look(float(second), busy.pid, is_starting=False)
-    assert care.silence.is_over
+        probe.look(float(second), busy.pid, is_starting=False)
+    assert probe.silence.is_over
 
 
 class Answered:
@@ -102,7 +102,7 @@ class Answered:
 
 
 def test_a_process_that_has_answered_is_asked_again_when_it_is_time_or_when_there_is_news() -> None:
-    watch = ProcessWatch(LIMIT)
+    watch = ProcessProbe(LIMIT)
     ask = lambda: cast("Question", Answered())  # noqa: E731
     assert [watch.look(ask) for _ in range(3)] == ["I am here", None, None]
     watch.ask_now()
