@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...events.entries.codec import CONTROL, OFFSETS, restore
-from ...events.group import epoch_warning
 from ...events.log.errors import LogError
 from ...events.log.frame import NewEntry
 from ...events.log.owner import require_log
@@ -226,9 +225,9 @@ class GroupActor(Actor):
 
     def _warn_of_epochs(self, shard: CoordinatorShard) -> None:
         """Say once in each process that the group has counted far."""
-        if not self._has_warned and (warning := epoch_warning(shard.group_epoch)):
+        if not self._has_warned and (warning := shard.warning):
             self._has_warned = True
-            LOGGER.warning("group %s is at %s", shard.group_id, warning)
+            LOGGER.warning(warning)
 
 
 def log_fence(reply: Reply) -> None:

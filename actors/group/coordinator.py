@@ -16,10 +16,10 @@ from typing import Final
 
 from ...events.entries.codec import UnwritableRecordError, encode
 from ...events.evolve import evolve
-from ...events.group import Group
+from ...events.group import Group, epoch_warning
 from ...events.log.frame import NewEntry
 from ...events.log.space import RESERVE_BYTES, Room
-from ...events.records import MemberMetadata, Operator, Record, Tombstone
+from ...events.records import MemberMetadata, Tombstone
 from ...events.shard_layout import Layout, lay_out
 from ..messages.commands import Command, CommandReply, GroupCommand, GroupRequest, Reply, Traffic
 from ..messages.computing import Install, InstallReply
@@ -104,14 +104,10 @@ class Coordinator:
         return self._filter.coordinator_epoch
 
     @property
-    def group_id(self) -> str:
-        """The name of the group."""
-        return self.group.group_id
-
-    @property
-    def group_epoch(self) -> int:
-        """How often the group has been rebalanced."""
-        return self.group.group_epoch
+    def warning(self) -> str:
+        """What people should know of the group, or nothing."""
+        warning = epoch_warning(self.group.group_epoch)
+        return f"group {self.group.group_id} is at {warning}" if warning else ""
 
     def traffic(self) -> Traffic:
         """Return what went through since the start."""
@@ -125,7 +121,7 @@ class Coordinator:
         is_overtaken = is_due(self.group)
         for asked in self._long_poll.stirred(now.steady_ms, is_overtaken=is_overtaken):
             with suppress(OutOfRoomError):  # it stays held
-                decision = self._decide_heartbeat(asked.request, asked.arrived_ms, now)
+                decision = self._decide_heartbeat(asked, now)
                 if self._long_poll.releases(asked, has_news=decision.news):
                     self._answer(asked.sender, decision.reply)
                 self._call_for_computation()
@@ -177,7 +173,7 @@ class Coordinator:
     def _carry_out(self, asked: HeldRequest, now: Now) -> None:
         """Decide a heartbeat that is new, and answer it unless it may be held."""
         request, settings = asked.request, self._soft.settings
-        decision = self._decide_heartbeat(request, now.steady_ms, now)
+        decision = self._decide_heartbeat(asked, now)
         reply, seat = decision.reply, self.group.members.get(request.member_id)
         if seat is not None and seat.metadata.incarnation != request.incarnation:
             # Another process, refused: the one that sits there has a request of its own held.
@@ -186,8 +182,7 @@ class Coordinator:
         if seat is not None:
             reply = self._quota.weigh(reply, settings, now.steady_ms)
         has_news = decision.news or reply is not decision.reply
-        interval_ms = self._soft.settings.heartbeat_interval_ms
-        if not self._long_poll.hold(asked, interval_ms, has_news=has_news):
+        if not self._long_poll.hold(asked, settings.heartbeat_interval_ms, has_news=has_news):
             self._answer(asked.sender, reply)
 
     def _commit(self, command: CommitOffsets, now: Now) -> CommitReply:
@@ -216,7 +211,7 @@ class Coordinator:
                     LOGGER.critical("%s is not carried out: %s", type(command).__name__, error)
         for asked in self._long_poll.due(now.steady_ms):
             with suppress(OutOfRoomError):  # unanswered, the member asks again
-                decision = self._decide_heartbeat(asked.request, asked.arrived_ms, now)
+                decision = self._decide_heartbeat(asked, now)
                 self._answer(asked.sender, decision.reply)
 
     def next_tick_ms(self, now: Now) -> int:
@@ -247,8 +242,9 @@ class Coordinator:
         reply = _at_end_of(decision.reply, begin, self.group.end)
         return decision if reply is decision.reply else replace(decision, reply=reply)
 
-    def _decide_heartbeat(self, request: Heartbeat, arrived_ms: int, now: Now) -> Decision:
+    def _decide_heartbeat(self, asked: HeldRequest, now: Now) -> Decision:
         """Decide a heartbeat; the session that its answer speaks of runs from its arrival."""
+        request = asked.request
         try:
             decision = self._decide(request, now)
         except UnwritableRecordError as error:  # no rule refused it, and it is not encodable
@@ -257,7 +253,7 @@ class Coordinator:
         if isinstance(reply, HeartbeatReply) and reply.error in SUCCESS:
             member = self.group.members.get(request.member_id)
             if member is not None:
-                self._due.members.keep_alive(member, settings, arrived_ms)
+                self._due.members.keep_alive(member, settings, asked.arrived_ms)
                 if request.member_epoch == JOIN_EPOCH:
                     self._due.members.time_revocation_anew(member, settings, now.steady_ms)
         return decision
@@ -290,20 +286,9 @@ class Coordinator:
             for part in (*parts[:-1], record):  # the whole one, which its head only names
                 evolve(self.group, part, self.group.end)
             self._due.see_record(record, now.steady_ms)
-            self._follow(record)
-
-    def _follow(self, record: Record) -> None:
-        """Have what stands beside the group follow a record."""
-        if isinstance(record, Operator) and record.removing and not record.gently:
-            self._long_poll.drop(record.removing)  # it is answered no more
-        elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
-            self._forget(str(record.key[0]))
-
-    def _forget(self, member_id: str) -> None:
-        self._long_poll.forget(member_id)
-        self._filter.forget(member_id)
-        self._due.members.forget(member_id)
-        self._quota.forget(member_id)
+            if isinstance(record, Tombstone) and record.kind is MemberMetadata:
+                self._filter.forget(str(record.key[0]))
+                self._quota.forget(str(record.key[0]))
 
     def _call_for_computation(self) -> None:
         """Have the member that is to compute hear of it, if its request is held."""

@@ -22,6 +22,7 @@ from ...events.orders import worker_name
 from ...events.records import (
     ConnectorConfig,
     CurrentAssignment,
+    MemberMetadata,
     Operator,
     Record,
     Tombstone,
@@ -99,6 +100,8 @@ class DueCommands:
             self._deleting.add(record.connector)
         elif isinstance(record, Tombstone) and kind is ConnectorConfig:
             self._deleting.discard(str(record.key[0]))
+        elif isinstance(record, Tombstone) and kind is MemberMetadata:
+            self.members.forget(str(record.key[0]))
 
     def see_promises(self, wall_ms: int, steady_ms: int) -> None:
         """Time what the group has promised by now; costs nothing while that stays the same."""

@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...events.group import Group
-from ...events.records import Record
+from ...events.records import MemberMetadata, Operator, Record, Tombstone
 from ..backoff import earliest
 from ..messages.heartbeat import JOIN_EPOCH, Heartbeat
 from .news import CatchUps, affected, keeps_all, reconfigured
@@ -101,13 +101,21 @@ class LongPoll:
         self._untold = set(members)
 
     def see(self, group: Group, records: Sequence[Record]) -> None:
-        """Stir the members for which these records may be news; `group` is the one before them."""
+        """Stir the members for which these records may be news; `group` is the one before them.
+
+        A member that is removed by force is not answered any more.
+        """
         if self._held:
             unmoved = keeps_all(group, records)
             self._catch_ups.add(unmoved)
             self._stirred.update(each for each in affected(group, records) if each not in unmoved)
             self._reconfigured.update(self._held.keys() & {*reconfigured(group, records)})
             self._stirred |= self._reconfigured
+        for record in records:
+            if isinstance(record, Operator) and record.removing and not record.gently:
+                self._drop(record.removing)
+            elif isinstance(record, Tombstone) and record.kind is MemberMetadata:
+                self._forget(str(record.key[0]))
 
     def stir(self, member_id: str) -> None:
         """Have the held request of one member decided again."""
@@ -149,12 +157,11 @@ class LongPoll:
                 self._reconfigured.discard(member_id)
                 yield asked
 
-    def drop(self, member_id: str) -> None:
-        """Hold a member's request no longer: it has been answered, or never is."""
+    def _drop(self, member_id: str) -> None:
         self._held.pop(member_id, None)
         self._reconfigured.discard(member_id)
 
-    def forget(self, member_id: str) -> None:
+    def _forget(self, member_id: str) -> None:
         """Forget a member whose seat has ended: its goodbye is answered, its join is not."""
         held = self._held.get(member_id)
         if held is not None and held.request.member_epoch == JOIN_EPOCH:

@@ -66,13 +66,8 @@ class CoordinatorShard(Protocol):
         ...
 
     @property
-    def group_id(self) -> str:
-        """The name of the group."""
-        ...
-
-    @property
-    def group_epoch(self) -> int:
-        """How often the group has been rebalanced."""
+    def warning(self) -> str:
+        """What people should know of the group, or nothing."""
         ...
 
     def traffic(self) -> Traffic:
