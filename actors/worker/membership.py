@@ -75,6 +75,11 @@ class Membership:
         """As configured; with the group's own interval and session once it has answered."""
         return self._voice.timing
 
+    @property
+    def coordinator_epoch(self) -> int:
+        """The number of the group's process that it has heard of last."""
+        return self._requests.coordinator_epoch
+
     def end_ms(self) -> int | None:
         """Return by when nothing may run here unless an answer comes, None if nothing has to."""
         return self._deadlines.end_ms()

@@ -30,6 +30,15 @@ def test_no_seed_breaks_a_rule(first: int) -> None:
     assert found.seeds == min(BATCH, LAST - first)
 
 
+BROKEN_ONCE = {51232: "the group's new process asks for a target before its worker hears of it"}
+"""Seeds that have broken a rule, and what it took."""
+
+
+@pytest.mark.parametrize("seed", BROKEN_ONCE)
+def test_what_broke_a_rule_once_breaks_none_again(seed: int) -> None:
+    assert told(search([seed], Size())) == ""
+
+
 def test_a_large_group_breaks_no_rule_either() -> None:
     assert told(search(range(3), Size(steps=150, workers=12, connectors=6))) == ""
 

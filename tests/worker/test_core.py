@@ -385,6 +385,17 @@ def test_an_answer_to_an_earlier_install_ends_no_computation() -> None:
     """)
 
 
+@pytest.mark.parametrize(("number", "is_asked"), [(-1, False), (7, True)])
+def test_what_another_process_of_the_group_asked_for_is_dropped(
+    number: int, is_asked: bool
+) -> None:
+    driven = computing()
+    driven.hear(GroupAt(None, number))
+    driven.transcript()
+    driven.answer(error=Error.COMPUTE_ASSIGNMENT)
+    assert ("> Prepare" in driven.transcript()) == is_asked
+
+
 def test_a_new_assignor_process_is_asked_what_the_old_one_did_not_answer() -> None:
     driven = computing()
     driven.transcript()

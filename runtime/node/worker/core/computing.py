@@ -16,6 +16,7 @@ from .....actors.messages.computing import (
     Snapshot,
 )
 from .....actors.messages.errors import Error
+from .....actors.messages.heartbeat import NO_COORDINATOR_EPOCH
 
 RETRY_MS = 50
 RETRY_ASSIGN_MS = 1_000
@@ -41,6 +42,8 @@ class Computing:
         self._reset()
 
     def _reset(self) -> None:
+        self._coordinator_epoch = NO_COORDINATOR_EPOCH
+        """The number of the group's process that asked for it."""
         self._until_ms: int | None = None
         """When the group will turn to another member; None: nothing is being computed."""
         self._retry_at_ms: int | None = None
@@ -61,9 +64,12 @@ class Computing:
         """Tell whether there is a computation."""
         return self._until_ms is not None
 
-    def begin(self, epoch: int, now_ms: int) -> Prepare:
-        """Ask the group for what is needed."""
+    def begin(
+        self, epoch: int, now_ms: int, coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    ) -> Prepare:
+        """Ask the group for what is needed: its process of that number wants a target."""
         self._reset()
+        self._coordinator_epoch = coordinator_epoch
         self._until_ms = now_ms + self._timeout_ms
         self._retry_at_ms = now_ms + LOST_MS
         return Prepare(self._group_id, self._member_id, epoch)
@@ -142,9 +148,13 @@ class Computing:
         """Return what the assignor is asked to compute from and has not answered yet."""
         return None if self._result is not None or self._is_overdue else self._snapshot
 
-    def drop(self) -> None:
-        """Forget the computation: the group will ask again."""
-        self._reset()
+    def move_to(self, coordinator_epoch: int) -> None:
+        """Turn to another process of the group: it knows of no computation but its own.
+
+        It may have asked for one already, before this worker was told of the process.
+        """
+        if coordinator_epoch != self._coordinator_epoch:
+            self._reset()
 
     def tick(self, epoch: int, now_ms: int) -> Prepare | Install | None:
         """Send again what was refused because of the epoch; give up what takes too long."""

@@ -145,10 +145,10 @@ class WorkerCore:
             case CommitReply():
                 self._effects += self._commits.settle(message, now_ms)
             case GroupAt():
-                self._assignors.computing.drop()
+                number = message.coordinator_epoch
+                self._assignors.computing.move_to(number)
                 self._effects += self._commits.lose()
                 self._reporter.repeat()
-                number = message.coordinator_epoch
                 self._obey(self.membership.reconnect(now_ms, number), now_ms)
             case Leave():
                 self._leave(message, now_ms)
@@ -282,7 +282,8 @@ class WorkerCore:
             case Kill(reason):
                 self._effects.append(Exit(reason))
             case Compute(epoch):
-                prepare = self._assignors.computing.begin(epoch, now_ms)
+                number = self.membership.coordinator_epoch
+                prepare = self._assignors.computing.begin(epoch, now_ms, number)
                 self._effects.append(SendToGroup(prepare))
             case Gone(error):
                 self._effects.append(TellSupervisor(WorkerGone(self._worker.name, error)))
