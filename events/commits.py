@@ -1,7 +1,8 @@
 """A batch that counts: what its commit says, and the records of the offset log that tell of it.
 
 A commit moves the offsets of its source partitions on and names what the batch staged, both or
-neither (DATA_PLANE §3). What is said of records in `records.py` holds for these as well.
+neither (DATA_PLANE §3). The rules for fields and times in `records.py` hold for these records
+as well.
 """
 
 import hashlib

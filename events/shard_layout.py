@@ -99,7 +99,7 @@ def _lay_out_one(shards: Shards, ahead: dict[Owner, _Before], record: Record) ->
 
 
 def _without_idle(record: Head) -> dict[str, Any]:
-    """Return a target's shares without those of who gets nothing: no shard has any of them."""
+    """Return a target's shares without the empty ones: no shard holds any of them."""
     if not isinstance(record, TargetAssignment):
         return {}
     return {"members": {name: share for name, share in record.members.items() if share}}

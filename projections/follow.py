@@ -103,7 +103,7 @@ class MemberFollower:
     * the status of resources that it has reported on;
     * the head of the target: who computed it, and what that one had to say to all.
 
-    What these say is folded into a `Group` that holds nothing else, so that every rule which asks
+    Their records are folded into a `Group` that holds nothing else, so that every rule which asks
     only for the member's own part gives the same answer as with all of the group.
 
     In `group` are the member, the connectors of its resources and of those it has reported on,

@@ -1,7 +1,7 @@
 """The groups as Prometheus sees them.
 
-What the logs tell is taken from the projections when it is asked for. Nothing counts along
-on the way, so no number can drift from the log, and a counter survives every restart.
+The figures are taken from the projections when they are asked for. Nothing is counted on the
+way, so no number can drift from the log, and a counter survives every restart.
 """
 
 from collections import Counter

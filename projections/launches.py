@@ -13,8 +13,8 @@ class Launch:
     """One resource that a member may run.
 
     `connector_config` is the connector's own config, `config` what this resource runs with:
-    for a task its task config, for a connector the connector's own. What a config says of
-    placement is left out: work that stays where it is is the same launch. `split` is how a
+    for a task its task config, for a connector the connector's own. The keys of
+    placement are left out: work that stays where it is is the same launch. `split` is how a
     connector split its work last, by task, so that it need not be split again; it tells no two
     launches apart.
     """
@@ -29,7 +29,7 @@ class Launch:
 def launches(group: Group, member_id: str, resources: Resources) -> dict[Resource, Launch]:
     """Return the launches of those of the resources that the log grants the member.
 
-    What is granted but has no config yet, or none any more, is left out.
+    Resources that are granted but have no config yet, or none any more, are left out.
     """
     found: dict[Resource, Launch] = {}
     for resource in resources:

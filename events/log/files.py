@@ -1,7 +1,7 @@
 """A log's files, handled as files: data file, mark, and copies of them (LOG.md §5, §12).
 
 LMDB trusts its data file: it dies by SIGBUS on one that was cut short and by SIGABRT on a bad
-page. What looks at that file here only reads, so it may be run on any bytes.
+page. The functions here only read that file, so they may be run on any bytes.
 
 LMDB keeps no checksum of its root pages either: a few flipped bits, or an old copy put in the
 place of the data file, make it show an older log that is sound in itself. So the mark says, outside

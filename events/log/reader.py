@@ -117,9 +117,9 @@ class ReadableLog:
     def newer(self, known: Mapping[bytes, int], fresh: Collection[bytes], since: int) -> Newer:
         """Return the latest entries of the view's keys that are not at the offset known of each.
 
-        -1 stands for a key without an entry. What is known is so as of the end `since`, but for
-        the `fresh` keys, which are looked up. For the others, what was written from there on is
-        looked through, or each key looked up, whichever is less.
+        -1 stands for a key without an entry. The offsets are known as of the end `since`, but for
+        those of the `fresh` keys, which are looked up. For the others, either the entries from
+        `since` on are looked through, or each key is looked up, whichever is less.
         """
         with self._snapshot() as txn:
             end = end_of(txn, self._tables)

@@ -2,7 +2,7 @@
 
 An append is durable when it returns, and only then may anyone hear of it. Three fences keep a
 second writer out: the lock that dies with its owner, and, inside every write transaction, the
-owner's epoch and the log's end with its chain. What a record means is not known here.
+owner's epoch and the log's end with its chain. Nothing here knows what a record means.
 
 A write that fails has an unknown outcome: the owner exits, and a new one reloads. After a crash
 the log may hold one commit more than was acknowledged, never one less.
@@ -104,9 +104,9 @@ class GroupLog(ReadableLog):
     ) -> int:
         """Write the entries as one atomic, durable commit and return the next offset.
 
-        No entries, no write. What may not wait for space goes `into_reserve`. Raises, with nothing
-        written, `OffsetConflictError`, `FencedError`, `InvalidEntryError`, `LowSpaceError`; and
-        `LogFailedError` when the outcome is unknown: exit and reload.
+        No entries, no write. Entries that may not wait for space go `into_reserve`. Raises, with
+        nothing written, `OffsetConflictError`, `OwnerFencedError`, `InvalidEntryError`,
+        `LowSpaceError`; and `LogFailedError` when the outcome is unknown: exit and reload.
         """
         self._check_writable()
         if expected_offset != self._end:

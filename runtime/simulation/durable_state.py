@@ -203,7 +203,7 @@ class DurableState:
         return GroupLog.open_writer(self._folder, GROUP_ID)
 
     def heard(self, install: Install) -> None:
-        """Remember what was handed in: a target may leave out only who has gone meanwhile."""
+        """Remember what was handed in: a target may leave out only members that have gone."""
         if install.assignment is not None:
             self.checks.installs[install.group_epoch] = install.assignment
 

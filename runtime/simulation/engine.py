@@ -1,7 +1,7 @@
 """What runs where: the tasks of each worker, and that nobody else runs the same.
 
-The engine of a worker is made up, but for what it is told and what it tells. What is stopped takes
-its time, hangs now and then, and goes on working until it has ended. Each task reads a source
+The engine of a worker is made up, but for what it is told and what it tells. A task that is to stop
+takes its time, hangs now and then, and goes on working until it has ended. Each task reads a source
 partition of its own, one row per batch, and asks for one commit at a time.
 """
 
@@ -255,7 +255,7 @@ class Exclusivity:
             raise Violation(f"1: {resource} runs at {' and at '.join(awake)}")
 
     def running(self) -> dict[Resource, str]:
-        """Return who runs what."""
+        """Return which worker runs each resource."""
         return {
             resource: runner.name
             for resource, runners in self._running.items()

@@ -1,7 +1,7 @@
 """What a simulated process finds around it: time, chance, the network, and who tells its story.
 
-All of it is the same for the same seed. What is due when comes in an order that depends on nothing
-but the seed. For each thing there is a random generator of its own, out of the seed and the
+All of it is the same for the same seed. The order in which things happen depends on nothing but
+the seed. For each thing there is a random generator of its own, out of the seed and the
 thing's name. So what happens to one worker does not shift what happens to another, in any process:
 a text seeds `Random` by its SHA-512, not by its hash.
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .world import World
 
 PATTERN: Final = 3
-"""What is not the same at all nodes alternates in a pattern of so many."""
+"""Traits in which nodes differ alternate in a pattern of so many."""
 SERVED: Final = (deferred.UNIFORM, by_name.RANGE)
 ASSIGNOR_DOWN_MS: Final = 2_000
 """How long it takes at most until a new assignor process is there."""
@@ -114,9 +114,9 @@ class Node:
 class SimulatedSupervisor:
     """The supervisor of all nodes in one world.
 
-    It names exactly the process that it means. What a living worker runs after a wrong report
-    the group may give to others at once; its commits are refused by then, so it does not count
-    as running anything until it joins again.
+    It names exactly the process that it means. After a wrong report the group may at once give to
+    others what a living worker runs; its commits are refused by then, so it does not count as
+    running anything until it joins again.
     """
 
     def __init__(self, world: "World") -> None:

@@ -77,7 +77,7 @@ class World:
         return self.process.group
 
     def workers(self) -> Iterator[SimulatedWorker]:
-        """Yield who lives, in order of their nodes."""
+        """Yield the workers that live, in order of their nodes."""
         return (node.worker for node in self.nodes if node.worker and node.worker.is_alive)
 
     def command(self, command: GroupCommand) -> None:
