@@ -28,8 +28,7 @@ from ...events.log.writer import GroupLog
 from ..door.actor import Actor, Address, Failure
 from ..messages.commands import DescribeTraffic, GroupCommand, GroupRequest, Reply
 from ..messages.errors import Error
-from ..messages.heartbeat import NO_COORDINATOR_EPOCH, HeartbeatReply
-from ..messages.work import CommitOffsets
+from ..messages.members import NO_COORDINATOR_EPOCH, CommitOffsets, HeartbeatReply
 from .commit import OffsetLedger
 from .coordinator import Coordinator
 from .members.request_filter import SALTS, first_epoch

@@ -18,7 +18,7 @@ from ...events.log.frame import Entry, NewEntry
 from ...events.model import Key, Resource
 from ...events.records import Record, Tombstone
 from ..messages.errors import Error
-from ..messages.work import CommitOffsets, CommitReply, CommitVerdict
+from ..messages.members import CommitOffsets, CommitReply, CommitVerdict
 
 REMEDY = "stop the task, which starts again from the logged offset where it is assigned"
 """What a fenced task is to do."""

@@ -16,15 +16,10 @@ from ...events.records import (
     TaskStatus,
     Tombstone,
 )
+from ..messages.commands import FinishDeletion
 from ..messages.errors import Error
-from ..messages.timers import FinishDeletion
-from ..messages.work import (
-    DeleteConnector,
-    PutConnector,
-    PutTaskConfigs,
-    ReportStatus,
-    StatusUpdate,
-)
+from ..messages.members import PutTaskConfigs, ReportStatus, StatusUpdate
+from ..messages.orders import DeleteConnector, PutConnector
 from .state.soft_state import Decision, SoftState, accept, bump, refuse
 from .state.validate import flaw_in_name, flaw_in_text
 

@@ -24,12 +24,19 @@ from ...events.shard_layout import Layout, lay_out
 from ..messages.commands import Command, CommandReply, GroupCommand, GroupRequest, Reply, Traffic
 from ..messages.computing import Install, InstallReply
 from ..messages.errors import SUCCESS, Error
-from ..messages.heartbeat import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
-from ..messages.orders import ConfigureGroup, DeleteGroup, OperatorCommand
-from ..messages.work import (
+from ..messages.members import (
+    JOIN_EPOCH,
+    NO_COORDINATOR_EPOCH,
     CommitOffsets,
     CommitReply,
+    Heartbeat,
+    HeartbeatReply,
+)
+from ..messages.orders import (
+    ConfigureGroup,
     DeleteConnector,
+    DeleteGroup,
+    OperatorCommand,
     PutConnector,
 )
 from .commit import OffsetLedger

@@ -9,22 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...events.group import Group
-from ..messages.commands import Command
-from ..messages.computing import Install, Prepare
-from ..messages.heartbeat import Heartbeat
-from ..messages.orders import (
-    ConfigureGroup,
-    Cordon,
-    DeleteGroup,
-    EndMember,
-    Expect,
-    Place,
-    Rebalance,
-    ReleaseSeats,
-    RemoveMember,
-    Uncordon,
-)
-from ..messages.timers import (
+from ..messages.commands import (
+    Command,
     ContinueMoves,
     EndExpectation,
     EndRest,
@@ -36,7 +22,22 @@ from ..messages.timers import (
     RetryAssignor,
     TimeOutAssignor,
 )
-from ..messages.work import DeleteConnector, PutConnector, PutTaskConfigs, ReportStatus
+from ..messages.computing import Install, Prepare
+from ..messages.members import Heartbeat, PutTaskConfigs, ReportStatus
+from ..messages.orders import (
+    ConfigureGroup,
+    Cordon,
+    DeleteConnector,
+    DeleteGroup,
+    EndMember,
+    Expect,
+    Place,
+    PutConnector,
+    Rebalance,
+    ReleaseSeats,
+    RemoveMember,
+    Uncordon,
+)
 from .computing.compute import end_rest, time_out_assignor, with_target
 from .computing.install import install, prepare
 from .computing.target import continue_moves, release_parked, retry_assignor

@@ -28,8 +28,8 @@ from ...events.records import (
     Tombstone,
 )
 from ..backoff import earliest
-from ..messages.commands import Command
-from ..messages.timers import (
+from ..messages.commands import (
+    Command,
     ContinueMoves,
     EndExpectation,
     EndRest,

@@ -22,7 +22,7 @@ from ...events.records import (
     TargetAssignment,
     Tombstone,
 )
-from ..messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH
+from ..messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH
 
 REMEMBERED: Final = 256
 """How many records are kept for a story."""

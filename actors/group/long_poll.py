@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from ...events.group import Group
 from ...events.records import MemberMetadata, Operator, Record, Tombstone
 from ..backoff import earliest
-from ..messages.heartbeat import JOIN_EPOCH, Heartbeat
+from ..messages.members import JOIN_EPOCH, Heartbeat
 from .news import CatchUps, affected, keeps_all, reconfigured
 from .timers import TimerQueue
 

@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 from ...events.group import Group, Member
 from ...events.model import MemberState
 from ..backoff import earliest
-from ..messages.timers import (
+from ..messages.commands import (
     ExpireRebalance,
     ExpireSession,
 )

@@ -1,25 +1,31 @@
-"""All that may be asked of a group, and what it answers."""
+"""All that a group is asked, by others or by itself when time has passed, and what it answers."""
 
 from dataclasses import dataclass
 
 from .computing import Install, InstallReply, Prepare, PrepareReply
 from .errors import Error
-from .heartbeat import Heartbeat, HeartbeatReply
-from .orders import ConfigureGroup, DeleteGroup, EndMember, OperatorCommand, ReleaseSeats
-from .timers import TimerCommand
-from .work import (
+from .members import (
     CommitOffsets,
     CommitReply,
-    DeleteConnector,
-    PutConnector,
+    Heartbeat,
+    HeartbeatReply,
     PutTaskConfigs,
     ReportStatus,
+)
+from .orders import (
+    ConfigureGroup,
+    DeleteConnector,
+    DeleteGroup,
+    EndMember,
+    OperatorCommand,
+    PutConnector,
+    ReleaseSeats,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """How a command ended; `log_offset` is the end of the log that holds its effect."""
+    """The group answers a command; `log_offset` is the end of the log that holds its effect."""
 
     error: Error
     message: str = ""
@@ -29,18 +35,119 @@ class CommandReply:
 
 @dataclass(frozen=True, slots=True)
 class DescribeTraffic:
-    """Ask a group's actor what went through it."""
+    """REST asks a group's actor what went through it."""
 
     group_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The heartbeats since the actor started, and those that it holds until there is news."""
+    """The group's actor answers: heartbeats since it started, and those that wait for news."""
 
     heartbeats: int
     held: int
 
+
+@dataclass(frozen=True, slots=True)
+class ExpireSession:
+    """A member was not heard of for a session timeout.
+
+    Only the seat that was taken at `joined_epoch` ends by it; None: whichever has that member
+    id now.
+    `silent_ms` is the time since its last word; 0: this process of the group has heard none.
+    """
+
+    member_id: str
+    joined_epoch: int | None = None
+    silent_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireRebalance:
+    """A member did not give up in time what the record at `offset` asked it to."""
+
+    member_id: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseParked:
+    """The deadline of parked work has come.
+
+    `until_ms` is the latest deadline that has come, whatever the wall clock says by now.
+    """
+
+    until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueMoves:
+    """The rest of a target's moves is due.
+
+    `until_ms` is the time that has come, whatever the wall clock says by now.
+    """
+
+    until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAssignor:
+    """The back-off after a failed computation is over.
+
+    `until_ms` is the time that has come, whatever the wall clock says by now.
+    """
+
+    until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EndExpectation:
+    """The time until which a worker was expected back has come."""
+
+    worker: str
+    """The name of its order."""
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOutAssignor:
+    """The member chosen for the computation of that number took too long over it."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndRest:
+    """The assignment interval since the last computation is over, the next may begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishDeletion:
+    """A connector is being deleted: bury it once nothing of it runs, or waits to be published."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSeat:
+    """A member is away, and an earlier version let its seat hold what it had run."""
+
+    member_id: str
+
+
+TimerCommand = (
+    ExpireSession
+    | ExpireRebalance
+    | ReleaseParked
+    | ContinueMoves
+    | RetryAssignor
+    | EndExpectation
+    | TimeOutAssignor
+    | EndRest
+    | FinishDeletion
+    | FreeSeat
+)
+"""What a group says to itself when time has passed; nobody else may."""
 
 GroupCommand = (
     Heartbeat
@@ -58,12 +165,10 @@ GroupCommand = (
 )
 """What may be asked of a group."""
 
-
 GroupRequest = GroupCommand | CommitOffsets
 """What may be asked of a group's process: of its control log, or of its offset log."""
 
 Command = GroupCommand | TimerCommand
 """What leads to a decision."""
-
 
 Reply = HeartbeatReply | PrepareReply | InstallReply | CommandReply | CommitReply

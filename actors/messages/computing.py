@@ -9,7 +9,7 @@ from .errors import Error
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """The chosen member asks for what it needs to compute an assignment."""
+    """The chosen member asks the group for what it needs to compute an assignment."""
 
     group_id: str
     member_id: str
@@ -108,7 +108,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class PrepareReply:
-    """The snapshot to compute from, or why there is none."""
+    """The group answers `Prepare`: the snapshot to compute from, or why there is none."""
 
     error: Error
     message: str = ""
@@ -141,7 +141,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """The chosen member hands in what it computed, or says why it could not.
+    """The chosen member hands the group what it computed, or says why it could not.
 
     `snapshot_id` is that of the snapshot which it computed from. A client whose protocol has no
     such field leaves it empty: then the group epoch alone tells the snapshot.
@@ -158,7 +158,7 @@ class Install:
 
 @dataclass(frozen=True, slots=True)
 class InstallReply:
-    """Whether the computed assignment is the group's target now."""
+    """The group answers `Install`: whether the assignment is its target now."""
 
     error: Error
     message: str = ""

@@ -1,9 +1,36 @@
-"""What people order of a group: its settings, its workers, where its work may run."""
+"""What people, and the supervisor for them, order of a group.
+
+Its connectors, its settings, its workers, and where its work may run. REST and the command line
+send them to the group's actor, which answers with a `CommandReply`; `principal` is who asked.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...events.model import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class PutConnector:
+    """Create a connector, or change its config; secret values come sealed.
+
+    With `create_only` an existing connector is left as it is (ALREADY_EXISTS).
+    """
+
+    group_id: str
+    connector: str
+    config: Mapping[str, str]
+    create_only: bool = False
+    principal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteConnector:
+    """Stop a connector for good; its offsets stay, as in Kafka Connect."""
+
+    group_id: str
+    connector: str
+    principal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +119,9 @@ class RemoveMember:
 
 @dataclass(frozen=True, slots=True)
 class EndMember:
-    """A member's process was seen to end, with the engine that was tied to it.
+    """The supervisor tells the group that it saw a member's process end, and its engine with it.
 
-    The supervisor that started the process says so; it ended at `ended_ms`, wall clock.
+    It ended at `ended_ms`, wall clock.
     """
 
     group_id: str
@@ -105,7 +132,7 @@ class EndMember:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSeats:
-    """A node comes up and names its static workers; its other seats wait for nobody."""
+    """The supervisor of a node that comes up names its static workers: its other seats end."""
 
     group_id: str
     node: str

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ...events.model import Resources
-from ..messages.heartbeat import Heartbeat
+from ..messages.members import Heartbeat
 
 REQUEST_GRACE_MS = 1_500
 """How long past the heartbeat interval an answer may take before the request is repeated."""

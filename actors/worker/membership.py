@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from ...events.model import NOTHING, ClientAssignor, Resources
 from ..backoff import earliest
 from ..messages.errors import MEANINGS, SUCCESS, Error, Remedy
-from ..messages.heartbeat import (
+from ..messages.members import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     NO_COORDINATOR_EPOCH,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ...events.model import ClientAssignor, Resources
 from ..backoff import Backoff, earliest
-from ..messages.heartbeat import (
+from ..messages.members import (
     JOIN_EPOCH,
     NO_COORDINATOR_EPOCH,
     Heartbeat,

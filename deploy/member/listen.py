@@ -15,8 +15,8 @@ from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.shard import Now, drain
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.commands import GroupRequest
-from fairlead.actors.messages.heartbeat import HeartbeatReply
-from fairlead.actors.messages.work import PutConnector
+from fairlead.actors.messages.members import HeartbeatReply
+from fairlead.actors.messages.orders import PutConnector
 from fairlead.actors.worker.callbacks import Callbacks
 from fairlead.actors.worker.instructions import Gone, Identity, Instruction, Send, Timing
 from fairlead.actors.worker.membership import Membership

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH
+from ...actors.messages.members import NO_COORDINATOR_EPOCH
 from ...events.placement import Abilities
 from .spec import AssignorSpec, NodeSpec, WorkerTraits
 

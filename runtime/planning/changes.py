@@ -19,9 +19,8 @@ from ...actors.group.orders.departures import GOODBYE_MS, due_removals
 from ...actors.messages.assignors import Worker
 from ...actors.messages.commands import Command, CommandReply
 from ...actors.messages.errors import Error
-from ...actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from ...actors.messages.orders import Cordon, RemoveMember
-from ...actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
+from ...actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply, PutTaskConfigs
+from ...actors.messages.orders import Cordon, DeleteConnector, PutConnector, RemoveMember
 from ...events.group import Group, token_of
 from ...events.model import ClientAssignor, Resource
 from ...events.placement import ORDINARY, Abilities

@@ -15,7 +15,7 @@ from ...actors.group.members.reconcile import Goal, reconcile
 from ...actors.group.orders.configuration import effective
 from ...actors.group.state.soft_state import GroupSettings, SoftState
 from ...actors.messages.assignors import Metadata, Worker
-from ...actors.messages.commands import Command, Reply
+from ...actors.messages.commands import Command, ContinueMoves, Reply
 from ...actors.messages.computing import (
     Assignment,
     Install,
@@ -25,8 +25,7 @@ from ...actors.messages.computing import (
     Snapshot,
 )
 from ...actors.messages.errors import Error
-from ...actors.messages.heartbeat import JOIN_EPOCH
-from ...actors.messages.timers import ContinueMoves
+from ...actors.messages.members import JOIN_EPOCH
 from ...events.evolve import evolve, evolve_copy
 from ...events.group import Group, Member
 from ...events.model import NOTHING, MemberState, Resources

@@ -23,8 +23,14 @@ from typing import Any, Final
 
 from ...actors.group.shard import Now
 from ...actors.messages.commands import GroupCommand
-from ...actors.messages.heartbeat import NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
-from ...actors.messages.work import CommitOffsets, PutTaskConfigs, ReportStatus
+from ...actors.messages.members import (
+    NO_COORDINATOR_EPOCH,
+    CommitOffsets,
+    Heartbeat,
+    HeartbeatReply,
+    PutTaskConfigs,
+    ReportStatus,
+)
 
 WALL_MS = 1_700_000_000_000
 """The wall clock at the beginning, in milliseconds since 1970."""

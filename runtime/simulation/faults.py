@@ -8,14 +8,15 @@ from ...actors.messages.commands import GroupCommand
 from ...actors.messages.orders import (
     ConfigureGroup,
     Cordon,
+    DeleteConnector,
     DeleteGroup,
     Expect,
     Place,
+    PutConnector,
     Rebalance,
     RemoveMember,
     Uncordon,
 )
-from ...actors.messages.work import DeleteConnector, PutConnector
 from ...events.model import Resource
 from .durable_state import GROUP_ID
 from .environment import Line, MessageFault, Way

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from ...actors.messages.assignors import Worker
 from ...actors.messages.commands import GroupCommand
 from ...actors.messages.errors import SUCCESS
-from ...actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from ...actors.messages.work import CommitOffsets
+from ...actors.messages.members import JOIN_EPOCH, CommitOffsets, Heartbeat, HeartbeatReply
 from ...events.group import Group
 from ...events.model import Resources
 from ...projections.follow import MemberFollower

@@ -10,8 +10,7 @@ from typing import Final
 from ...actors.assignors.built_in import balanced
 from ...actors.group.state.soft_state import GroupSettings
 from ...actors.messages.commands import GroupCommand, Reply
-from ...actors.messages.orders import ConfigureGroup, Expect, Place, Uncordon
-from ...actors.messages.work import PutConnector
+from ...actors.messages.orders import ConfigureGroup, Expect, Place, PutConnector, Uncordon
 from ...actors.worker.instructions import Identity, Timing
 from ...actors.worker.membership import Membership
 from ...actors.worker.states import State

@@ -5,7 +5,7 @@ import itertools
 from functools import partial
 
 from fairlead.actors.group.decide import decide
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.records import TargetAssignment

@@ -14,8 +14,8 @@ from fairlead.actors.door.ports import free_port
 from fairlead.actors.group.actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.computing import Assignment, Install, Prepare
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.work import PutConnector
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import PutConnector
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader

@@ -10,7 +10,7 @@ from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.group.shard import Now
 from fairlead.actors.group.state.soft_state import GroupSettings
-from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
+from fairlead.actors.messages.members import LEAVE_EPOCH, Heartbeat
 from fairlead.runtime.simulation.durable_state import MemoryLog
 from fairlead_tests.benchmarks.figures import tell
 from fairlead_tests.benchmarks.groups import member_id, settled

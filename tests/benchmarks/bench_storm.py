@@ -19,7 +19,7 @@ from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.assignors import ComputeAssignmentReply
 from fairlead.actors.messages.commands import GroupCommand, Reply
 from fairlead.actors.messages.computing import InstallReply, PrepareReply
-from fairlead.actors.messages.heartbeat import HeartbeatReply
+from fairlead.actors.messages.members import HeartbeatReply
 from fairlead.actors.worker.instructions import (
     Compute,
     Identity,

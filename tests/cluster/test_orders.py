@@ -5,8 +5,7 @@ import signal
 
 import pytest
 
-from fairlead.actors.messages.orders import ConfigureGroup, Cordon, Uncordon
-from fairlead.actors.messages.work import DeleteConnector
+from fairlead.actors.messages.orders import ConfigureGroup, Cordon, DeleteConnector, Uncordon
 from fairlead.events.model import MemberState
 from fairlead.runtime.cluster.messages import AddWorker, WorkerAdded
 from fairlead_tests.cluster.deeds import overlaps

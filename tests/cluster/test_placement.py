@@ -8,7 +8,7 @@ import httpx
 import pytest
 from cluster.test_commands import Shell
 
-from fairlead.actors.messages.work import PutConnector
+from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.model import Resource
 from fairlead.runtime.cluster.run_folder import RunFolder
 from fairlead.runtime.node.commands import OK

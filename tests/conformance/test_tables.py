@@ -11,7 +11,7 @@ import pytest
 from fairlead.actors.group.commit import OffsetLedger
 from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.messages.errors import SUCCESS
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.events.evolve import evolve
 from fairlead.events.model import Cause, MemberState, Why
 from fairlead.events.records import (

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.orders import Cordon, Expect
-from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Why
 from fairlead_tests.coordination.driver import SESSION_MS, SETTINGS, CoordinatorDriver
 from fairlead_tests.decider import Decider, resources

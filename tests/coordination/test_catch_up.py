@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead.actors.group.news import AT_ONCE, HELD_UP_MS, CatchUps
-from fairlead.actors.messages.work import PutConnector
+from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.model import GroupState
 from fairlead_tests.coordination.driver import HEARTBEAT_MS, SESSION_MS, CoordinatorDriver, told
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.actors.group.due import LONGEST_RECOVERY_MS, SLOW_MS, ComputationTimer
 from fairlead.actors.group.state.soft_state import Computation, GroupSettings, SoftState
-from fairlead.actors.messages.timers import EndRest
+from fairlead.actors.messages.commands import EndRest
 
 FIRST = Computation("a", "balanced", 1, 60_000)
 SECOND = replace(FIRST, number=2)

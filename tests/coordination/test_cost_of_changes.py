@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.messages.commands import CommandReply
-from fairlead.actors.messages.heartbeat import HeartbeatReply
+from fairlead.actors.messages.members import HeartbeatReply
 from fairlead.events import shard_layout
 from fairlead.events.model import GroupState
 from fairlead.projections.explain.epochs import Explanation

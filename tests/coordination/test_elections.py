@@ -9,7 +9,7 @@ from fairlead.actors.group.computing import compute
 from fairlead.actors.group.computing import elect as elect_module
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead_tests.coordination.driver import HEARTBEAT_MS, REBALANCE_MS, CoordinatorDriver, told

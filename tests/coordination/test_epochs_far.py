@@ -7,7 +7,7 @@ import pytest
 from msgspec import to_builtins
 
 from fairlead.actors.messages.commands import CommandReply
-from fairlead.actors.messages.heartbeat import HeartbeatReply
+from fairlead.actors.messages.members import HeartbeatReply
 from fairlead.events.entries.codec import encode
 from fairlead.events.group import LARGEST_EPOCH, MANY_EPOCHS, epoch_warning
 from fairlead.events.log.reader import LogReader

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.work import CommitOffsets, CommitReply, ReportStatus, StatusUpdate
+from fairlead.actors.messages.members import CommitOffsets, CommitReply, ReportStatus, StatusUpdate
 from fairlead.events.commits import Commit, CommitId, Manifest
 from fairlead.events.group import token_of
 from fairlead.events.log.space import RESERVE_BYTES, Room, require_room, room_at

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.group.state.soft_state import GroupSettings
-from fairlead.actors.messages.heartbeat import LEAVE_EPOCH, Heartbeat
-from fairlead.actors.messages.work import PutTaskConfigs, ReportStatus
+from fairlead.actors.messages.members import LEAVE_EPOCH, Heartbeat, PutTaskConfigs, ReportStatus
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Resource, RunState

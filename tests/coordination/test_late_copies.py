@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.group.members.request_filter import SALTS, first_epoch
-from fairlead.actors.messages.heartbeat import (
+from fairlead.actors.messages.members import (
     LEAVE_EPOCH,
     NO_COORDINATOR_EPOCH,
     Heartbeat,

@@ -9,7 +9,7 @@ from coordination.test_more_moves import CONNECTORS, INTERVAL_MS, Gently
 
 from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.group.shard import AddressedReply
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.records import ScheduledRebalance
 from fairlead_tests.coordination.driver import told

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.messages.work import DeleteConnector, PutConnector
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.commits import Offset
 from fairlead.events.entries.codec import encode
 from fairlead_tests.coordination.driver import CoordinatorDriver

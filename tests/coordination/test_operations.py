@@ -10,7 +10,7 @@ from fairlead.actors.group.orders.departures import GOODBYE_MS
 from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import HeartbeatReply
+from fairlead.actors.messages.members import CommitOffsets, CommitReply, HeartbeatReply
 from fairlead.actors.messages.orders import (
     ConfigureGroup,
     Cordon,
@@ -18,7 +18,6 @@ from fairlead.actors.messages.orders import (
     Expect,
     RemoveMember,
 )
-from fairlead.actors.messages.work import CommitOffsets, CommitReply
 from fairlead.events.commits import Advance, Commit, CommitId, Manifest
 from fairlead.events.group import token_of
 from fairlead.events.model import Cause, GroupState, Why

@@ -11,7 +11,7 @@ from fairlead.actors.group.members.request_filter import (
     RequestFilter,
     first_epoch,
 )
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.group import NOT_STARTED, Member
 from fairlead.events.records import MemberMetadata
 

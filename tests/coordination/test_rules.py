@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.entries.codec import decode
 from fairlead.events.model import MemberState

@@ -10,16 +10,16 @@ from fairlead.actors.group.coordinator import Coordinator
 from fairlead.actors.messages.commands import CommandReply, GroupCommand
 from fairlead.actors.messages.computing import Install, InstallReply, Prepare
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
-from fairlead.actors.messages.work import (
+from fairlead.actors.messages.members import (
     CommitOffsets,
     CommitReply,
-    DeleteConnector,
-    PutConnector,
+    Heartbeat,
+    HeartbeatReply,
     PutTaskConfigs,
     ReportStatus,
     StatusUpdate,
 )
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.commits import Advance, Commit, CommitId, Document, Manifest
 from fairlead.events.group import token_of
 from fairlead.events.model import RunState, Token

@@ -7,7 +7,7 @@ import pytest
 from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.orders import ConfigureGroup
 from fairlead.events.model import Cause, Why
 from fairlead_tests.coordination.driver import (

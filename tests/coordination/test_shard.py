@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.group.shard import Now, Ready, drain
-from fairlead.actors.messages.orders import Cordon, RemoveMember
-from fairlead.actors.messages.work import CommitOffsets, PutConnector
+from fairlead.actors.messages.members import CommitOffsets
+from fairlead.actors.messages.orders import Cordon, PutConnector, RemoveMember
 from fairlead.events.commits import Advance, Commit, CommitId, Manifest
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import NewEntry

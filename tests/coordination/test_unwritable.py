@@ -14,7 +14,7 @@ from fairlead.actors.messages.computing import (
     Snapshot,
 )
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Expect, Place
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead_tests.coordination.driver import CoordinatorDriver, told

@@ -9,7 +9,7 @@ from fairlead.actors.group.computing.compute import schedule_target
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.orders.configuration import open_soft_state
 from fairlead.actors.group.state.soft_state import Decision, DecisionFacts, GroupSettings, SoftState
-from fairlead.actors.messages.commands import Command, CommandReply
+from fairlead.actors.messages.commands import Command, CommandReply, ExpireSession
 from fairlead.actors.messages.computing import (
     Assignment,
     Install,
@@ -19,8 +19,7 @@ from fairlead.actors.messages.computing import (
     Snapshot,
 )
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
-from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.events.entries.codec import restore
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group, Member

@@ -4,18 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from fairlead.actors.assignors.built_in.balanced import assign
-from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import (
-    ConfigureGroup,
-    Cordon,
-    DeleteGroup,
-    Expect,
-    Place,
-    Rebalance,
-    Uncordon,
-)
-from fairlead.actors.messages.timers import (
+from fairlead.actors.messages.commands import (
     ContinueMoves,
     ExpireRebalance,
     ExpireSession,
@@ -24,12 +13,18 @@ from fairlead.actors.messages.timers import (
     RetryAssignor,
     TimeOutAssignor,
 )
-from fairlead.actors.messages.work import (
+from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
+from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs, ReportStatus, StatusUpdate
+from fairlead.actors.messages.orders import (
+    ConfigureGroup,
+    Cordon,
     DeleteConnector,
+    DeleteGroup,
+    Expect,
+    Place,
     PutConnector,
-    PutTaskConfigs,
-    ReportStatus,
-    StatusUpdate,
+    Rebalance,
+    Uncordon,
 )
 from fairlead.events.group import token_of
 from fairlead.events.model import Resource, RunState

@@ -29,18 +29,20 @@ from collections.abc import Callable, Iterable
 from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.state.soft_state import Decision
-from fairlead.actors.messages.commands import Command, CommandReply, Reply
-from fairlead.actors.messages.computing import Assignment, Install, Prepare, PrepareReply, Snapshot
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
-from fairlead.actors.messages.timers import (
+from fairlead.actors.messages.commands import (
+    Command,
+    CommandReply,
     ContinueMoves,
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
     ReleaseParked,
+    Reply,
     RetryAssignor,
 )
-from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
+from fairlead.actors.messages.computing import Assignment, Install, Prepare, PrepareReply, Snapshot
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply, PutTaskConfigs
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.group import token_of
 from fairlead.events.model import Cause, MemberState, Resource, Resources, Why
 from fairlead.events.records import (

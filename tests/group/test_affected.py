@@ -8,11 +8,10 @@ import pytest
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.news import affected
 from fairlead.actors.group.state.soft_state import GroupSettings
-from fairlead.actors.messages.commands import Command
+from fairlead.actors.messages.commands import Command, ExpireSession, ReleaseParked
 from fairlead.actors.messages.computing import Assignment, Install
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
-from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
-from fairlead.actors.messages.work import DeleteConnector, PutConnector
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead_tests.decider import COMPUTE, JOIN, Decider, resources
 
 

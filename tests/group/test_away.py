@@ -6,18 +6,19 @@ import pytest
 
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.messages.commands import ExpireSession, FinishDeletion, FreeSeat
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import (
     Cordon,
+    DeleteConnector,
     Expect,
+    PutConnector,
     Rebalance,
     ReleaseSeats,
     RemoveMember,
     Uncordon,
 )
-from fairlead.actors.messages.timers import ExpireSession, FinishDeletion, FreeSeat
-from fairlead.actors.messages.work import DeleteConnector, PutConnector
 from fairlead.events.group import Member
 from fairlead.events.model import Cause, GroupState, MemberState, RunState, Scope, Why
 from fairlead.events.records import (

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
-from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.events.model import ClientAssignor
 from fairlead_tests.decider import JOIN, Decider
 

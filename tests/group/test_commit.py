@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.actors.group.commit import CommitDecision, OffsetLedger, commit_offsets
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
+from fairlead.actors.messages.members import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.catalogue import commit_key
 from fairlead.events.commits import (
     Advance,

@@ -2,16 +2,10 @@
 
 import pytest
 
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import CommandReply, FinishDeletion
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.timers import FinishDeletion
-from fairlead.actors.messages.work import (
-    DeleteConnector,
-    PutConnector,
-    PutTaskConfigs,
-    ReportStatus,
-    StatusUpdate,
-)
+from fairlead.actors.messages.members import PutTaskConfigs, ReportStatus, StatusUpdate
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.group import token_of
 from fairlead.events.model import RunState, TaskConfig, Token
 from fairlead.events.records import (

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.messages.commands import ExpireRebalance, ExpireSession, ReleaseParked
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession, ReleaseParked
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.model import Cause, GroupState, Why
 from fairlead.events.records import (
     CurrentAssignment,

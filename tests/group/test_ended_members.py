@@ -7,7 +7,7 @@ import pytest
 from fairlead.actors.group.state.soft_state import DecisionFacts, GroupSettings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import EndMember, RemoveMember
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import (

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.messages.commands import Command
+from fairlead.actors.messages.commands import Command, ExpireSession
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.timers import ExpireSession
-from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
+from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.model import Cause, ClientAssignor, GroupState, MemberState, Token, Why
 from fairlead.events.records import (
     ConnectorConfig,

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.group.state.soft_state import GroupSettings
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import CommandReply, ExpireSession, ReleaseParked
 from fairlead.actors.messages.computing import Install
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import Expect
-from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
 from fairlead.events.model import Cause, Scope, Why
 from fairlead.events.records import (
     GroupMetadata,

@@ -7,10 +7,9 @@ import pytest
 from fairlead.actors.group.orders.configuration import FIELDS, SETTINGS, effective
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.group.state.validate import LARGEST_NUMBER
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup
-from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.records import GroupConfiguration, Tombstone
 from fairlead_tests.decider import JOIN, Decider
 

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import ConfigureGroup, Cordon, DeleteGroup, Place
-from fairlead.actors.messages.timers import ExpireSession
-from fairlead.actors.messages.work import PutConnector, ReportStatus, StatusUpdate
+from fairlead.actors.messages.members import Heartbeat, ReportStatus, StatusUpdate
+from fairlead.actors.messages.orders import ConfigureGroup, Cordon, DeleteGroup, Place, PutConnector
 from fairlead.events.group import Group, token_of
 from fairlead.events.model import GroupState, Resource, RunState, Token
 from fairlead.events.records import (

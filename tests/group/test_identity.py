@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.model import Cause, MemberState, Why
 from fairlead.events.records import GroupMetadata, TargetAssignment
 from fairlead_tests.decider import JOIN, Decider, resources

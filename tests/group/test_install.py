@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.assignors.built_in.balanced import assign
+from fairlead.actors.messages.commands import ExpireSession, RetryAssignor, TimeOutAssignor
 from fairlead.actors.messages.computing import (
     Assignment,
     Install,
@@ -13,9 +14,8 @@ from fairlead.actors.messages.computing import (
     PrepareReply,
 )
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.timers import ExpireSession, RetryAssignor, TimeOutAssignor
-from fairlead.actors.messages.work import DeleteConnector
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import DeleteConnector
 from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.records import GroupMetadata, Record, TargetAssignment
 from fairlead_tests.decider import COMPUTE, JOIN, Decider, resource, resources

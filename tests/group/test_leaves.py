@@ -12,9 +12,8 @@ from benchmarks.bench_leaves import orders
 
 from fairlead.actors.group.decide import decide
 from fairlead.actors.group.state.soft_state import SoftState
-from fairlead.actors.messages.commands import Command
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.commands import Command, ExpireSession
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead_tests.benchmarks.groups import member_id, settled
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.assignors.built_in.balanced import assign
-from fairlead.actors.messages.computing import Install, InstallReply
-from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import DeleteGroup, Expect, Rebalance
-from fairlead.actors.messages.timers import (
+from fairlead.actors.messages.commands import (
     ContinueMoves,
     ExpireSession,
     ReleaseParked,
     RetryAssignor,
 )
+from fairlead.actors.messages.computing import Install, InstallReply
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import DeleteGroup, Expect, Rebalance
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import GroupMetadata, ScheduledRebalance
 from fairlead_tests.decider import COMPUTE, Decider, resources

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Rebalance, RemoveMember, Uncordon
-from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Cause, Scope, Why
 from fairlead.events.orders import worker_name
 from fairlead.events.records import (

@@ -12,21 +12,20 @@ import pytest
 
 from fairlead.actors.assignors.demands import demand_of
 from fairlead.actors.group.computing.snapshot import snapshot_of
-from fairlead.actors.messages.commands import Command
+from fairlead.actors.messages.commands import Command, ExpireSession, ReleaseParked
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.messages.orders import (
     ConfigureGroup,
     Cordon,
     DeleteGroup,
     Expect,
     Place,
+    PutConnector,
     Rebalance,
     RemoveMember,
     Uncordon,
 )
-from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
-from fairlead.actors.messages.work import PutConnector
 from fairlead.events.model import GroupState
 from fairlead_tests.decider import JOIN, Decider, resource
 

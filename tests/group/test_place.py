@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import CommandReply, FinishDeletion
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Place
-from fairlead.actors.messages.timers import FinishDeletion
-from fairlead.actors.messages.work import DeleteConnector
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import DeleteConnector, Place
 from fairlead.events.model import Cause, Scope, Why
 from fairlead.events.records import ConnectorConfig, GroupMetadata, Operator, Tombstone
 from fairlead_tests.decider import Decider, resource

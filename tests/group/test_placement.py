@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.group.computing.snapshot import snapshot_of
+from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Needs
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Cordon, Place
-from fairlead.actors.messages.timers import ExpireSession
-from fairlead.actors.messages.work import DeleteConnector, PutConnector
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import Cordon, DeleteConnector, Place, PutConnector
 from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.placement import Abilities, encode_abilities
 from fairlead.events.records import ConnectorConfig, GroupMetadata, Record

@@ -6,12 +6,11 @@ import pytest
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.state.soft_state import Computation
+from fairlead.actors.messages.commands import ExpireSession, TimeOutAssignor
 from fairlead.actors.messages.computing import Assignment, Install, InstallReply, Snapshot
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Expect
-from fairlead.actors.messages.timers import ExpireSession, TimeOutAssignor
-from fairlead.actors.messages.work import DeleteConnector
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import DeleteConnector, Expect
 from fairlead.events.records import TargetAssignment
 from fairlead_tests.decider import COMPUTE, JOIN, Decider, resource, resources
 

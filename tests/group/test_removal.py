@@ -7,11 +7,10 @@ import pytest
 from fairlead.actors.group.orders.departures import GOODBYE_MS, due_removals
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.group.state.workers import is_silenced
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Cordon, EndMember, RemoveMember
-from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import Cause, Scope, Why
 from fairlead.events.records import (
     CurrentAssignment,

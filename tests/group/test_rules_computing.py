@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.actors.assignors.built_in.balanced import assign
 from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.messages.commands import ExpireSession, ReleaseParked
 from fairlead.actors.messages.computing import (
     Assignment,
     Install,
@@ -17,10 +18,8 @@ from fairlead.actors.messages.computing import (
     Snapshot,
 )
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Place
-from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
-from fairlead.actors.messages.work import PutConnector
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import Place, PutConnector
 from fairlead_tests.decider import COMPUTE, COOPERATIVE, JOIN, Decider, resource, resources
 
 DELAY_MS = 60_000

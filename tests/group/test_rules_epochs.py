@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.messages.commands import ExpireSession, ReleaseParked
 from fairlead.actors.messages.computing import Assignment
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
-from fairlead.actors.messages.timers import ExpireSession, ReleaseParked
-from fairlead.actors.messages.work import PutConnector
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.model import Cause, ClientAssignor, Why
 from fairlead.events.records import GroupMetadata, TargetAssignment
 from fairlead_tests.decider import JOIN, Decider, resources

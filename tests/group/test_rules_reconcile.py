@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.actors.group.members.reconcile import Goal, UnknownStateError, reconcile
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import Cause, MemberState, Resource, Why

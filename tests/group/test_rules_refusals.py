@@ -7,13 +7,8 @@ import pytest
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.commands import Command
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.work import (
-    DeleteConnector,
-    PutConnector,
-    PutTaskConfigs,
-    ReportStatus,
-)
+from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs, ReportStatus
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.model import Token
 from fairlead_tests.decider import JOIN, Decider
 

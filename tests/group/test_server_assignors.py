@@ -7,11 +7,11 @@ import pytest
 
 from fairlead.actors.assignors.built_in.catalogue import SERVER_ASSIGNORS
 from fairlead.actors.group.state.soft_state import GroupSettings
+from fairlead.actors.messages.commands import EndRest, ExpireSession, RetryAssignor
 from fairlead.actors.messages.computing import Assignment, InstallReply, Snapshot
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.timers import EndRest, ExpireSession, RetryAssignor
-from fairlead.actors.messages.work import PutConnector
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.model import Cause, Why
 from fairlead.events.records import (
     CurrentAssignment,

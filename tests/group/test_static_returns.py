@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.evolve import evolve, settle
 from fairlead.events.group import Group, token_of
 from fairlead.events.model import (

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.model import ClientAssignor
 from fairlead_tests.decider import COOPERATIVE, JOIN, Decider, resource
 

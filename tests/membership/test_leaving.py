@@ -1,7 +1,7 @@
 """A member leaves when it has given everything up, and says so until it is heard."""
 
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.worker.instructions import Fence, Gone, Stop
 from fairlead.actors.worker.states import State
 from fairlead_tests.membership.driver import (

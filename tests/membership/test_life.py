@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import (
     Fence,
     Gone,
@@ -151,7 +151,7 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
         "fairlead.actors.backoff",
         "fairlead.actors.messages",
         "fairlead.actors.messages.errors",
-        "fairlead.actors.messages.heartbeat",
+        "fairlead.actors.messages.members",
         "fairlead.actors.worker",
         "fairlead.actors.worker.callbacks",
         "fairlead.actors.worker.deadlines",
@@ -160,5 +160,6 @@ def test_the_library_needs_neither_actors_nor_spark_nor_a_log() -> None:
         "fairlead.actors.worker.states",
         "fairlead.actors.worker.voice",
         "fairlead.events",
+        "fairlead.events.commits",
         "fairlead.events.model",
     ]

@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead.actors.messages.errors import MEANINGS, SUCCESS, Error, Remedy
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.worker.instructions import Fence, Gone
 from fairlead.actors.worker.states import State
 from fairlead_tests.membership.driver import (

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.worker.instructions import Compute, Start
 from fairlead.actors.worker.states import State
 from fairlead.events.model import ClientAssignor

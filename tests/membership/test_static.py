@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.worker.instructions import Fence, Gone, Start, Stop
 from fairlead.actors.worker.states import State
 from fairlead_tests.membership.driver import (

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Cordon
 from fairlead.events.model import BATCHES_RUN, RunState
 from fairlead.projections.explain.diff import Seat

@@ -9,10 +9,10 @@ from msgspec import structs
 
 from fairlead.actors.assignors.built_in import balanced, incremental
 from fairlead.actors.assignors.built_in.catalogue import BuiltIn, Computes
+from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import ConfigureGroup, DeleteGroup, Place
-from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import ClientAssignor, GroupState, Why
 from fairlead.events.placement import COLD, Abilities
 from fairlead.runtime.planning.changes import (

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Cordon
-from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
+from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs
+from fairlead.actors.messages.orders import Cordon, DeleteConnector, PutConnector
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Resource
 from fairlead.events.placement import Abilities

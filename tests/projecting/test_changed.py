@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.messages.computing import Assignment
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Cordon, Place
-from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
+from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs
+from fairlead.actors.messages.orders import Cordon, Place, PutConnector
 from fairlead.events.group import token_of
 from fairlead.events.model import ClientAssignor, Why
 from fairlead.events.placement import COLD, Abilities, encode_abilities

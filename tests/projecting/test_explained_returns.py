@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from fairlead.actors.assignors.built_in import deferred
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.commands import ExpireSession
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.model import BATCHES_RUN, RunState
 from fairlead.projections.explain.diff import Seat
 from fairlead.projections.explain.epochs import Phase

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.messages.commands import Command
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.commands import Command, ExpireSession
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.actors.messages.orders import Cordon, Expect, Rebalance, ReleaseSeats, RemoveMember
-from fairlead.actors.messages.timers import ExpireSession
 from fairlead.events.model import BATCHES_RUN, Cause, RunState, Why
 from fairlead.projections.explain.absences import Absence
 from fairlead.projections.explain.diff import Seat

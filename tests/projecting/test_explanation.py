@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.group.state.soft_state import GroupSettings
-from fairlead.actors.messages.commands import Command
-from fairlead.actors.messages.computing import Assignment, Install
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Cordon, EndMember, Place, Rebalance, Uncordon
-from fairlead.actors.messages.timers import (
+from fairlead.actors.messages.commands import (
+    Command,
     ContinueMoves,
     ExpireSession,
     ReleaseParked,
     RetryAssignor,
 )
+from fairlead.actors.messages.computing import Assignment, Install
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import Cordon, EndMember, Place, Rebalance, Uncordon
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader

@@ -8,7 +8,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from fairlead.actors.messages.computing import Assignment
-from fairlead.actors.messages.work import ReportStatus, StatusUpdate
+from fairlead.actors.messages.members import ReportStatus, StatusUpdate
 from fairlead.events.commits import Lag
 from fairlead.events.model import Resource, RunState, Token, Why
 from fairlead.projections.group_metrics import GroupFigures, LogFigures

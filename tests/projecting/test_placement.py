@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fairlead.actors.messages.computing import Assignment
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import Place
-from fairlead.actors.messages.work import PutConnector
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import Place, PutConnector
 from fairlead.events.model import ClientAssignor
 from fairlead.events.placement import COLD, Abilities, encode_abilities
 from fairlead.projections.explain.reasons import Reason, ReasonKind

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairlead.actors.assignors.built_in.balanced import assign
+from fairlead.actors.messages.commands import ExpireSession, ReleaseParked, RetryAssignor
 from fairlead.actors.messages.computing import Assignment, Install
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.timers import ExpireSession, ReleaseParked, RetryAssignor
-from fairlead.actors.messages.work import PutConnector
+from fairlead.actors.messages.members import Heartbeat
+from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.catalogue import TYPE_OF
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.reader import LogReader

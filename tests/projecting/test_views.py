@@ -4,10 +4,10 @@ import pytest
 from msgspec import to_builtins
 
 from fairlead.actors.group.state.soft_state import GroupSettings
-from fairlead.actors.messages.commands import CommandReply
+from fairlead.actors.messages.commands import CommandReply, ExpireSession
 from fairlead.actors.messages.computing import Assignment
-from fairlead.actors.messages.timers import ExpireSession
-from fairlead.actors.messages.work import DeleteConnector, ReportStatus, StatusUpdate
+from fairlead.actors.messages.members import ReportStatus, StatusUpdate
+from fairlead.actors.messages.orders import DeleteConnector
 from fairlead.events.model import ClientAssignor, Resource, RunState, Token
 from fairlead.projections.views import (
     Doing,

@@ -11,7 +11,7 @@ import pytest
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.work import DeleteConnector, PutConnector
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.actors.worker.instructions import Timing
 from fairlead.runtime.cluster.messages import Begin, Begun
 from fairlead.runtime.cluster.run_folder import RunFolder

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rest.conftest import RestApi, service_over
 
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.entries.codec import encode
 from fairlead.events.group import MANY_EPOCHS, epoch_warning
 from fairlead.events.log.frame import NewEntry

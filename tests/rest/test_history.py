@@ -4,7 +4,7 @@ from typing import Any
 
 from rest.conftest import RestApi
 
-from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.commands import ExpireSession
 from fairlead.events.model import Resource, RunState
 from fairlead_tests.rest.client import Client
 

@@ -3,7 +3,7 @@
 import pytest
 from rest.conftest import RestApi
 
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.runtime.cluster.messages import ProcessView
 from fairlead_tests.rest.client import Client
 

@@ -1,7 +1,7 @@
 import pytest
 from rest.conftest import KEY, RestApi
 
-from fairlead.actors.messages.work import PutConnector
+from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.log.reader import LogReader
 from fairlead.runtime.config.secrets import CannotUnseal, Vault, shown
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec import to_builtins
 from rest.conftest import RestApi
 
-from fairlead.actors.messages.timers import ExpireSession
+from fairlead.actors.messages.commands import ExpireSession
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import Resource, RunState
 from fairlead.projections.explain.cache import EpochCache, NotToldError

@@ -8,13 +8,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.actors.group.commit import OffsetLedger, commit_offsets
-from fairlead.actors.messages.timers import FinishDeletion
-from fairlead.actors.messages.work import (
-    CommitOffsets,
-    DeleteConnector,
-    PutConnector,
-    PutTaskConfigs,
-)
+from fairlead.actors.messages.commands import FinishDeletion
+from fairlead.actors.messages.members import CommitOffsets, PutTaskConfigs
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.commits import Commit, CommitId
 from fairlead.events.entries.codec import encode
 from fairlead.events.evolve import evolve

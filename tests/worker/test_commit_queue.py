@@ -1,7 +1,7 @@
 """Commits on their way to the group: an answer counts only for the message that it answers."""
 
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
+from fairlead.actors.messages.members import CommitOffsets, CommitReply, CommitVerdict
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
 from fairlead.runtime.node.worker.core.commit_queue import (

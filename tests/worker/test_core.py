@@ -13,8 +13,13 @@ from fairlead.actors.messages.assignors import (
 )
 from fairlead.actors.messages.computing import Assignment, InstallReply, PrepareReply, Snapshot
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
-from fairlead.actors.messages.work import CommitOffsets, CommitReply, CommitVerdict
+from fairlead.actors.messages.members import (
+    CommitOffsets,
+    CommitReply,
+    CommitVerdict,
+    Heartbeat,
+    HeartbeatReply,
+)
 from fairlead.events.commits import CommitId
 from fairlead.events.model import NOTHING, ClientAssignor, Resource, RunState, Token
 from fairlead.events.records import ConnectorConfig, MemberMetadata, TargetAssignment, TaskConfigs

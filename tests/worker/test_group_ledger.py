@@ -9,7 +9,7 @@ from queue import Queue
 import pytest
 
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.work import CommitVerdict
+from fairlead.actors.messages.members import CommitVerdict
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Token
 from fairlead.runtime.node.worker import group_ledger

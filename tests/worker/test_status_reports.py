@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.messages.work import ReportStatus
+from fairlead.actors.messages.members import ReportStatus
 from fairlead.events.commits import CommitId
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group

@@ -19,8 +19,8 @@ from ....events.records import (
     Tombstone,
 )
 from ...assignors.built_in.catalogue import FALLBACK, SERVER_ASSIGNORS
-from ...messages.heartbeat import JOIN_EPOCH
-from ...messages.timers import EndRest, TimeOutAssignor
+from ...messages.commands import EndRest, TimeOutAssignor
+from ...messages.members import JOIN_EPOCH
 from ..state.soft_state import Computation, Decision, GroupSettings, SoftState
 from .elect import Electorate, Preview, elect, may_run, preview_of, vote
 from .install import flaw_in

@@ -13,8 +13,8 @@ from ....events.group import Group
 from ....events.model import NOTHING, Grants, Resource, Resources, Why
 from ....events.records import Loss, Record, ScheduledRebalance, TargetAssignment, Tombstone
 from ...backoff import Backoff
+from ...messages.commands import ContinueMoves, ReleaseParked, RetryAssignor
 from ...messages.computing import LONGEST_WAIT_MS, Assignment, Snapshot
-from ...messages.timers import ContinueMoves, ReleaseParked, RetryAssignor
 from ..state.soft_state import Decision, GroupSettings, SoftState, bump
 from .elect import preview_of
 

@@ -6,7 +6,7 @@ from ....events.records import CurrentAssignment, MemberMetadata
 from ...assignors.built_in.catalogue import SERVER_ASSIGNORS
 from ...messages.commands import Reply
 from ...messages.errors import Error
-from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ...messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.elect import Electorate, range_of
 from ..state.soft_state import Decision, SoftState
 from ..state.validate import LONGEST_NAME, LONGEST_SESSION_MS, flaw, flaw_in_first_join

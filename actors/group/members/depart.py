@@ -15,10 +15,10 @@ from ....events.records import (
     ScheduledRebalance,
     Tombstone,
 )
+from ...messages.commands import ExpireRebalance, ExpireSession
 from ...messages.errors import Error
-from ...messages.heartbeat import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
+from ...messages.members import TEMPORARY_LEAVE_EPOCH, Heartbeat, HeartbeatReply
 from ...messages.orders import EndMember
-from ...messages.timers import ExpireRebalance, ExpireSession
 from ..state.soft_state import Decision, SoftState, accept, bump
 from ..state.workers import end_removal, expected_back_ms, has_shared_deadline, removal_of
 from .seats import step_away

@@ -12,7 +12,7 @@ from ....events.records import (
     Record,
 )
 from ...messages.errors import Error
-from ...messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
+from ...messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from ..computing.compute import schedule_target
 from ..computing.install import ask
 from ..computing.snapshot import needs_placing_anew

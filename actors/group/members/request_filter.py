@@ -37,7 +37,7 @@ from typing import Final
 
 from ....events.group import Member
 from ...messages.commands import Reply
-from ...messages.heartbeat import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
+from ...messages.members import JOIN_EPOCH, NO_COORDINATOR_EPOCH, Heartbeat, HeartbeatReply
 from ..state.soft_state import GroupSettings
 from ..state.validate import LONGEST_TEXT
 

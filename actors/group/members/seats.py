@@ -14,9 +14,9 @@ from operator import itemgetter
 from ....events.group import NOT_STARTED, Group, Member
 from ....events.model import MemberState, Succession
 from ....events.records import CurrentAssignment, MemberMetadata
+from ...messages.commands import FreeSeat
 from ...messages.errors import Error
-from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
-from ...messages.timers import FreeSeat
+from ...messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 from ..state.soft_state import Decision, GroupSettings, SoftState
 
 

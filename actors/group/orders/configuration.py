@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from ....events.group import Group
 from ....events.records import GroupConfiguration, Record, Tombstone
 from ...messages.errors import Error
-from ...messages.heartbeat import NO_COORDINATOR_EPOCH
+from ...messages.members import NO_COORDINATOR_EPOCH
 from ...messages.orders import ConfigureGroup
 from ...settings import Setting, SettingType, whole
 from ...worker.instructions import flaw_in_session

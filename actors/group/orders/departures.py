@@ -21,9 +21,9 @@ from ....events.group import Group, Member
 from ....events.model import GroupState, Why
 from ....events.orders import worker_name
 from ....events.records import Loss, Record
+from ...messages.commands import EndExpectation
 from ...messages.errors import Error
 from ...messages.orders import Expect, RemoveMember
-from ...messages.timers import EndExpectation
 from ..members.depart import Departure, close_seats, depart
 from ..state.soft_state import Decision, SoftState, accept, bump, refuse
 from ..state.validate import LARGEST_NUMBER, flaw_in_name, show_number

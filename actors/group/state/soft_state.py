@@ -13,7 +13,7 @@ from ....events.records import GroupMetadata, Record
 from ...messages.commands import CommandReply, Reply
 from ...messages.computing import Snapshot
 from ...messages.errors import Error
-from ...messages.heartbeat import NO_COORDINATOR_EPOCH
+from ...messages.members import NO_COORDINATOR_EPOCH
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections import Counter
 from ....events.group import LARGEST_EPOCH
 from ....events.model import CONNECTOR, ClientAssignor, Resource
 from ....events.records import MemberMetadata
-from ...messages.heartbeat import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
+from ...messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 
 LONGEST_NAME = 200
 """Bytes of an id or a connector's name: they are part of the log's keys."""

@@ -27,7 +27,7 @@ from ....events.orders import (
 from ....events.placement import LONGEST_CALL
 from ....events.records import Loss, MemberMetadata, Operator, Record, Tombstone
 from ...messages.errors import listing
-from ...messages.heartbeat import LEAVE_EPOCH, Heartbeat
+from ...messages.members import LEAVE_EPOCH, Heartbeat
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fairlead.actors.door.actor import Actor
-from fairlead.actors.messages.heartbeat import (
+from fairlead.actors.messages.members import (
     NO_COORDINATOR_EPOCH,
     Heartbeat,
     HeartbeatReply,

@@ -1,7 +1,7 @@
 """Groups of any size, built through the real rules, for the benchmarks."""
 
 from fairlead.actors.group.state.soft_state import GroupSettings, SoftState
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.evolve import evolve
 from fairlead.events.group import Group
 from fairlead.events.model import (

@@ -15,7 +15,7 @@ import psutil
 from fairlead.actors.door.actor import Address, System, UnreachableError, connect
 from fairlead.actors.messages.commands import CommandReply, GroupCommand
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.work import DeleteConnector, PutConnector
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, MemberState, Resource, RunState

@@ -4,11 +4,10 @@
 from dataclasses import replace
 from typing import Any
 
+from fairlead.actors.messages.commands import ExpireRebalance, ExpireSession
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
-from fairlead.actors.messages.orders import DeleteGroup
-from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession
-from fairlead.actors.messages.work import DeleteConnector, PutConnector, PutTaskConfigs
+from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs
+from fairlead.actors.messages.orders import DeleteConnector, DeleteGroup, PutConnector
 from fairlead.events.entries.codec import decode
 from fairlead.events.model import Cause, ClientAssignor, GroupState, MemberState, Token, Why
 from fairlead.events.records import (

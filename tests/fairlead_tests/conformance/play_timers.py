@@ -8,7 +8,7 @@ group here.
 from dataclasses import replace
 from typing import Any
 
-from fairlead.actors.messages.timers import ExpireRebalance
+from fairlead.actors.messages.commands import ExpireRebalance
 from fairlead.events.model import Cause, MemberState, Why
 from fairlead.events.records import (
     GroupMetadata,

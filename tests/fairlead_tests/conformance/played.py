@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.actors.messages.errors import SUCCESS
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead_tests.conformance.cases import Case
 from fairlead_tests.coordination.driver import CoordinatorDriver
 from fairlead_tests.decider import Decider

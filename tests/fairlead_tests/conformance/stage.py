@@ -8,9 +8,9 @@ its share, with the heartbeat that joins.
 
 from typing import Any
 
+from fairlead.actors.messages.commands import ExpireRebalance, ExpireSession
 from fairlead.actors.messages.errors import SUCCESS
-from fairlead.actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from fairlead.actors.messages.timers import ExpireRebalance, ExpireSession
+from fairlead.actors.messages.members import JOIN_EPOCH, Heartbeat, HeartbeatReply
 from fairlead.events.model import Cause, MemberState, Resources, Why
 from fairlead.events.records import (
     CurrentAssignment,

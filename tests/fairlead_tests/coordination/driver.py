@@ -21,8 +21,8 @@ from fairlead.actors.messages.computing import (
     Snapshot,
 )
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
-from fairlead.actors.messages.work import PutConnector, PutTaskConfigs
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply, PutTaskConfigs
+from fairlead.actors.messages.orders import PutConnector
 from fairlead.events.entries.codec import restore
 from fairlead.events.group import Group, token_of
 from fairlead.events.log.frame import NewEntry

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from fairlead.actors.group.shard import AddressedReply
 from fairlead.actors.messages.commands import CommandReply
-from fairlead.actors.messages.work import DeleteConnector, PutConnector, ReportStatus, StatusUpdate
+from fairlead.actors.messages.members import ReportStatus, StatusUpdate
+from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.entries.codec import encode
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import OFFSET, NewEntry, seal

@@ -11,9 +11,11 @@ from random import Random
 
 from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
+from fairlead.actors.messages.members import CommitOffsets, ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import (
     ConfigureGroup,
     Cordon,
+    DeleteConnector,
     DeleteGroup,
     EndMember,
     Expect,
@@ -22,7 +24,6 @@ from fairlead.actors.messages.orders import (
     RemoveMember,
     Uncordon,
 )
-from fairlead.actors.messages.work import CommitOffsets, DeleteConnector, ReportStatus, StatusUpdate
 from fairlead.events.commits import Advance, Commit, CommitId, Manifest
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry, NewEntry

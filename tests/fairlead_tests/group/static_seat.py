@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat
+from fairlead.actors.messages.members import Heartbeat
 from fairlead_tests.decider import JOIN, Decider, resources
 
 STATIC = replace(JOIN, instance_id="i", url="http://s")

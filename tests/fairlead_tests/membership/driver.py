@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Identity, Instruction, Send, Timing
 from fairlead.actors.worker.membership import Membership
 from fairlead.actors.worker.states import State

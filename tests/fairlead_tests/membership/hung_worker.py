@@ -16,7 +16,7 @@ from fairlead.actors.door.actor import Actor, Address
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.assignors import DescribeAssignors, DescribeAssignorsReply
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
+from fairlead.actors.messages.members import Heartbeat, HeartbeatReply
 from fairlead.actors.worker.instructions import Timing
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import ClientAssignor, Resource

@@ -1,7 +1,7 @@
 """A small group whose log knows when each record was written, and a life of it."""
 
 from fairlead.actors.messages.computing import Assignment
-from fairlead.actors.messages.work import ReportStatus, StatusUpdate
+from fairlead.actors.messages.members import ReportStatus, StatusUpdate
 from fairlead.events.entries.codec import encode
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry

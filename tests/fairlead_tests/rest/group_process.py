@@ -16,7 +16,7 @@ from typing import Any
 from fairlead.actors.group.commit import OffsetLedger, commit_offsets
 from fairlead.actors.messages.commands import CommandReply
 from fairlead.actors.messages.errors import Error as Told
-from fairlead.actors.messages.work import (
+from fairlead.actors.messages.members import (
     CommitOffsets,
     CommitReply,
     PutTaskConfigs,

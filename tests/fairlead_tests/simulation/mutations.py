@@ -17,8 +17,8 @@ from fairlead.actors.group.members.request_filter import RequestFilter
 from fairlead.actors.group.state import validate
 from fairlead.actors.group.state.soft_state import Decision
 from fairlead.actors.group.timers import MemberTimers
-from fairlead.actors.messages.heartbeat import JOIN_EPOCH
-from fairlead.actors.messages.timers import ContinueMoves, ExpireRebalance, ExpireSession
+from fairlead.actors.messages.commands import ContinueMoves, ExpireRebalance, ExpireSession
+from fairlead.actors.messages.members import JOIN_EPOCH
 from fairlead.events import folds
 from fairlead.events.group import token_of
 from fairlead.events.model import MemberState, Resource

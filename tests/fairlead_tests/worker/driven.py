@@ -8,8 +8,13 @@ from typing import TypeVar
 
 from fairlead.actors.messages.assignors import DescribeAssignors, DescribeAssignorsReply, Worker
 from fairlead.actors.messages.errors import Error
-from fairlead.actors.messages.heartbeat import Heartbeat, HeartbeatReply
-from fairlead.actors.messages.work import CommitOffsets, PutTaskConfigs, ReportStatus
+from fairlead.actors.messages.members import (
+    CommitOffsets,
+    Heartbeat,
+    HeartbeatReply,
+    PutTaskConfigs,
+    ReportStatus,
+)
 from fairlead.actors.worker.instructions import Identity
 from fairlead.actors.worker.membership import Membership
 from fairlead.events.commits import Commit, CommitId, Manifest

@@ -15,14 +15,15 @@ from .....actors.messages.commands import CommandReply, DescribeTraffic, Traffic
 from .....actors.messages.orders import (
     ConfigureGroup,
     Cordon,
+    DeleteConnector,
     DeleteGroup,
     Expect,
     Place,
+    PutConnector,
     Rebalance,
     RemoveMember,
     Uncordon,
 )
-from .....actors.messages.work import DeleteConnector, PutConnector
 from .....events.log.process import ProcessId, is_alive, process_of
 from .....events.log.space import room_at
 from ....cluster.messages import SUPERVISOR, Whereabouts, WhereIs

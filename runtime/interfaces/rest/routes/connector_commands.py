@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from .....actors.messages.commands import CommandReply
 from .....actors.messages.errors import Error
-from .....actors.messages.work import DeleteConnector, PutConnector
+from .....actors.messages.orders import DeleteConnector, PutConnector
 from .....events.log.errors import NoLogError
 from .....events.records import ConnectorConfig
 from ...replies.connectors import ConnectorInfo

@@ -7,7 +7,7 @@ very message that tells it is answered.
 """
 
 from .....actors.messages.errors import Error
-from .....actors.messages.work import CommitOffsets, CommitReply
+from .....actors.messages.members import CommitOffsets, CommitReply
 from .....events.commits import Commit, CommitId
 from .contract import AnswerCommit
 

@@ -16,7 +16,7 @@ from .....actors.messages.computing import (
     Snapshot,
 )
 from .....actors.messages.errors import Error
-from .....actors.messages.heartbeat import NO_COORDINATOR_EPOCH
+from .....actors.messages.members import NO_COORDINATOR_EPOCH
 
 RETRY_MS = 50
 RETRY_ASSIGN_MS = 1_000

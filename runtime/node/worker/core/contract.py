@@ -9,8 +9,13 @@ from typing import Protocol
 
 from .....actors.messages.assignors import ComputeAssignment, DescribeAssignors, NotifyAssignment
 from .....actors.messages.computing import Install, Prepare
-from .....actors.messages.heartbeat import Heartbeat
-from .....actors.messages.work import CommitOffsets, CommitVerdict, PutTaskConfigs, ReportStatus
+from .....actors.messages.members import (
+    CommitOffsets,
+    CommitVerdict,
+    Heartbeat,
+    PutTaskConfigs,
+    ReportStatus,
+)
 from .....events.commits import Commit, CommitId
 from .....events.group import Group
 from .....events.model import Resource, Resources

@@ -7,7 +7,7 @@ for an answer: what the log does not show after a while is said again.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from .....actors.messages.work import PutTaskConfigs, ReportStatus, StatusUpdate
+from .....actors.messages.members import PutTaskConfigs, ReportStatus, StatusUpdate
 from .....events.group import Group, token_of
 from .....events.model import BATCHES_RUN, NOTHING, Resource, Resources, RunState, Token
 from ....pipeline.tasks.reports import BatchDone, StatusChanged, Stopped, TaskConfigsChanged

@@ -29,8 +29,7 @@ from dataclasses import replace
 
 from .....actors.backoff import earliest
 from .....actors.messages.assignors import ComputeAssignment, DescribeAssignorsReply, Worker
-from .....actors.messages.heartbeat import JOIN_EPOCH, Heartbeat, HeartbeatReply
-from .....actors.messages.work import CommitReply
+from .....actors.messages.members import JOIN_EPOCH, CommitReply, Heartbeat, HeartbeatReply
 from .....actors.worker.instructions import (
     Compute,
     Fence,

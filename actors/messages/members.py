@@ -1,26 +1,26 @@
-"""ConnectGroupHeartbeat: what a member says, and what it is answered."""
+"""What a member says to its group, and what it is answered.
 
+That it lives and what it runs (ConnectGroupHeartbeat), how a connector splits its work, what its
+work does, and which batches are to count.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...events.model import ClientAssignor, Resource, Resources
+from ...events.commits import Commit, CommitId
+from ...events.model import ClientAssignor, Resource, Resources, RunState, Token
 from .errors import Error
 
 JOIN_EPOCH = 0
-
-
 LEAVE_EPOCH = -1
-
-
 TEMPORARY_LEAVE_EPOCH = -2
-
-
 NO_COORDINATOR_EPOCH = -1
 """What a sender says that has heard of no coordinator process yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """ConnectGroupHeartbeat: a member is alive, joins (epoch 0), or leaves (-1).
+    """A member tells the group that it is alive, joins (epoch 0), or leaves (-1).
 
     None and -1 stand for "unchanged since the last heartbeat". `incarnation` is one
     process; `sequence` counts its requests; `coordinator_epoch` is the one of the last answer.
@@ -73,7 +73,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
-    """The answer; `assignment` is None where nothing changed for the member.
+    """The group answers a heartbeat; `assignment` is None where nothing changed for the member.
 
     `log_offset` is the end of the log that the answer rests on.
     """
@@ -92,3 +92,65 @@ class HeartbeatReply:
     assignment: Resources | None = None
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
     """Which process of the coordinator says so: the next request is to name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutTaskConfigs:
+    """A member tells the group how its connector splits its work; only the holder may say so."""
+
+    group_id: str
+    member_id: str
+    connector: str
+    token: Token
+    configs: tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusUpdate:
+    """What one resource does at its worker, and since when by the worker's wall clock."""
+
+    resource: Resource
+    token: Token
+    state: RunState
+    at_ms: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStatus:
+    """A member tells the group what became of resources; an older token overwrites no newer one."""
+
+    group_id: str
+    member_id: str
+    updates: tuple[StatusUpdate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOffsets:
+    """A member asks the group to count batches of its tasks, and names those since published."""
+
+    group_id: str
+    member_id: str
+    commits: tuple[Commit, ...]
+    published: tuple[CommitId, ...] = ()
+    number: int = 0
+    """Which of the member's messages this is; the answer names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitVerdict:
+    """Whether one batch counts now; FENCED says that its task must end."""
+
+    commit_id: CommitId
+    error: Error
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReply:
+    """The group answers `CommitOffsets`: the verdicts, in the order of the commits."""
+
+    verdicts: tuple[CommitVerdict, ...]
+    number: int = 0
+    error: Error = Error.NONE
+    message: str = ""
