@@ -153,7 +153,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     handovers: int
     """How often anything changes hands on the way."""
     warnings: Sequence[str] = ()
-    """Of configs that would be taken as they are: keys that nobody reads."""
+    """Keys of configs that nobody reads, and what is not known yet of past downtimes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,8 +154,8 @@ async def plan(service: Served, group: str, body: Proposal) -> Plan:
     """Tell what would move, start, stop and stay if these changes were made now.
 
     The end state is that of a group that is left alone meanwhile. A downtime is that of past
-    hand-overs, of the connector's own if it had any; null if none was measured. `warnings` are
-    of configs that would be taken as they are: keys that nobody reads.
+    hand-overs, of the connector's own if it had any; null if none was measured, or the history is
+    still being read. `warnings` say that, and which keys of configs nobody reads.
     """
     await run_in_threadpool(require_group, service, group)
     expected = await _expected_downtimes(service, group)
