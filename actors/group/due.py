@@ -1,8 +1,6 @@
 """What a group has to say to itself as time passes (PROTOCOL §4, §5, §7).
 
-* *Members* have their timers; see `timers`.
-* *Computations*: their timers run on the steady clock. A wall clock that jumps neither hurries a
-  member that computes nor keeps the next computation waiting.
+* *Members* and *computations* have timers on the steady clock alone; see `timers`.
 * *Promises*: the deadlines of parked work, the time of the next moves, the back-off after a failed
   computation and the time until which a worker is expected back are durable, so they are wall clock
   times. But a wall clock may be set back, before or after a restart: nothing waits longer than it
@@ -14,7 +12,6 @@ Each rule checks once more that what it is told still holds.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from ...events.group import NO_SCHEDULE, NO_TARGET, Group
@@ -32,18 +29,16 @@ from ..messages.commands import (
     Command,
     ContinueMoves,
     EndExpectation,
-    EndRest,
     FinishDeletion,
     FreeSeat,
     ReleaseParked,
     RetryAssignor,
-    TimeOutAssignor,
 )
 from .computing.target import is_next_move_due, is_retry_due
 from .orders.departures import due_removals
 from .state.soft_state import GroupSettings, SoftState
 from .state.workers import has_shared_deadline
-from .timers import MemberTimers, TimerQueue
+from .timers import ComputationTimer, MemberTimers, TimerQueue
 
 LOOK_MS: Final = 1_000
 """How often time passes at least: by the wall clock, which may be set."""
@@ -51,9 +46,6 @@ LOOK_SOON_MS: Final = 100
 """How often it passes where something may be due that no timer tells."""
 AGAIN_MS: Final = 1_000
 """How soon what is due is asked for again, while nobody is there to compute."""
-SLOW_MS: Final = 50
-"""From when on a computation is one that the group has to recover from."""
-LONGEST_RECOVERY_MS: Final = 1_000
 
 Promise = ReleaseParked | ContinueMoves | RetryAssignor | EndExpectation
 """What the group is to say to itself at a time, and until when it was to wait for that."""
@@ -143,66 +135,12 @@ class DueCommands:
         return look_ms if timed_ms is None else min(look_ms, timed_ms)
 
 
-class ComputationTimer:
-    """Times how long a computation may take, and when the next may begin.
-
-    It sees each soft state that a decision left. While changes come faster than targets can be
-    computed, a group is not to do nothing else: where one computation took long and the next has
-    begun, a third begins no sooner than twice that time after the second did, and answers all that
-    has changed until then.
-    """
-
-    def __init__(self) -> None:
-        self._begun = 0
-        """The number of the last computation that it has seen."""
-        self._begun_ms = 0
-        self._is_under_way = False
-        self._took_ms = 0
-        """How long a member took for the last computation that is over."""
-        self._rest_ms: int | None = None
-        self._queue: TimerQueue[TimeOutAssignor | EndRest] = TimerQueue()
-
-    def see(self, soft: SoftState, steady_ms: int) -> SoftState:
-        """Time what has begun since the last soft state, and the rest after it; return the latter.
-
-        It rests after a computation that took long, also where no interval is set.
-        """
-        has_begun = soft.begun != self._begun
-        if self._is_under_way and (has_begun or soft.computation is None):
-            self._is_under_way, self._took_ms = False, steady_ms - self._begun_ms
-        if has_begun:
-            self._queue.cancel(TimeOutAssignor(self._begun))
-            self._begun, self._begun_ms, self._rest_ms = soft.begun, steady_ms, None
-            if soft.computation is not None:
-                self._is_under_way = True
-                timer = TimeOutAssignor(soft.computation.number)
-                self._queue.set(timer, steady_ms + soft.computation.timeout_ms)
-                soft = replace(soft, rests=soft.rests or self._took_ms >= SLOW_MS)
-            else:
-                self._took_ms = 0  # the coordinator has computed at once
-        rest_ms = max(soft.settings.assignment_interval_ms, self._recovery_ms())
-        if soft.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
-            self._rest_ms = rest_ms
-            self._queue.set(EndRest(), self._begun_ms + rest_ms)
-        return soft
-
-    def _recovery_ms(self) -> int:
-        return min(2 * self._took_ms, LONGEST_RECOVERY_MS) if self._took_ms >= SLOW_MS else 0
-
-    def due(self, steady_ms: int) -> Iterator[TimeOutAssignor | EndRest]:
-        """Yield what the group is to say to itself now."""
-        return self._queue.due(steady_ms)
-
-    def next_ms(self) -> int | None:
-        """Return when a computation may take no longer, or the next may begin."""
-        return self._queue.next_ms()
-
-
 class ParkingTimers:
     """Sees what a group has promised, and tells which of the times have come."""
 
     def __init__(self) -> None:
         self._schedule, self._target = NO_SCHEDULE, NO_TARGET
+        """What was seen last."""
         self._queue: TimerQueue[Promise] = TimerQueue()
         self._timed: set[Promise] = set()
         """What the schedule and the target promise, and has a timer."""

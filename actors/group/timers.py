@@ -1,23 +1,22 @@
-"""The members' timers, and how late a process may be with them (PROTOCOL §4, §8).
+"""The timers of members and of computations, and how late a process may be (PROTOCOL §4, §5, §8).
 
-They are soft state on the steady clock: after a restart of the coordinator every member has a full
-session again, and each revocation its full time. None has to be told that it is over: what comes
-due finds nothing to do then.
+They are soft state on the steady clock. After a restart of the coordinator every member has a full
+session again, and each revocation its full time. A wall clock that jumps neither hurries a member
+that computes nor keeps the next computation waiting. No timer has to be told that it is over: what
+comes due finds nothing to do then.
 """
 
 import heapq
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
 from ...events.group import Group, Member
 from ...events.model import MemberState
 from ..backoff import earliest
-from ..messages.commands import (
-    ExpireRebalance,
-    ExpireSession,
-)
+from ..messages.commands import EndRest, ExpireRebalance, ExpireSession, TimeOutAssignor
 from .members.seats import patience_ms
-from .state.soft_state import GroupSettings
+from .state.soft_state import GroupSettings, SoftState
 
 K = TypeVar("K")
 
@@ -26,6 +25,9 @@ TICK_MS: Final = 100
 LATE_MS: Final = 500
 """By how much a tick is late where the process could not hear what its members had to say."""
 MOST_EXCUSED_MS: Final = 60_000
+SLOW_MS: Final = 50
+"""From when on a computation is one that the group has to recover from."""
+LONGEST_RECOVERY_MS: Final = 1_000
 
 
 class TimerQueue(Generic[K]):
@@ -177,3 +179,61 @@ class MemberTimers:
         """Return when the next of them may be due."""
         next_ms = earliest(self._sessions.next_ms(), self._revocations.next_ms())
         return None if next_ms is None else next_ms + self._excused_ms
+
+
+class ComputationTimer:
+    """Times how long a computation may take, and when the next may begin.
+
+    It sees each soft state that a decision left. While changes come faster than targets can be
+    computed, a group is not to do nothing else: where one computation took long and the next has
+    begun, a third begins no sooner than twice that time after the second did, and answers all that
+    has changed until then.
+    """
+
+    def __init__(self) -> None:
+        self._begun = 0
+        """The number of the last computation that it has seen."""
+        self._begun_ms = 0
+        """When that began, steady clock."""
+        self._is_under_way = False
+        """Whether a member computes."""
+        self._took_ms = 0
+        """How long a member took for the last computation that is over."""
+        self._rest_ms: int | None = None
+        """For how long the rest after the last one was timed; None: it was not, yet."""
+        self._queue: TimerQueue[TimeOutAssignor | EndRest] = TimerQueue()
+
+    def see(self, soft: SoftState, steady_ms: int) -> SoftState:
+        """Time what has begun since the last soft state, and the rest after it; return the latter.
+
+        It rests after a computation that took long, also where no interval is set.
+        """
+        has_begun = soft.begun != self._begun
+        if self._is_under_way and (has_begun or soft.computation is None):
+            self._is_under_way, self._took_ms = False, steady_ms - self._begun_ms
+        if has_begun:
+            self._queue.cancel(TimeOutAssignor(self._begun))
+            self._begun, self._begun_ms, self._rest_ms = soft.begun, steady_ms, None
+            if soft.computation is not None:
+                self._is_under_way = True
+                timer = TimeOutAssignor(soft.computation.number)
+                self._queue.set(timer, steady_ms + soft.computation.timeout_ms)
+                soft = replace(soft, rests=soft.rests or self._took_ms >= SLOW_MS)
+            else:
+                self._took_ms = 0  # the coordinator has computed at once
+        rest_ms = max(soft.settings.assignment_interval_ms, self._recovery_ms())
+        if soft.rests and rest_ms != self._rest_ms:  # the interval may change meanwhile
+            self._rest_ms = rest_ms
+            self._queue.set(EndRest(), self._begun_ms + rest_ms)
+        return soft
+
+    def _recovery_ms(self) -> int:
+        return min(2 * self._took_ms, LONGEST_RECOVERY_MS) if self._took_ms >= SLOW_MS else 0
+
+    def due(self, steady_ms: int) -> Iterator[TimeOutAssignor | EndRest]:
+        """Yield what the group is to say to itself now."""
+        return self._queue.due(steady_ms)
+
+    def next_ms(self) -> int | None:
+        """Return when a computation may take no longer, or the next may begin."""
+        return self._queue.next_ms()

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.group.due import LONGEST_RECOVERY_MS, SLOW_MS, ComputationTimer
 from fairlead.actors.group.state.soft_state import Computation, GroupSettings, SoftState
+from fairlead.actors.group.timers import LONGEST_RECOVERY_MS, SLOW_MS, ComputationTimer
 from fairlead.actors.messages.commands import EndRest
 
 FIRST = Computation("a", "balanced", 1, 60_000)

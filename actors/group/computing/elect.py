@@ -35,9 +35,13 @@ class Electorate:
     """What of all members decides who computes; costs what differs among them."""
 
     ranges: Mapping[AssignorRange, int]
+    """How many members run an assignor in these versions."""
     ballots: Mapping[tuple[str, ...], int]
+    """How many list these assignors, in this order."""
     server_choices: Mapping[str, int]
+    """How many name this server assignor."""
     members: int
+    """How many there are in all."""
 
     @classmethod
     def of(cls, group: Group) -> "Electorate":
