@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from ...actors.assignors.built_in import by_name, deferred
+from ...actors.assignors.built_in import counting
 from ...actors.assignors.built_in.catalogue import BUILT_IN
 from ...actors.messages.assignors import (
     ComputeAssignment,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PATTERN: Final = 3
 """Traits in which nodes differ alternate in a pattern of so many."""
-SERVED: Final = (deferred.UNIFORM, by_name.RANGE)
+SERVED: Final = (counting.UNIFORM, counting.RANGE)
 ASSIGNOR_DOWN_MS: Final = 2_000
 """How long it takes at most until a new assignor process is there."""
 SOON_MS: Final = (1, 20, 500)

@@ -11,7 +11,7 @@ from enum import Enum
 from random import Random
 from typing import Final, NamedTuple
 
-from ...actors.assignors.built_in import balanced, deferred, incremental
+from ...actors.assignors.built_in import balanced, counting, incremental
 from .environment import stream
 
 
@@ -114,8 +114,8 @@ SOME_KINDS: Final = 0.4
 ASSIGNORS: Final = (
     *[balanced.NAME] * 5,
     *[incremental.NAME] * 3,
-    deferred.NAME,
-    deferred.SIMPLE,
+    counting.DEFERRED,
+    counting.SIMPLE,
 )
 """What workers like best, in so many of ten simulations."""
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.actors.assignors.built_in import deferred
+from fairlead.actors.assignors.built_in import counting
 from fairlead.actors.messages.computing import Assignment, MemberView
 from fairlead.events.placement import COLD, WARM
 from fairlead_tests.assignors.deferring import Assign, each_assignor
@@ -28,7 +28,7 @@ def test_the_first_member_gets_everything(assign: Assign) -> None:
 
 def test_a_newcomer_gets_the_tail_of_the_list_in_one_step() -> None:
     everything = "A A-0 A-1 B B-0"
-    joined = deferred.assign(snapshot(everything, member("W1", everything), member("W2")))
+    joined = counting.assign_deferred(snapshot(everything, member("W1", everything), member("W2")))
     assert joined == outcome({"W1": "A A-0 A-1", "W2": "B B-0"})
 
 

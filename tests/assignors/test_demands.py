@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
+from fairlead.actors.assignors.built_in import balanced, counting, incremental
 from fairlead.actors.assignors.demands import Demand, demand_of
 from fairlead.actors.messages.computing import Assignment, MemberView, Needs, Snapshot
 from fairlead.events.placement import Abilities, encode_abilities
@@ -20,11 +20,11 @@ GPU = Needs(tags=frozenset({"gpu"}))
 IN_A = Needs(zones=frozenset({"a"}))
 
 LEVEL = {
-    deferred.UNIFORM: deferred.assign_uniformly,
-    by_name.RANGE: by_name.assign_ranges,
-    deferred.NAME: deferred.assign,
-    deferred.SIMPLE: deferred.assign_at_once,
-    by_name.EAGER: by_name.assign_eagerly,
+    counting.UNIFORM: counting.assign_uniformly,
+    counting.RANGE: counting.assign_ranges,
+    counting.DEFERRED: counting.assign_deferred,
+    counting.SIMPLE: counting.assign_at_once,
+    counting.EAGER: counting.assign_eagerly,
     incremental.NAME: incremental.assign,
 }
 each_assignor = pytest.mark.parametrize("assign", LEVEL.values(), ids=LEVEL)

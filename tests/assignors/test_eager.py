@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from fairlead.actors.assignors.built_in.by_name import assign_eagerly as assign
+from fairlead.actors.assignors.built_in.counting import assign_eagerly as assign
 from fairlead.actors.assignors.classic.loads import deal_eagerly
 from fairlead.actors.assignors.eligibility import eligible
 from fairlead.actors.messages.computing import MemberView, Snapshot

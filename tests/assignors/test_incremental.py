@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.built_in import deferred
+from fairlead.actors.assignors.built_in import counting
 from fairlead.actors.assignors.built_in.incremental import assign
 from fairlead.actors.assignors.eligibility import eligible
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
@@ -49,7 +49,7 @@ def rounds(group: Snapshot, moves: int) -> Iterator[tuple[Snapshot, Assignment]]
         yield group, made
         group = installed(group, made, made.again_at_ms)
         is_anyone_away = any(each.member_epoch < 0 for each in group.members.values())
-        if is_anyone_away and not moved(group, deferred.assign(group)):
+        if is_anyone_away and not moved(group, counting.assign_deferred(group)):
             return
 
 
@@ -92,7 +92,9 @@ def test_no_more_moves_in_a_round_than_the_budget_allows_and_the_next_is_due() -
 
 def test_where_the_budget_suffices_it_is_the_deferred_assignors_result_and_nothing_is_due() -> None:
     group = snapshot(SIX, member("W1", SIX), member("W2"))
-    assert assign(group, 3, INTERVAL_MS) == replace(deferred.assign(group), metadata=spent(3))
+    assert assign(group, 3, INTERVAL_MS) == replace(
+        counting.assign_deferred(group), metadata=spent(3)
+    )
 
 
 def test_at_rest_nothing_moves_and_nothing_is_due() -> None:
@@ -250,7 +252,7 @@ def test_rounds_end_where_the_deferred_assignor_would_move_nothing(
         group = installed(before, made, before.now_ms)
         assert len(moved(before, made)) <= moves
     settled = replace(made, metadata=b"", again_at_ms=0)
-    assert deferred.assign(replace(group, assignor_metadata=b"")) == settled
+    assert counting.assign_deferred(replace(group, assignor_metadata=b"")) == settled
 
 
 @given(snapshots(), st.integers(1, 3))
@@ -258,7 +260,7 @@ def test_rounds_come_to_the_deferred_balance_with_not_one_move_more(
     group: Snapshot, moves: int
 ) -> None:
     group = replace(group, losses=(), parked={})
-    at_once = deferred.assign(group)
+    at_once = counting.assign_deferred(group)
     made_in = [(len(moved(before, made)), made) for before, made in rounds(group, moves)]
     assert sum(count for count, _ in made_in) == len(moved(group, at_once))
     assert all(count == moves for count, _ in made_in[:-1])

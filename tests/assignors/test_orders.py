@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
+from fairlead.actors.assignors.built_in import balanced, counting, incremental
 from fairlead.actors.messages.computing import Assignment, MemberView, Snapshot
 from fairlead.events.model import Resources
 from fairlead.events.placement import COLD, WARM
@@ -21,17 +21,17 @@ NOBODY = "no worker takes work: all are cordoned, drained or away"
 
 WAITING: Mapping[str, Assign] = {
     balanced.NAME: balanced.assign,
-    deferred.UNIFORM: deferred.assign_uniformly,
-    by_name.RANGE: by_name.assign_ranges,
-    deferred.NAME: deferred.assign,
+    counting.UNIFORM: counting.assign_uniformly,
+    counting.RANGE: counting.assign_ranges,
+    counting.DEFERRED: counting.assign_deferred,
     incremental.NAME: incremental.assign,
 }
 """Those that park what was lost."""
 
 EVERY: Mapping[str, Assign] = {
     **WAITING,
-    deferred.SIMPLE: deferred.assign_at_once,
-    by_name.EAGER: by_name.assign_eagerly,
+    counting.SIMPLE: counting.assign_at_once,
+    counting.EAGER: counting.assign_eagerly,
 }
 each_assignor = pytest.mark.parametrize("assign", WAITING.values(), ids=WAITING)
 any_assignor = pytest.mark.parametrize("assign", EVERY.values(), ids=EVERY)
@@ -129,7 +129,7 @@ def test_of_two_who_run_it_and_are_cordoned_who_may_keeps_it(assign: Assign) -> 
 def test_pinned_work_counts_in_the_levels() -> None:
     group = snapshot("A-0 A-1 A-2 A-3 B-0 B-1", worker("W1"), worker("W2"))
     pinned = replace(group, pins=dict.fromkeys(work("A-0 A-1"), ("W1",)))
-    for assign in (balanced.assign, deferred.assign_uniformly):
+    for assign in (balanced.assign, counting.assign_uniformly):
         made = assign(pinned)
         assert [len(made.members[each]) for each in ("W1", "W2")] == [3, 3]
         assert made.members["W1"] >= work("A-0 A-1")
@@ -139,9 +139,9 @@ def test_who_has_most_keeps_the_odd_one_pinned_work_included() -> None:
     w1, w2 = worker("W1", "A-1 C-2"), worker("W2", "A-0 B-0 B-2")
     pinned = replace(snapshot("A-0 A-1 B-0 B-2 C-2", w1, w2), pins={one("A-0"): ("W2",)})
     for assign in (
-        deferred.assign,
-        deferred.assign_at_once,
-        deferred.assign_uniformly,
+        counting.assign_deferred,
+        counting.assign_at_once,
+        counting.assign_uniformly,
         incremental.assign,
     ):
         assert assign(pinned) == Assignment({"W1": w1.target, "W2": w2.target})

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fairlead.actors.assignors.built_in.by_name import assign_ranges as assign
+from fairlead.actors.assignors.built_in.counting import assign_ranges as assign
 from fairlead.actors.messages.computing import MemberView
 from fairlead_tests.assignors.snapshots import loss, member, outcome, snapshot
 

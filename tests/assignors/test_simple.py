@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from fairlead.actors.assignors.built_in import deferred
-from fairlead.actors.assignors.built_in.deferred import assign_at_once as assign
+from fairlead.actors.assignors.built_in import counting
+from fairlead.actors.assignors.built_in.counting import assign_at_once as assign
 from fairlead.actors.messages.computing import Snapshot
 from fairlead_tests.assignors.drawn import snapshots
 from fairlead_tests.assignors.snapshots import (
@@ -47,7 +47,7 @@ def test_a_newcomer_gets_the_tail_of_the_list_in_one_step() -> None:
 @given(snapshots())
 def test_where_nothing_was_lost_it_does_as_the_deferred_one(group: Snapshot) -> None:
     whole = replace(group, losses=(), parked={})
-    assert assign(whole) == deferred.assign(whole)
+    assert assign(whole) == counting.assign_deferred(whole)
 
 
 @given(snapshots())

@@ -2,7 +2,7 @@
 
 from hypothesis import given
 
-from fairlead.actors.assignors.built_in.deferred import assign_uniformly as assign
+from fairlead.actors.assignors.built_in.counting import assign_uniformly as assign
 from fairlead.actors.messages.computing import Snapshot
 from fairlead_tests.assignors.drawn import snapshots, takers
 from fairlead_tests.assignors.snapshots import after, loss, member, outcome, snapshot

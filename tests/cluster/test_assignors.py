@@ -40,14 +40,14 @@ class Faulty:
             self.deed(None)
         return plain_metadata(worker)
     def assign(self, group):
-        return self.deed(group) if self.trigger.exists() else deferred.assign(group)
+        return self.deed(group) if self.trigger.exists() else counting.assign_deferred(group)
     def on_assignment(self, assignment):
         with self.trigger.with_name("given").open("a") as file:
             print(assignment.member_id, *sorted(map(str, assignment.resources)), file=file)
         if self.deed == self.die_of_share and self.trigger.exists():
             os._exit(3)
     def die_of_share(self, group):
-        return deferred.assign(group)
+        return counting.assign_deferred(group)
     def mute(self, group):
         raise LookupError("no idea")
     def doze(self, group):
@@ -74,7 +74,7 @@ class Faulty:
         self.trigger.unlink()
         child = subprocess.Popen(["sleep", "600"], start_new_session=True, env={})
         self.trigger.with_name("child").write_text(f"{child.pid}\\n")
-        return deferred.assign(group)
+        return counting.assign_deferred(group)
     def eat(self, group):
         eaten = []
         while True:
@@ -84,20 +84,20 @@ class Faulty:
             self.hoarded.append(bytearray(1 << 19))
     def fork(self, group):
         os.fork()
-        return deferred.assign(group)
+        return counting.assign_deferred(group)
     def desert(self, group):
         os.setpgid(0, os.getpgid(os.getppid()))
         signal.signal(signal.SIGABRT, signal.SIG_IGN)
         self.hang_once(group)
     def chatter(self, group):
         os.system("yes | head -c 40000000")
-        return deferred.assign(group)
+        return counting.assign_deferred(group)
     def end(self, group):
         os._exit(3)
     def crash(self, group):
         ctypes.string_at(0)
     def invent(self, group):
-        made = deferred.assign(group)
+        made = counting.assign_deferred(group)
         members = {**made.members, min(made.members): {Resource("stranger", 7)}}
         return Assignment(members)
     def misspell(self, group):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.actors.assignors.built_in import balanced, by_name, deferred, incremental
+from fairlead.actors.assignors.built_in import balanced, counting, incremental
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
 from fairlead.actors.messages.computing import Assignment, Snapshot
 from fairlead.events.model import CONNECTOR, Resource
@@ -41,12 +41,12 @@ each_assignor = pytest.mark.parametrize(
     "assign",
     [
         balanced.assign,
-        deferred.assign,
-        deferred.assign_at_once,
+        counting.assign_deferred,
+        counting.assign_at_once,
         in_steps,
-        by_name.assign_eagerly,
+        counting.assign_eagerly,
     ],
-    ids=[balanced.NAME, deferred.NAME, deferred.SIMPLE, incremental.NAME, by_name.EAGER],
+    ids=[balanced.NAME, counting.DEFERRED, counting.SIMPLE, incremental.NAME, counting.EAGER],
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from local_assignors.conftest import Installs
 
-from fairlead.actors.assignors.built_in.deferred import assign
+from fairlead.actors.assignors.built_in.counting import assign_deferred as assign
 from fairlead.actors.group.computing.install import flaw_in
 from fairlead.actors.messages.assignors import (
     ComputeAssignmentReply,

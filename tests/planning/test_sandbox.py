@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.actors.assignors.built_in import deferred
+from fairlead.actors.assignors.built_in import counting
 from fairlead.actors.group.computing.snapshot import snapshot_of
 from fairlead.actors.messages.assignors import ComputeAssignmentReply, DescribeAssignorsReply
 from fairlead.actors.messages.computing import Assignment, Snapshot
@@ -79,7 +79,7 @@ def test_it_computes_as_it_would_for_real_from_settings_that_no_command_line_tel
     checked = ASSIGNOR.replace("self.conf = conf", "assert conf == {'token': 'hunter2'}")
     with opened(site, checked) as others:
         assert list(others.assignors()) == ["mine"], "fairlead's own need no process"
-        assert others.assignors()["mine"].assign(snapshot) == deferred.assign(snapshot)
+        assert others.assignors()["mine"].assign(snapshot) == counting.assign_deferred(snapshot)
         (process,) = filter(_is_of_a_plan, psutil.Process().children())
         assert "hunter2" not in " ".join(process.cmdline())
 
@@ -94,7 +94,7 @@ def test_a_plan_tells_what_an_assignor_of_others_would_do_and_say_for_a_newcomer
         return Assignment(shares)
     """
     source = ASSIGNOR.replace("return plain_metadata(worker)", says)
-    install(site, source.replace("return deferred.assign(group)", takes.strip()), POINT)
+    install(site, source.replace("return counting.assign_deferred(group)", takes.strip()), POINT)
     joins = WorkersJoined(1, "a", Abilities())
     with all_assignors(SPEC, site / "assignor.log", PATIENCE_S) as assignors:
         plan = make_plan(a_group().group, [joins], assignors, ExpectedDowntimes(), 1_000)
@@ -118,7 +118,7 @@ def test_a_plan_tells_what_an_assignor_of_others_would_do_and_say_for_a_newcomer
 )
 def test_what_goes_wrong_there_is_told(site: Path, does: str, said: str) -> None:
     seconds = 5 if "sleep" in does else PATIENCE_S
-    source = ASSIGNOR.replace("return deferred.assign(group)", does)
+    source = ASSIGNOR.replace("return counting.assign_deferred(group)", does)
     assert said in why(opened(site, source, seconds), a_snapshot())
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fairlead.actors.assignors.built_in import deferred
+from fairlead.actors.assignors.built_in import counting
 from fairlead.actors.messages.commands import ExpireSession
 from fairlead.actors.messages.members import Heartbeat
 from fairlead.events.model import BATCHES_RUN, RunState
@@ -62,7 +62,7 @@ def test_a_seat_was_lost_when_it_was_though_its_member_lost_another_since() -> N
     group.at(21_000).join("W2")
     group.at(31_000).carry_out(ExpireSession("W2"))
     snapshot = group.at(31_100).prepare("W1")
-    group.install("W1", snapshot, deferred.assign_at_once(snapshot))
+    group.install("W1", snapshot, counting.assign_at_once(snapshot))
     told = group.explained(5).handovers
     assert [(each.resource, each.gone_ms) for each in told] == [(C, 20_000), (D, 20_000)]
 
@@ -84,7 +84,7 @@ def test_work_of_one_that_lost_its_seat_moves_because_of_that_though_it_joined_a
     group.at(20_500).join("W2", replace(JOIN, incarnation="1"))
     group.at(20_550).join("W3")
     snapshot = group.at(20_600).prepare("W1")
-    group.install("W1", snapshot, deferred.assign_at_once(snapshot))
+    group.install("W1", snapshot, counting.assign_at_once(snapshot))
     assert {str(each.resource): each.reason for each in group.explained(5).handovers} == {
         "C": RETURN,
         "D": Reason(ReasonKind.DEPARTURE, "session-expired"),

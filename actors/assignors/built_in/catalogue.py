@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from ...messages.assignors import MemberAssignment, Metadata, Worker
 from ...messages.computing import Assignment, Snapshot
 from ..sdk import AssignorFactory, ConnectAssignor, plain_metadata
-from . import balanced, by_name, deferred, incremental
+from . import balanced, counting, incremental
 
 Computes = Callable[[Snapshot], Assignment]
 """Returns where everything configured in a group is to go."""
 
 SERVER_ASSIGNORS: Mapping[str, Computes] = {
-    deferred.UNIFORM: deferred.assign_uniformly,
-    by_name.RANGE: by_name.assign_ranges,
+    counting.UNIFORM: counting.assign_uniformly,
+    counting.RANGE: counting.assign_ranges,
 }
 """What the group itself can compute with."""
 
-FALLBACK = deferred.UNIFORM
+FALLBACK = counting.UNIFORM
 """What the group computes with where no member can compute."""
 
 
@@ -59,9 +59,9 @@ def _always(name: str, computes: Computes) -> AssignorFactory:
 
 BUILT_IN: Mapping[str, AssignorFactory] = {
     balanced.NAME: _always(balanced.NAME, balanced.assign),
-    deferred.NAME: _always(deferred.NAME, deferred.assign),
-    deferred.SIMPLE: _always(deferred.SIMPLE, deferred.assign_at_once),
-    by_name.EAGER: _always(by_name.EAGER, by_name.assign_eagerly),
+    counting.DEFERRED: _always(counting.DEFERRED, counting.assign_deferred),
+    counting.SIMPLE: _always(counting.SIMPLE, counting.assign_at_once),
+    counting.EAGER: _always(counting.EAGER, counting.assign_eagerly),
     incremental.NAME: _make_incremental,
 }
 """What makes each that a worker can compute with, from the settings `assignor.*`."""

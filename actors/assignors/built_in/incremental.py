@@ -29,7 +29,7 @@ from ....events.model import NOTHING, Resource, Resources
 from ...messages.computing import SHORTEST_WAIT_MS, Assignment, MemberView, Snapshot
 from ..demands import demand_of
 from ..eligibility import eligible
-from . import deferred
+from . import counting
 
 NAME = "incremental"
 
@@ -74,7 +74,7 @@ def assign(
 
     No interval has more than `moves` moves of what could stay; see `deferred`.
     """
-    goal = deferred.assign(snapshot)
+    goal = counting.assign_deferred(snapshot)
     before = read_spent(snapshot.assignor_metadata, snapshot.now_ms, interval_ms)
     wanted = [*_optional_moves(snapshot, goal)]
     made = _pick_steepest(wanted, _count_without(goal, wanted), moves - before.moves)
@@ -106,7 +106,7 @@ def _is_for_now(snapshot: Snapshot, made: Assignment) -> bool:
         for member_id, member in snapshot.members.items()
     }
     back = replace(snapshot, members=members)
-    return any(_optional_moves(back, deferred.assign(back)))
+    return any(_optional_moves(back, counting.assign_deferred(back)))
 
 
 def _optional_moves(snapshot: Snapshot, goal: Assignment) -> Iterable[OptionalMove]:

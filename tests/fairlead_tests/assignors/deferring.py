@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from fairlead.actors.assignors.built_in import balanced, deferred
+from fairlead.actors.assignors.built_in import balanced, counting
 from fairlead.actors.messages.computing import Assignment, Snapshot
 
 Assign = Callable[[Snapshot], Assignment]
 
 each_assignor = pytest.mark.parametrize(
-    "assign", [balanced.assign, deferred.assign], ids=[balanced.NAME, deferred.NAME]
+    "assign", [balanced.assign, counting.assign_deferred], ids=[balanced.NAME, counting.DEFERRED]
 )

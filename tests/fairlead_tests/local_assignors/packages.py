@@ -5,7 +5,7 @@ from pathlib import Path
 
 IMPORTS = """
 from collections.abc import Mapping
-from fairlead.actors.assignors.built_in import deferred
+from fairlead.actors.assignors.built_in import counting
 from fairlead.actors.assignors.sdk import Assignment, Metadata, Resource, plain_metadata
 """
 
@@ -17,7 +17,7 @@ class Mine:
     def metadata(self, worker):
         return plain_metadata(worker)
     def assign(self, group):
-        return deferred.assign(group)
+        return counting.assign_deferred(group)
     def on_assignment(self, assignment):
         pass
 """

@@ -1,8 +1,12 @@
-"""Assignors that level counts with few moves: deferred, simple-cooperative and uniform.
+"""Assignors that level counts alone: deferred, simple-cooperative, uniform, range and eager.
 
-A member keeps what it has (its target, then what it owns) up to its share; the head of its list
-stays and the tail moves. Free work goes to a least loaded member, and among those to one that has
-the fewest tasks of the same connector.
+Weights, capacities and zones that are no demand do not count here. Operators' orders do: what a
+cordoned worker has stays there, and what demands anything of its worker stays with the one that has
+it, if that one meets it, or goes to one that does. The rest is dealt as follows.
+
+With the first three a member keeps what it has (its target, then what it owns) up to its share; the
+head of its list stays and the tail moves. Free work goes to a least loaded member, and among those
+to one that has the fewest tasks of the same connector.
 
 * `deferred` levels connectors and tasks apart: of each kind, the members that can take work hold
   within one of each other. Lost work waits, parked, until its deadline or until the worker that
@@ -17,38 +21,74 @@ the fewest tasks of the same connector.
 * `uniform` is as deferred, but connectors and tasks count alike: of everything together, members
   hold within one of each other. The group itself can compute it.
 
+The other two go by the order of the workers' names, wherever work has been.
+
+* `range` gives each member a stretch of the list of all connectors and tasks. The list is in the
+  order of names, each connector before its tasks, and the stretches in the order of the workers'
+  names, none longer than another by more than one. So the tasks of a connector run on as few
+  workers as can be. Lost work waits, parked, as with `deferred`; since it was one stretch of the
+  list, the other stretches stay where they are meanwhile. The group itself can compute it.
+* `eager` deals everything anew with every target, to one worker after the other. One cursor goes
+  round the workers in the order of their names: first all connectors, then all tasks, as the
+  classic one of Connect does it (KIP-415, version 0). So most of what runs moves whenever a worker
+  comes or goes, and nothing is parked. Only the order of the workers is another: by their names
+  and not by their member ids, which are new with every start of a worker.
+
 Nothing is remembered between two assignments: all that counts is in the snapshot, and the same
-snapshot, in whatever order, leads to the same assignment. Weights, capacities and zones that are
-no demand do not count here. See KIP-415, and PROTOCOL sections 5 and 7.
+snapshot, in whatever order, leads to the same assignment. See KIP-415, and PROTOCOL sections 5
+and 7.
 """
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ....events.model import Resource, Resources
 from ...messages.computing import Assignment, Snapshot
+from ..classic.loads import deal_eagerly
 from ..eligibility import Shares
 from ..placing import demands_first, drop_losses, place
 
-NAME = "deferred"
+DEFERRED = "deferred"
 SIMPLE = "simple-cooperative"
 UNIFORM = "uniform"
+RANGE = "range"
+EAGER = "eager"
 
 
-def assign(snapshot: Snapshot) -> Assignment:
+def assign_deferred(snapshot: Snapshot) -> Assignment:
     """Compute `deferred`: return where everything configured is to go; see `place`."""
     return place(snapshot, demands_first(_deal_by_kind))
 
 
 def assign_at_once(snapshot: Snapshot) -> Assignment:
-    """Compute `simple-cooperative`: as `assign`, with nothing parked."""
+    """Compute `simple-cooperative`: as `deferred`, with nothing parked."""
     return place(drop_losses(snapshot), demands_first(_deal_by_kind))
 
 
 def assign_uniformly(snapshot: Snapshot) -> Assignment:
-    """Compute `uniform`: as `assign`, with connectors and tasks levelled together."""
+    """Compute `uniform`: as `deferred`, with connectors and tasks levelled together."""
     return place(snapshot, demands_first(_deal_together))
+
+
+def assign_ranges(snapshot: Snapshot) -> Assignment:
+    """Compute `range`: return where everything configured is to go; see `place`."""
+
+    def deal(free: Resources, claims: Shares, _: object) -> Shares:
+        return _cut(sorted(free), _by_name(snapshot, claims))
+
+    return place(snapshot, demands_first(deal))
+
+
+def assign_eagerly(snapshot: Snapshot) -> Assignment:
+    """Compute `eager`: return where everything configured is to go, nothing parked."""
+
+    def deal(free: Resources, claims: Shares, _: object) -> Shares:
+        dealt = deal_eagerly(free, claims)
+        turns = (set(dealt[turn]) for turn in sorted(dealt))
+        return dict(zip(_by_name(snapshot, claims), turns, strict=True))
+
+    return place(drop_losses(snapshot), demands_first(deal))
 
 
 def _deal_by_kind(free: Resources, claims: Shares, demanded: Mapping[str, Resources]) -> Shares:
@@ -156,3 +196,20 @@ def _count_tasks(connectors: set[str], shares: Shares) -> defaultdict[str, Count
             if resource.connector in connectors:
                 counts[resource.connector][member] += 1
     return counts
+
+
+def _by_name(snapshot: Snapshot, member_ids: Iterable[str]) -> list[str]:
+    """Return member ids in the order of their workers' names."""
+    return sorted(member_ids, key=lambda each: (snapshot.members[each].worker, each))
+
+
+def _cut(listed: list[Resource], order: list[str]) -> Shares:
+    """Cut the list into as many stretches as there are members; the first are the longer."""
+    length, odd = divmod(len(listed), len(order))
+    shares: Shares = {}
+    start = 0
+    for place_in_order, member in enumerate(order):
+        end = start + length + (place_in_order < odd)
+        shares[member] = set(listed[start:end])
+        start = end
+    return shares
