@@ -17,6 +17,8 @@ import pytest
 from hypothesis import settings
 
 import fairlead
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.spark.engine import EngineState
 from fairlead_tests import TESTS
 from fairlead_tests.conformance.outcomes import Outcomes
 from fairlead_tests.spark_engine.class_data import shared_options
@@ -67,6 +69,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(group))
         if group == "spark" and isinstance(item, pytest.Function):
             item.fixturenames.insert(0, "class_data")
+
+
+@pytest.fixture(scope="session")
+def engine_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the engine of the tests has its files."""
+    return tmp_path_factory.mktemp("engine")
+
+
+@pytest.fixture(scope="session")
+def the_engine(engine_folder: Path) -> Iterator[Embedded]:
+    """The one engine of all tests that need no other; not yet open."""
+    engine = Embedded(engine_folder, cores=2)
+    yield engine
+    engine.close(20)
+
+
+@pytest.fixture
+def engine(the_engine: Embedded) -> Embedded:
+    """Return the engine, warm: one that a test brought down is opened again."""
+    if the_engine.state is not EngineState.WARM:
+        the_engine.open()
+        assert the_engine.wait_warm(120), the_engine.detail
+    return the_engine
 
 
 @pytest.fixture(scope="session")

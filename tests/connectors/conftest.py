@@ -1,8 +1,8 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
-"""One Spark for all tests of connectors, and the way from a config to files."""
+"""The way from a config to files."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,18 +18,7 @@ from fairlead.runtime.pipeline.tasks.runner import Runner
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
-WARM_S = 120.0
 Run = Callable[[Mapping[str, str]], Reports]
-
-
-@pytest.fixture(scope="session")
-def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
-    """A warm engine."""
-    engine = Embedded(tmp_path_factory.mktemp("spark"), cores=2)
-    engine.open()
-    assert engine.wait_warm(WARM_S), engine.detail
-    yield engine
-    engine.close(10)
 
 
 @pytest.fixture
@@ -58,12 +47,12 @@ def ledger() -> MemoryLedger:
 
 
 @pytest.fixture
-def run(spark_engine: Embedded, ledger: MemoryLedger) -> Run:
+def run(engine: Embedded, ledger: MemoryLedger) -> Run:
     """Run a connector with all its tasks until every file is read, or one has failed."""
 
     def run(config: Mapping[str, str]) -> Reports:
         reports = Reports()
-        runner = Runner(spark_engine, ledger, find_plugins(), reports)
+        runner = Runner(engine, ledger, find_plugins(), reports)
         token = Token(len(ledger.accepted) + 1, 0)
         runner.start(Launch(Resource("c"), token, config, config))
         try:

@@ -119,7 +119,7 @@ def test_spark_writes_nothing_beneath_an_absent_mount_and_waits_for_room_on_a_fu
     small_disk: Path,
     tmp_path: Path,
     folders: dict[str, str],
-    spark_engine: Embedded,
+    engine: Embedded,
     ledger: MemoryLedger,
 ) -> None:
     mount = Mount(tmp_path)
@@ -132,7 +132,7 @@ def test_spark_writes_nothing_beneath_an_absent_mount_and_waits_for_room_on_a_fu
         "sink.path": str(mount.point / "out"),
     }
     reports = Reports()
-    runner = Runner(spark_engine, ledger, find_plugins(), reports)
+    runner = Runner(engine, ledger, find_plugins(), reports)
     token = Token(1, 0)
     runner.start(Launch(Resource("c"), token, config, config))
     made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))

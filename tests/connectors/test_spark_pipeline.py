@@ -245,7 +245,7 @@ def test_another_number_of_tasks_moves_files_but_not_progress(
 
 
 def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
-    folders: dict[str, str], spark_engine: Embedded, ledger: MemoryLedger, tmp_path: Path
+    folders: dict[str, str], engine: Embedded, ledger: MemoryLedger, tmp_path: Path
 ) -> None:
     (tmp_path / "in" / "a.csv").write_text("n\n1\n")
     config = folders | {
@@ -263,10 +263,10 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
     config[files.TASK_CLAIM] = str(claim_sink(settings, ledger.cluster_id, "c", None))
     task, token = Resource("c", 0), Token(1, 0)
     reports = Reports()
-    runner = Runner(spark_engine, ledger, find_plugins(), reports, grace_ms=1500, hung_ms=60_000)
+    runner = Runner(engine, ledger, find_plugins(), reports, grace_ms=1500, hung_ms=60_000)
     runner.start(Launch(task, token, config, config))
     reports.wait(lambda each: isinstance(each, StatusChanged) and each.state is RunState.RUNNING)
-    while not spark_engine.run("probe", active_jobs):
+    while not engine.run("probe", active_jobs):
         threading.Event().wait(0.05)
     runner.stop(task)
     assert reports.wait_stopped(token) == Stopped(task, token, Ending.CANCELLED)

@@ -230,7 +230,7 @@ def test_a_task_refuses_such_a_query_for_good_before_it_runs(
     ],
 )
 def test_no_word_of_a_secret_in_a_query_is_told_when_it_is_refused(
-    query: str, why: str, folders: dict[str, str], spark_engine: Embedded
+    query: str, why: str, folders: dict[str, str], engine: Embedded
 ) -> None:
     secret = "k' v r" if "'" in query else "kings castle"
     config = folders | {
@@ -244,7 +244,7 @@ def test_no_word_of_a_secret_in_a_query_is_told_when_it_is_refused(
     context = Context(Resource("c", 0), print, hide=lambda text: text.replace(secret, "${env:S}"))
     (transform,) = SparkPipeline().pipeline(context, config).transforms
     with pytest.raises(ConfigInvalid) as refused:
-        spark_engine.run("t", lambda spark: transform.apply(spark.sql("SELECT 1 AS a")))
+        engine.run("t", lambda spark: transform.apply(spark.sql("SELECT 1 AS a")))
     told = str(refused.value)
     assert told.startswith(why)
     assert told.endswith("; its words are not told, since it holds a secret")

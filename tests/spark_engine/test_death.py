@@ -36,9 +36,10 @@ def own(tmp_path: Path) -> Iterator[Own]:
         heap: str = "512m",
         conf: Mapping[str, str] = {},  # never changed
         environ: Mapping[str, str] = os.environ,
+        work: Path = tmp_path / "work",
     ) -> tuple[subprocess.Popen[str], dict[str, Any]]:
         owner = subprocess.Popen(
-            [sys.executable, str(OWNER), str(tmp_path / "work"), heap, json.dumps(conf)],
+            [sys.executable, str(OWNER), str(work), heap, json.dumps(conf)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -51,27 +52,6 @@ def own(tmp_path: Path) -> Iterator[Own]:
     yield start
     for owner in owners:
         owner.communicate(timeout=60)
-
-
-def test_a_killed_owner_takes_all_it_started_along_and_the_next_one_sweeps_and_leaves_nothing(
-    own: Own, tmp_path: Path
-) -> None:
-    owner, told = own()
-    assert (told["state"], told["sum"], len(told["pids"]) > 2) == ("warm", 3, True)
-    os.kill(told["pids"][0], signal.SIGINT)  # Ctrl-C is the owner's to handle
-    with pytest.raises(psutil.TimeoutExpired):
-        psutil.Process(told["pids"][0]).wait(1)
-    owner.kill()
-    assert gone(told["pids"])
-    owner.wait()
-    left = set((tmp_path / "work").glob("jvm-*"))
-    successor, told = own()
-    now = set((tmp_path / "work").glob("jvm-*"))
-    assert (len(left), len(now), left & now) == (1, 1, set())
-    successor.communicate(timeout=60)
-    assert gone(told["pids"])
-    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
-    assert files == {"work", "work/logs", "work/logs/spark.log"}
 
 
 @pytest.mark.soak  # each run sees it with a whole worker: tests/chaos/test_handover.py
@@ -142,6 +122,25 @@ def test_jobs_hear_at_once_that_their_jvm_was_killed(engine: Embedded, signs: Pa
     assert engine.state is EngineState.DOWN
     assert engine.detail.startswith("the JVM was killed by SIGKILL")
     assert gone([pid, worker.pid])
+
+
+def test_a_killed_owner_takes_all_it_started_along_and_the_next_one_sweeps_what_is_left(
+    own: Own, the_engine: Embedded, engine_folder: Path
+) -> None:
+    the_engine.close(20)
+    owner, told = own(work=engine_folder)
+    assert (told["state"], told["sum"], len(told["pids"]) > 2) == ("warm", 3, True)
+    os.kill(told["pids"][0], signal.SIGINT)  # Ctrl-C is the owner's to handle
+    with pytest.raises(psutil.TimeoutExpired):
+        psutil.Process(told["pids"][0]).wait(1)
+    owner.kill()
+    assert gone(told["pids"])
+    owner.wait()
+    left = set(engine_folder.glob("jvm-*"))
+    the_engine.open()
+    assert the_engine.wait_warm(120), the_engine.detail
+    now = set(engine_folder.glob("jvm-*"))
+    assert (len(left), len(now), left & now) == (1, 1, set())
 
 
 def test_kill_ends_python_workers_too_and_the_engine_opens_again_in_the_same_process(

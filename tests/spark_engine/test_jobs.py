@@ -209,3 +209,16 @@ def test_only_the_main_thread_may_open(engine: Embedded) -> None:
         pytest.raises(RuntimeError, match="on the main thread"),
     ):
         threads.submit(engine.open).result()
+
+
+def test_a_closed_engine_leaves_no_process_and_no_file_but_its_log(
+    engine: Embedded, engine_folder: Path
+) -> None:
+    jvm = psutil.Process(engine.pid)
+    engine.run("pythons", lambda spark: spark.sparkContext.parallelize([1], 1).map(int).count())
+    started = [jvm.pid, *(child.pid for child in jvm.children(recursive=True))]
+    assert len(started) > 2
+    engine.close(20)
+    assert gone(started)
+    files = {str(path.relative_to(engine_folder)) for path in engine_folder.rglob("*")}
+    assert files == {"logs", "logs/spark.log"}

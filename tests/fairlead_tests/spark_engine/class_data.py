@@ -12,6 +12,9 @@ from pyspark.sql import SparkSession
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.spark.java import find_java, spark_home
 
+_QUICK = "-XX:TieredStopAtLevel=1"
+"""Only the quick compiler, as the JVM that writes the archive does little else."""
+
 _SCHEMA = "id BIGINT, amount BIGINT"
 
 
@@ -30,7 +33,7 @@ def shared_options(folder: Path) -> str:
 def _write_archive(archive: Path, work: Path) -> None:
     """Run what tests run once; the JVM writes what it has loaded when it ends."""
     written = work / "classes.jsa"
-    options = f"-XX:ArchiveClassesAtExit={written}"
+    options = f"-XX:ArchiveClassesAtExit={written} {_QUICK}"
     engine = Embedded(work, cores=2, conf={"spark.driver.extraJavaOptions": options})
     engine.open()
     assert engine.wait_warm(120), engine.detail
