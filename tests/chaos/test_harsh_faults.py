@@ -4,47 +4,36 @@ import os
 import random
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from fairlead.runtime.demo.output import Format
-from fairlead.runtime.demo.verdict import judge
-from fairlead.runtime.pipeline.connectors.files.staging import STAGING
 from fairlead_tests.chaos.crew import crew
-from fairlead_tests.chaos.faults import CSV, JSON, Pipelines
+from fairlead_tests.chaos.faults import csv_and_json
 from fairlead_tests.chaos.harsh_faults import PATIENCE_S, Clock, Disk, HarshFaults
-from fairlead_tests.chaos.lookout import Lookout
+from fairlead_tests.chaos.line import Line, flowing
 
 pytestmark = [pytest.mark.soak, pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(0)]
 
-FORMATS: dict[str, Format] = {CSV: "parquet", JSON: "csv"}
 
-
-def run(folder: Path, disk: Disk, pipelines: Pipelines, dice: random.Random, seconds: float) -> int:
-    """Run two pipelines until time is up, and return how many events there were."""
+def run(
+    folder: Path, disk: Disk, lines: Sequence[Line], dice: random.Random, seconds: float
+) -> int:
+    """Run two lines until time is up, and return how many events there were."""
     clock = Clock(folder)
-    with crew(folder / "node", patience_s=PATIENCE_S, environ=clock.environ()) as node:
-        lookout = Lookout(*map(disk.folder, FORMATS))
-        faults = HarshFaults(node, pipelines, dice, disk, clock)
+    node_of_test = crew(folder / "node", patience_s=PATIENCE_S, environ=clock.environ())
+    with node_of_test as node, flowing(node, *lines):
+        faults = HarshFaults(node, lines, dice, disk, clock)
         try:
-            node.up(workers=2)
-            for name, feed in pipelines.feeds.items():
-                feed.start()
-                node.put(name, pipelines.configs[name])
-            node.eventually(lambda: node.is_running(CSV, JSON), "everything runs")
+            node.runs(*(each.name for each in lines))
             deadline = time.monotonic() + seconds
             while time.monotonic() < deadline:
                 faults.inject(faults.draw())
-            for name, feed in pipelines.feeds.items():
-                feed.stop()
-                node.reads_all(name, feed.files)
+            for each in lines:
+                each.finish(node)
         finally:
             print("\n".join(faults.story), f"{dict(faults.happened)}", sep="\n")
-            lookout.stop()
-            for feed in pipelines.feeds.values():
-                feed.stop()
-    assert (lookout.broken, lookout.changed()) == ([], [])
     return faults.happened.total()
 
 
@@ -52,19 +41,18 @@ def run(folder: Path, disk: Disk, pipelines: Pipelines, dice: random.Random, sec
 def test_each_row_comes_once_whatever_happens_to_processes_disks_and_node(tmp_path: Path) -> None:
     seed = int(os.environ.get("CHAOS_SEED", random.randrange(1 << 32)))
     print(f"seed {seed}")
-    pipelines = Pipelines(tmp_path, seed)
+    lines = csv_and_json(tmp_path, seed)
     try:
-        disk = Disk(tmp_path, {name: pipelines.output(name) for name in FORMATS})
+        disk = Disk(tmp_path, {each.name: each.output for each in lines})
     except subprocess.CalledProcessError as error:
         pytest.skip(f"no disk could be mounted: {error}")
+    for each in lines:
+        each.output = disk.folder(each.name)  # what is to be seen there, whatever is mounted
     try:
         seconds = float(os.environ.get("CHAOS_SECONDS", "600"))
-        events = run(tmp_path, disk, pipelines, random.Random(seed), seconds)
-        for name, form in FORMATS.items():
-            verdict = judge(pipelines.feeds[name].expected(), disk.folder(name), form)
-            assert [check for check in verdict.checks if not check.ok] == []
-            assert list((disk.folder(name) / STAGING).iterdir()) == []
+        events = run(tmp_path, disk, lines, random.Random(seed), seconds)
+        assert [each.wrong() for each in lines] == [[], []]
     finally:
         disk.close()
-    rows = {name: len(feed.rows) for name, feed in pipelines.feeds.items()}
+    rows = {each.name: len(each.feed.rows) for each in lines}
     print(f"seed {seed}: {events} events, rows {rows}")

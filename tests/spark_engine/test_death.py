@@ -54,7 +54,7 @@ def own(tmp_path: Path) -> Iterator[Own]:
         owner.communicate(timeout=60)
 
 
-@pytest.mark.soak  # each run sees it with a whole worker: tests/chaos/test_handover.py
+@pytest.mark.soak  # each run sees it with a whole worker: tests/chaos/test_crew.py
 def test_the_bundled_java_does_where_there_is_no_other(own: Own, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     for tool in ("bash", "chmod", "sh"):  # Hadoop's, for local files

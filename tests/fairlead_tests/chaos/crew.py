@@ -21,6 +21,7 @@ from fairlead.events.entries.codec import decode, fold
 from fairlead.events.group import Group
 from fairlead.events.log.reader import LogReader
 from fairlead.events.model import GroupState, Resource, RunState
+from fairlead.events.placement import is_warm
 from fairlead.events.records import TaskStatus
 from fairlead.projections.explain.handovers import Handover
 from fairlead.projections.explain.reader import EpochReader
@@ -68,6 +69,8 @@ class Crew:
     )
     _logs: dict[str, LogReader] = field(default_factory=dict[str, LogReader])
     _rest: str = ""
+    _passed: dict[Path, int] = field(default_factory=dict[Path, int])
+    """How long each log file was when the crew was begun anew."""
 
     @property
     def data_dir(self) -> Path:
@@ -78,10 +81,9 @@ class Crew:
 
     def up(self, workers: int) -> None:
         """Bring the node up, and wait until its REST interface answers."""
-        process = self._start("up", f"workers={workers}")
+        self._start("up", f"workers={workers}")
 
         def answers() -> bool:
-            assert process.poll() is None, self.said()
             try:
                 self._rest = RunFolder(self.data_dir).node().rest
             except NoNodeError:
@@ -94,6 +96,11 @@ class Crew:
     def rest(self) -> str:
         """Where the REST interface answers."""
         return self._rest
+
+    def begin_anew(self, *workers: str) -> None:
+        """Wait until just these workers are there, and warm; pass over what was logged so far."""
+        self.eventually(lambda: self.has_warm(*workers), f"{workers} alone are there, and warm")
+        self._passed = {each: each.stat().st_size for each in self.logged()}
 
     def join(self, name: str) -> None:
         """Have one more worker run, for as long as its command lives."""
@@ -136,6 +143,29 @@ class Crew:
     def delete(self, connector: str) -> None:
         """Delete a connector."""
         self._ask("DELETE", f"/connectors/{connector}")
+
+    def remove(self, *connectors: str) -> None:
+        """Delete connectors unless they are, and wait until nothing is left of them."""
+        for name in connectors:
+            if name in self.look().connectors:
+                self.delete(name)
+        self.eventually(lambda: self._is_removed(*connectors), f"{connectors} are gone")
+
+    def _is_removed(self, *connectors: str) -> bool:
+        group = self.look()
+        known = {*group.connectors, *(each.connector for each in group.owner)}
+        return known.isdisjoint(connectors)
+
+    @contextlib.contextmanager
+    def configured(self, settings: Mapping[str, str]) -> Generator[None]:
+        """Have the group go by settings of its own for a while."""
+        self._ask("PUT", f"/groups/{GROUP}/config", settings)
+        yield
+        self._ask("PUT", f"/groups/{GROUP}/config", {})
+
+    def page(self, path: str) -> str:
+        """What the REST interface answers to a GET."""
+        return httpx.get(self._rest + path, timeout=30).text
 
     def _ask(self, method: str, path: str, body: object = None) -> None:
         """Ask until there is an answer: what is asked may just be starting again."""
@@ -201,19 +231,15 @@ class Crew:
                     self.statuses.append(record)
         return self.group
 
-    @property
-    def moves(self) -> list[Handover]:
-        """Every move of a task from one worker to another that has begun a batch there."""
+    def moves_of(self, *connectors: str) -> list[Handover]:
+        """The moves of their tasks from one worker to another that has begun a batch by now."""
+        self.look()
         return [
             each
             for each in self._reader.handovers()
-            if each.resource.is_task and each.giver and each.taker and each.first_batch_ms
+            if each.resource.connector in connectors and each.resource.is_task
+            if each.giver and each.taker and each.first_batch_ms
         ]
-
-    def look_at_moves(self) -> list[Handover]:
-        """The moves that are completed by now."""
-        self.look()
-        return self.moves
 
     def held(self, worker: str) -> set[Resource]:
         """What a worker holds."""
@@ -226,6 +252,16 @@ class Crew:
         members = self.look().members.items()
         return {each for each, member in members if member.metadata.url.endswith(f"/{worker}")}
 
+    def has_warm(self, *workers: str) -> bool:
+        """Whether these workers and no others are members, and the group knows them as warm."""
+        members = self.look().members.values()
+        warm = [
+            member.metadata.url.rpartition("/")[2]
+            for member in members
+            if all(is_warm(each.metadata) for each in member.metadata.assignors)
+        ]
+        return sorted(warm) == sorted(workers) and len(warm) == len(members)
+
     def is_running(self, *connectors: str) -> bool:
         """Whether the group is Stable and each task of these connectors runs."""
         group = self.look()
@@ -235,6 +271,10 @@ class Crew:
             and all(self._runs(Resource(split.connector, each)) for each in range(len(split.tasks)))
             for split in splits
         )
+
+    def runs(self, *connectors: str) -> None:
+        """Wait until that is so."""
+        self.eventually(lambda: self.is_running(*connectors), f"all of {connectors} runs")
 
     def _runs(self, task: Resource) -> bool:
         group = self.group
@@ -281,21 +321,28 @@ class Crew:
 
     def said(self) -> str:
         """The end of all that was logged."""
+        logged = self.logged()
+        return "\n".join(f"== {path.name}\n{logged[path][-6000:]}" for path in sorted(logged))
+
+    def logged(self) -> dict[Path, str]:
+        """What was logged since the crew was begun anew, by log file."""
         files = [*self.folder.glob("*.log"), *(self.data_dir / "logs").glob("actors.log*")]
-        return "\n".join(f"== {path.name}\n{path.read_text()[-6000:]}" for path in sorted(files))
+        return {each: each.read_bytes()[self._passed.get(each, 0) :].decode() for each in files}
 
     def eventually(self, holds: Callable[[], bool], what: str, seconds: float = 0) -> None:
         """Wait until something holds; fails the test if it does not come to hold."""
         seconds = seconds or self.patience_s
         deadline = time.monotonic() + seconds
         while not holds():
+            node = self._commands.get("up")
+            assert node is None or node.poll() is None, f"the node ended\n{self.said()}"
             if time.monotonic() > deadline:
                 raise AssertionError(f"not in {seconds:g} s: {what}\n{self.told()}\n{self.said()}")
             time.sleep(0.05)
 
     # -- the commands' processes
 
-    def _start(self, verb: str, *more: str, name: str = "") -> subprocess.Popen[bytes]:
+    def _start(self, verb: str, *more: str, name: str = "") -> None:
         settings = {**SETTINGS, **self.settings, "data.dir": str(self.data_dir)}
         given = [*(f"{key}={value}" for key, value in settings.items()), *more]
         options = [part for each in given for part in ("--set", each)]
@@ -312,7 +359,6 @@ class Crew:
                 env=dict(self.environ),
             )
         self._commands[name or verb] = process
-        return process
 
     def _end(self, name: str) -> int:
         process = self._commands.pop(name)
@@ -343,13 +389,14 @@ def _below() -> list[psutil.Process]:
 
 
 @contextlib.contextmanager
-def crew(folder: Path, **more: Any) -> Generator[Crew]:
-    """Give a crew, have it end in good order, and see that no process of it is left."""
+def crew(folder: Path, *, workers: int = 2, **more: Any) -> Generator[Crew]:
+    """Give a crew that is up, have it end in good order, and see that no process of it is left."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans come to this process
     before = set(_below())
     folder.mkdir(parents=True)
     made = Crew(folder, **more)
     try:
+        made.up(workers)
         yield made
         made.down()
     finally:

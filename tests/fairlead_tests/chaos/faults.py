@@ -3,60 +3,29 @@
 import os
 import random
 import signal
+import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from fairlead_tests.chaos.crew import SESSION_S, Crew, frozen
-from fairlead_tests.chaos.feed import Feed
+from fairlead_tests.chaos.line import Line
 
 CSV, JSON = "from-csv", "from-json"
 LONGEST_S = 60.0
 """How long the crew may take until everything runs again after an event."""
 
 
-@dataclass
-class Pipelines:
-    """Two connectors: csv through SQL to parquet, and json, its schema inferred, to csv."""
-
-    folder: Path
-    seed: int
-    configs: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-
-    def __post_init__(self) -> None:
-        self.feeds = {
-            CSV: Feed(self.folder / "in-csv", "csv", self.seed),
-            JSON: Feed(self.folder / "in-json", "json", self.seed + 1),
-        }
-        shared = {"connector.class": "SparkPipeline", "task.restart.budget": "100"}
-        self.configs[CSV] = {
-            **shared,
-            "tasks.max": "3",
-            "source.format": "csv",
-            "source.path": str(self.feeds[CSV].folder),
-            "source.min.age.ms": "0",
-            "source.schema": "id BIGINT, amount BIGINT",
-            "transforms": "twice",
-            "transforms.twice.type": "sql",
-            "transforms.twice.query": "SELECT id, amount, 2 * amount AS twice FROM input",
-            "sink.format": "parquet",
-            "sink.path": str(self.output(CSV)),
-        }
-        self.configs[JSON] = {
-            **shared,
-            "tasks.max": "2",
-            "source.format": "json",
-            "source.path": str(self.feeds[JSON].folder),
-            "source.min.age.ms": "0",
-            "sink.format": "csv",
-            "sink.path": str(self.output(JSON)),
-        }
-
-    def output(self, connector: str) -> Path:
-        """Where a connector writes to."""
-        return self.folder / f"out-{connector}"
+def csv_and_json(folder: Path, seed: int) -> tuple[Line, Line]:
+    """Two lines: csv through SQL to parquet, and json, its schema inferred, to csv."""
+    query = "SELECT id, amount, 2 * amount AS twice FROM input"
+    budget = {"task.restart.budget": "100"}
+    twice = {"transforms": "t", "transforms.t.type": "sql", "transforms.t.query": query}
+    return (
+        Line(folder, CSV, tasks=3, seed=seed, config=budget | twice),
+        Line(folder, JSON, tasks=2, seed=seed + 1, config=budget, forms=("json", "csv")),
+    )
 
 
 class RandomFaults:
@@ -64,11 +33,11 @@ class RandomFaults:
 
     longest_s = LONGEST_S
 
-    def __init__(self, crew: Crew, pipelines: Pipelines, dice: random.Random) -> None:
+    def __init__(self, crew: Crew, lines: Iterable[Line], dice: random.Random) -> None:
         self.crew = crew
         self.happened: Counter[str] = Counter()
         self.story: list[str] = []
-        self._pipelines = pipelines
+        self._lines = {each.name: each for each in lines}
         self._dice = dice
         self.guests: list[str] = []
         self._names = 0
@@ -82,6 +51,29 @@ class RandomFaults:
             "tasks.max": self.change_tasks,
             "config": self.change_config,
         }
+
+    def inject_all(self, names: list[str], seconds: float = 0) -> None:
+        """Let these events happen, and others until time is up; then those that joined leave."""
+        until = time.monotonic() + seconds
+        while names or time.monotonic() < until:
+            self.inject(names.pop(0) if names else self._dice.choice(list(self.events)))
+        for each in self.guests:
+            self.crew.leave(each)
+
+    def told(self) -> str:
+        """What happened, and what it cost."""
+        rows = {each.name: len(each.feed.rows) for each in self._lines.values()}
+        moves = self.crew.moves_of(*self._lines)
+        known = [each.downtime_ms for each in moves if each.downtime_ms is not None] or [0]
+        statuses = [each for each in self.crew.statuses if each.resource.connector in self._lines]
+        fenced = sum(each.reason.startswith("fenced") for each in statuses)
+        lines = [
+            f"{self.happened.total()} events {dict(self.happened)}",
+            *self.story,
+            f"rows {rows}; fenced {fenced}; {len(moves)} moves, downtime of {len(known)} known: "
+            f"median {statistics.median(known):.0f} ms, most {max(known)} ms",
+        ]
+        return "\n".join(lines)
 
     def inject(self, name: str) -> None:
         """Let an event happen, and wait until the crew is over it, or for a moment only."""
@@ -101,8 +93,10 @@ class RandomFaults:
         return self.crew.is_running(CSV, JSON)
 
     def _own_worker(self) -> str:
-        """One of the workers that the node itself runs."""
-        return self._dice.choice([each for each in self.crew.workers() if each[0] == "w"])
+        """One of the workers that the node itself runs, once it has a seat."""
+        name = self._dice.choice([each for each in self.crew.workers() if each[0] == "w"])
+        self.crew.eventually(lambda: bool(self.crew.members(name)), f"{name} is a member")
+        return name
 
     def _wait_lost(self, name: str, seats: set[str]) -> None:
         lost = lambda: seats.isdisjoint(self.crew.look().members)  # noqa: E731
@@ -163,21 +157,21 @@ class RandomFaults:
     def change_tasks(self) -> str:
         """A connector is to have another number of tasks."""
         name = self._dice.choice([CSV, JSON])
-        now = self._pipelines.configs[name]["tasks.max"]
+        now = self._lines[name].config["tasks.max"]
         wanted = self._dice.choice([each for each in "1234" if each != now])
         return self._change(name, {"tasks.max": wanted})
 
     def change_config(self) -> str:
         """A connector's config is changed otherwise: all of its tasks start anew."""
         name = self._dice.choice([CSV, JSON])
-        now = self._pipelines.configs[name].get("source.max.files.per.batch")
+        now = self._lines[name].config.get("source.max.files.per.batch")
         wanted = self._dice.choice([each for each in ("3", "10", "50") if each != now])
         return self._change(name, {"source.max.files.per.batch": wanted})
 
     def _change(self, name: str, change: Mapping[str, str]) -> str:
         before = self.crew.look().task_configs[name].generation
-        self._pipelines.configs[name] |= change
-        self.crew.put(name, self._pipelines.configs[name])
+        self._lines[name].config |= change
+        self.crew.put(name, self._lines[name].config)
         changed = lambda: self.crew.look().task_configs[name].generation > before  # noqa: E731
         self.crew.eventually(changed, f"{name} has split its work anew", LONGEST_S)
         return f"{name} {dict(change)}"

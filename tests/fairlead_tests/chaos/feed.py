@@ -22,7 +22,7 @@ class Feed:
     folder: Path
     form: str
     seed: int
-    pause_s: float = 0.25
+    pause_s: float = 0.5
     rows: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
     files: int = 0
     _halt: threading.Event = field(default_factory=threading.Event)

@@ -5,7 +5,7 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +13,8 @@ import psutil
 
 from fairlead_tests.actor_system import title_of
 from fairlead_tests.chaos.crew import Crew, frozen
-from fairlead_tests.chaos.faults import CSV, JSON, Pipelines, RandomFaults
+from fairlead_tests.chaos.faults import CSV, JSON, RandomFaults
+from fairlead_tests.chaos.line import Line
 
 DISK_MIB = 512
 SELDOM = ("restart", "kill node", "freeze", "freeze any")
@@ -96,9 +97,9 @@ class HarshFaults(RandomFaults):
     longest_s = PATIENCE_S
 
     def __init__(
-        self, crew: Crew, pipelines: Pipelines, dice: random.Random, disk: Disk, clock: Clock
+        self, crew: Crew, lines: Iterable[Line], dice: random.Random, disk: Disk, clock: Clock
     ) -> None:
-        super().__init__(crew, pipelines, dice)
+        super().__init__(crew, lines, dice)
         self._disk = disk
         self._clock = clock
         self.events: Mapping[str, Callable[[], str]] = {
