@@ -84,6 +84,7 @@ MOST_FILES = 12
 CLI = ("runtime/interfaces/cli/*", "runtime/demo/*")
 SPARK = ("runtime/pipeline/spark/*", "runtime/pipeline/connectors/*")
 REST = ("runtime/interfaces/rest/*",)
+THESPIAN = tuple(f"actors/door/{each}.py" for each in ("actor", "processes", "system", "transport"))
 
 KNOWN_ONLY_TO = {
     "msgspec": (
@@ -96,9 +97,9 @@ KNOWN_ONLY_TO = {
         "runtime/interfaces/rest/*",
     ),
     "lmdb": ("events/log/*.py",),
-    "thespian": ("actors/door/actor.py", "actors/door/transport.py"),
-    "psutil": ("actors/door/actor.py", "actors/door/ports.py", "runtime/*"),
-    "setproctitle": ("actors/door/transport.py", "runtime/*"),
+    "thespian": THESPIAN,
+    "psutil": ("actors/door/system.py", "actors/door/ports.py", "runtime/*"),
+    "setproctitle": ("actors/door/processes.py", "runtime/*"),
     "prometheus_client": ("projections/metrics.py", "projections/group_metrics.py"),
     "pyspark": SPARK,
     "py4j": SPARK,

@@ -1,4 +1,4 @@
-"""Whether a port can be listened on, and which program has it if not."""
+"""Where a system is reached, and whose a port is: its door, free ports, and who has a taken one."""
 
 import errno
 import ipaddress
@@ -6,17 +6,44 @@ import random
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import psutil
 
+KEY_BYTES: Final = 32
 LOOPBACK: Final = "127.0.0.1"
 CONNECTIONS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 """The first and the last port that Linux gives to connections."""
 FIRST_PORT: Final = 10_000
 TRIES: Final = 100
 UNSEEN: Final = "a program that cannot be seen from here, of another user or container"
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where a system is reached, and the secret that opens it.
+
+    `host` is an IPv4 loopback address, `port` that of the admin, `key` 32 random bytes of one
+    cluster. Raises ValueError for anything else. Where `node` is not empty, only a system that
+    was started for this node is behind the door.
+    """
+
+    host: str
+    port: int
+    key: bytes = field(repr=False)
+    node: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        if not ipaddress.IPv4Address(self.host).is_loopback:
+            raise ValueError(
+                f"actors speak on loopback only, and {self.host} is not: use 127.0.0.1"
+            )
+        if not 0 < self.port < 1 << 16:
+            raise ValueError(f"{self.port} is not a port: use one from 1 to 65535")
+        if len(self.key) != KEY_BYTES:
+            raise ValueError(f"the key of a cluster has {KEY_BYTES} bytes, not {len(self.key)}")
 
 
 class PortTakenError(Exception):

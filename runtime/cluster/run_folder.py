@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from ...actors.door.actor import KEY_BYTES, Door
+from ...actors.door.ports import KEY_BYTES, Door
 from ...events.log.process import process_of
 from .identity import KEY, NODE_ID, folder_number, identity_of
 from .node_files import (

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from ...actors.door.actor import System, UnreachableError, connect
+from ...actors.door.system import System, UnreachableError, connect
 from ..cluster.messages import DescribeNode, NodeView
 from ..cluster.node_files import NodeFile
 from ..cluster.run_folder import NoNodeError, RunFolder

@@ -11,8 +11,9 @@ from types import FrameType
 from typing import Final
 
 from ...actors.backoff import Backoff
-from ...actors.door.actor import Address, System, UnreachableError, connect
+from ...actors.door.actor import Address
 from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
+from ...actors.door.system import System, UnreachableError, connect
 from ...events.log.process import ProcessId, is_alive, kill
 from ..cluster.messages import (
     SUPERVISOR,

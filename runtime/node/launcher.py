@@ -14,15 +14,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from ...actors.door.actor import (
-    Address,
-    CannotStartError,
-    Question,
-    System,
-    UnreachableError,
-    start_system,
-)
+from ...actors.door.actor import Address
 from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
+from ...actors.door.system import CannotStartError, Question, System, UnreachableError, start_system
 from ...events.log.process import ProcessId, is_alive, kill, process_of
 from ..cluster.messages import SUPERVISOR, AllLeft, Begin, Begun, DescribeNode, NodeView, ShutDown
 from ..cluster.node_files import SlowProcess, write_assignors, write_slow

@@ -12,7 +12,7 @@ from typing import Final
 
 import psutil
 
-from ...actors.door.actor import Question
+from ...actors.door.system import Question
 
 MOST_STEP_SECONDS: Final = 1.0
 SLOW_SECONDS: Final = 3.0

@@ -8,7 +8,8 @@ from typing import cast
 import pytest
 from thespian.actors import DeadEnvelope, PoisonMessage
 
-from fairlead.actors.door.actor import CannotStartError, Failure, UnreachableError, address_key
+from fairlead.actors.door.actor import Failure, address_key
+from fairlead.actors.door.system import CannotStartError, UnreachableError
 from fairlead_tests.actor_system import InProcess, Running, eventually, log_of, runs
 from fairlead_tests.actors_door.probe_actors import (
     Break,

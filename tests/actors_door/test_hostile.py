@@ -18,8 +18,9 @@ import psutil
 import pytest
 
 from fairlead.actors.door import transport
-from fairlead.actors.door.actor import Address, System
+from fairlead.actors.door.actor import Address
 from fairlead.actors.door.channel import Channel, Direction, FrameTooLargeError
+from fairlead.actors.door.system import System
 from fairlead_tests.actor_system import Running, eventually, isolated, listeners, log_of, runs
 from fairlead_tests.actors_door.probe_actors import Echo, Parent, Tell
 

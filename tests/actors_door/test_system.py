@@ -13,13 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fairlead.actors.door.actor import (
-    CannotStartError,
-    Door,
-    UnreachableError,
-    connect,
-    start_system,
-)
+from fairlead.actors.door.ports import Door
+from fairlead.actors.door.system import CannotStartError, UnreachableError, connect, start_system
 from fairlead_tests.actor_system import (
     Running,
     eventually,
@@ -39,7 +34,7 @@ GOOD = bytes(32)
 
 def test_importing_the_door_starts_nothing() -> None:
     probe = (
-        "import os, threading, psutil, fairlead.actors.door.actor; me = psutil.Process();"
+        "import os, threading, psutil, fairlead.actors.door.system; me = psutil.Process();"
         "print(me.children(), me.net_connections(), threading.active_count())"
     )
     ran = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
@@ -95,7 +90,7 @@ def test_only_the_node_that_is_meant_is_behind_a_door(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_no_place_to_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairlead.actors.door.actor.PORT_SECONDS", 0)
+    monkeypatch.setattr("fairlead.actors.door.system.PORT_SECONDS", 0)
     with socket.create_server(("127.0.0.1", 0)) as other:
         door = Door("127.0.0.1", other.getsockname()[1], secrets.token_bytes(32))
         told = f"port {door.port} .* is taken by .* \\(pid {os.getpid()}\\)"

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairlead.actors.door.actor import Door, System, start_system
-from fairlead.actors.door.ports import free_port
+from fairlead.actors.door.ports import Door, free_port
+from fairlead.actors.door.system import System, start_system
 from fairlead.actors.group.actor import GroupActor, GroupOpened, OpenGroup
 from fairlead.actors.group.state.soft_state import GroupSettings
 from fairlead.actors.messages.computing import Assignment, Install, Prepare

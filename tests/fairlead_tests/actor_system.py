@@ -26,7 +26,9 @@ from typing import Any
 import psutil
 import pytest
 
-from fairlead.actors.door.actor import Actor, Door, System, connect
+from fairlead.actors.door.actor import Actor
+from fairlead.actors.door.ports import Door
+from fairlead.actors.door.system import System, connect
 from fairlead_tests import TESTS
 from fairlead_tests.system_process import OUTSIDE
 

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from fairlead.actors.door.actor import Door, start_system
+from fairlead.actors.door.ports import Door
+from fairlead.actors.door.system import start_system
 
 OUTSIDE = "written-outside"
 """The file that names what was written outside the system's folder."""

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from fairlead.actors.door.actor import Question
+from fairlead.actors.door.system import Question
 from fairlead.runtime.cluster.node_files import SlowProcess, read_slow, write_slow
 from fairlead.runtime.node.liveness import GroupProbe, ProcessProbe, Silence
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.actors.door.actor import Door
+from fairlead.actors.door.ports import Door
 from fairlead.events.log.process import ProcessId, process_of
 from fairlead.runtime.cluster.run_folder import NoNodeError, RunFolder
 from fairlead.runtime.config.load import load_config

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairlead.actors.door.actor import Actor, Address, System, start_system
+from fairlead.actors.door.actor import Actor, Address
+from fairlead.actors.door.system import System, start_system
 from fairlead_tests.actor_system import free_door
 
 

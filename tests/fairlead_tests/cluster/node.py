@@ -12,7 +12,8 @@ from typing import Any
 
 import psutil
 
-from fairlead.actors.door.actor import Address, System, UnreachableError, connect
+from fairlead.actors.door.actor import Address
+from fairlead.actors.door.system import System, UnreachableError, connect
 from fairlead.actors.messages.commands import CommandReply, GroupCommand
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector

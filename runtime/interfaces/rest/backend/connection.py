@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from .....actors.door.actor import Address, Line, System, UnreachableError, connect
+from .....actors.door.actor import Address
+from .....actors.door.system import Line, System, UnreachableError, connect
 from .....actors.messages.commands import CommandReply, DescribeTraffic, Traffic
 from .....actors.messages.orders import (
     ConfigureGroup,

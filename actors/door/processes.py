@@ -1,0 +1,282 @@
+"""The processes of a system: the admin, the actors below it, and programs that speak to them.
+
+Thespian's process base made safe: to import this module puts it in the place of Thespian's own.
+
+* A child dies with its parent, the admin with the process that started it, and none keeps a
+  socket that it inherited.
+* The end of a child is told in any case, and so is a message that was given up.
+* There is no logging process: actors write to the log file like any other Python program.
+"""
+# pyright: basic
+
+import ctypes
+import logging
+import multiprocessing
+import os
+import resource
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from setproctitle import setproctitle
+from thespian.actors import ActorSystemFailure, ActorSystemMessage, PoisonMessage
+from thespian.system import multiprocCommon, utilis
+from thespian.system.addressManager import ActorLocalAddress
+from thespian.system.messages.multiproc import EndpointConnected
+from thespian.system.systemBase import BaseContext, ExternalOpsToActors, systemBase
+from thespian.system.transport import (
+    ExternalInterfaceTransportInit,
+    ReceiveEnvelope,
+    SendStatus,
+    TransmitIntent,
+)
+
+from .log_file import LogFile, open_private
+from .transport import SEND_SECONDS, Transport
+
+FORK = multiprocessing.get_context("fork")
+
+_PR_SET_PDEATHSIG = 1
+_PLAIN_LOGGING = logging.root, logging.Logger.manager
+
+LOGGER = logging.getLogger(__name__)
+
+_log_file: Path | None = None
+_log_level = "INFO"
+_system_name = ""
+_node = ""
+
+
+class WhoIs(ActorSystemMessage):
+    """Asks the admin for the address of a named actor; answered by a `Named`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Named:
+    """The address of a named actor, or None; `node` says whose admin it is that answers."""
+
+    def __init__(self, address: Any, node: str = "") -> None:
+        self.address = address
+        self.node = node
+
+
+class Admin(multiprocCommon.MultiProcAdmin):
+    """The root of a system: a plain child of the process that started it."""
+
+    def _childExited(self, childAddr: Any) -> None:
+        """Report every child: stock drops others that are dead by now; see `childDied`."""
+
+    def h_WhoIs(self, envelope: Any) -> bool:
+        """Look a name up without creating anything."""
+        named = Named(self._globalNames.get(envelope.message.name), _node)
+        self._send_intent(TransmitIntent(envelope.sender, named))
+        return True
+
+    def _cleanupAdmin(self, finish_cleanup: Callable[[], None]) -> None:
+        finish_cleanup()  # no logger to stop
+
+
+class Manager(multiprocCommon.MultiProcManager):
+    """What stands between one actor and its process."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._unborn: set[int] = set()
+        _log_to_file()
+        super().__init__(*args, **options)
+
+    def _childExited(self, childAddr: Any) -> None:
+        """Report every child: stock drops others that are dead by now; see `childDied`."""
+
+    def run(self) -> None:
+        """Run the actor, then end its process whatever threads it has left behind."""
+        kind = str(self._actorClass).rpartition(".")[-1].removesuffix("Actor") or "Actor"
+        _set_title(kind, (self._childReqs or {}).get("name") or "")
+        code = 0
+        try:
+            super().run()
+        except SystemExit as wish:
+            code = wish.code if isinstance(wish.code, int) else 1
+        except BaseException:
+            LOGGER.exception("%s broke down", kind)
+            code = 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+    def post(self, message: object) -> None:
+        """Put a message into the actor's own mailbox, from any thread."""
+        self.transport._incomingEnvelopes.append(ReceiveEnvelope(self.myAddress, message))
+        self.transport.interrupt_wait()
+
+    def pid_of(self, address: Any) -> int | None:
+        """Return the process id of a child, None if it has ended."""
+        for each in getattr(self, "_child_procs", []):
+            if address in (each.childAddr, getattr(each, "childRealAddr", None)):
+                pid: int | None = each.childProc.pid
+                return pid
+        return None
+
+    def actor_send_fail(self, result: Any, intent: Any) -> None:
+        """Tell the sender, which stock does only for what it never tried to send."""
+        if any(
+            isinstance(each.message, PoisonMessage) and each.message.poisonMessage is intent.message
+            for each in self._receiveQueue
+        ):
+            return
+        why = "no one is there" if result == SendStatus.DeadTarget else "not acknowledged"
+        self.transport._incomingEnvelopes.append(
+            ReceiveEnvelope(intent.targetAddr, PoisonMessage(intent.message, why))
+        )
+
+    def childDied(self) -> bool:
+        """Notice the exit of children, also of those that never got as far as to report."""
+        unborn = [
+            each.childAddr.addressDetails.addressInstanceNum
+            for each in getattr(self, "_child_procs", [])
+            if not hasattr(each, "childRealAddr") and not each.childProc.is_alive()
+        ]
+        self._unborn.update(unborn)
+        for instance in unborn:
+            self._retryPendingChildOperations(instance, None)
+        return bool(super().childDied())
+
+    def _send_intent_to_transport(self, intent: Any) -> None:
+        """Return what is for a child that ended without an address: stock waits for one."""
+        target = intent.targetAddr.addressDetails
+        if isinstance(target, ActorLocalAddress) and target.addressInstanceNum in self._unborn:
+            intent.tx_done(SendStatus.DeadTarget)
+        else:
+            super()._send_intent_to_transport(intent)
+
+
+class ExternalEndpoint(BaseContext):
+    """One endpoint of a process that is no actor."""
+
+    def begin(self, to: Any, message: object) -> Any:
+        """Begin to send a message, and return what knows whether that failed."""
+        return self._tx_to_actor(to, message)
+
+    def tell(self, to: Any, message: object) -> None:
+        """Send a message and wait for its arrival; stock returns whether it arrives or not."""
+        sent = self._tx_to_actor(to, message)
+        patience = timedelta(seconds=SEND_SECONDS + 1)
+        while not sent.failed and self._run_transport(patience, txonly=True):
+            pass  # it returns whenever one of several messages is through
+        if sent.failed:
+            raise ActorSystemFailure(f"{type(message).__name__} was not delivered to {to}")
+
+
+class ExternalSystem(systemBase):
+    """A system seen from a process that is no actor; stock starts one where it finds none."""
+
+    def __init__(self, port: int) -> None:
+        self.capabilities = {"Admin Port": port, "Process Startup Method": "fork"}
+        self.transport = Transport(ExternalInterfaceTransportInit(), self.capabilities, None, FORK)
+        ExternalOpsToActors.__init__(self, Transport.getAdminAddr(self.capabilities))
+
+    def external_clone(self) -> ExternalEndpoint:
+        """Return one more endpoint."""
+        return ExternalEndpoint(self.adminAddr, self.transport)
+
+    def port_is_taken(self) -> bool:
+        """Return whether the admin's port is in use."""
+        return bool(self.transport.probeAdmin(self.adminAddr))
+
+    def start_admin(self, seconds: float) -> Any:
+        """Fork the admin and return its process, or None if it does not report in time."""
+        starter, address = self.transport.myAddress, self.adminAddr
+        endpoint = self.transport.prepEndpoint(address, self.capabilities)
+        admin = FORK.Process(
+            target=run_admin, args=(starter, endpoint, address, self.capabilities), daemon=True
+        )
+        admin.start()
+        deadline = time.monotonic() + seconds
+        while admin.is_alive() and time.monotonic() < deadline:
+            heard = self.transport.run(None, timedelta(seconds=0.1))
+            if isinstance(heard, ReceiveEnvelope) and isinstance(heard.message, EndpointConnected):
+                return admin
+        admin.kill()
+        return None
+
+
+def run_admin(starter: Any, endpoint: Any, address: Any, capabilities: dict[str, object]) -> None:
+    """Run the admin in the process just forked, until the system is shut down."""
+    _leave_parent()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the key is in memory
+    os.setsid()  # Ctrl-C is for the process that started the system
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)  # what handles them there means nothing here
+    _log_to_file()
+    _set_title("admin", _system_name)
+    admin = Admin(Transport(endpoint), address, capabilities, None, FORK)
+    admin.asLogger = admin.transport.myAddress  # nobody writes to it, but there must be one
+    signal.signal(signal.SIGCHLD, admin.signalChildDied)
+    admin.transport.scheduleTransmit(None, TransmitIntent(starter, EndpointConnected(0)))
+    admin._activate()
+    admin.transport.enableRXPauseFlowControl(False)  # noqa: FBT003
+    admin.run()
+
+
+def name_system(name: str, log_file: Path | None, node: str = "", log_level: str = "INFO") -> None:
+    """Say what the processes forked from here are called, where they log, and whose they are.
+
+    What they log is of this level or above. Without a log file nothing is written.
+    """
+    global _log_file, _log_level, _system_name, _node
+    _log_file, _log_level, _system_name, _node = log_file, log_level, name, node
+    if log_file is None:
+        utilis._thesplog_control_settings = (logging.CRITICAL + 1, False, 0)
+        return
+    utilis._thesplog_control_settings = (logging.WARNING, False, 1 << 20)
+    utilis._thesplog_file = str(log_file.with_name("thespian.log"))
+    utilis._thesplog_old_file = f"{utilis._thesplog_file}.old"
+
+
+def _start_actor(*args: Any) -> None:
+    _leave_parent()
+    _stock_start_child(*args)
+
+
+def _leave_parent() -> None:
+    """Die with the parent process, and keep none of its sockets."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() != parent.pid:
+        os._exit(1)  # it was faster
+    for number in sorted(int(each) for each in os.listdir("/proc/self/fd")):  # noqa: PTH208
+        with suppress(OSError):
+            if number > 2 and stat.S_ISSOCK(os.fstat(number).st_mode):  # noqa: PLR2004
+                os.close(number)
+
+
+def _log_to_file() -> None:
+    # Thespian has put its own root in place, which sends every record as a message.
+    logging.root, logging.Logger.manager = _PLAIN_LOGGING
+    logging.Logger.root = logging.root
+    logging.raiseExceptions = False  # a full disk is no reason to write to the terminal
+    handler = LogFile(_log_file, delay=True) if _log_file else logging.NullHandler()
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
+    )
+    logging.root.handlers[:] = [handler]
+    logging.root.setLevel(_log_level)
+
+
+def _set_title(kind: str, name: str) -> None:
+    setproctitle(f"fairlead: {kind.lower()} {name}".rstrip())
+
+
+# Its own log, the only file that it opens.
+utilis.open = open_private  # pyright: ignore[reportAttributeAccessIssue]
+_stock_start_child = multiprocCommon.startChild
+multiprocCommon.startChild = _start_actor
+multiprocCommon.MultiProcManager = Manager
+name_system("", None)
