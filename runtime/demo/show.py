@@ -112,7 +112,7 @@ class Show:
                 has_joined = True
                 self._stage.start_worker()
                 self._screen.tell(f"{newcomer} is started: `fairlead worker`")
-            if has_joined and kill_at is None and watcher.runs_batches(newcomer):
+            if has_joined and kill_at is None and watcher.runs_tasks(newcomer):
                 kill_at = now + KILL_AFTER_SECONDS
             if kill_at is not None and not self.killed_ms and now >= kill_at:
                 self._kill(watcher)

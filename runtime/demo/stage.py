@@ -28,7 +28,7 @@ FEED_SECONDS = 30.0
 JOIN_AFTER_SECONDS = 1.0
 """From the first file to the start of a third worker."""
 KILL_AFTER_SECONDS = 3.0
-"""From the third worker's first batch to the kill."""
+"""From the third worker's first task to the kill."""
 LONGEST_SECONDS = 240.0
 VICTIM = "w1"
 

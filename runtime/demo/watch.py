@@ -21,7 +21,7 @@ from ...events.commits import Committed, TaskProgress
 from ...events.entries.codec import decode, fold
 from ...events.group import Group
 from ...events.log.reader import LogReader
-from ...events.model import BATCHES_RUN, Resource, RunState
+from ...events.model import Resource, RunState
 from ...events.placement import is_warm
 from ...projections.explain.handovers import Handover
 from ...projections.explain.reader import EpochReader
@@ -69,11 +69,11 @@ class Watcher:
                 self._reader.take(entry)
         return self._seen(), [*self._completed()]
 
-    def runs_batches(self, worker: str) -> bool:
-        """Tell whether a worker has begun a batch of a task that it holds."""
+    def runs_tasks(self, worker: str) -> bool:
+        """Tell whether a worker says of any task that it runs: its Spark is warm by then."""
         return any(
-            status.reason == BATCHES_RUN and short(status.worker) == worker
-            for status in self._group.statuses.values()
+            resource.is_task and status.state is RunState.RUNNING and short(status.worker) == worker
+            for resource, status in self._group.statuses.items()
         )
 
     def resumed_since(self, moment_ms: int, tasks: Collection[str]) -> bool:
