@@ -26,7 +26,7 @@ from fairlead.events.model import Resources
 from fairlead.runtime.simulation.durable_state import MemoryLog
 
 CONNECTORS = ("flights", "trains", "ships")
-QUIET_S = 0.2
+QUIET_S = 1.0
 """After how long without anything new a member has nothing more to do for now."""
 
 

@@ -18,7 +18,8 @@ FILES = 20
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fairlead.events.model import CommitId, Manifest, Token
+from fairlead.events.commits import CommitId, Manifest
+from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors.files import publishing, staging
 
 rename = Path.rename
