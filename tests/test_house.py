@@ -82,7 +82,11 @@ MOST_FILES = 12
 """So many modules a folder may hold."""
 
 CLI = ("runtime/interfaces/cli/*", "runtime/demo/*")
-SPARK = ("runtime/pipeline/spark/*", "runtime/pipeline/connectors/*")
+SPARK = (
+    "runtime/pipeline/spark/*",
+    "runtime/pipeline/connectors/*",
+    "runtime/pipeline/transforms/*",
+)
 REST = ("runtime/interfaces/rest/*",)
 THESPIAN = tuple(f"actors/door/{each}.py" for each in ("actor", "processes", "system", "transport"))
 

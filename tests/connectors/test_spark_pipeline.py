@@ -22,6 +22,7 @@ from fairlead.runtime.pipeline.connectors.files.sink_root import claim_sink
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead.runtime.pipeline.transforms.catalogue import definitions
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
@@ -259,7 +260,7 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
         ),
         "sink.format": "parquet",
     }
-    settings = keys.KEYS.plus(keys.transform_keys("t")).parse(config)
+    settings = keys.KEYS.plus(definitions(config)).parse(config)
     config[files.TASK_CLAIM] = str(claim_sink(settings, ledger.cluster_id, "c", None))
     task, token = Resource("c", 0), Token(1, 0)
     reports = Reports()

@@ -103,6 +103,9 @@ def test_families_of_keys_are_listed_with_the_others(client: Client) -> None:
         "source.option.*",
         "sink.option.*",
         "transforms.<name>.type",
+        "transforms.<name>.predicate",
+        "transforms.<name>.negate",
+        "predicates.<name>.type",
         "transforms.<name>.query",
         "transforms.<name>.columns",
     }

@@ -1,5 +1,6 @@
 """One batch, from ranges to staged rows: the only Spark job that a task runs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ class Batch:
             if blamed:
                 raise blamed from error
             raise
+        for transform in self.pipeline.transforms:
+            transform.conclude()
         source.verify(self.plan.ranges)
         return staged if staged.manifest.rows else self._without_files(staged)
 
@@ -79,9 +82,14 @@ class _Count:
 
     @property
     def rows(self) -> int:
-        try:
-            return int(self._observation.get["rows"])
-        except Py4JNetworkError:
-            raise  # the JVM is gone, and nobody knows how many there were
-        except Py4JError:
-            return 0  # Spark saw that no row could ever pass, and left the point out
+        return int(observed(self._observation).get("rows", 0))
+
+
+def observed(observation: Observation) -> Mapping[str, Any]:
+    """Return what was counted while a job ran; nothing if Spark saw that no row could pass."""
+    try:
+        return observation.get
+    except Py4JNetworkError:
+        raise  # the JVM is gone, and nobody knows how many there were
+    except Py4JError:
+        return {}  # Spark left the point out

@@ -154,6 +154,7 @@ NAME = "name"
 CONNECTOR_CLASS = "connector.class"
 TASKS_MAX = "tasks.max"
 TRANSFORMS = "transforms"
+PREDICATES = "predicates"
 RESTART_INITIAL_MS = "task.restart.backoff.initial.ms"
 RESTART_MAX_MS = "task.restart.backoff.max.ms"
 RESTART_BUDGET = "task.restart.budget"
@@ -196,6 +197,15 @@ COMMON = ConfigDef(
             importance=Importance.LOW,
             default=(),
             order=4,
+        ),
+        Definition(
+            PREDICATES,
+            SettingType.LIST,
+            "Names of the predicates by which transforms are for some records alone. "
+            "Each has keys of its own under `predicates.<name>.`.",
+            importance=Importance.LOW,
+            default=(),
+            order=5,
         ),
         Definition(
             RESTART_INITIAL_MS,

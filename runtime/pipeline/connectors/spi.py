@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ....events.commits import Advance, Commit, CommitId, Document, Lag, Manifest, Part
 from ....events.model import Resource, Token
-from .config import ConfigDef, Validation
+from .config import ConfigDef, ParsedConfig, Validation
 from .context import Context, Findings, Outside
 
 if TYPE_CHECKING:
@@ -135,11 +135,35 @@ class Source(ABC, Generic[R]):
 
 
 class Transform(ABC):
-    """A step between source and sink; must be a function of the batch alone."""
+    """A step between source and sink; must be a function of the batch alone.
+
+    Configs name one by `transforms.<name>.type`: built in, or by the name of an entry point of the
+    group `fairlead.transforms`, which names a subclass. It is made of its keys.
+    """
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definitions of its keys, by their bare names: `field`.
+
+        A family `<name>` in a key, `lookup.<name>.path`, is the user's to name.
+        """
+        return ConfigDef(())
+
+    @classmethod
+    def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
+        """Return what is wrong with keys that are sound each by itself, by the key to change."""
+        del settings
+        return {}
+
+    def __init__(self, settings: ParsedConfig, context: Context) -> None:  # noqa: B027
+        """Take its keys as they were parsed, by their bare names; raises `ConfigInvalid`."""
 
     @abstractmethod
     def apply(self, frame: "DataFrame") -> "DataFrame":
         """Describe the transformed rows."""
+
+    def conclude(self) -> None:  # noqa: B027  # most have nothing to say
+        """Learn that the job of the last frame is over; raises `BadInput` if it must not count."""
 
 
 class Sink(ABC):

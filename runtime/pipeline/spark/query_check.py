@@ -52,9 +52,13 @@ class CheckFailed(Exception):  # noqa: N818  # says what happened
 
 
 class Columns(NamedTuple):
-    """The columns of a table, each with its type as SQL spells it."""
+    """The columns of a table, each with its type as SQL spells it.
+
+    `json` is the same as Spark's types write themselves; empty if nobody asked Spark.
+    """
 
     types: Mapping[str, str]
+    json: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +229,8 @@ class _Jvm:
 
 
 def _columns(struct: JavaObject) -> Columns:
-    return Columns({str(each.name()): str(each.dataType().sql()) for each in struct.fields()})
+    types = {str(each.name()): str(each.dataType().sql()) for each in struct.fields()}
+    return Columns(types, str(struct.json()))
 
 
 def _over(query: str, columns: Columns) -> str:

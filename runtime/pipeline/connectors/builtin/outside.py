@@ -5,23 +5,32 @@ warning; one that would fail in any case is an error. Nothing is changed but for
 in the sink's folder, and removed at once: no other way tells whether it can be written to.
 """
 
+import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
+from pyspark.sql.types import StructType
+
+from .....events.model import Resource
 from ...spark.query_check import CheckFailed, Columns, QueryRefused
+from ...spark.query_rules import flaws, suspects, told_function
+from ...transforms.catalogue import aliases, find_transform, make_transform
+from ...transforms.expect import Expectations
+from ...transforms.lookups import lookup_names
+from ...transforms.record_transform import RecordTransform
+from ...transforms.sql import LONGEST_QUERY, Sql, without_tables
 from ..common_keys import TRANSFORMS
-from ..config import ConfigInvalid, is_deferred
-from ..context import Findings, Outside
+from ..config import ConfigInvalid, is_deferred, under
+from ..context import Context, Findings, Outside
 from ..files import keys as files
 from ..files.inference import TwinColumns, refuse_twins
 from ..files.listing import walk
 from ..spi import BadInput, NotReady
-from . import pipeline_keys as keys
-from .sql import LONGEST_QUERY, flaws, selected, suspects, told_function
 
 MOST_FILES, MOST_BYTES = 100, 4 << 20
 """How much of a folder is looked at; what was not seen is given the benefit of the doubt."""
@@ -30,6 +39,8 @@ Infer = Callable[[Mapping[str, str], Sequence[str]], str]
 """Returns the schema of some files, by their paths below the source's folder."""
 
 _UNKNOWN_COLUMN = "[UNRESOLVED_COLUMN"
+_NOBODY: Final = Resource("")
+"""Stands for the connector, which is not there yet."""
 
 
 def check_outside(config: Mapping[str, str], outside: Outside, infer: Infer) -> Findings:
@@ -90,7 +101,7 @@ class _Check:
 
     def queries(self) -> None:
         """Ask Spark about the schema, each query, and the columns that become folders."""
-        steps = list(self._steps())
+        steps = aliases(self.config)
         partitions = _listed(self.config.get(files.SINK_PARTITION_BY, ""))
         if self.outside.queries is None or not (
             steps or partitions or self.config.get(files.SOURCE_SCHEMA)
@@ -98,24 +109,13 @@ class _Check:
             return
         try:
             columns = self._columns()
-            for key, query in steps:
-                columns = self._step(key, query, columns)
+            for alias in steps:
+                columns = self._step(alias, columns)
         except CheckFailed as error:
             self.warnings.append(f"the SQL was not checked: {error}")
             return
         if columns is not None and partitions:
             self._partitions(partitions, columns)
-
-    def _steps(self) -> Sequence[tuple[str, str]]:
-        """Return the queries of the transforms, each with its key."""
-        found: list[tuple[str, str]] = []
-        for alias in _listed(self.config.get(TRANSFORMS, "")):
-            query, columns = (keys.transform_key(alias, name) for name in ("query", "columns"))
-            if self.config.get(keys.transform_key(alias, "type")) == "sql":
-                found.append((query, self.config[query].strip().rstrip(";")))
-            else:
-                found.append((columns, selected(self.config[columns])))
-        return found
 
     def _columns(self) -> Columns | None:
         """Return the columns of the source, None if nobody can tell yet."""
@@ -150,7 +150,52 @@ class _Check:
             self.warnings.append(f"{files.SOURCE_PATH}: {error}")
             return ""
 
-    def _step(self, key: str, query: str, columns: Columns | None) -> Columns | None:
+    def _step(self, alias: str, columns: Columns | None) -> Columns | None:
+        """Ask about one transform; return the columns that it makes, None if nobody can tell."""
+        prefix = f"{TRANSFORMS}.{alias}."
+        bare = under(prefix, self.config)
+        kind = find_transform(bare["type"])
+        if issubclass(kind, Expectations):
+            for key, query in kind.queries_of(bare).items():
+                self._query(f"{prefix}{key}", query, columns)
+            return columns
+        if issubclass(kind, Sql):
+            names = lookup_names(bare)
+            self._lookups(f"{prefix}lookup.{name}.path" for name in names)
+            return self._query(f"{prefix}{kind.sql_key}", kind.query_of(bare), columns, names)
+        return (
+            self._records(alias, f"{prefix}type", columns)
+            if issubclass(kind, RecordTransform)
+            else None
+        )
+
+    def _lookups(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            path = self._path(key)
+            if path is not None and not path.exists():
+                self.errors[key] = f"{path} does not exist"
+
+    def _records(self, alias: str, key: str, columns: Columns | None) -> Columns | None:
+        """Ask about a transform of records, whose columns are known without a question."""
+        spark = self.outside.queries
+        bare = under(f"{TRANSFORMS}.{alias}.", self.config)
+        if columns is None or spark is None or any(map(is_deferred, bare.values())):
+            return None
+        context = Context(_NOBODY, self.warnings.append, reach=self.outside.reach)
+        try:
+            transform = make_transform(alias, self.config, context)
+            if isinstance(transform, RecordTransform) and columns.json:
+                made = transform.made_of(StructType.fromJson(json.loads(columns.json)))
+                return spark.analyse(made.query, columns).columns
+        except ConfigInvalid as error:
+            self._refused(key, str(error), is_column=True)
+        except QueryRefused as refused:
+            self._refused(key, str(refused))
+        return None
+
+    def _query(
+        self, key: str, query: str, columns: Columns | None, tables: Sequence[str] = ()
+    ) -> Columns | None:
         """Ask about one query; return its columns, None if nobody can tell."""
         spark = self.outside.queries
         if is_deferred(query) or spark is None:
@@ -160,12 +205,12 @@ class _Check:
             return None
         allowed = self.outside.reach.sql
         try:
-            use = spark.use_of(query)
+            use = without_tables(spark.use_of(query), tables)
             builtin = spark.builtin()
             if wrong := flaws(use, builtin, allowed):
                 self.errors[key] = "; ".join(wrong)
             is_own = use.relations or {each.removesuffix("()") for each in use.functions} - builtin
-            if wrong or is_own or use.other or columns is None:
+            if wrong or is_own or use.other or tables or columns is None:
                 return None
             made = spark.analyse(query, columns)
         except QueryRefused as refused:
@@ -175,9 +220,9 @@ class _Check:
             self.errors[key] = "; ".join(map(told_function, words))
         return made.columns
 
-    def _refused(self, key: str, text: str) -> None:
+    def _refused(self, key: str, text: str, *, is_column: bool = False) -> None:
         is_json = self.config.get(files.SOURCE_FORMAT) == "json"
-        is_column = text.startswith(_UNKNOWN_COLUMN)
+        is_column = is_column or text.startswith(_UNKNOWN_COLUMN)
         if self.is_sample and (is_json or not is_column) and "SYNTAX" not in text:
             self.warnings.append(f"{key}: by a sample of the files, {text}")
         else:

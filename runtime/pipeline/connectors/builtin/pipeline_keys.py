@@ -1,10 +1,11 @@
-"""The keys of `SparkPipeline`: those of its source, its transforms and its sink."""
+"""The keys of `SparkPipeline`: those of its source, its sink and of all transforms."""
 
 from dataclasses import replace
 
 from .....actors.settings import SettingType, between, one_of
+from ...transforms.catalogue import FAMILIES as TRANSFORM_FAMILIES
 from ..common_keys import COMMON
-from ..config import Definition, Importance, Width
+from ..config import Definition, Importance
 from ..files import keys as files
 
 TOLERANCE = "errors.tolerance"
@@ -38,48 +39,6 @@ def _grouped(group: str, definitions: tuple[Definition, ...]) -> list[Definition
     ]
 
 
-def transform_keys(alias: str) -> tuple[Definition, ...]:
-    """Return the keys of one transform of the chain."""
-    group = f"Transform {alias}"
-    return (
-        Definition(
-            transform_key(alias, "type"),
-            SettingType.STRING,
-            "What the transform is: `sql`, a query, or `select`, a select list.",
-            importance=Importance.HIGH,
-            required=True,
-            validator=one_of("sql", "select"),
-            recommended=("sql", "select"),
-            group=group,
-            order=1,
-            dependents=(transform_key(alias, "query"), transform_key(alias, "columns")),
-        ),
-        Definition(
-            transform_key(alias, "query"),
-            SettingType.STRING,
-            "For `sql`: a query over the table `input`, which is one batch and never more.",
-            importance=Importance.HIGH,
-            group=group,
-            order=2,
-            width=Width.LONG,
-        ),
-        Definition(
-            transform_key(alias, "columns"),
-            SettingType.STRING,
-            "For `select`: columns and expressions, `carrier, dep_delay / 60 AS hours`.",
-            importance=Importance.HIGH,
-            group=group,
-            order=3,
-            width=Width.LONG,
-        ),
-    )
-
-
-def transform_key(alias: str, name: str) -> str:
-    """Return the full key of one transform's setting."""
-    return f"transforms.{alias}.{name}"
-
-
 _OPTIONS = (
     Definition(
         f"{files.SOURCE_OPTION}*",
@@ -104,7 +63,7 @@ KEYS = replace(
         [*_grouped("Source", (*files.SOURCE, *_ANY_SOURCE)), *_grouped("Sink", files.SINK)]
     ),
     prefixes=(files.SOURCE_OPTION, files.SINK_OPTION),
-    families=(*_OPTIONS, *transform_keys("<name>")),
+    families=(*_OPTIONS, *TRANSFORM_FAMILIES),
 )
 """What a user may set."""
 

@@ -5,7 +5,7 @@ from os.path import normpath
 from pathlib import Path, PurePath
 from typing import ClassVar
 
-from ..common_keys import TRANSFORMS
+from ...transforms import catalogue as transforms
 from ..config import ConfigDef, ConfigInvalid, ParsedConfig, Validation, refuse, under
 from ..context import Context, Findings, Outside
 from ..files import keys as files
@@ -17,13 +17,9 @@ from ..files.sink_marks import SinkClaim
 from ..files.sink_root import SinkLocation, claim_sink
 from ..files.source import FileSource, Folder
 from ..files.text import CsvStyle
-from ..spi import Connector, Delivery, Limit, NotReady, Pace, Pipeline, SinkAway, Transform
+from ..spi import Connector, Delivery, Limit, NotReady, Pace, Pipeline, SinkAway
 from . import pipeline_keys as keys
 from .outside import check_outside
-from .sql import Sql, selected
-
-MOST_TRANSFORMS = 100
-"""How many transforms a pipeline may have: each has keys of its own."""
 
 
 class SparkPipeline(Connector):
@@ -149,7 +145,7 @@ class SparkPipeline(Connector):
                 ReadFormat.of(settings, task_config, tolerant=tolerant),
                 context,
             ),
-            tuple(_transform(settings, alias, context) for alias in settings.items(TRANSFORMS)),
+            transforms.make_chain(task_config, context),
             FileSink(
                 SinkLocation(
                     Path(settings.text(files.SINK_PATH)),
@@ -185,9 +181,7 @@ class SparkPipeline(Connector):
 
 
 def _with_transforms(base: ConfigDef, config: Mapping[str, str]) -> ConfigDef:
-    given = config.get(TRANSFORMS, "").split(",", MOST_TRANSFORMS)[:MOST_TRANSFORMS]
-    aliases = dict.fromkeys(each.strip() for each in given)
-    return base.plus(each for alias in aliases if alias for each in keys.transform_keys(alias))
+    return base.plus(transforms.definitions(config))
 
 
 def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
@@ -203,18 +197,7 @@ def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     ):
         if given := [each for each in under(prefix, config) if each.lower() in _PLACES]:
             complaints[key] = f"it alone says where: leave out {prefix}{given[0]}"
-    aliases = [each.strip() for each in config.get(TRANSFORMS, "").split(",") if each.strip()]
-    if len(set(aliases)) < len(aliases):
-        complaints[TRANSFORMS] = "a transform is named twice"
-    if len(aliases) > MOST_TRANSFORMS:
-        complaints[TRANSFORMS] = f"{len(aliases)} are given, and at most {MOST_TRANSFORMS} taken"
-        return complaints
-    for alias in aliases:
-        kind = config.get(keys.transform_key(alias, "type"))
-        needed = {"sql": "query", "select": "columns"}.get(kind or "")
-        if needed and not config.get(keys.transform_key(alias, needed), "").strip():
-            complaints[keys.transform_key(alias, needed)] = f"a {kind} transform needs it"
-    return complaints
+    return complaints | transforms.complaints(config)
 
 
 _PLACES = ("path", "paths", "__paths__", "basepath")
@@ -223,14 +206,6 @@ _PLACES = ("path", "paths", "__paths__", "basepath")
 
 def _normal(path: str) -> PurePath:
     return PurePath(normpath(path))
-
-
-def _transform(settings: ParsedConfig, alias: str, context: Context) -> Transform:
-    if settings.text(keys.transform_key(alias, "type")) == "sql":
-        query = settings.text(keys.transform_key(alias, "query"))
-    else:
-        query = selected(settings.text(keys.transform_key(alias, "columns")))
-    return Sql(query, context.reach.sql, holds_secret=context.hide(query) != query)
 
 
 def _refuse_paths(config: Mapping[str, str], context: Context) -> None:

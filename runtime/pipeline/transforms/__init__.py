@@ -1,0 +1,1 @@
+"""What is done to rows between source and sink: Connect's transforms, SQL, expectations."""

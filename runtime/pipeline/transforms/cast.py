@@ -1,0 +1,256 @@
+"""Connect's transform Cast: other types for fields, with what Java makes of each value.
+
+Java narrows whole numbers to their lowest bits, takes a text for a number only if all of it is one,
+and knows other texts than SQL for small decimals, dates and true. Each conversion here ends in what
+Connect's own class makes of the value, or ends the job where that class refuses it. What differs:
+
+* Digits of other scripts are none here, in texts that become whole numbers.
+* Dates and times become texts as Connect has it in a JVM in UTC: the time alone before 1970-01-02,
+  the date alone at midnight, else both. Microseconds count for nothing, as Connect has none.
+* A column of arrays, maps or structs is refused even if it holds nulls alone.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from ....actors.settings import SettingType, Value
+from ..connectors.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..connectors.context import Context
+from ..spark.sql_text import literal, refusal
+from .fields import NULL_DEFAULTS
+from .record import ConnectRecord, Field
+from .record_transform import RecordTransform
+from .simple_date_format import DAY_MS, SimpleDateFormat
+
+_TARGETS: Final[Mapping[str, DataType]] = {
+    "int8": ByteType(),
+    "int16": ShortType(),
+    "int32": IntegerType(),
+    "int64": LongType(),
+    "float32": FloatType(),
+    "float64": DoubleType(),
+    "boolean": BooleanType(),
+    "string": StringType(),
+}
+"""Connect's names of the types that a value can become."""
+_BITS: Final[Mapping[type[DataType], int]] = {
+    ByteType: 8,
+    ShortType: 16,
+    IntegerType: 32,
+    LongType: 64,
+}
+_FLOATS: Final = (FloatType, DoubleType)
+_TIMES: Final = (DateType, TimestampType, TimestampNTZType)
+_LEAST_PLAIN_SCALE: Final = 6
+"""Java writes decimals of more digits with an exponent if they are small enough."""
+
+
+class Cast(RecordTransform):
+    """Gives fields, or the whole key or value, another type."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definition of what becomes what."""
+        return ConfigDef(
+            (
+                Definition(
+                    "spec",
+                    SettingType.LIST,
+                    "Fields and the type that each is cast to, as `field:type`; or one type alone, "
+                    f"for the whole key or value. Types are {', '.join(_TARGETS)}. What is binary "
+                    "can become a string alone.",
+                    importance=Importance.HIGH,
+                    required=True,
+                    validator=_spec,
+                ),
+                NULL_DEFAULTS,
+            )
+        )
+
+    def __init__(self, settings: ParsedConfig, context: Context) -> None:
+        """Take the types, by field; that of the whole by the empty name."""
+        super().__init__(settings, context)
+        self._targets = {name: _TARGETS[kind] for name, kind in map(_read, settings.items("spec"))}
+
+    def edit(self, record: ConnectRecord) -> ConnectRecord:
+        """Cast what there is of the fields."""
+        if "" in self._targets:
+            whole = record.whole(self._part)
+            return record.with_whole(self._part, cast(whole, self._targets[""], "it"))
+        fields = {
+            name: cast(field, self._targets[name], name) if name in self._targets else field
+            for name, field in record.fields(self._part).items()
+        }
+        return record.with_fields(self._part, fields)
+
+
+def cast(field: Field, target: DataType, name: str) -> Field:
+    """Return a field as Java casts it to a type; raises `ConfigInvalid` if it casts none such."""
+    source = field.type
+    is_number = isinstance(source, (DecimalType, *_FLOATS, *_TIMES)) or type(source) in _BITS
+    if isinstance(target, StringType):
+        sql = as_text(field)
+    elif isinstance(source, StringType):
+        sql = _parsed(field.sql, target)
+    elif isinstance(source, BooleanType):
+        sql = f"CAST({field.sql} AS {target.simpleString()})"
+    elif is_number:
+        sql = _converted(_epoch(field), target)
+    else:
+        sql = None
+    if sql is None:
+        told = f"{source.simpleString()} to {target.simpleString()}"
+        raise ConfigInvalid(f"{name} cannot be cast from {told}")
+    return Field(sql, target)
+
+
+def as_text(field: Field) -> str | None:
+    """Return a value as the text that Java makes of it, None if Connect makes none."""
+    source = field.type
+    if isinstance(source, BinaryType):
+        return f"replace(base64({field.sql}), CAST(X'0d0a' AS STRING), '')"
+    if isinstance(source, DecimalType) and source.scale > _LEAST_PLAIN_SCALE:
+        return _small_decimal(field.sql, source.scale)
+    if isinstance(source, _TIMES):
+        millis = millis_of(field)
+        return (
+            f"CASE WHEN {millis} < {DAY_MS} THEN {_TIME.formatted(millis)}"
+            f" WHEN pmod({millis}, {DAY_MS}) = 0 THEN {_DATE.formatted(millis)}"
+            f" ELSE {_BOTH.formatted(millis)} END"
+        )
+    is_plain = isinstance(source, (DecimalType, *_FLOATS, BooleanType, StringType))
+    return f"CAST({field.sql} AS STRING)" if is_plain or type(source) in _BITS else None
+
+
+def millis_of(field: Field) -> str:
+    """Return a date or a time as milliseconds since 1970 in UTC, as Connect has them all."""
+    if isinstance(field.type, DateType):
+        return f"(CAST(unix_date({field.sql}) AS BIGINT) * {DAY_MS})"
+    if isinstance(field.type, TimestampNTZType):
+        return f"unix_millis(CAST(concat(CAST({field.sql} AS STRING), 'Z') AS TIMESTAMP))"
+    return f"unix_millis({field.sql})"
+
+
+def _epoch(field: Field) -> Field:
+    """Return a date as its day, a time as its milliseconds, anything else as it is."""
+    if isinstance(field.type, DateType):
+        return Field(f"unix_date({field.sql})", IntegerType())
+    if isinstance(field.type, _TIMES):
+        return Field(millis_of(field), LongType())
+    return field
+
+
+def _converted(number: Field, target: DataType) -> str:
+    """Return a number as Java's `Number` converts it: `byteValue` and its like."""
+    if isinstance(target, BooleanType):
+        return f"({_whole(number, LongType())} <> 0)"
+    if not isinstance(target, _FLOATS):
+        return _whole(number, target)
+    # The way by a text rounds once, and as Java does.
+    plain = f"CAST({number.sql} AS STRING)" if isinstance(number.type, DecimalType) else number.sql
+    return f"CAST({plain} AS {target.simpleString()})"
+
+
+def _whole(number: Field, target: DataType) -> str:
+    bits, name = _BITS[type(target)], target.simpleString()
+    if isinstance(number.type, DecimalType):
+        cut = f"IF({number.sql} < 0, ceil({number.sql}), floor({number.sql}))"
+        return f"CAST({_lowest(f'CAST({cut} AS DECIMAL(38,0))', bits)} AS {name})"
+    if isinstance(number.type, _FLOATS):
+        wide = max(bits, 32)
+        sql = _saturated(number.sql, wide)
+        return sql if wide == bits else f"CAST({_lowest(sql, bits)} AS {name})"
+    if _BITS[type(number.type)] <= bits:
+        return f"CAST({number.sql} AS {name})"
+    return f"CAST({_lowest(number.sql, bits)} AS {name})"
+
+
+def _lowest(sql: str, bits: int) -> str:
+    """Return the lowest bits of a whole number, the first of them as its sign."""
+    rest = f"pmod({sql}, {_spelled(1 << bits)})"
+    return f"IF({rest} >= {_spelled(1 << bits - 1)}, {rest} - {_spelled(1 << bits)}, {rest})"
+
+
+def _spelled(number: int) -> str:
+    return f"{number}" if number < 1 << 31 else f"{number}{'L' if number < 1 << 63 else ''}"
+
+
+def _saturated(sql: str, bits: int) -> str:
+    """Return what Java makes of a floating-point number: no number is 0, and large ones end."""
+    least, most = -(1 << bits - 1), (1 << bits - 1) - 1
+    name = "INT" if bits == 32 else "BIGINT"  # noqa: PLR2004
+    return (
+        f"CASE WHEN {sql} IS NULL THEN NULL WHEN isnan({sql}) THEN CAST(0 AS {name})"
+        f" WHEN {sql} >= {float(most)!r}D THEN CAST('{most}' AS {name})"
+        f" WHEN {sql} <= {float(least)!r}D THEN CAST('{least}' AS {name})"
+        f" ELSE CAST({sql} AS {name}) END"
+    )
+
+
+def _parsed(sql: str, target: DataType) -> str:
+    """Return a text as Java parses it, or the end of the job."""
+    name = target.simpleString()
+    if isinstance(target, BooleanType):
+        return f"(lower({sql}) = 'true')"
+    shape = _WHOLE_NUMBER if type(target) in _BITS else _JAVA_DOUBLE
+    told = refusal("'the value '", sql, f"' is no number of type {name}'")
+    number = f"IF({sql} RLIKE {literal(shape)}, try_cast({sql} AS {name}), NULL)"
+    return f"IF({sql} IS NULL, NULL, coalesce({number}, {told}))"
+
+
+def _small_decimal(sql: str, scale: int) -> str:
+    """Return a decimal as `BigDecimal.toString` spells it: small ones with an exponent."""
+    plain = f"CAST({sql} AS STRING)"
+    digits = f"trim(LEADING '0' FROM translate({plain}, '-.', ''))"
+    digits = f"coalesce(nullif({digits}, ''), '0')"
+    fraction = f"IF(length({digits}) > 1, concat('.', substr({digits}, 2)), '')"
+    exponent = f"CAST(length({digits}) - {scale + 1} AS STRING)"
+    small = f"concat(IF({sql} < 0, '-', ''), left({digits}, 1), {fraction}, 'E', {exponent})"
+    return f"IF(abs({sql}) >= 0.000001 OR contains({plain}, 'E'), {plain}, {small})"
+
+
+_WHOLE_NUMBER: Final = r"\A[+-]?[0-9]+\z"
+_JAVA_DOUBLE: Final = (
+    r"\A[\x00-\x20]*[+-]?(NaN|Infinity|((([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+    r"|0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?))[\x00-\x20]*\z"
+)
+"""What `Double.valueOf` takes, as its documentation has it."""
+_TIME: Final = SimpleDateFormat("HH:mm:ss.SSS'Z'")
+_DATE: Final = SimpleDateFormat("yyyy-MM-dd")
+_BOTH: Final = SimpleDateFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
+
+
+def _read(item: str) -> tuple[str, str]:
+    """Return the field of an item, none for the whole, and the name of its type."""
+    field, _, kind = item.rpartition(":")
+    return field.strip(), kind.strip().lower()
+
+
+def _spec(value: Value) -> str | None:
+    items = value if isinstance(value, tuple) else ()
+    if not items:
+        return "must name a field to cast at least"
+    for item in items:
+        field, kind = _read(item)
+        if ":" in field or kind not in _TARGETS:
+            return f"{item!r} is none of the form `field:type` with a type of {', '.join(_TARGETS)}"
+        if not field and len(items) > 1:
+            return "the type of the whole stands alone"
+    return None

@@ -1,0 +1,122 @@
+"""The transform `expect`: rules that each row must fulfil, counted while the batch runs.
+
+A rule is a condition in SQL over the columns of the batch; a row violates it where it is not true,
+so null violates. What becomes of such rows is `on.violation`. Rows are counted by an Observation in
+the batch's own job, so a rule costs no job of its own.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as sf
+
+from ....actors.settings import SettingType, not_blank, one_of
+from ..connectors.batch import observed
+from ..connectors.config import ConfigDef, Definition, Importance, ParsedConfig, Width, under
+from ..connectors.context import Context
+from ..connectors.spi import BadInput, Transform
+from ..spark.sql_text import quoted
+from .sql import CheckedQuery
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_PREFIX: Final = "expect."
+_FLAG: Final = "__expect_{}"
+_ROWS: Final = "rows"
+
+
+class Expectations(Transform):
+    """Counts the rows that violate a rule, and ends the batch, drops them or only tells."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definitions: the rules, and what a violation means."""
+        on_violation = Definition(
+            "on.violation",
+            SettingType.STRING,
+            "What happens if rows violate a rule: `fail` ends the task with a count, and the batch "
+            "does not count; `drop` leaves the rows out, `warn` keeps them, and both tell how many "
+            "there were.",
+            importance=Importance.HIGH,
+            default="fail",
+            validator=one_of("fail", "drop", "warn"),
+            recommended=("fail", "drop", "warn"),
+        )
+        rule = Definition(
+            f"{_PREFIX}<name>",
+            SettingType.STRING,
+            "A rule of this name: a condition that each row fulfils, `amount > 0`.",
+            importance=Importance.HIGH,
+            width=Width.LONG,
+            validator=not_blank,
+        )
+        return ConfigDef((on_violation,), families=(rule,))
+
+    @classmethod
+    def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
+        """Ask for a rule."""
+        if any(key.startswith(_PREFIX) for key in settings.values):
+            return {}
+        return {"on.violation": f"there is no rule: give one as {_PREFIX}<name>"}
+
+    @classmethod
+    def queries_of(cls, settings: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the rules that bare keys give, each by its key and as a query of its own."""
+        rules = under(_PREFIX, settings)
+        return {f"{_PREFIX}{name}": _flagging([rule]) for name, rule in rules.items()}
+
+    def __init__(self, settings: ParsedConfig, context: Context) -> None:
+        """Take the rules."""
+        super().__init__(settings, context)
+        given = {key: settings.text(key) for key in settings.values}
+        self._rules = under(_PREFIX, given)
+        self._query = CheckedQuery(_flagging(self._rules.values()), context)
+        self._on_violation = settings.text("on.violation")
+        self._warn = context.warn
+        self._observation: Observation | None = None
+        """Of the last batch; None before the first."""
+
+    def apply(self, frame: "DataFrame") -> "DataFrame":
+        """Describe the rows that stay, and have all of them counted."""
+        columns = [quoted(name) for name in frame.columns]
+        flagged = self._query.over(frame)
+        flags = [sf.col(quoted(_FLAG.format(number))) for number in range(len(self._rules))]
+        observation = self._observation = Observation()
+        counts = [_violated(flag).alias(str(number)) for number, flag in enumerate(flags)]
+        rows = sf.count(sf.lit(1)).alias(_ROWS)
+        flagged = flagged.observe(observation, rows, *counts)
+        if self._on_violation == "drop":
+            for flag in flags:
+                flagged = flagged.where(flag)
+        return flagged.select(*columns)
+
+    def conclude(self) -> None:
+        """Tell how many rows violated which rule; raises `BadInput` if the batch must not count."""
+        if self._observation is None:
+            return
+        counts = observed(self._observation)
+        told = [
+            f"{count} of {counts[_ROWS]} rows violate {name} ({rule})"
+            for number, (name, rule) in enumerate(self._rules.items())
+            if (count := counts.get(str(number)))
+        ]
+        if told and self._on_violation == "fail":
+            raise BadInput("; ".join(told))
+        if told:
+            became = "were dropped" if self._on_violation == "drop" else "were kept"
+            self._warn(f"{'; '.join(told)}: they {became}")
+
+
+def _flagging(rules: Iterable[str]) -> str:
+    """Return the query that gives each row a flag for each rule, false where that is violated."""
+    flags = ", ".join(
+        f"coalesce((\n{rule}\n), false) AS {quoted(_FLAG.format(number))}"
+        for number, rule in enumerate(rules)
+    )
+    return f"SELECT *, {flags} FROM input"  # noqa: S608  # the user's own SQL, on his data
+
+
+def _violated(flag: "Column") -> "Column":
+    return sf.count_if(~flag)

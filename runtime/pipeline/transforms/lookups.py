@@ -1,0 +1,128 @@
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+"""Small tables that a query may use beside its batch: read once, and again when they change.
+
+A table is a file or a folder. It is held in the worker, so that a batch costs no reading; before
+each batch its files are looked at, which costs a walk, and if one is new, gone or changed the table
+is read again. A batch sees each table as it was at one moment.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ....actors.settings import SettingType, not_blank, one_of
+from ..connectors.config import ConfigInvalid, Definition, Importance, ParsedConfig
+from ..connectors.context import Context
+from ..connectors.spi import BadInput
+from ..spark.query import INPUT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_BYTES: Final = 64 << 20
+"""How large the files of a table may be in all: each worker holds it."""
+_MOST_READS: Final = 3
+"""How often a table is read that changes while it is read."""
+_FORMATS: Final = ("csv", "json", "orc", "parquet")
+_OPTIONS: Final = {"csv": {"header": "true", "inferSchema": "true"}}
+_KEY: Final = re.compile(r"lookup\.(.+)\.path", re.DOTALL)
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+LOOKUP_KEYS: Final = (
+    Definition(
+        "lookup.<name>.path",
+        SettingType.STRING,
+        "A file, or a folder of files, that the query knows as a table of this name. It is read "
+        f"again when it changes, and holds at most {MOST_BYTES >> 20} MB.",
+        importance=Importance.LOW,
+        required=True,
+        validator=not_blank,
+    ),
+    Definition(
+        "lookup.<name>.format",
+        SettingType.STRING,
+        f"The format of those files: {', '.join(_FORMATS)}. Texts have a line of names first.",
+        importance=Importance.LOW,
+        required=True,
+        validator=one_of(*_FORMATS),
+        recommended=_FORMATS,
+    ),
+)
+
+Fingerprint = tuple[tuple[str, int, int], ...]
+"""The files of a table, each with its size and the time of its last change in nanoseconds."""
+
+
+class Lookup:
+    """One table."""
+
+    def __init__(self, name: str, path: str, form: str) -> None:
+        self._name, self._path, self._format = name, Path(path), form
+        self._held: tuple[Fingerprint, DataFrame] | None = None
+        """The table as it was read last, with what its files were then."""
+
+    def table(self, spark: "SparkSession") -> "DataFrame":
+        """Return the table as it is now; raises `BadInput` if it cannot be read."""
+        seen = self._fingerprint()
+        for _ in range(_MOST_READS):
+            if self._holds(seen, spark):
+                break
+            table = self._read(spark)
+            before, seen = seen, self._fingerprint()
+            if before == seen:
+                self._held = seen, table
+        if self._held is None or self._held[0] != seen:
+            raise BadInput(f"the lookup {self._name} changes while it is read: {self._path}")
+        return self._held[1]
+
+    def _holds(self, seen: Fingerprint, spark: "SparkSession") -> bool:
+        """Tell whether the table is held as its files are, and by this session."""
+        held = self._held
+        return held is not None and held[0] == seen and held[1].sparkSession is spark
+
+    def _read(self, spark: "SparkSession") -> "DataFrame":
+        reader = spark.read.format(self._format).options(**_OPTIONS.get(self._format, {}))
+        try:
+            return spark.createDataFrame(reader.load(str(self._path)).toArrow())
+        except Exception as error:
+            told = str(error).partition("\n")[0]
+            raise BadInput(f"the lookup {self._name} cannot be read: {told}") from error
+
+    def _fingerprint(self) -> Fingerprint:
+        """Return what the files are now; those that Spark does not read, hidden ones, aside."""
+        path = self._path
+        try:
+            found = sorted(each for each in path.rglob("*")) if path.is_dir() else [path]
+            stats = [(each, each.stat()) for each in found if not each.name.startswith((".", "_"))]
+        except OSError as error:
+            told = (error.strerror or str(error)).lower()
+            raise BadInput(f"the lookup {self._name} cannot be read: {path}: {told}") from None
+        if sum(stat.st_size for _, stat in stats) > MOST_BYTES:
+            told = f"{path} holds more than {MOST_BYTES >> 20} MB"
+            raise BadInput(f"the lookup {self._name} is no small table: {told}")
+        return tuple((str(each), stat.st_size, stat.st_mtime_ns) for each, stat in stats)
+
+
+def lookup_names(keys: Mapping[str, object]) -> list[str]:
+    """Return the names of the tables that bare keys give."""
+    return [found[1] for key in keys if (found := _KEY.fullmatch(key))]
+
+
+def flaw_in_name(name: str) -> str:
+    """Return why a table cannot have a name, nothing if it can."""
+    if name.lower() == INPUT:
+        return f"{INPUT} is the batch: give the table another name"
+    return "" if _NAME.fullmatch(name) else f"{name} is no plain name of letters, digits and _"
+
+
+def lookups_of(settings: ParsedConfig, context: Context) -> Mapping[str, Lookup]:
+    """Return the tables that a config names; raises `ConfigInvalid` for those out of reach."""
+    found: dict[str, Lookup] = {}
+    for name in lookup_names(settings.values):
+        key = f"lookup.{name}.path"
+        path = settings.text(key)
+        if flaw := flaw_in_name(name) or context.reach.flaw_in_path(path):
+            raise ConfigInvalid(f"{key}: {flaw}")
+        found[name] = Lookup(name, path, settings.text(f"lookup.{name}.format"))
+    return found

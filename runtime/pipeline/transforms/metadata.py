@@ -1,0 +1,268 @@
+"""Connect's transforms of what surrounds a record's value: its topic and its headers.
+
+Headers are an array of structs of `key` and `value`, the value as the source has it, BINARY or
+STRING; where there are none yet, STRING. What differs from Connect's own classes:
+
+* Headers are texts, as Connect's SimpleHeaderConverter writes them: InsertHeader keeps the words of
+  its literal, where Connect's class takes `007` for the number 7.
+* Of a header that comes of an array, a map or a struct, the text is JSON.
+* HeaderFrom lets a tombstone through, with headers that are null.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
+
+from ....actors.settings import SettingType, Validator, Value, one_of
+from ..connectors.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..connectors.context import Context
+from ..spark.sql_text import literal, refusal
+from .cast import as_text, millis_of
+from .fields import NULL_DEFAULTS, some_distinct
+from .record import HEADERS, TIMESTAMP, TOPIC, ConnectRecord, Field, text
+from .record_transform import RecordTransform, valid_regex, whole_match
+from .simple_date_format import SimpleDateFormat
+
+_REST: Final = "fairleadrest"
+_BACKSLASHES: Final = "\\"
+
+
+class TimestampRouter(RecordTransform):
+    """Makes a new topic of the topic and the time of a record."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definitions: how the topic looks, and the time in it."""
+        return ConfigDef(
+            (
+                Definition(
+                    "topic.format",
+                    SettingType.STRING,
+                    "The new topic: `${topic}` in it is the old one, `${timestamp}` the time.",
+                    importance=Importance.HIGH,
+                    default="${topic}-${timestamp}",
+                ),
+                Definition(
+                    "timestamp.format",
+                    SettingType.STRING,
+                    "How the time is spelled, in the words of Java's SimpleDateFormat.",
+                    importance=Importance.HIGH,
+                    default="yyyyMMdd",
+                    validator=_pattern,
+                ),
+            )
+        )
+
+    def __init__(self, settings: ParsedConfig, context: Context) -> None:
+        """Take the formats."""
+        super().__init__(settings, context)
+        self._topic = settings.text("topic.format")
+        self._time = SimpleDateFormat(settings.text("timestamp.format"))
+
+    def edit(self, record: ConnectRecord) -> ConnectRecord:
+        """Write the topic; a record without a time ends the job."""
+        topic, time = record.metadata(TOPIC), record.metadata(TIMESTAMP)
+        millis = time.sql if time.type.simpleString() == "bigint" else millis_of(time)
+        told = refusal("'the record of topic '", topic.sql, "' has no timestamp'")
+        shown = f"IF({time.sql} IS NULL, {told}, {self._time.formatted(millis)})"
+        made = f"replace({literal(self._topic)}, '${{topic}}', {topic.sql})"
+        return record.with_metadata(TOPIC, text(f"replace({made}, '${{timestamp}}', {shown})"))
+
+
+class RegexRouter(RecordTransform):
+    """Makes a new topic of one that a regular expression matches from end to end."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definitions: what to match, and what becomes of it."""
+        return ConfigDef(
+            (
+                Definition(
+                    "regex",
+                    SettingType.STRING,
+                    "A Java regular expression; other topics stay as they are.",
+                    importance=Importance.HIGH,
+                    required=True,
+                    validator=valid_regex,
+                ),
+                Definition(
+                    "replacement",
+                    SettingType.STRING,
+                    "The new topic, in which `$1` is what the first group matched.",
+                    importance=Importance.HIGH,
+                    required=True,
+                    validator=_ends_plainly,
+                ),
+            )
+        )
+
+    def __init__(self, settings: ParsedConfig, context: Context) -> None:
+        """Take both."""
+        super().__init__(settings, context)
+        self._regex = settings.text("regex")
+        self._replacement = settings.text("replacement")
+
+    def edit(self, record: ConnectRecord) -> ConnectRecord:
+        """Replace the first match, as Connect does, which may be shorter than the whole topic."""
+        topic = record.metadata(TOPIC).sql
+        regex = literal(rf"\A(?:{self._regex})(?<{_REST}>(?s:.*))\z")
+        replacement = literal(f"{self._replacement}${{{_REST}}}")
+        routed = f"regexp_replace({topic}, {regex}, {replacement})"
+        matches = whole_match(topic, self._regex)
+        return record.with_metadata(TOPIC, text(f"IF({matches}, {routed}, {topic})"))
+
+
+class DropHeaders(RecordTransform):
+    """Removes headers by their names."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definition of the names."""
+        return ConfigDef((_names("headers", "Names of the headers to remove.", some_distinct),))
+
+    def __init__(self, settings: ParsedConfig, context: Context) -> None:
+        """Take the names."""
+        super().__init__(settings, context)
+        self._dropped = settings.items("headers")
+
+    def edit(self, record: ConnectRecord) -> ConnectRecord:
+        """Keep the other headers."""
+        headers = record.metadata(HEADERS)
+        names = ", ".join(map(literal, self._dropped))
+        kept = f"filter({headers.sql}, h -> h.key NOT IN ({names}))"
+        return record.with_metadata(HEADERS, headers._replace(sql=kept))
+
+
+class HeaderFrom(RecordTransform):
+    """Moves or copies fields into headers."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definitions: which fields become which headers, and how."""
+        return ConfigDef(
+            (
+                _names("fields", "Names of the fields whose values become headers.", _some),
+                _names("headers", "Names of the headers, in the order of the fields.", _some),
+                Definition(
+                    "operation",
+                    SettingType.STRING,
+                    "`move`, which takes the fields out of the record, or `copy`, which does not.",
+                    importance=Importance.HIGH,
+                    required=True,
+                    validator=one_of("move", "copy"),
+                    recommended=("move", "copy"),
+                ),
+                NULL_DEFAULTS,
+            )
+        )
+
+    @classmethod
+    def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
+        """Ask for as many headers as fields."""
+        fields, headers = (len(settings.items(key)) for key in ("fields", "headers"))
+        return {} if fields == headers else {"headers": f"{headers} for {fields} fields"}
+
+    def __init__(self, settings: ParsedConfig, context: Context) -> None:
+        """Take the names, and whether the fields go."""
+        super().__init__(settings, context)
+        self._headers = list(zip(settings.items("fields"), settings.items("headers"), strict=True))
+        self._moved = settings.items("fields") if settings.text("operation") == "move" else ()
+
+    def edit(self, record: ConnectRecord) -> ConnectRecord:
+        """Put the headers behind those that there are."""
+        fields = record.fields(self._part)
+        if missing := [field for field, _ in self._headers if field not in fields]:
+            raise ConfigInvalid(f"the record has no field {missing[0]}; it has {', '.join(fields)}")
+        headers = [
+            (literal(header), _header_text(fields[field])) for field, header in self._headers
+        ]
+        kept = {name: each for name, each in fields.items() if name not in self._moved}
+        return _with_headers(record, headers).with_fields(self._part, kept)
+
+
+class InsertHeader(RecordTransform):
+    """Adds a header that is the same for all records."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definitions: its name and its value."""
+        return ConfigDef(
+            tuple(
+                Definition(
+                    name, SettingType.STRING, meaning, importance=Importance.HIGH, required=True
+                )
+                for name, meaning in (
+                    ("header", "Name of the header."),
+                    ("value.literal", "Value of the header in all records."),
+                )
+            )
+        )
+
+    def __init__(self, settings: ParsedConfig, context: Context) -> None:
+        """Take both."""
+        super().__init__(settings, context)
+        self._header = settings.text("header"), settings.text("value.literal")
+
+    def edit(self, record: ConnectRecord) -> ConnectRecord:
+        """Put it behind those that there are."""
+        name, value = map(literal, self._header)
+        return _with_headers(record, [(name, value)])
+
+
+def _with_headers(record: ConnectRecord, added: Sequence[tuple[str, str]]) -> ConnectRecord:
+    """Return a record with further headers: expressions of their names, and of their texts."""
+    there = record.columns.get(HEADERS)
+    kind = there.type if there else _TEXTS
+    shape = "encode({}, 'UTF-8')" if BinaryType() in _value_types(kind) else "{}"
+    made = ", ".join(
+        f"named_struct('key', {name}, 'value', {shape.format(value)})" for name, value in added
+    )
+    sql = f"array({made})"
+    if there:
+        sql = f"concat(coalesce({there.sql}, array()), {sql})"
+    return record.with_metadata(HEADERS, Field(sql, kind))
+
+
+_TEXTS: Final = ArrayType(
+    StructType([StructField("key", StringType()), StructField("value", StringType())])
+)
+
+
+def _value_types(kind: object) -> list[object]:
+    element = kind.elementType if isinstance(kind, ArrayType) else None
+    return [each.dataType for each in element.fields] if isinstance(element, StructType) else []
+
+
+def _header_text(field: Field) -> str:
+    return as_text(field) or f"to_json({field.sql})"
+
+
+def _names(name: str, meaning: str, validator: Validator) -> Definition:
+    return Definition(
+        name,
+        SettingType.LIST,
+        meaning,
+        importance=Importance.HIGH,
+        required=True,
+        validator=validator,
+    )
+
+
+def _some(value: Value) -> str | None:
+    return None if value else "must not be empty"
+
+
+def _pattern(value: Value) -> str | None:
+    try:
+        SimpleDateFormat(str(value))
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _ends_plainly(value: Value) -> str | None:
+    """Refuse a backslash at the end with nothing behind it to escape, as Java does later."""
+    text_given = str(value)
+    backslashes = len(text_given) - len(text_given.rstrip(_BACKSLASHES))
+    return "ends with a backslash that escapes nothing" if backslashes % 2 else None

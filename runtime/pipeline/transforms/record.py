@@ -1,0 +1,212 @@
+"""A row as one of Connect's records: its value, its key and what is known about it, as SQL.
+
+A record's value is the columns of its row. What else Connect knows of a record stands, where a
+source has it, in the columns of `METADATA`. A value that is no struct (what `ExtractField` makes of
+a number) stands alone in the column `_value`. A row that has the column `_key`, and nulls in all
+columns of its value, is a tombstone; rows without that column are never one. So a struct of nulls
+and no struct at all are the same here, and a tombstone stays one whatever its transforms insert.
+
+A record is made of a schema, without Spark, and changed as a value; at last it is the select list
+that makes the changed rows of the given ones.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, NamedTuple
+
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from ..connectors.config import ConfigInvalid
+from ..spark.sql_text import NULL, literal, quoted
+
+KEY, TOPIC, PARTITION, OFFSET = "_key", "_topic", "_partition", "_offset"
+TIMESTAMP, HEADERS = "_timestamp", "_headers"
+METADATA: Final[Mapping[str, str]] = {
+    KEY: "the key: records from Kafka have it, and the transform ValueToKey makes one",
+    TOPIC: "the topic: records from Kafka have it",
+    PARTITION: "the partition in Kafka: records from Kafka have it",
+    OFFSET: "the offset in Kafka: records from Kafka have it",
+    TIMESTAMP: "the time of the record: records from Kafka have it",
+    HEADERS: "the headers: records from Kafka have them, and InsertHeader and HeaderFrom make some",
+}
+"""The columns that are no part of the value, each with what gives it."""
+
+LONE_VALUE: Final = "_value"
+
+
+class Field(NamedTuple):
+    """A column, or a field of one: the SQL expression that makes it, and its type."""
+
+    sql: str
+    type: DataType
+
+
+class RecordPart(Enum):
+    """What a transform of Connect works on."""
+
+    KEY = "Key"
+    VALUE = "Value"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectRecord:
+    """What becomes of each row of a frame: its columns in order, all made of the given ones.
+
+    `where` is the condition under which a row stays; empty: all do.
+    """
+
+    columns: Mapping[str, Field]
+    where: str = ""
+
+    @classmethod
+    def of(cls, schema: StructType) -> "ConnectRecord":
+        """Return the record that rows of a schema are."""
+        return cls({each.name: Field(quoted(each.name), each.dataType) for each in schema.fields})
+
+    @property
+    def value(self) -> Mapping[str, Field]:
+        """The columns of the value."""
+        return {name: each for name, each in self.columns.items() if name not in METADATA}
+
+    @property
+    def tombstone(self) -> str:
+        """The condition under which a row is a tombstone; empty if none can be."""
+        if KEY not in self.columns or not self.value:
+            return ""
+        return " AND ".join(f"{each.sql} IS NULL" for each in self.value.values())
+
+    @property
+    def select_list(self) -> list[str]:
+        """The expressions that make the columns of the given ones."""
+        return [f"{each.sql} AS {quoted(name)}" for name, each in self.columns.items()]
+
+    @property
+    def query(self) -> str:
+        """The same as a query over the table `input`."""
+        where = f" WHERE {self.where}" if self.where else ""
+        return f"SELECT {', '.join(self.select_list)} FROM input{where}"  # noqa: S608  # all quoted
+
+    def keeps(self, schema: StructType) -> bool:
+        """Tell whether rows of this schema are left as they are."""
+        return list(self.columns.items()) == list(ConnectRecord.of(schema).columns.items())
+
+    def metadata(self, name: str) -> Field:
+        """Return a column of the metadata; raises `ConfigInvalid` if the rows do not have it."""
+        if name not in self.columns:
+            raise ConfigInvalid(f"the rows have no column {name} with {METADATA[name]}")
+        return self.columns[name]
+
+    def whole(self, part: RecordPart) -> Field:
+        """Return the key or the value as one expression."""
+        if part is RecordPart.KEY:
+            return self.metadata(KEY)
+        if set(self.value) == {LONE_VALUE}:
+            return self.columns[LONE_VALUE]
+        return struct_of(self.value, self.tombstone)
+
+    def fields(self, part: RecordPart) -> Mapping[str, Field]:
+        """Return the fields of the key or the value; raises `ConfigInvalid` if it is no struct."""
+        if part is RecordPart.VALUE and set(self.value) != {LONE_VALUE}:
+            return self.value
+        whole = self.whole(part)
+        if not isinstance(whole.type, StructType):
+            told = whole.type.simpleString()
+            raise ConfigInvalid(f"the record's {part.value.lower()} is no struct but {told}")
+        return fields_in(whole)
+
+    def with_fields(self, part: RecordPart, fields: Mapping[str, Field]) -> "ConnectRecord":
+        """Return the record with other fields in its key or its value; null stays null."""
+        if part is RecordPart.VALUE:
+            return self._with_value(fields)
+        return self.with_metadata(KEY, struct_of(fields, f"{self.metadata(KEY).sql} IS NULL"))
+
+    def with_whole(self, part: RecordPart, whole: Field) -> "ConnectRecord":
+        """Return the record with another key or value, which is a struct or not."""
+        if part is RecordPart.KEY:
+            return self.with_metadata(KEY, whole)
+        is_struct = isinstance(whole.type, StructType)
+        return self._with_value(fields_in(whole) if is_struct else {LONE_VALUE: whole})
+
+    def with_metadata(self, name: str, field: Field) -> "ConnectRecord":
+        """Return the record with another column of metadata."""
+        return replace(self, columns={**self.columns, name: field})
+
+    def only_if(self, condition: str, before: "ConnectRecord") -> "ConnectRecord":
+        """Return the record where a condition holds, and what it was before where it does not.
+
+        A column that one of the two lacks is null there; raises `ConfigInvalid` if a column has
+        one type here and another there.
+        """
+        names = dict.fromkeys((*self.columns, *before.columns))
+        columns = {
+            name: _either(name, condition, self.columns.get(name), before.columns.get(name))
+            for name in names
+        }
+        where = f"NOT ({condition}) OR ({self.where})" if self.where else ""
+        return ConnectRecord(columns, where)
+
+    def _with_value(self, fields: Mapping[str, Field]) -> "ConnectRecord":
+        refuse_twins(tuple(fields))
+        if taken := [name for name in fields if name in METADATA]:
+            raise ConfigInvalid(f"{taken[0]} is kept for {METADATA[taken[0]]}")
+        metadata = {name: each for name, each in self.columns.items() if name in METADATA}
+        if not (fields or metadata):
+            raise ConfigInvalid("no column would be left")
+        return replace(self, columns={**fields, **metadata})
+
+
+def refuse_twins(names: Sequence[str]) -> None:
+    """Raise `ConfigInvalid` if two names are equal, or differ in case alone, as SQL has it."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.setdefault(name.lower(), name)) != name or names.count(name) > 1:
+            told = f"{name} and {other}" if other != name else f"{name} twice"
+            raise ConfigInvalid(f"the rows would have {told}: give one of them another name")
+
+
+def fields_in(struct: Field) -> Mapping[str, Field]:
+    """Return the fields of a struct, each taken out of it."""
+    return {each.name: taken_from(struct, each) for each in _fields_of(struct.type)}
+
+
+def taken_from(struct: Field, field: StructField) -> Field:
+    """Return one field of a struct."""
+    return Field(f"{struct.sql}.{quoted(field.name)}", field.dataType)
+
+
+def struct_of(fields: Mapping[str, Field], is_null: str = "") -> Field:
+    """Return fields as one struct, which is null under a condition."""
+    refuse_twins(tuple(fields))
+    made = ", ".join(f"{literal(name)}, {each.sql}" for name, each in fields.items())
+    kind = StructType([StructField(name, each.type) for name, each in fields.items()])
+    sql = f"named_struct({made})"
+    return Field(f"IF({is_null}, NULL, {sql})" if is_null else sql, kind)
+
+
+def unless(condition: str, field: Field) -> Field:
+    """Return a field that is null under a condition, if there is one."""
+    return Field(f"IF({condition}, NULL, {field.sql})", field.type) if condition else field
+
+
+def text(sql: str) -> Field:
+    """Return an expression that is a text."""
+    return Field(sql, StringType())
+
+
+def _either(name: str, condition: str, new: Field | None, old: Field | None) -> Field:
+    if new and old and new.type.simpleString() != old.type.simpleString():
+        here, there = new.type.simpleString(), old.type.simpleString()
+        raise ConfigInvalid(
+            f"{name} would be {here} where the predicate holds and {there} where it does not: "
+            "a column has one type"
+        )
+    if new == old and new:
+        return new
+    kind = (new or old or text("")).type
+    return Field(f"IF({condition}, {new.sql if new else NULL}, {old.sql if old else NULL})", kind)
+
+
+def _fields_of(kind: DataType) -> Iterator[StructField]:
+    if isinstance(kind, StructType):
+        yield from kind.fields

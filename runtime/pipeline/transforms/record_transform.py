@@ -1,0 +1,194 @@
+"""What a transform of records is, and the predicates that say which records one is for.
+
+The predicates have the names, keys and meanings of Connect's own classes.
+"""
+
+import re
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql.types import StructType
+
+from ....actors.settings import SettingType, Value
+from ..connectors.config import ConfigDef, ConfigInvalid, Definition, Importance, ParsedConfig
+from ..connectors.context import Context
+from ..connectors.spi import Transform
+from ..spark.sql_text import literal
+from .record import HEADERS, TOPIC, ConnectRecord, RecordPart
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_JAVA_ONLY: Final = re.compile(
+    r"\\Q.*?(?:\\E|$)|\\[pP](?:\{\w+\}|\w)|\\[hHvVRXGzZeac]|\\k<\w+>|\(\?[a-zA-Z-]+\)"
+    r"|(?<=\(\?)[a-zA-Z-]+(?=:)",
+    re.DOTALL,
+)
+"""What Java's regular expressions have and Python's have not, or not everywhere."""
+_NAMED_GROUP: Final = re.compile(r"(?<=\(\?)<(?=\w)")
+_WRONG_ANYWHERE: Final = ("missing ), ", "unbalanced", "unterminated", "nothing to repeat")
+
+
+class Predicate(ABC):
+    """A condition on records, by which a transform is for some of them alone."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definitions of its keys, by their bare names."""
+        return ConfigDef(())
+
+    def __init__(self, settings: ParsedConfig) -> None:
+        """Take its keys as they were parsed."""
+        del settings
+
+    @abstractmethod
+    def condition(self, record: ConnectRecord) -> str:
+        """Return the condition as SQL, which is true or false; raises `ConfigInvalid`."""
+
+
+class RecordTransform(Transform):
+    """A transform that makes each row of one row, or drops it."""
+
+    def __init__(self, settings: ParsedConfig, context: Context) -> None:
+        """Take its keys; `X$Key` as its type is about the key of records, `X` and `X$Value` not."""
+        super().__init__(settings, context)
+        is_key = str(settings.values.get("type")).endswith("$Key")
+        self._part = RecordPart.KEY if is_key else RecordPart.VALUE
+        self._name = ""
+        self._predicate: Predicate | None = None
+        self._is_negated = False
+        self._made: tuple[StructType, ConnectRecord] | None = None
+        """The schema of the last batch, and what becomes of its rows: the next is much the same."""
+
+    @abstractmethod
+    def edit(self, record: ConnectRecord) -> ConnectRecord:
+        """Return what becomes of a record; raises `ConfigInvalid` if its columns do not fit."""
+
+    def place(self, name: str, predicate: Predicate | None, *, is_negated: bool) -> None:
+        """Learn the name that it has in its chain, and which records it is for: None means all."""
+        self._name, self._predicate, self._is_negated = name, predicate, is_negated
+
+    def made_of(self, schema: StructType) -> ConnectRecord:
+        """Return what becomes of rows of a schema; raises `ConfigInvalid`, naming the transform."""
+        before = ConnectRecord.of(schema)
+        try:
+            after = self.edit(before)
+            if self._predicate is None:
+                return after
+            condition = self._predicate.condition(before)
+            return after.only_if(f"NOT ({condition})" if self._is_negated else condition, before)
+        except ConfigInvalid as error:
+            raise ConfigInvalid(f"transforms.{self._name}: {error}") from None
+
+    def apply(self, frame: "DataFrame") -> "DataFrame":
+        """Describe the changed rows."""
+        schema = frame.schema
+        if self._made is None or self._made[0] != schema:
+            self._made = schema, self.made_of(schema)
+        made = self._made[1]
+        if made.where:
+            frame = frame.where(made.where)
+        return frame if made.keeps(schema) else frame.selectExpr(*made.select_list)
+
+
+class Filter(RecordTransform):
+    """Drops all records that it is for: those of its predicate."""
+
+    def edit(self, record: ConnectRecord) -> ConnectRecord:
+        """Keep no row."""
+        return replace(record, where="false")
+
+
+class TopicNameMatches(Predicate):
+    """Is true for records whose topic a regular expression matches as a whole."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definition of the pattern."""
+        return ConfigDef(
+            (
+                Definition(
+                    "pattern",
+                    SettingType.STRING,
+                    "A Java regular expression that the whole name of the topic has to match.",
+                    importance=Importance.MEDIUM,
+                    required=True,
+                    validator=_pattern,
+                ),
+            )
+        )
+
+    def __init__(self, settings: ParsedConfig) -> None:
+        """Take the pattern."""
+        super().__init__(settings)
+        self._pattern = settings.text("pattern")
+
+    def condition(self, record: ConnectRecord) -> str:
+        """Match the topic; a record without one does not."""
+        return f"coalesce({whole_match(record.metadata(TOPIC).sql, self._pattern)}, false)"
+
+
+class HasHeaderKey(Predicate):
+    """Is true for records that have a header of a name."""
+
+    @classmethod
+    def config(cls) -> ConfigDef:
+        """Return the definition of the name."""
+        return ConfigDef(
+            (
+                Definition(
+                    "name",
+                    SettingType.STRING,
+                    "The header's name.",
+                    importance=Importance.MEDIUM,
+                    required=True,
+                    validator=not_empty,
+                ),
+            )
+        )
+
+    def __init__(self, settings: ParsedConfig) -> None:
+        """Take the name."""
+        super().__init__(settings)
+        self._header = settings.text("name")
+
+    def condition(self, record: ConnectRecord) -> str:
+        """Look for the header; rows without headers have null there."""
+        headers = record.metadata(HEADERS).sql
+        return f"coalesce(exists({headers}, h -> h.key = {literal(self._header)}), false)"
+
+
+class RecordIsTombstone(Predicate):
+    """Is true for records without a value, see `record`."""
+
+    def condition(self, record: ConnectRecord) -> str:
+        """Look at all columns of the value."""
+        return f"({record.tombstone})" if record.tombstone else "false"
+
+
+def whole_match(text: str, regex: str) -> str:
+    """Return the condition that a Java regular expression matches a text from end to end."""
+    from_end_to_end = rf"\A(?:{regex})\z"
+    return f"{text} RLIKE {literal(from_end_to_end)}"
+
+
+def not_empty(value: Value) -> str | None:
+    """Refuse a text without a letter, as Connect does."""
+    return "must not be empty" if value == "" else None
+
+
+def valid_regex(value: Value) -> str | None:
+    """Refuse what no dialect of regular expressions takes; what is left is for Java to refuse."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            re.compile(_NAMED_GROUP.sub("P<", _JAVA_ONLY.sub("", str(value))))
+    except re.error as error:
+        if error.msg.startswith(_WRONG_ANYWHERE):
+            return f"is no regular expression: {error}"
+    return None
+
+
+def _pattern(value: Value) -> str | None:
+    return not_empty(value) or valid_regex(value)
