@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from fairlead.actors.assignors.classic.incremental import Increments, LeaderMemory, Round, RoundTime
 from fairlead.actors.assignors.classic.loads import Loads
 from fairlead.actors.assignors.classic.protocol import ConfigSnapshot
-from fairlead_tests.assignors.connect_peer import ConnectPeer, Made, NoPeer, connect_peer, ordered
+from fairlead_tests.assignors.connect_peer import ConnectPeer, Made, connect_peer, ordered
+from fairlead_tests.java_peer import NoPeer
 
 WORKERS = ("w1", "w10", "w2", "W3", "a-1", "north", "zz", "ü")
 CONNECTORS = ("alpha", "alpha-1", "c10", "c2", "Gamma", "é")

@@ -26,9 +26,10 @@ from fairlead.actors.messages.computing import MemberView, Needs, Snapshot
 from fairlead.events.model import NOTHING, Resource
 from fairlead.events.placement import Abilities, encode_abilities
 from fairlead_tests.assignors.connect_peer import NAME as CONNECT
-from fairlead_tests.assignors.connect_peer import ConnectPeer, NoPeer, connect_peer
+from fairlead_tests.assignors.connect_peer import ConnectPeer, connect_peer
 from fairlead_tests.benchmarks.figures import tell
 from fairlead_tests.benchmarks.groups import TASKS, member_id
+from fairlead_tests.java_peer import NoPeer
 
 SIZES = (100, 1_000, 10_000)
 RUNS = 7

@@ -131,7 +131,8 @@ def as_text(field: Field) -> str | None:
     if isinstance(source, _TIMES):
         millis = millis_of(field)
         return (
-            f"CASE WHEN {millis} < {DAY_MS} THEN {_TIME.formatted(millis)}"
+            f"CASE WHEN {field.sql} IS NULL THEN NULL"
+            f" WHEN {millis} < {DAY_MS} THEN {_TIME.formatted(millis)}"
             f" WHEN pmod({millis}, {DAY_MS}) = 0 THEN {_DATE.formatted(millis)}"
             f" ELSE {_BOTH.formatted(millis)} END"
         )
@@ -223,7 +224,7 @@ def _small_decimal(sql: str, scale: int) -> str:
     fraction = f"IF(length({digits}) > 1, concat('.', substr({digits}, 2)), '')"
     exponent = f"CAST(length({digits}) - {scale + 1} AS STRING)"
     small = f"concat(IF({sql} < 0, '-', ''), left({digits}, 1), {fraction}, 'E', {exponent})"
-    return f"IF(abs({sql}) >= 0.000001 OR contains({plain}, 'E'), {plain}, {small})"
+    return f"IF(abs({sql}) < 0.000001 AND NOT contains({plain}, 'E'), {small}, {plain})"
 
 
 _WHOLE_NUMBER: Final = r"\A[+-]?[0-9]+\z"

@@ -8,6 +8,7 @@ is told to the config that names it, and to nobody else.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -48,6 +49,8 @@ GROUP: Final = "fairlead.transforms"
 MOST_TRANSFORMS: Final = 100
 """How many transforms, or predicates, a pipeline may have: each has keys of its own."""
 LONGEST_NAME: Final = 200
+_BLANKS: Final = "".join(map(chr, range(33)))
+"""What Java trims off."""
 
 _OWN: Final[Mapping[str, type[Transform]]] = {"sql": Sql, "select": Select, "expect": Expectations}
 _OF_PARTS: Final[tuple[type[RecordTransform], ...]] = (
@@ -157,7 +160,10 @@ def make_transform(alias: str, config: Mapping[str, str], context: Context) -> T
     bare = under(f"{TRANSFORMS}.{alias}.", config)
     settings = _keys(TRANSFORMS, alias, bare).parse(bare)
     try:
-        transform = find_transform(settings.text("type"))(settings, context)
+        kind = find_transform(settings.text("type"))
+        for key, flaw in kind.flaws(settings).items():
+            raise ConfigInvalid(f"{TRANSFORMS}.{alias}.{key}: {flaw}")
+        transform = kind(settings, context)
         if isinstance(transform, RecordTransform):
             predicate = _made_predicate(settings.text("predicate"), config)
             transform.place(alias, predicate, is_negated=settings.flag("negate"))
@@ -177,17 +183,25 @@ def _made_predicate(alias: str, config: Mapping[str, str]) -> Predicate | None:
 def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
     """Return the definitions of one transform or predicate by their bare names."""
     is_transform = kind == TRANSFORMS
-    try:
+    found: type[Transform | Predicate] | None = None
+    own = ConfigDef(())
+    with suppress(TypeUnknown):
         name = bare.get("type", "")
         found = find_transform(name) if is_transform else find_predicate(name)
         own = found.config()
-    except TypeUnknown:
-        own = ConfigDef(())
     implied = _IMPLIED if is_transform else ()
     masked = {"type", *(each.name for each in implied)}
     named = (*own.definitions, *_expanded(own.families, bare))
     rest = [each for each in named if each.name not in masked]
+    if found is not None and issubclass(found, RecordTransform | Predicate):
+        rest = [_trimming(each) for each in rest]
     return ConfigDef((_type_key(kind, alias, rest), *implied, *rest), own.prefixes)
+
+
+def _trimming(definition: Definition) -> Definition:
+    """Return a definition of Connect's as Connect reads it: texts without blanks around them."""
+    is_text = definition.type is SettingType.STRING
+    return replace(definition, convert=lambda text: text.strip(_BLANKS)) if is_text else definition
 
 
 def _type_key(kind: str, alias: str, rest: Sequence[Definition]) -> Definition:

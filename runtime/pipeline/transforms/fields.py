@@ -4,7 +4,8 @@ Names, keys and meanings are those of Connect's own classes. What differs, and w
 
 * Columns have no defaults of their own, so `replace.null.with.default` is taken and means nothing.
 * MaskField lets a tombstone through, where Connect's class fails: here a tombstone is the same as a
-  struct of nulls, which that class takes. A replacement that a DECIMAL would round is refused.
+  struct of nulls, which that class takes. A replacement that does not fit the type of a field, or
+  that a DECIMAL would round, is refused before there is a row.
 * ReplaceField leaves a field alone that has the new name of one that is not there; Connect's class
   then looks for the other and fails.
 * InsertField fails on a required field (`topic!`) that is null itself; Connect's converter does.
@@ -221,7 +222,7 @@ class MaskField(RecordTransform):
             name: self._mask(name, field) if name in self._masked else field
             for name, field in record.fields(self._part).items()
         }
-        return record.with_fields(self._part, fields)
+        return record.with_fields(self._part, fields, "masking fields")
 
     def _mask(self, name: str, field: Field) -> Field:
         if self._replacement is None:

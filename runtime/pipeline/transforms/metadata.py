@@ -9,6 +9,7 @@ STRING; where there are none yet, STRING. What differs from Connect's own classe
 * HeaderFrom lets a tombstone through, with headers that are null.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -24,7 +25,8 @@ from .record import HEADERS, TIMESTAMP, TOPIC, ConnectRecord, Field, text
 from .record_transform import RecordTransform, valid_regex, whole_match
 from .simple_date_format import SimpleDateFormat
 
-_REST: Final = "fairleadrest"
+_WHOLE, _REST = "fairleadwhole", "fairleadrest"
+_GROUP_0: Final = re.compile(r"(?<!\\)\$0")
 _BACKSLASHES: Final = "\\"
 
 
@@ -106,9 +108,10 @@ class RegexRouter(RecordTransform):
     def edit(self, record: ConnectRecord) -> ConnectRecord:
         """Replace the first match, as Connect does, which may be shorter than the whole topic."""
         topic = record.metadata(TOPIC).sql
-        regex = literal(rf"\A(?:{self._regex})(?<{_REST}>(?s:.*))\z")
-        replacement = literal(f"{self._replacement}${{{_REST}}}")
-        routed = f"regexp_replace({topic}, {regex}, {replacement})"
+        # Groups of our own stand behind all others, so that theirs keep their numbers.
+        regex = rf"\A(?:{self._regex})(?<=\A(?<{_WHOLE}>(?s:.{{0,999}})))(?<{_REST}>(?s:.*))\z"
+        replacement = _GROUP_0.sub(f"${{{_WHOLE}}}", self._replacement) + f"${{{_REST}}}"
+        routed = f"regexp_replace({topic}, {literal(regex)}, {literal(replacement)})"
         matches = whole_match(topic, self._regex)
         return record.with_metadata(TOPIC, text(f"IF({matches}, {routed}, {topic})"))
 
@@ -178,7 +181,7 @@ class HeaderFrom(RecordTransform):
             (literal(header), _header_text(fields[field])) for field, header in self._headers
         ]
         kept = {name: each for name, each in fields.items() if name not in self._moved}
-        return _with_headers(record, headers).with_fields(self._part, kept)
+        return _with_headers(record, headers).with_fields(self._part, kept, "headers")
 
 
 class InsertHeader(RecordTransform):

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from ..connectors.config import ConfigInvalid
-from ..spark.sql_text import NULL, literal, quoted
+from ..spark.sql_text import NULL, literal, quoted, refusal
 
 KEY, TOPIC, PARTITION, OFFSET = "_key", "_topic", "_partition", "_offset"
 TIMESTAMP, HEADERS = "_timestamp", "_headers"
@@ -115,11 +115,19 @@ class ConnectRecord:
             raise ConfigInvalid(f"the record's {part.value.lower()} is no struct but {told}")
         return fields_in(whole)
 
-    def with_fields(self, part: RecordPart, fields: Mapping[str, Field]) -> "ConnectRecord":
-        """Return the record with other fields in its key or its value; null stays null."""
+    def with_fields(
+        self, part: RecordPart, fields: Mapping[str, Field], purpose: str = ""
+    ) -> "ConnectRecord":
+        """Return the record with other fields in its key or its value; null stays null.
+
+        Where there is a purpose, a key that is null ends the job with it.
+        """
         if part is RecordPart.VALUE:
             return self._with_value(fields)
-        return self.with_metadata(KEY, struct_of(fields, f"{self.metadata(KEY).sql} IS NULL"))
+        whole = struct_of(fields)
+        told = refusal(literal(f"the record has no key for {purpose}")) if purpose else NULL
+        sql = f"IF({self.metadata(KEY).sql} IS NULL, {told}, {whole.sql})"
+        return self.with_metadata(KEY, whole._replace(sql=sql))
 
     def with_whole(self, part: RecordPart, whole: Field) -> "ConnectRecord":
         """Return the record with another key or value, which is a struct or not."""

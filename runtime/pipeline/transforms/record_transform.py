@@ -183,7 +183,7 @@ def valid_regex(value: Value) -> str | None:
     """Refuse what no dialect of regular expressions takes; what is left is for Java to refuse."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            re.compile(_NAMED_GROUP.sub("P<", _JAVA_ONLY.sub("", str(value))))
+            re.compile(_NAMED_GROUP.sub("P<", _JAVA_ONLY.sub("a", str(value))))
     except re.error as error:
         if error.msg.startswith(_WRONG_ANYWHERE):
             return f"is no regular expression: {error}"

@@ -74,7 +74,7 @@ class SimpleDateFormat:
         """Return the expression of the time that a text spells; it ends the job if that is none."""
         parts = list(self._parts())
         places = [n for n, each in enumerate(parts) if isinstance(each, PatternLetter)]
-        regex = literal("(?i)\\A" + "".join(_regex(parts, n) for n in range(len(parts))))
+        regex = literal("\\A" + "".join(_regex(parts, n) for n in range(len(parts))))
         given: dict[str, str] = {}
         for group, n in enumerate(places, start=1):
             part = parts[n]
@@ -158,9 +158,9 @@ def _regex(parts: list[PatternLetter | str], place: int) -> str:
     following = parts[place + 1] if place + 1 < len(parts) else ""
     if part.is_number:
         is_abutting = isinstance(following, PatternLetter) and following.is_number
-        return f"[ \\t]*([0-9]{{{part.length}}})" if is_abutting else r"[ \t]*([0-9]+)"
+        return f"[ \\t]*([0-9]{{{part.length}}})" if is_abutting else r"[ \t]*(-?[0-9]+)"
     name = _ISO_ZONE[part.length - 1] if part.letter == "X" else _NAME_OF[part.letter]
-    return rf"[ \t]*({name})"
+    return rf"[ \t]*((?i:{name}))"
 
 
 def _either(names: Sequence[str]) -> str:
@@ -202,7 +202,7 @@ def _read(part: PatternLetter, text: str) -> str:
             first = datetime.now(UTC).year - _CENTURY_BACK
             year = f"CAST({text} AS BIGINT)"
             near = f"{first} + pmod({year} - {first}, 100)"
-            return f"IF(length({text}) = 2, {near}, {year})"
+            return f"IF({text} RLIKE '^[0-9]{{2}}$', {near}, {year})"
         case _:
             return f"CAST({text} AS BIGINT)"
 

@@ -1,40 +1,21 @@
-"""Connect's own incremental assignor, the real class, as something that can be asked.
-
-Its jars come from Maven Central, through the Ivy that is part of Spark, into Ivy's cache; the
-little that asks it is compiled on the spot. Whoever lacks the network or a `javac` learns why
-there is no peer.
-"""
+"""Connect's own incremental assignor, the real class, as something that can be asked."""
 
 import json
-import shutil
-import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-import pyspark
-
 from fairlead.actors.assignors.classic.incremental import Increments, Round
 from fairlead.actors.assignors.classic.loads import KINDS, Loads, of_kind
 from fairlead.events.model import Resource
+from fairlead_tests.java_peer import running
 
 VERSION: Final = "3.9.1"
 NAME: Final = f"connect-runtime {VERSION}"
 MODULES = ("connect-runtime", "connect-api", "kafka-clients")
-BESIDE = ("slf4j-api-*", "jackson-core-2*", "jackson-databind-2*", "jackson-annotations-2*")
-"""What Connect and its peer lean on, of which Spark has a copy."""
-
 SOURCE = Path(__file__).with_name("ConnectPeer.java")
-SPARK_JARS = Path(pyspark.__file__).parent / "jars"
-FETCH_SECONDS = 180
-LAST_LINES = 5
-"""So much is told of what a tool says before it gives up."""
-
-
-class NoPeer(Exception):  # noqa: N818  # what is the case, not what went wrong
-    """The peer cannot be had here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,67 +68,8 @@ def ordered(loads: Loads) -> Loads:
 @contextmanager
 def connect_peer(folder: Path) -> Generator[ConnectPeer]:
     """Run the peer, compiled into the folder; raise `NoPeer` where it cannot be had."""
-    classpath = _compiled(folder, [*_fetched(folder), *_beside()])
-    command = [_tool("java"), "-cp", classpath, f"{_package()}.{SOURCE.stem}"]
-    quiet = subprocess.DEVNULL
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=quiet, encoding="utf-8") as ran:
-        assert ran.stdin
-        assert ran.stdout
-        yield ConnectPeer(ran.stdin, ran.stdout)
-
-
-def _fetched(folder: Path) -> list[str]:
-    """Return Kafka's jars, fetched unless Ivy has them."""
-    modules = "".join(
-        f'<dependency org="org.apache.kafka" name="{name}" rev="{VERSION}" transitive="false"/>'
-        for name in MODULES
-    )
-    wanted = folder / "ivy.xml"
-    wanted.write_text(
-        '<ivy-module version="2.0"><info organisation="none" module="peer"/>'
-        f"<dependencies>{modules}</dependencies></ivy-module>"
-    )
-    found = folder / "classpath"
-    (ivy,) = SPARK_JARS.glob("ivy-*.jar")
-    command = [_tool("java"), "-jar", str(ivy), "-ivy", str(wanted), "-types", "jar"]
-    _run([*command, "-cachepath", str(found)], "Kafka's jars could not be had")
-    return found.read_text().strip().split(":")
-
-
-def _beside() -> list[str]:
-    return [str(jar) for pattern in BESIDE for jar in SPARK_JARS.glob(f"{pattern}.jar")]
-
-
-def _compiled(folder: Path, jars: list[str]) -> str:
-    """Return the class path with the peer on it."""
-    classes = folder / "classes"
-    command = [_tool("javac"), "-cp", ":".join(jars), "-d", str(classes), str(SOURCE)]
-    _run(command, "the peer does not compile")
-    return ":".join([str(classes), *jars])
-
-
-def _run(command: list[str], trouble: str) -> None:
-    try:
-        ran = subprocess.run(
-            command, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise NoPeer(f"{trouble}: no answer in {FETCH_SECONDS} s") from error
-    if ran.returncode:
-        lines = [line.strip(": \t") for line in (ran.stdout + ran.stderr).splitlines()]
-        raise NoPeer("; ".join([trouble, *list(filter(None, lines))[-LAST_LINES:]]))
-
-
-def _tool(name: str) -> str:
-    if found := shutil.which(name):
-        return found
-    raise NoPeer(f"PATH has no {name}")
-
-
-def _package() -> str:
-    first = SOURCE.read_text().splitlines()[0]
-    return first.removeprefix("package ").removesuffix(";")
+    with running(folder, SOURCE, MODULES, VERSION) as (asks, answers):
+        yield ConnectPeer(asks, answers)
 
 
 def _by_kind(load: Any) -> list[Resource]:

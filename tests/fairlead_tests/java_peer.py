@@ -1,0 +1,100 @@
+"""Classes of Kafka, the real ones, in a process of their own that can be asked.
+
+Their jars come from Maven Central, through the Ivy that is part of Spark, into Ivy's cache; the
+little that asks them is compiled on the spot. Whoever lacks the network or a `javac` learns why
+there is no peer.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pyspark
+
+BESIDE = ("slf4j-api-*", "jackson-core-2*", "jackson-databind-2*", "jackson-annotations-2*")
+"""What Kafka and its peers lean on, of which Spark has a copy."""
+
+SPARK_JARS = Path(pyspark.__file__).parent / "jars"
+FETCH_SECONDS = 180
+LAST_LINES = 5
+"""So much is told of what a tool says before it gives up."""
+
+
+class NoPeer(Exception):  # noqa: N818  # what is the case, not what went wrong
+    """The peer cannot be had here; the message says why."""
+
+
+@contextmanager
+def running(
+    folder: Path, source: Path, modules: Sequence[str], version: str, *options: str
+) -> Generator[tuple[IO[str], IO[str]]]:
+    """Run a Java program, compiled into the folder, and yield its input and its output.
+
+    `modules` are artifacts of the group `org.apache.kafka`, `options` those of the JVM. Raises
+    `NoPeer` where it cannot be had.
+    """
+    classpath = _compiled(folder, source, [*_fetched(folder, modules, version), *_beside()])
+    name = f"{_package(source)}.{source.stem}"
+    command = [_tool("java"), *options, "-cp", classpath, name]
+    quiet = subprocess.DEVNULL
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=quiet, encoding="utf-8") as ran:
+        assert ran.stdin
+        assert ran.stdout
+        yield ran.stdin, ran.stdout
+
+
+def _fetched(folder: Path, modules: Sequence[str], version: str) -> list[str]:
+    """Return Kafka's jars, fetched unless Ivy has them."""
+    modules = "".join(
+        f'<dependency org="org.apache.kafka" name="{name}" rev="{version}" transitive="false"/>'
+        for name in modules
+    )
+    wanted = folder / "ivy.xml"
+    wanted.write_text(
+        '<ivy-module version="2.0"><info organisation="none" module="peer"/>'
+        f"<dependencies>{modules}</dependencies></ivy-module>"
+    )
+    found = folder / "classpath"
+    (ivy,) = SPARK_JARS.glob("ivy-*.jar")
+    command = [_tool("java"), "-jar", str(ivy), "-ivy", str(wanted), "-types", "jar"]
+    _run([*command, "-cachepath", str(found)], "Kafka's jars could not be had")
+    return found.read_text().strip().split(":")
+
+
+def _beside() -> list[str]:
+    return [str(jar) for pattern in BESIDE for jar in SPARK_JARS.glob(f"{pattern}.jar")]
+
+
+def _compiled(folder: Path, source: Path, jars: list[str]) -> str:
+    """Return the class path with the peer on it."""
+    classes = folder / "classes"
+    command = [_tool("javac"), "-cp", ":".join(jars), "-d", str(classes), str(source)]
+    _run(command, "the peer does not compile")
+    return ":".join([str(classes), *jars])
+
+
+def _run(command: list[str], trouble: str) -> None:
+    try:
+        ran = subprocess.run(
+            command, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NoPeer(f"{trouble}: no answer in {FETCH_SECONDS} s") from error
+    if ran.returncode:
+        lines = [line.strip(": \t") for line in (ran.stdout + ran.stderr).splitlines()]
+        raise NoPeer("; ".join([trouble, *list(filter(None, lines))[-LAST_LINES:]]))
+
+
+def _tool(name: str) -> str:
+    if found := shutil.which(name):
+        return found
+    raise NoPeer(f"PATH has no {name}")
+
+
+def _package(source: Path) -> str:
+    first = source.read_text().splitlines()[0]
+    return first.removeprefix("package ").removesuffix(";")

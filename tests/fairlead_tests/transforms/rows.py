@@ -1,0 +1,196 @@
+# pyright: basic
+"""Records for Connect's transforms and for ours: the same values, once as JSON, once as rows.
+
+A type is a name of Spark's, or `{"array": T}`, `{"map": [K, V]}`, `{"decimal": [p, s]}`,
+`{"struct": [[name, T], …]}`. Scalars are texts: days for dates, milliseconds for timestamps.
+"""
+
+import base64
+import struct
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+Type = str | dict[str, Any]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+HEADERS = T.ArrayType(
+    T.StructType([T.StructField("key", T.StringType()), T.StructField("value", T.StringType())])
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record; its value is a list of a struct's fields, or a scalar, or None."""
+
+    value: Any = None
+    key: Any = None
+    topic: str | None = "t"
+    partition: int = 3
+    offset: int = 1 << 40
+    timestamp: str | None = "1577934245006"
+    headers: Sequence[tuple[str, str | None]] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Records of one type."""
+
+    records: Sequence[Record]
+    value_type: Type
+    key_type: Type | None = None
+    is_from_kafka: bool = field(default=True)
+    """Whether the rows have Kafka's metadata."""
+
+    @property
+    def has_struct(self) -> bool:
+        return isinstance(self.value_type, dict) and "struct" in self.value_type
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the records as rows."""
+        fields = self.value_type["struct"] if self.has_struct else [["_value", self.value_type]]
+        schema = T.StructType([T.StructField(name, spark_type(kind)) for name, kind in fields])
+        if self.key_type is not None:
+            schema.add("_key", spark_type(self.key_type))
+        if self.is_from_kafka:
+            for name, kind in (("_topic", "string"), ("_partition", "int"), ("_offset", "bigint")):
+                schema.add(name, spark_type(kind))
+            schema.add("_timestamp", T.TimestampType()).add("_headers", HEADERS)
+        return spark.createDataFrame([self._row(each) for each in self.records], schema)
+
+    def _row(self, record: Record) -> tuple[Any, ...]:
+        if self.has_struct:
+            kinds = [kind for _, kind in self.value_type["struct"]]
+            values = record.value if record.value is not None else [None] * len(kinds)
+            row = [read(kind, each) for kind, each in zip(kinds, values, strict=True)]
+        else:
+            row = [read(self.value_type, record.value)]
+        if self.key_type is not None:
+            row.append(read(self.key_type, record.key))
+        if self.is_from_kafka:
+            row += [record.topic, record.partition, record.offset]
+            row += [read("timestamp", record.timestamp), [tuple(each) for each in record.headers]]
+        return tuple(row)
+
+
+def spark_type(kind: Type) -> T.DataType:
+    if isinstance(kind, str):
+        return T.StructType.fromDDL(f"x {kind}").fields[0].dataType if kind else T.NullType()
+    ((name, inner),) = kind.items()
+    if name == "decimal":
+        return T.DecimalType(*inner)
+    if name == "array":
+        return T.ArrayType(spark_type(inner))
+    if name == "map":
+        return T.MapType(*map(spark_type, inner))
+    return T.StructType([T.StructField(each, spark_type(kind)) for each, kind in inner])
+
+
+def read(kind: Type, value: Any) -> Any:
+    """Return a value as PySpark takes it."""
+    if value is None:
+        return None
+    if isinstance(kind, dict):
+        ((name, inner),) = kind.items()
+        match name:
+            case "decimal":
+                return Decimal(value)
+            case "array":
+                return [read(inner, each) for each in value]
+            case "map":
+                return {read(inner[0], key): read(inner[1], each) for key, each in value}
+            case _:
+                return tuple(read(each, item) for (_, each), item in zip(inner, value, strict=True))
+    match kind:
+        case "date":
+            return date(1970, 1, 1) + timedelta(days=int(value))
+        case "timestamp":
+            return EPOCH + timedelta(milliseconds=int(value))
+        case "float" | "double":
+            return float(value)
+        case "boolean":
+            return value == "true"
+        case "binary":
+            return bytearray(base64.b64decode(value))
+        case "string":
+            return value
+        case _:
+            return int(value)
+
+
+def written(kind: T.DataType, value: Any) -> Any:
+    """Return a value of Arrow's as the peer tells it."""
+    if value is None:
+        return None
+    match kind:
+        case T.StructType():
+            return {"struct": [[f.name, written(f.dataType, value[f.name])] for f in kind.fields]}
+        case T.ArrayType():
+            return {"array": [written(kind.elementType, each) for each in value]}
+        case T.MapType():
+            pairs = [[written(kind.keyType, k), written(kind.valueType, v)] for k, v in value]
+            return {"map": pairs}
+        case T.DecimalType():
+            return {"decimal": f"{value:f}"}
+        case T.DateType():
+            return {"date": str((value - date(1970, 1, 1)).days)}
+        case T.TimestampType():
+            return {"timestamp": str((value - EPOCH) // timedelta(milliseconds=1))}
+        case T.BinaryType():
+            return {"binary": base64.b64encode(value).decode()}
+        case T.BooleanType():
+            return {"boolean": str(value).lower()}
+        case _:
+            return {kind.simpleString(): str(value)}
+
+
+def told(frame: DataFrame) -> list[dict[str, Any]]:
+    """Return rows as the peer tells records; a tombstone and a struct of nulls are one."""
+    schema = frame.schema
+    kinds = {each.name: each.dataType for each in schema.fields}
+    names = [each for each in kinds if not each.startswith("_") or each == "_value"]
+    value = T.StructType([schema[name] for name in names])
+    rows = frame.toArrow().to_pylist()
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        whole = written(value, row)
+        if names == ["_value"]:
+            whole = written(kinds["_value"], row["_value"])
+        found.append(
+            {
+                "topic": row.get("_topic"),
+                "key": written(kinds["_key"], row["_key"]) if "_key" in kinds else None,
+                "value": whole,
+                "headers": [[each["key"], each["value"]] for each in row.get("_headers") or []],
+            }
+        )
+    return [normal(each) for each in found]
+
+
+def normal(told: Any) -> Any:
+    """Return what was told with numbers spelled alike, and structs of nulls alone as null."""
+    if isinstance(told, list):
+        return [normal(each) for each in told]
+    if not isinstance(told, dict):
+        return told
+    if set(told) == {"struct"}:
+        fields = normal(told["struct"])
+        return {"struct": fields} if any(each is not None for _, each in fields) else None
+    if set(told) == {"map"}:
+        return {"map": sorted(normal(told["map"]), key=repr)}
+    if set(told) <= {"float", "double"} and told:
+        ((name, number),) = told.items()
+        wide = float(number)
+        return {
+            name: repr(struct.unpack("f", struct.pack("f", wide))[0] if name == "float" else wide)
+        }
+    if set(told) == {"decimal"}:
+        return {"decimal": f"{Decimal(told['decimal']).normalize():f}"}
+    return {name: normal(each) for name, each in told.items()}
