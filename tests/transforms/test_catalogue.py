@@ -37,6 +37,10 @@ def chain(kind: str, keys: Mapping[str, str], **others: str) -> dict[str, str]:
     return config | {f"transforms.x.{key}": value for key, value in keys.items()}
 
 
+def table(name: str) -> dict[str, str]:
+    return {f"lookup.{name}.path": "/x", f"lookup.{name}.format": "csv"}
+
+
 def errors(config: Mapping[str, str]) -> dict[str, str]:
     """Return what is wrong with the keys of the transform `x`, and of predicates, by bare key."""
     found = SparkPipeline.validate(config).errors
@@ -81,7 +85,7 @@ def test_a_type_that_is_not_there_is_told_with_the_nearest(name: str, told: str)
         ("MaskField", {}, "fields"),
         ("MaskField", {"fields": ""}, "fields"),
         ("MaskField", {"fields": "a", "replacement": ""}, "replacement"),
-        ("MaskField", {"fields": "a", "replace.null.with.default": "x"}, "replace.null.with.default"),
+        ("HoistField", {"field": "a", "predicate": "p"}, "predicate"),
         ("ValueToKey", {"fields": "a,a"}, "fields"),
         ("ExtractField", {}, "field"),
         ("ExtractField", {"field": "a", "field.syntax.version": "V3"}, "field.syntax.version"),
@@ -110,8 +114,8 @@ def test_a_type_that_is_not_there_is_told_with_the_nearest(name: str, told: str)
         ("InsertHeader", {"header": "h"}, "value.literal"),
         ("sql", {}, "query"),
         ("sql", {"query": "q", "lookup.a.path": "/x"}, "lookup.a.format"),
-        ("sql", {"query": "q", "lookup.a b.path": "/x", "lookup.a b.format": "csv"}, "lookup.a b.path"),
-        ("sql", {"query": "q", "lookup.Input.path": "/", "lookup.Input.format": "csv"}, "lookup.Input.path"),
+        ("sql", {"query": "q", **table("a b")}, "lookup.a b.path"),
+        ("sql", {"query": "q", **table("Input")}, "lookup.Input.path"),
         ("sql", {"query": "q", "predicate": "p"}, "predicate"),
         ("select", {}, "columns"),
         ("expect", {}, "on.violation"),

@@ -7,19 +7,23 @@ A type is a name of Spark's, or `{"array": T}`, `{"map": [K, V]}`, `{"decimal": 
 
 import base64
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as T
+from pyspark.sql import DataFrame, SparkSession, types
 
 Type = str | dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-HEADERS = T.ArrayType(
-    T.StructType([T.StructField("key", T.StringType()), T.StructField("value", T.StringType())])
+HEADERS = types.ArrayType(
+    types.StructType(
+        [
+            types.StructField("key", types.StringType()),
+            types.StructField("value", types.StringType()),
+        ]
+    )
 )
 
 
@@ -56,13 +60,15 @@ class Rows:
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the records as rows."""
         fields = self.value_type["struct"] if self.has_struct else [["_value", self.value_type]]
-        schema = T.StructType([T.StructField(name, spark_type(kind)) for name, kind in fields])
+        schema = types.StructType(
+            [types.StructField(name, spark_type(kind)) for name, kind in fields]
+        )
         if self.key_type is not None:
             schema.add("_key", spark_type(self.key_type))
         if self.is_from_kafka:
             for name, kind in (("_topic", "string"), ("_partition", "int"), ("_offset", "bigint")):
                 schema.add(name, spark_type(kind))
-            schema.add("_timestamp", T.TimestampType()).add("_headers", HEADERS)
+            schema.add("_timestamp", types.TimestampType()).add("_headers", HEADERS)
         return spark.createDataFrame([self._row(each) for each in self.records], schema)
 
     def _row(self, record: Record) -> tuple[Any, ...]:
@@ -80,75 +86,75 @@ class Rows:
         return tuple(row)
 
 
-def spark_type(kind: Type) -> T.DataType:
+def spark_type(kind: Type) -> types.DataType:
     if isinstance(kind, str):
-        return T.StructType.fromDDL(f"x {kind}").fields[0].dataType if kind else T.NullType()
+        return (
+            types.StructType.fromDDL(f"x {kind}").fields[0].dataType if kind else types.NullType()
+        )
     ((name, inner),) = kind.items()
     if name == "decimal":
-        return T.DecimalType(*inner)
+        return types.DecimalType(*inner)
     if name == "array":
-        return T.ArrayType(spark_type(inner))
+        return types.ArrayType(spark_type(inner))
     if name == "map":
-        return T.MapType(*map(spark_type, inner))
-    return T.StructType([T.StructField(each, spark_type(kind)) for each, kind in inner])
+        return types.MapType(*map(spark_type, inner))
+    return types.StructType([types.StructField(each, spark_type(kind)) for each, kind in inner])
 
 
 def read(kind: Type, value: Any) -> Any:
     """Return a value as PySpark takes it."""
     if value is None:
         return None
-    if isinstance(kind, dict):
-        ((name, inner),) = kind.items()
-        match name:
-            case "decimal":
-                return Decimal(value)
-            case "array":
-                return [read(inner, each) for each in value]
-            case "map":
-                return {read(inner[0], key): read(inner[1], each) for key, each in value}
-            case _:
-                return tuple(read(each, item) for (_, each), item in zip(inner, value, strict=True))
-    match kind:
-        case "date":
-            return date(1970, 1, 1) + timedelta(days=int(value))
-        case "timestamp":
-            return EPOCH + timedelta(milliseconds=int(value))
-        case "float" | "double":
-            return float(value)
-        case "boolean":
-            return value == "true"
-        case "binary":
-            return bytearray(base64.b64decode(value))
-        case "string":
-            return value
-        case _:
-            return int(value)
+    if isinstance(kind, str):
+        return READ.get(kind, int)(value)
+    ((name, inner),) = kind.items()
+    if name == "array":
+        return [read(inner, each) for each in value]
+    if name == "map":
+        return {read(inner[0], key): read(inner[1], each) for key, each in value}
+    if name == "struct":
+        return tuple(read(each, item) for (_, each), item in zip(inner, value, strict=True))
+    return Decimal(value)
 
 
-def written(kind: T.DataType, value: Any) -> Any:
+READ: dict[str, Callable[[str], Any]] = {
+    "date": lambda text: date(1970, 1, 1) + timedelta(days=int(text)),
+    "timestamp": lambda text: EPOCH + timedelta(milliseconds=int(text)),
+    "float": float,
+    "double": float,
+    "boolean": lambda text: text == "true",
+    "binary": lambda text: bytearray(base64.b64decode(text)),
+    "string": str,
+}
+"""How scalars are read that are no whole numbers."""
+
+
+def written(kind: types.DataType, value: Any) -> Any:
     """Return a value of Arrow's as the peer tells it."""
     if value is None:
         return None
-    match kind:
-        case T.StructType():
-            return {"struct": [[f.name, written(f.dataType, value[f.name])] for f in kind.fields]}
-        case T.ArrayType():
-            return {"array": [written(kind.elementType, each) for each in value]}
-        case T.MapType():
-            pairs = [[written(kind.keyType, k), written(kind.valueType, v)] for k, v in value]
-            return {"map": pairs}
-        case T.DecimalType():
-            return {"decimal": f"{value:f}"}
-        case T.DateType():
-            return {"date": str((value - date(1970, 1, 1)).days)}
-        case T.TimestampType():
-            return {"timestamp": str((value - EPOCH) // timedelta(milliseconds=1))}
-        case T.BinaryType():
-            return {"binary": base64.b64encode(value).decode()}
-        case T.BooleanType():
-            return {"boolean": str(value).lower()}
-        case _:
-            return {kind.simpleString(): str(value)}
+    if isinstance(kind, types.StructType):
+        return {"struct": [[f.name, written(f.dataType, value[f.name])] for f in kind.fields]}
+    if isinstance(kind, types.ArrayType):
+        return {"array": [written(kind.elementType, each) for each in value]}
+    if isinstance(kind, types.MapType):
+        pairs = [[written(kind.keyType, k), written(kind.valueType, v)] for k, v in value]
+        return {"map": pairs}
+    name, spell = WRITTEN.get(type(kind), (kind.simpleString(), str))
+    return {name: spell(value)}
+
+
+WRITTEN: dict[type[types.DataType], tuple[str, Callable[[Any], str]]] = {
+    types.DecimalType: ("decimal", lambda value: f"{value:f}"),
+    types.DateType: ("date", lambda value: str((value - date(1970, 1, 1)).days)),
+    types.TimestampType: (
+        "timestamp",
+        lambda value: str((value - EPOCH) // timedelta(milliseconds=1)),
+    ),
+    types.BinaryType: ("binary", lambda value: base64.b64encode(value).decode()),
+    types.BooleanType: ("boolean", lambda value: str(value).lower()),
+}
+"""How scalars are spelled that `str` does not spell."""
 
 
 def told(frame: DataFrame) -> list[dict[str, Any]]:
@@ -156,7 +162,7 @@ def told(frame: DataFrame) -> list[dict[str, Any]]:
     schema = frame.schema
     kinds = {each.name: each.dataType for each in schema.fields}
     names = [each for each in kinds if not each.startswith("_") or each == "_value"]
-    value = T.StructType([schema[name] for name in names])
+    value = types.StructType([schema[name] for name in names])
     rows = frame.toArrow().to_pylist()
     found: list[dict[str, Any]] = []
     for row in rows:
@@ -180,17 +186,22 @@ def normal(told: Any) -> Any:
         return [normal(each) for each in told]
     if not isinstance(told, dict):
         return told
-    if set(told) == {"struct"}:
-        fields = normal(told["struct"])
-        return {"struct": fields} if any(each is not None for _, each in fields) else None
-    if set(told) == {"map"}:
-        return {"map": sorted(normal(told["map"]), key=repr)}
-    if set(told) <= {"float", "double"} and told:
-        ((name, number),) = told.items()
-        wide = float(number)
-        return {
-            name: repr(struct.unpack("f", struct.pack("f", wide))[0] if name == "float" else wide)
-        }
-    if set(told) == {"decimal"}:
-        return {"decimal": f"{Decimal(told['decimal']).normalize():f}"}
+    if len(told) == 1:
+        ((name, value),) = told.items()
+        if spell := NORMAL.get(name):
+            return spell(value)
     return {name: normal(each) for name, each in told.items()}
+
+
+def _struct(fields: Any) -> Any:
+    found = normal(fields)
+    return {"struct": found} if any(each is not None for _, each in found) else None
+
+
+NORMAL: dict[str, Callable[[Any], Any]] = {
+    "struct": _struct,
+    "map": lambda pairs: {"map": sorted(normal(pairs), key=repr)},
+    "float": lambda text: {"float": repr(*struct.unpack("f", struct.pack("f", float(text))))},
+    "double": lambda text: {"double": repr(float(text))},
+    "decimal": lambda text: {"decimal": f"{Decimal(text).normalize():f}"},
+}
