@@ -245,6 +245,67 @@ def test_each_transform_sees_what_the_one_before_it_makes(
 
 
 @pytest.mark.spark
+def test_transforms_by_connects_names_are_held_against_the_columns_too(
+    config: Config, spark: QueryCheck
+) -> None:
+    config |= {
+        "source.schema": "carrier STRING, delay INT, at STRUCT<day: DATE, `x.y`: TIMESTAMP>",
+        "transforms": "one,two,three",
+        "transforms.one.type": "Flatten",
+        "transforms.two.type": "Cast",
+        "transforms.two.spec": "at.x.y:int64",
+        "transforms.three.type": "sql",
+        "transforms.three.query": "SELECT delay, `at.day`, `at.x.y` + 1 AS ms FROM input",
+        "sink.partition.by": "at.day",
+    }
+    outside = Outside(queries=spark)
+    assert found(config, outside) == Findings()
+    assert found(config | {"transforms.one.delimiter": "_"}, outside).errors.keys() == {
+        "transforms.three.query"
+    }
+    keys = {"transforms.two.type": "InsertField", "transforms.two.topic.field": "t"}
+    (told,) = found(config | keys, outside).errors.items()
+    assert told[0] == "transforms.two.type"
+    assert told[1].startswith("transforms.two: the rows have no column _topic with the topic")
+
+
+@pytest.mark.spark
+def test_each_rule_of_an_expectation_is_held_against_the_columns(
+    config: Config, spark: QueryCheck
+) -> None:
+    config |= {
+        "source.schema": "a INT",
+        "transforms": "q",
+        "transforms.q.type": "expect",
+        "transforms.q.expect.one": "a > 0",
+        "transforms.q.expect.two": "b > 0",
+        "transforms.q.expect.three": "reflect('a', 'b') = ''",
+        "sink.partition.by": "c",
+    }
+    errors = found(config, Outside(queries=spark)).errors
+    assert errors.keys() == {
+        "transforms.q.expect.two",
+        "transforms.q.expect.three",
+        "sink.partition.by",
+    }
+    assert "`b` cannot be resolved" in errors["transforms.q.expect.two"]
+
+
+@pytest.mark.spark
+def test_tables_that_a_query_looks_up_are_known_to_its_check(
+    config: Config, spark: QueryCheck, tmp_path: Path
+) -> None:
+    config |= {"source.schema": "a INT"} | sql("SELECT * FROM input JOIN n USING (a)")
+    keys = {"transforms.t.lookup.n.path": f"{tmp_path}/n", "transforms.t.lookup.n.format": "csv"}
+    assert found(config, Outside(queries=spark)).errors.keys() == {"transforms.t.query"}
+    told = f"transforms.t.lookup.n.path: {tmp_path}/n does not exist"
+    assert found(config | keys, Outside(queries=spark)) == Findings(warnings=(told,))
+    reach = Reach(data_dir=str(tmp_path))
+    errors = found(config | keys, Outside(reach, spark)).errors
+    assert "transforms.t.lookup.n.path" in errors
+
+
+@pytest.mark.spark
 def test_without_any_file_yet_sql_is_held_against_its_grammar_alone(
     config: Config, spark: QueryCheck
 ) -> None:

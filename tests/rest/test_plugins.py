@@ -6,7 +6,6 @@ VALIDATE = "/connector-plugins/Locked/config/validate"
 
 def test_plugins_are_listed_with_what_they_promise(client: Client) -> None:
     listed = client.get("/connector-plugins").json()
-    assert client.get("/connector-plugins?connectorsOnly=false").json() == listed
     assert listed[0]["class"].endswith(".SparkPipeline")
     assert listed[1] == {
         "class": NAME,
@@ -14,6 +13,21 @@ def test_plugins_are_listed_with_what_they_promise(client: Client) -> None:
         "version": "0",
         "delivery": "at-least-once",
     }
+
+
+def test_transforms_and_predicates_are_listed_where_they_are_asked_for(client: Client) -> None:
+    connectors = client.get("/connector-plugins").json()
+    listed = client.get("/connector-plugins?connectorsOnly=false").json()
+    assert listed[: len(connectors)] == connectors
+    package = "org.apache.kafka.connect.transforms"
+    kinds = {each["class"]: each["type"] for each in listed[len(connectors) :]}
+    assert kinds[f"{package}.InsertField$Key"] == "transformation"
+    assert kinds["sql"] == "transformation"
+    assert kinds[f"{package}.predicates.HasHeaderKey"] == "predicate"
+    for name in kinds:
+        assert client.get(f"/connector-plugins/{name}/config").status_code == 200
+    (field,) = client.get(f"/connector-plugins/{package}.HoistField$Value/config").json()
+    assert (field["name"], field["required"]) == ("field", True)
 
 
 def test_the_keys_of_a_class_are_found_by_its_short_and_its_full_name(client: Client) -> None:

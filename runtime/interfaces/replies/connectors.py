@@ -120,9 +120,10 @@ class PluginInfo(Struct, frozen=True):
 
     class_name: str = field(name="class")
     type: str
-    """source or sink."""
+    """source, sink, transformation or predicate."""
     version: str
     delivery: str
+    """Empty for what is no connector."""
 
 
 class ConfigKeyInfo(Struct, frozen=True):

@@ -33,6 +33,7 @@ from .expect import Expectations
 from .fields import InsertField, MaskField, ReplaceField
 from .lookups import flaw_in_name, lookup_names
 from .metadata import DropHeaders, HeaderFrom, InsertHeader, RegexRouter, TimestampRouter
+from .record import RecordPart
 from .record_transform import (
     Filter,
     HasHeaderKey,
@@ -111,6 +112,19 @@ def find_predicate(name: str) -> type[Predicate]:
     if found := _PREDICATES_BY_NAME.get(plain):
         return found
     raise _unknown("predicate", name, tuple(_PREDICATES_BY_NAME))
+
+
+def transform_names() -> Sequence[str]:
+    """Return the full names of all types of transforms, those that cannot be loaded included."""
+    parts = [part.value for part in RecordPart]
+    named = [f"{_PACKAGE}{each.__name__}${part}" for each in _OF_PARTS for part in parts]
+    named += [f"{_PACKAGE}{each.__name__}" for each in _OF_RECORDS]
+    return [*sorted(named), *_OWN, *sorted(_installed().names)]
+
+
+def predicate_names() -> Sequence[str]:
+    """Return the full names of all types of predicates."""
+    return [f"{_PACKAGE}predicates.{name}" for name in sorted(_PREDICATES_BY_NAME)]
 
 
 def definitions(config: Mapping[str, str]) -> Iterator[Definition]:
@@ -201,7 +215,11 @@ def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
 def _trimming(definition: Definition) -> Definition:
     """Return a definition of Connect's as Connect reads it: texts without blanks around them."""
     is_text = definition.type is SettingType.STRING
-    return replace(definition, convert=lambda text: text.strip(_BLANKS)) if is_text else definition
+    return replace(definition, convert=_trimmed) if is_text else definition
+
+
+def _trimmed(text: str) -> str:
+    return text.strip(_BLANKS)
 
 
 def _type_key(kind: str, alias: str, rest: Sequence[Definition]) -> Definition:

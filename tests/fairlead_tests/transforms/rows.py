@@ -48,8 +48,8 @@ class Rows:
     """Records of one type."""
 
     records: Sequence[Record]
-    value_type: Type
-    key_type: Type | None = None
+    value_type: Any
+    key_type: Any = None
     is_from_kafka: bool = field(default=True)
     """Whether the rows have Kafka's metadata."""
 
@@ -97,8 +97,23 @@ def spark_type(kind: Type) -> types.DataType:
     if name == "array":
         return types.ArrayType(spark_type(inner))
     if name == "map":
-        return types.MapType(*map(spark_type, inner))
+        return types.MapType(spark_type(inner[0]), spark_type(inner[1]))
     return types.StructType([types.StructField(each, spark_type(kind)) for each, kind in inner])
+
+
+SCALARS: dict[str, type[types.DataType]] = {
+    "tinyint": types.ByteType,
+    "smallint": types.ShortType,
+    "int": types.IntegerType,
+    "bigint": types.LongType,
+    "float": types.FloatType,
+    "double": types.DoubleType,
+    "boolean": types.BooleanType,
+    "string": types.StringType,
+    "binary": types.BinaryType,
+    "date": types.DateType,
+    "timestamp": types.TimestampType,
+}
 
 
 def read(kind: Type, value: Any) -> Any:

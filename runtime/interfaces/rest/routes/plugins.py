@@ -1,11 +1,19 @@
 """The connector classes that can be run here, and what they say of a config."""
 
+from contextlib import suppress
 from http import HTTPStatus
 
 from .....events.log.errors import NoLogError
 from ....pipeline.connectors.builtin.plugins import Plugin, PluginUnknown
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
-from ....pipeline.connectors.config import Checked, Definition, Validation
+from ....pipeline.connectors.config import Checked, ConfigDef, Definition, Validation
+from ....pipeline.transforms.catalogue import (
+    TypeUnknown,
+    find_predicate,
+    find_transform,
+    predicate_names,
+    transform_names,
+)
 from ...replies.connectors import (
     ConfigInfo,
     ConfigInfos,
@@ -20,20 +28,29 @@ from ..backend.service import Served, Service
 
 routes = Routes("connector plugins")
 
+TRANSFORMATION, PREDICATE = "transformation", "predicate"
+"""Connect's words for plugins that are no connectors."""
+
 
 @routes.add("GET /connector-plugins")
 def list_plugins(
     service: Served,
-    connectorsOnly: bool = True,  # noqa: ARG001, FBT001, FBT002, N803  # Connect's parameter
+    connectorsOnly: bool = True,  # noqa: FBT001, FBT002, N803  # Connect's parameter
 ) -> list[PluginInfo]:
-    """List the connector classes; there are no plugins of other kinds yet."""
-    return [describe_plugin(each) for each in service.plugins.plugins]
+    """List the connector classes and, if asked for, the types of transforms and predicates."""
+    connectors = [describe_plugin(each) for each in service.plugins.plugins]
+    if connectorsOnly:
+        return connectors
+    others = ((TRANSFORMATION, transform_names()), (PREDICATE, predicate_names()))
+    return connectors + [
+        PluginInfo(name, kind, "1.0", "") for kind, names in others for name in names
+    ]
 
 
 @routes.add("GET /connector-plugins/{plugin}/config", errors=(HTTPStatus.NOT_FOUND,))
 def get_plugin_config(service: Served, plugin: str) -> list[ConfigKeyInfo]:
-    """List the keys of a connector class: type, default, meaning."""
-    keys = _find(service, plugin).made_by.config()
+    """List the keys of a connector class, a transform or a predicate: type, default, meaning."""
+    keys = _keys_of(service, plugin)
     return [_describe_key(each) for each in (*keys.definitions, *keys.families)]
 
 
@@ -60,6 +77,13 @@ def validate_config(service: Served, plugin: str, config: ConfigBody) -> ConfigI
         found, service.vault, {CONNECTOR_CLASS: plugin, **config}, stored, service.outside
     )
     return describe_validation(found.name, examined.validation)
+
+
+def _keys_of(service: Service, name: str) -> ConfigDef:
+    for find in (find_transform, find_predicate):
+        with suppress(TypeUnknown):
+            return find(name).config()
+    return _find(service, name).made_by.config()
 
 
 def _find(service: Service, name: str) -> Plugin:

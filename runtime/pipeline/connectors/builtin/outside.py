@@ -173,7 +173,7 @@ class _Check:
         for key in keys:
             path = self._path(key)
             if path is not None and not path.exists():
-                self.errors[key] = f"{path} does not exist"
+                self.warnings.append(f"{key}: {path} does not exist")
 
     def _records(self, alias: str, key: str, columns: Columns | None) -> Columns | None:
         """Ask about a transform of records, whose columns are known without a question."""

@@ -1,0 +1,141 @@
+# pyright: basic
+"""Our own transforms: expectations are counted in the batch's job, lookups follow their files."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transforms.conftest import made
+
+from fairlead.events.model import Resource
+from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
+from fairlead.runtime.pipeline.connectors.context import Context
+from fairlead.runtime.pipeline.connectors.spi import BadInput, Transform
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.transforms.catalogue import make_chain
+
+pytestmark = pytest.mark.spark
+
+ORDERS = "SELECT * FROM VALUES ('a', 1), ('b', 0), ('c', NULL) AS t(`na``me`, amount)"
+RULES = {"expect.positive": "amount > 0", "expect.named": "`na``me` <> 'c' -- nobody else"}
+
+
+def rows(engine: Embedded, transform: Transform, query: str = ORDERS) -> list[list[Any]]:
+    """Return what a transform makes of the rows of a query, after it saw the job to its end."""
+
+    def job(spark: Any) -> list[list[Any]]:
+        found = [list(each) for each in transform.apply(spark.sql(query)).collect()]
+        transform.conclude()
+        return found
+
+    return engine.run("t", job)
+
+
+def expecting(keys: dict[str, str], warnings: list[str]) -> Transform:
+    config = {"transforms": "x", "transforms.x.type": "expect"}
+    config |= {f"transforms.x.{key}": value for key, value in keys.items()}
+    (transform,) = make_chain(config, Context(Resource("c", 0), warnings.append))
+    return transform
+
+
+COUNTED = (
+    "2 of 3 rows violate positive (amount > 0); "
+    "1 of 3 rows violate named (`na``me` <> 'c' -- nobody else)"
+)
+
+
+def test_rows_that_violate_a_rule_end_the_batch_with_a_count(spark_engine: Embedded) -> None:
+    with pytest.raises(BadInput) as refused:
+        rows(spark_engine, expecting(RULES, []))
+    assert str(refused.value) == COUNTED
+
+
+@pytest.mark.parametrize(
+    ("on_violation", "left", "told"),
+    [
+        ("drop", [["a", 1]], f"{COUNTED}: they were dropped"),
+        ("warn", [["a", 1], ["b", 0], ["c", None]], f"{COUNTED}: they were kept"),
+    ],
+)
+def test_rows_that_violate_a_rule_are_told(
+    on_violation: str, left: list[object], told: str, spark_engine: Embedded
+) -> None:
+    warnings: list[str] = []
+    transform = expecting(RULES | {"on.violation": on_violation}, warnings)
+    assert rows(spark_engine, transform) == left
+    assert warnings == [told]
+    assert rows(spark_engine, transform, f"{ORDERS} WHERE amount = 1") == [["a", 1]]
+    assert rows(spark_engine, transform, f"{ORDERS} WHERE false") == []
+    assert warnings == [told]
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("reflect('java.lang.System', 'getenv', 'HOME') = ''", "reflect calls any method of Java"),
+        ("amount IN (SELECT value FROM text.`/etc/passwd`)", "text./etc/passwd is not its input"),
+        ("amount > rand()", "rand is random"),
+    ],
+)
+def test_a_rule_sees_no_more_than_sql_may(rule: str, why: str, spark_engine: Embedded) -> None:
+    with pytest.raises(ConfigInvalid, match=why):
+        rows(spark_engine, expecting({"expect.a": rule}, []))
+
+
+def looking_up(path: Path, query: str, form: str = "csv") -> Transform:
+    keys = {"query": query, "lookup.Names.path": str(path), "lookup.Names.format": form}
+    return made("sql", keys)
+
+
+QUERY = "SELECT amount, long FROM input LEFT JOIN names ON short = `na``me` ORDER BY 1 NULLS LAST"
+
+
+def test_a_table_that_a_query_looks_up_is_read_again_when_it_changes(
+    spark_engine: Embedded, tmp_path: Path
+) -> None:
+    table = tmp_path / "names.csv"
+    table.write_text("short,long\na,Anna\nb,Bruno\n")
+    transform = looking_up(table, QUERY)
+    assert rows(spark_engine, transform) == [[0, "Bruno"], [1, "Anna"], [None, None]]
+    read = transform._lookups["Names"]._held  # type: ignore[attr-defined]
+    assert rows(spark_engine, transform) == [[0, "Bruno"], [1, "Anna"], [None, None]]
+    assert transform._lookups["Names"]._held is read  # type: ignore[attr-defined]
+    (tmp_path / "new").write_text("short,long\nc,Clara\n")
+    os.replace(tmp_path / "new", table)  # noqa: PTH105
+    assert rows(spark_engine, transform) == [[0, None], [1, None], [None, "Clara"]]
+    table.unlink()
+    with pytest.raises(BadInput, match=r"the lookup Names cannot be read: .*names.csv: no such"):
+        rows(spark_engine, transform)
+
+
+def test_a_folder_is_a_table_too(spark_engine: Embedded, tmp_path: Path) -> None:
+    folder = tmp_path / "names"
+    folder.mkdir()
+    (folder / "1.json").write_text('{"short": "a", "long": "Anna"}\n')
+    (folder / "_SUCCESS").touch()
+    transform = looking_up(folder, QUERY, "json")
+    assert rows(spark_engine, transform)[1] == [1, "Anna"]
+    (folder / "2.json").write_text('{"short": "b", "long": "Bruno"}\n')
+    assert rows(spark_engine, transform)[0] == [0, "Bruno"]
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT * FROM others", "others is not its input"),
+        ("SELECT * FROM x.names", "x.names is not its input"),
+    ],
+)
+def test_a_query_sees_no_table_but_those(
+    query: str, why: str, spark_engine: Embedded, tmp_path: Path
+) -> None:
+    (tmp_path / "names.csv").write_text("short,long\n")
+    with pytest.raises(ConfigInvalid, match=why):
+        rows(spark_engine, looking_up(tmp_path / "names.csv", query))
+
+
+def test_the_columns_of_a_batch_may_differ_from_those_of_the_last(spark_engine: Embedded) -> None:
+    transform = made("ReplaceField", {"exclude": "a", "renames": "b:c"})
+    assert rows(spark_engine, transform, "SELECT 1 AS a, 2 AS b") == [[2]]
+    assert rows(spark_engine, transform, "SELECT 1 AS b, 'x' AS d") == [[1, "x"]]
