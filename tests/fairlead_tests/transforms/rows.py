@@ -88,9 +88,7 @@ class Rows:
 
 def spark_type(kind: Type) -> types.DataType:
     if isinstance(kind, str):
-        return (
-            types.StructType.fromDDL(f"x {kind}").fields[0].dataType if kind else types.NullType()
-        )
+        return SCALARS[kind]()
     ((name, inner),) = kind.items()
     if name == "decimal":
         return types.DecimalType(*inner)

@@ -197,7 +197,7 @@ def _complaints(config: Mapping[str, str]) -> Mapping[str, str]:
     ):
         if given := [each for each in under(prefix, config) if each.lower() in _PLACES]:
             complaints[key] = f"it alone says where: leave out {prefix}{given[0]}"
-    return complaints | transforms.complaints(config)
+    return {**complaints, **transforms.complaints(config)}
 
 
 _PLACES = ("path", "paths", "__paths__", "basepath")
