@@ -4,6 +4,7 @@ Values arrive as text, as they do over REST. Definitions parse them; `check` fin
 that is wrong at once and in the shape of Connect's validation reply, `parse` refuses.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -14,6 +15,7 @@ from .misspelling import meant_by
 HIDDEN = "********"
 MOST_SEARCHED = 250
 """For how many unknown keys of a config the one that was meant is looked for."""
+_ANY_NAME = "<name>"
 _DEFERRED = ("${env:", "${file:")
 
 
@@ -171,6 +173,26 @@ class ConfigDef:
     def plus(self, definitions: Iterable[Definition]) -> "ConfigDef":
         """Return these definitions and further ones."""
         return replace(self, definitions=(*self.definitions, *definitions))
+
+    def named(self, config: Mapping[str, str]) -> "ConfigDef":
+        """Return these definitions and those of families, once for each name that a key gives.
+
+        A family has `<name>` in its key. Families that begin alike go by the same names:
+        `lookup.<name>.path` and `lookup.<name>.format`.
+        """
+        names: dict[str, dict[str, None]] = {}
+        for each in self.families:
+            before, _, after = each.name.partition(_ANY_NAME)
+            shape = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL)
+            given = (match[1] for key in config if (match := shape.fullmatch(key)))
+            names.setdefault(before, {}).update(dict.fromkeys(given))
+        return self.plus(
+            replace(each, name=each.name.replace(_ANY_NAME, name))
+            for before, given in names.items()
+            for name in given
+            for each in self.families
+            if each.name.startswith(before)
+        )
 
     def check(self, config: Mapping[str, str]) -> Validation:
         """Find everything that is wrong with a config."""

@@ -6,8 +6,7 @@ ones are entry points of the group `fairlead.transforms`, by their names. One th
 is told to the config that names it, and to nobody else.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -15,7 +14,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoints, entry_points
 from typing import Final
 
-from ....actors.settings import SettingType, Value
+from ....actors.settings import SettingType, Validator, Value
 from ..connectors.common_keys import PREDICATES, TRANSFORMS
 from ..connectors.config import (
     ConfigDef,
@@ -205,8 +204,7 @@ def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
         own = found.config()
     implied = _IMPLIED if is_transform else ()
     masked = {"type", *(each.name for each in implied)}
-    named = (*own.definitions, *_expanded(own.families, bare))
-    rest = [each for each in named if each.name not in masked]
+    rest = [each for each in own.named(bare).definitions if each.name not in masked]
     if found is not None and issubclass(found, RecordTransform | Predicate):
         rest = [_trimming(each) for each in rest]
     return ConfigDef((_type_key(kind, alias, rest), *implied, *rest), own.prefixes)
@@ -233,7 +231,7 @@ def _type_key(kind: str, alias: str, rest: Sequence[Definition]) -> Definition:
         f"{f', or an entry point of {GROUP}' if is_transform else ''}.",
         importance=Importance.HIGH,
         required=True,
-        validator=_known_transform if is_transform else _known_predicate,
+        validator=_known(find_transform if is_transform else find_predicate),
         recommended=recommended,
         width=Width.LONG,
         display_name=f"{what.capitalize()} type for {alias}",
@@ -259,26 +257,6 @@ _IMPLIED: Final = (
 """Keys that every transform has."""
 
 
-def _expanded(families: Sequence[Definition], bare: Mapping[str, str]) -> Iterator[Definition]:
-    """Yield the definitions of families, once for each name that a key gives one of them.
-
-    All families that begin alike go by the same names: `lookup.<name>.path` and `.format`.
-    """
-    names: dict[str, dict[str, None]] = {}
-    for each in families:
-        before, _, after = each.name.partition("<name>")
-        shape = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL)
-        found = (match[1] for key in bare if (match := shape.fullmatch(key)))
-        names.setdefault(before, {}).update(dict.fromkeys(found))
-    for before, given in names.items():
-        for name in given:
-            yield from (
-                replace(each, name=each.name.replace("<name>", name))
-                for each in families
-                if each.name.startswith(before)
-            )
-
-
 def _flaws(bare: Mapping[str, str], predicates: Sequence[str]) -> Mapping[str, str]:
     """Return what is wrong with keys of one transform that are sound each by itself."""
     try:
@@ -302,20 +280,17 @@ def _flaws(bare: Mapping[str, str], predicates: Sequence[str]) -> Mapping[str, s
     return found
 
 
-def _known_transform(value: Value) -> str | None:
-    try:
-        find_transform(str(value))
-    except TypeUnknown as error:
-        return str(error)
-    return None
+def _known(find: Callable[[str], object]) -> Validator:
+    """Return a validator of names that can be found."""
 
+    def validate(value: Value) -> str | None:
+        try:
+            find(str(value))
+        except TypeUnknown as error:
+            return str(error)
+        return None
 
-def _known_predicate(value: Value) -> str | None:
-    try:
-        find_predicate(str(value))
-    except TypeUnknown as error:
-        return str(error)
-    return None
+    return validate
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> TypeUnknown:

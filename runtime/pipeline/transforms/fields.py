@@ -56,31 +56,16 @@ class InsertField(RecordTransform):
     @classmethod
     def config(cls) -> ConfigDef:
         """Return the definitions: one for each kind of field, all of them optional."""
-        metadata = (
-            Definition(
-                f"{what}.field",
-                SettingType.STRING,
-                f"Name of the field for {meaning}. With `!` behind it the field is required, with "
-                "`?`, as without, it may be null.",
-                importance=Importance.MEDIUM,
-            )
+        keys = {
+            f"{what}.field": f"Name of the field for {meaning}. With `!` behind it the field is "
+            "required, with `?`, as without, it may be null."
             for what, (_, _, meaning) in _INSERTED.items()
-        )
-        static = (
-            Definition(
-                "static.field",
-                SettingType.STRING,
-                "Name of the field that has the same value in all records; `!` and `?` as above.",
-                importance=Importance.MEDIUM,
-            ),
-            Definition(
-                "static.value",
-                SettingType.STRING,
-                "The value of that field.",
-                importance=Importance.MEDIUM,
-            ),
-        )
-        return ConfigDef((*metadata, *static, NULL_DEFAULTS))
+        }
+        keys["static.field"] = "Name of the field that is the same for all; `!` and `?` as above."
+        keys["static.value"] = "The value of that field."
+        kind, medium = SettingType.STRING, Importance.MEDIUM
+        given = (Definition(name, kind, told, importance=medium) for name, told in keys.items())
+        return ConfigDef((*given, NULL_DEFAULTS))
 
     @classmethod
     def flaws(cls, settings: ParsedConfig) -> Mapping[str, str]:
@@ -144,18 +129,12 @@ class ReplaceField(RecordTransform):
             ("include", "Fields to keep, and no others. Empty: all.", distinct),
             ("renames", "New names of fields, each as `old:new`.", _pairs),
         )
+        kind, medium = SettingType.LIST, Importance.MEDIUM
         return ConfigDef(
             (
                 *(
-                    Definition(
-                        name,
-                        SettingType.LIST,
-                        meaning,
-                        importance=Importance.MEDIUM,
-                        default=(),
-                        validator=validator,
-                    )
-                    for name, meaning, validator in lists
+                    Definition(name, kind, told, importance=medium, default=(), validator=valid)
+                    for name, told, valid in lists
                 ),
                 NULL_DEFAULTS,
             )
