@@ -154,6 +154,8 @@ class _Check:
         """Ask about one transform; return the columns that it makes, None if nobody can tell."""
         prefix = f"{TRANSFORMS}.{alias}."
         bare = under(prefix, self.config)
+        if is_deferred(bare["type"]):
+            return None
         kind = find_transform(bare["type"])
         if issubclass(kind, Expectations):
             for key, query in kind.queries_of(bare).items():
@@ -163,11 +165,9 @@ class _Check:
             names = lookup_names(bare)
             self._lookups(f"{prefix}lookup.{name}.path" for name in names)
             return self._query(f"{prefix}{kind.sql_key}", kind.query_of(bare), columns, names)
-        return (
-            self._records(alias, f"{prefix}type", columns)
-            if issubclass(kind, RecordTransform)
-            else None
-        )
+        if issubclass(kind, RecordTransform):
+            return self._records(alias, f"{prefix}type", columns)
+        return None
 
     def _lookups(self, keys: Iterable[str]) -> None:
         for key in keys:
