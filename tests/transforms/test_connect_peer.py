@@ -379,10 +379,10 @@ OTHERS = [
 CASES = [*OTHERS, *casts(), *converters()]
 
 
-@pytest.fixture(scope="module")
-def spark(spark_engine: Embedded) -> SparkSession:
+@pytest.fixture
+def spark(engine: Embedded) -> SparkSession:
     """A session in a zone whose clocks jump at midnight: no transform may care."""
-    session = spark_engine.run("zone", lambda session: session.newSession())
+    session = engine.run("zone", lambda session: session.newSession())
     session.conf.set("spark.sql.session.timeZone", "America/Sao_Paulo")
     return session
 

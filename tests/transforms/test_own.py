@@ -45,9 +45,9 @@ COUNTED = (
 )
 
 
-def test_rows_that_violate_a_rule_end_the_batch_with_a_count(spark_engine: Embedded) -> None:
+def test_rows_that_violate_a_rule_end_the_batch_with_a_count(engine: Embedded) -> None:
     with pytest.raises(BadInput) as refused:
-        rows(spark_engine, expecting(RULES, []))
+        rows(engine, expecting(RULES, []))
     assert str(refused.value) == COUNTED
 
 
@@ -59,14 +59,14 @@ def test_rows_that_violate_a_rule_end_the_batch_with_a_count(spark_engine: Embed
     ],
 )
 def test_rows_that_violate_a_rule_are_told(
-    on_violation: str, left: list[object], told: str, spark_engine: Embedded
+    on_violation: str, left: list[object], told: str, engine: Embedded
 ) -> None:
     warnings: list[str] = []
     transform = expecting(RULES | {"on.violation": on_violation}, warnings)
-    assert rows(spark_engine, transform) == left
+    assert rows(engine, transform) == left
     assert warnings == [told]
-    assert rows(spark_engine, transform, f"{ORDERS} WHERE amount = 1") == [["a", 1]]
-    assert rows(spark_engine, transform, f"{ORDERS} WHERE false") == []
+    assert rows(engine, transform, f"{ORDERS} WHERE amount = 1") == [["a", 1]]
+    assert rows(engine, transform, f"{ORDERS} WHERE false") == []
     assert warnings == [told]
 
 
@@ -78,9 +78,9 @@ def test_rows_that_violate_a_rule_are_told(
         ("amount > rand()", "rand is random"),
     ],
 )
-def test_a_rule_sees_no_more_than_sql_may(rule: str, why: str, spark_engine: Embedded) -> None:
+def test_a_rule_sees_no_more_than_sql_may(rule: str, why: str, engine: Embedded) -> None:
     with pytest.raises(ConfigInvalid, match=why):
-        rows(spark_engine, expecting({"expect.a": rule}, []))
+        rows(engine, expecting({"expect.a": rule}, []))
 
 
 def looking_up(path: Path, query: str, form: str = "csv") -> Transform:
@@ -92,32 +92,32 @@ QUERY = "SELECT amount, long FROM input LEFT JOIN names ON short = `na``me` ORDE
 
 
 def test_a_table_that_a_query_looks_up_is_read_again_when_it_changes(
-    spark_engine: Embedded, tmp_path: Path
+    engine: Embedded, tmp_path: Path
 ) -> None:
     table = tmp_path / "names.csv"
     table.write_text("short,long\na,Anna\nb,Bruno\n")
     transform = looking_up(table, QUERY)
-    assert rows(spark_engine, transform) == [[0, "Bruno"], [1, "Anna"], [None, None]]
+    assert rows(engine, transform) == [[0, "Bruno"], [1, "Anna"], [None, None]]
     read = transform._lookups["Names"]._held  # type: ignore[attr-defined]
-    assert rows(spark_engine, transform) == [[0, "Bruno"], [1, "Anna"], [None, None]]
+    assert rows(engine, transform) == [[0, "Bruno"], [1, "Anna"], [None, None]]
     assert transform._lookups["Names"]._held is read  # type: ignore[attr-defined]
     (tmp_path / "new").write_text("short,long\nc,Clara\n")
     os.replace(tmp_path / "new", table)  # noqa: PTH105
-    assert rows(spark_engine, transform) == [[0, None], [1, None], [None, "Clara"]]
+    assert rows(engine, transform) == [[0, None], [1, None], [None, "Clara"]]
     table.unlink()
     with pytest.raises(BadInput, match=r"the lookup Names cannot be read: .*names.csv: no such"):
-        rows(spark_engine, transform)
+        rows(engine, transform)
 
 
-def test_a_folder_is_a_table_too(spark_engine: Embedded, tmp_path: Path) -> None:
+def test_a_folder_is_a_table_too(engine: Embedded, tmp_path: Path) -> None:
     folder = tmp_path / "names"
     folder.mkdir()
     (folder / "1.json").write_text('{"short": "a", "long": "Anna"}\n')
     (folder / "_SUCCESS").touch()
     transform = looking_up(folder, QUERY, "json")
-    assert rows(spark_engine, transform)[1] == [1, "Anna"]
+    assert rows(engine, transform)[1] == [1, "Anna"]
     (folder / "2.json").write_text('{"short": "b", "long": "Bruno"}\n')
-    assert rows(spark_engine, transform)[0] == [0, "Bruno"]
+    assert rows(engine, transform)[0] == [0, "Bruno"]
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,14 @@ def test_a_folder_is_a_table_too(spark_engine: Embedded, tmp_path: Path) -> None
     ],
 )
 def test_a_query_sees_no_table_but_those(
-    query: str, why: str, spark_engine: Embedded, tmp_path: Path
+    query: str, why: str, engine: Embedded, tmp_path: Path
 ) -> None:
     (tmp_path / "names.csv").write_text("short,long\n")
     with pytest.raises(ConfigInvalid, match=why):
-        rows(spark_engine, looking_up(tmp_path / "names.csv", query))
+        rows(engine, looking_up(tmp_path / "names.csv", query))
 
 
-def test_the_columns_of_a_batch_may_differ_from_those_of_the_last(spark_engine: Embedded) -> None:
+def test_the_columns_of_a_batch_may_differ_from_those_of_the_last(engine: Embedded) -> None:
     transform = made("ReplaceField", {"exclude": "a", "renames": "b:c"})
-    assert rows(spark_engine, transform, "SELECT 1 AS a, 2 AS b") == [[2]]
-    assert rows(spark_engine, transform, "SELECT 1 AS b, 'x' AS d") == [[1, "x"]]
+    assert rows(engine, transform, "SELECT 1 AS a, 2 AS b") == [[2]]
+    assert rows(engine, transform, "SELECT 1 AS b, 'x' AS d") == [[1, "x"]]
