@@ -13,8 +13,8 @@ import pytest
 
 from fairlead.events.commits import CommitId
 from fairlead.events.model import Resource, Token
-from fairlead.runtime.pipeline.connectors.files import sink_marks as marks
-from fairlead.runtime.pipeline.connectors.spi import SinkAway, SinkBroken, SinkFull
+from fairlead.runtime.pipeline.connectors.errors import SinkAway, SinkBroken, SinkFull
+from fairlead.runtime.pipeline.connectors.files.sink import marks
 from fairlead_tests.connectors.sinks import (
     FILES,
     FIRST,

@@ -7,8 +7,9 @@ from msgspec import to_builtins
 
 from fairlead.runtime.interfaces.rest.routes.plugins import describe_plugin
 from fairlead.runtime.pipeline.connectors.builtin import plugins
-from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, PluginUnknown, find_plugins
+from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.errors import PluginUnknown
 
 # As configs name it since the first release, wherever its module lies now.
 FULL = "fairlead.runtime.connectors.spark_pipeline.SparkPipeline"
@@ -51,6 +52,6 @@ def test_what_cannot_be_loaded_is_told_and_left_out(monkeypatch: pytest.MonkeyPa
     found = find_plugins()
     assert [each.short_name for each in found.plugins] == ["SparkPipeline", "Numbers"]
     assert found.broken == {
-        "gone": "ModuleNotFoundError: No module named 'no'",
-        "odd": "TypeError: pathlib:Path is no subclass of Connector",
+        "gone": "gone could not be loaded: ModuleNotFoundError: No module named 'no'",
+        "odd": "odd could not be loaded: pathlib:Path is no Connector",
     }

@@ -7,10 +7,10 @@ import pytest
 
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.errors import SinkAway, SinkBroken
 from fairlead.runtime.pipeline.connectors.files import keys as files
-from fairlead.runtime.pipeline.connectors.files import sink_marks as marks
-from fairlead.runtime.pipeline.connectors.files.sink_root import claim_sink
-from fairlead.runtime.pipeline.connectors.spi import SinkAway, SinkBroken
+from fairlead.runtime.pipeline.connectors.files.sink import marks
+from fairlead.runtime.pipeline.connectors.files.sink.root import claim_sink
 from fairlead_tests.connectors.sinks import (
     FIRST,
     NAME,
@@ -54,7 +54,8 @@ def test_another_clusters_sink_is_refused_before_anything_is_staged(root: Path) 
 def test_connectors_of_one_cluster_share_a_root(root: Path) -> None:
     sink, log = sink_of(claimed(root)), Log()
     begin(sink, log)
-    other = keys.KEYS.parse(claimed(root))
+    config = claimed(root)
+    other = keys.keys_of(config).parse(config)
     assert claim_sink(other, "a", "another", None).writer
     write(sink, log, [1])
     assert published(root) == [1]

@@ -18,11 +18,10 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.files import keys as files
-from fairlead.runtime.pipeline.connectors.files.sink_root import claim_sink
+from fairlead.runtime.pipeline.connectors.files.sink.root import claim_sink
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.pipeline.tasks.runner import Runner
-from fairlead.runtime.pipeline.transforms.catalogue import definitions
 from fairlead_tests.tasks.memory_ledger import MemoryLedger
 from fairlead_tests.tasks.numbers import Reports
 
@@ -260,7 +259,7 @@ def test_a_query_that_takes_too_long_is_cut_short_and_does_not_count(
         ),
         "sink.format": "parquet",
     }
-    settings = keys.KEYS.plus(definitions(config)).parse(config)
+    settings = keys.keys_of(config).parse(config)
     config[files.TASK_CLAIM] = str(claim_sink(settings, ledger.cluster_id, "c", None))
     task, token = Resource("c", 0), Token(1, 0)
     reports = Reports()

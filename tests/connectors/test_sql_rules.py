@@ -184,6 +184,7 @@ def test_a_query_is_not_given_what_is_set_on_the_node(spark: QueryCheck) -> None
     assert list(spark.analyse(query, COLUMNS).columns.types) == names
 
 
+@pytest.mark.usefixtures("plain_py4j")
 def test_settings_that_change_what_a_query_means_count_here_too() -> None:
     lax = QueryCheck({"spark.sql.ansi.enabled": "false"})
     try:

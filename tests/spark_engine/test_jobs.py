@@ -5,6 +5,7 @@ import ipaddress
 import os
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
@@ -88,6 +89,27 @@ def test_cancel_hits_a_job_that_is_between_two_spark_jobs(engine: Embedded) -> N
 def test_cancel_does_not_touch_a_later_run_of_the_same_tag(engine: Embedded) -> None:
     engine.cancel("again")
     assert engine.run("again", lambda spark: spark.range(5).count()) == 5
+
+
+def test_a_small_job_does_not_wait_for_a_large_one_of_another_pool(
+    engine: Embedded, tmp_path: Path
+) -> None:
+    def part(number: int) -> None:
+        (tmp_path / str(number)).touch()
+        time.sleep(0.25)
+
+    def large(spark: SparkSession) -> None:  # 5 s on two cores
+        spark.sparkContext.parallelize(range(40), 40).foreach(part)
+
+    with ThreadPoolExecutor() as threads:
+        running = threads.submit(engine.run, "large", large, "one")
+        while not list(tmp_path.iterdir()):
+            time.sleep(0.01)
+        assert engine.run("small", lambda spark: spark.range(5).count(), "other") == 5
+        assert len(list(tmp_path.iterdir())) < 30, "parts of the large one are still to begin"
+        engine.cancel("large")
+        with pytest.raises(Cancelled):
+            running.result()
 
 
 def test_a_job_cancelled_at_its_very_end_returns_nothing(engine: Embedded) -> None:

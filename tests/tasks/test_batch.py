@@ -22,11 +22,11 @@ def run(error: Exception, monkeypatch: pytest.MonkeyPatch) -> tuple[Manifest, Ma
 
     monkeypatch.setattr(batch, "sf", MagicMock())
     monkeypatch.setattr(batch, "Observation", type("Lost", (), {"get": property(get)}))
-    source, sink = MagicMock(), MagicMock(counts_rows=False)
+    source, sink = MagicMock(), MagicMock(counts_rows=False, takes_arrow=False)
     source.blame.return_value = None
     sink.stage.return_value = Manifest("/sink", "staging", -1, 9, 1)
     made = Batch(
-        Pipeline(source, (), sink, Pace(Limit(1, 1), 1)), BatchPlan((1,), (), 1, 1), COMMIT
+        Pipeline(source, (), sink, Pace(Limit(1, 1, 1))), BatchPlan((1,), (), 1, 1), COMMIT
     )
     return made.run(MagicMock()).manifest, sink
 

@@ -11,7 +11,8 @@ import pytest
 from fairlead.events.commits import Document
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
-from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, NotReady
+from fairlead.runtime.pipeline.connectors.errors import NotReady
+from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit
 from fairlead.runtime.pipeline.spark.engine import EngineState
 from fairlead.runtime.pipeline.tasks.commits import TaskMemory
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped

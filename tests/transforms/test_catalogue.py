@@ -10,10 +10,10 @@ from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
 from fairlead.runtime.pipeline.connectors.context import Context
+from fairlead.runtime.pipeline.connectors.errors import PluginUnknown
 from fairlead.runtime.pipeline.transforms import catalogue
 from fairlead.runtime.pipeline.transforms.catalogue import (
     GROUP,
-    TypeUnknown,
     find_transform,
     make_chain,
 )
@@ -64,9 +64,12 @@ def test_a_type_goes_by_connects_names(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("InsertFeld", "there is no transform InsertFeld: did you mean InsertField?"),
-        ("RegexRouter$Value", "there is no transform RegexRouter$Value: did you mean RegexRouter?"),
-        ("org.example.Thing", "there is no transform org.example.Thing: there are Cast, "),
+        ("InsertFeld", "no transform InsertFeld is installed here: did you mean InsertField?"),
+        (
+            "RegexRouter$Value",
+            "no transform RegexRouter$Value is installed here: did you mean RegexRouter?",
+        ),
+        ("org.example.Thing", "no transform org.example.Thing is installed here: there are Cast, "),
     ],
 )
 def test_a_type_that_is_not_there_is_told_with_the_nearest(name: str, told: str) -> None:
@@ -185,14 +188,16 @@ def test_a_broken_entry_point_hurts_only_the_config_that_names_it(
             EntryPoint("list", f"{Select.__module__}:Select", GROUP),
         ]
     )
-    monkeypatch.setattr(catalogue, "_installed", lambda: points)
+    monkeypatch.setitem(vars(catalogue.INSTALLED), "_points", points)
     assert errors(chain("gone", {}))["type"] == (
-        "the transform gone could not be loaded: ModuleNotFoundError: No module named 'no'"
+        "transform gone could not be loaded: ModuleNotFoundError: No module named 'no'"
     )
-    assert errors(chain("odd", {}))["type"] == "pathlib:Path is no subclass of Transform"
+    assert errors(chain("odd", {}))["type"] == (
+        "transform odd could not be loaded: pathlib:Path is no Transform"
+    )
     assert errors(chain("list", {"columns": "a"})) == {}
     assert isinstance(made("list", {"columns": "a"}), Select)
-    with pytest.raises(TypeUnknown, match=r"did you mean gone\?"):
+    with pytest.raises(PluginUnknown, match=r"did you mean gone\?"):
         find_transform("gonne")
 
 

@@ -11,7 +11,8 @@ from transforms.conftest import made
 from fairlead.events.model import Resource
 from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
 from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.spi import BadInput, Transform
+from fairlead.runtime.pipeline.connectors.errors import BadInput
+from fairlead.runtime.pipeline.connectors.spi import Transform
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.transforms.catalogue import make_chain
 

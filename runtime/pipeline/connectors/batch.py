@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 from ....events.commits import CommitId, Manifest
-from .spi import BatchPlan, Pipeline, SinkAway, SinkBroken
+from .errors import SinkAway, SinkBroken
+from .spi import ArrowTable, BatchPlan, Pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,23 +54,46 @@ class Batch:
         return staged if staged.manifest.rows else self._without_files(staged)
 
     def _stage(self, spark: "SparkSession") -> Staged:
-        incoming = _Count() if self.plan.rows < 0 else None
-        outgoing = None if self.pipeline.sink.counts_rows else _Count()
-        frame = self.pipeline.source.read(spark, self.plan.ranges)
+        sink, plan = self.pipeline.sink, self.plan
+        rows = self.pipeline.source.read(spark, plan.ranges)
+        table = _arrow(rows)
+        if table is not None and sink.takes_arrow and not self.pipeline.transforms:
+            manifest = sink.stage(table, self.commit_id, plan.bytes)
+            return Staged(replace(manifest, rows=table.num_rows), table.num_rows)
+        rows_in = plan.rows if table is None else table.num_rows
+        frame = cast("DataFrame", rows) if table is None else _described(spark, table)
+        incoming = _Count() if rows_in < 0 else None
         frame = incoming.on(frame) if incoming else frame
         for transform in self.pipeline.transforms:
             frame = transform.apply(frame)
-        frame = outgoing.on(frame) if outgoing else frame
-        manifest = self.pipeline.sink.stage(frame, self.commit_id, self.plan.bytes)
-        return Staged(
-            replace(manifest, rows=outgoing.rows) if outgoing else manifest,
-            incoming.rows if incoming else self.plan.rows,
-        )
+        manifest = self._stage_frame(frame)
+        return Staged(manifest, incoming.rows if incoming else rows_in)
+
+    def _stage_frame(self, frame: "DataFrame") -> Manifest:
+        """Hand a frame to the sink, as what it takes, and count its rows unless the sink does."""
+        sink, size = self.pipeline.sink, self.plan.bytes
+        if sink.takes_arrow:
+            table = cast("ArrowTable", frame.toArrow())  # pyright: ignore[reportUnknownMemberType]
+            return replace(sink.stage(table, self.commit_id, size), rows=table.num_rows)
+        if sink.counts_rows:
+            return sink.stage(frame, self.commit_id, size)
+        outgoing = _Count()
+        manifest = sink.stage(outgoing.on(frame), self.commit_id, size)
+        return replace(manifest, rows=outgoing.rows)
 
     def _without_files(self, staged: Staged) -> Staged:
         """Drop the empty file that Spark writes when there is no row."""
         self.pipeline.sink.discard(self.commit_id)
         return replace(staged, manifest=replace(staged.manifest, bytes=0, files=0, parts=()))
+
+
+def _arrow(rows: object) -> ArrowTable | None:
+    is_arrow = isinstance(rows, pa.Table)  # pyright: ignore[reportUnknownMemberType]
+    return cast("ArrowTable", rows) if is_arrow else None
+
+
+def _described(spark: "SparkSession", table: ArrowTable) -> "DataFrame":
+    return spark.createDataFrame(cast("Any", table))  # pyright: ignore[reportUnknownMemberType]
 
 
 class _Count:

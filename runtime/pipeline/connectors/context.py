@@ -4,16 +4,20 @@ The operator says what connectors may reach there: folders, and what SQL may use
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from threading import Lock
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from ....events.model import Resource
 
 if TYPE_CHECKING:
     from ..spark.query_check import QueryCheck
+
+T = TypeVar("T")
 
 _SETTING: Final = "paths.allow"
 
@@ -51,6 +55,22 @@ class Reach:
 NO_LIMITS: Final = Reach()
 
 
+class Shared:
+    """What tasks on one worker have in common, made by the first and let go with the last."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._held: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what is shared under a key; it is kept as long as anybody holds it."""
+        with self._lock:
+            found = self._held.get(key)
+            if found is None:
+                found = self._held[key] = make()
+            return cast("T", found)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a connector or a task gets from the worker that runs it; `warn` is never silent.
@@ -68,6 +88,7 @@ class Context:
     reach: Reach = NO_LIMITS
     cluster_id: str = ""
     hide: Callable[[str], str] = str
+    shared: Shared = field(default_factory=Shared)
 
 
 @dataclass(frozen=True, slots=True)

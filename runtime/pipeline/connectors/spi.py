@@ -13,20 +13,37 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from ....events.commits import Advance, Commit, CommitId, Document, Lag, Manifest, Part
+from ....events.commits import Advance, CommitId, Document, Lag, Manifest
 from ....events.model import Resource, Token
 from .config import ConfigDef, ParsedConfig, Validation
 from .context import Context, Findings, Outside
+from .errors import BadInput
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
+class ArrowTable(Protocol):
+    """What is asked of a `pyarrow.Table`, which has no types of its own to be checked."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it has."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory its values take."""
+        ...
+
+
 R = TypeVar("R")
 """One range of a source: what `Source.plan` hands to `Source.read`; opaque to the task."""
 
-_MOST_NAMED = 3
+Rows = TypeVar("Rows", "DataFrame", ArrowTable)
+"""What a sink takes; what a source gives is made into it."""
 
 
 class Delivery(Enum):
@@ -36,34 +53,12 @@ class Delivery(Enum):
     AT_LEAST_ONCE = "at-least-once"
 
 
-class NotReady(Exception):  # noqa: N818  # a state of the world, not a mistake
-    """The connector cannot say yet how to split its work; the text says what it waits for."""
-
-
-class BadInput(Exception):  # noqa: N818  # names who is to blame
-    """A part of the source cannot be read; the text names it and the reason."""
-
-
-class SinkBroken(Exception):  # noqa: N818  # names who is to blame
-    """The sink cannot be used as it is; the text says what is wrong, and what to do about it.
-
-    The task is FAILED, and looks again every few seconds.
-    """
-
-
-class SinkAway(Exception):  # noqa: N818  # a state of the world, not a mistake
-    """The sink is out of reach; the text says why. The task waits until it is back."""
-
-
-class SinkFull(SinkAway):
-    """The sink has no room: worth another attempt, but not at once."""
-
-
 class Limit(NamedTuple):
     """How much one batch may hold; a range that is larger by itself makes a batch alone."""
 
-    files: int
+    rows: int
     bytes: int
+    ranges: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +108,10 @@ class Source(ABC, Generic[R]):
         """
 
     @abstractmethod
-    def read(self, spark: "SparkSession", ranges: Sequence[R]) -> "DataFrame":
-        """Describe the rows of some ranges; raises `BadInput`.
+    def read(self, spark: "SparkSession", ranges: Sequence[R]) -> "DataFrame | ArrowTable":
+        """Return the rows of some ranges, or describe them; raises `BadInput`.
 
-        Called once per batch, inside the job. The frame must not hold more than the ranges.
+        Called once per batch, inside the job. A frame must not hold more than the ranges.
         """
 
     def verify(self, ranges: Sequence[R]) -> None:
@@ -132,6 +127,39 @@ class Source(ABC, Generic[R]):
 
     def close(self) -> None:
         """Let go of what it holds; called once, when the task is over."""
+
+
+class Fetched(NamedTuple):
+    """What a source fetched, and how far that moves its offsets; `backlog`: there is more."""
+
+    table: ArrowTable
+    advances: tuple[Advance, ...]
+    backlog: bool = False
+
+
+class Fetching(Source[ArrowTable]):
+    """A source that knows where a batch ends only once it has it: a query, a page, a generator.
+
+    What it fetched is held by the plan: it must fit into memory, which is what the limit is for.
+    """
+
+    @abstractmethod
+    def fetch(self, offsets: Mapping[str, Document], limit: Limit) -> Fetched | None:
+        """Fetch what lies behind the offsets, about as much as the limit says; None: nothing."""
+
+    def plan(self, offsets: Mapping[str, Document], limit: Limit) -> "BatchPlan[ArrowTable]":
+        """Fetch the next batch."""
+        fetched = self.fetch(offsets, limit)
+        if fetched is None:
+            return BatchPlan()
+        table, advances, backlog = fetched
+        return BatchPlan((table,), advances, table.nbytes, table.num_rows, backlog)
+
+    def read(self, spark: "SparkSession", ranges: Sequence[ArrowTable]) -> ArrowTable:
+        """Return what was fetched."""
+        del spark
+        (table,) = ranges
+        return table
 
 
 class Transform(ABC):
@@ -166,22 +194,25 @@ class Transform(ABC):
         """Learn that the job of the last frame is over; raises `BadInput` if it must not count."""
 
 
-class Sink(ABC):
+class Sink(ABC, Generic[Rows]):
     """Where the rows go, in two steps: staged aside, then put in place once they count."""
+
+    takes_arrow: ClassVar[bool] = False
+    """Whether `stage` wants an Arrow table, which the worker holds, instead of a frame."""
 
     @property
     def counts_rows(self) -> bool:
         """Whether `stage` fills in `Manifest.rows`; else the pipeline counts and fills it in."""
         return False
 
-    def acquire(self, tenure: Tenure) -> None:  # noqa: B027  # not every sink can tell
+    def acquire(self, tenure: Tenure) -> None:  # not every sink can tell
         """Take the sink for a task, before anything is staged or published under its token.
 
         Raises `SinkAway`, or `SinkBroken` if the sink is not this log's to write to.
         """
 
     @abstractmethod
-    def stage(self, frame: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
+    def stage(self, rows: Rows, commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write a batch, in one Spark job, where no reader looks; replaces an earlier attempt.
 
         When it returns, what it wrote survives a crash of the machine. Raises `SinkAway`.
@@ -213,7 +244,12 @@ class Pace:
     """How a task may size its batches and how often it looks for new input."""
 
     ceiling: Limit
-    poll_interval_s: float
+    target_s: float = 1.0
+    """How long a batch should take while there is more to read."""
+    poll_interval_s: float = 0.5
+    """The longest pause between two looks that find nothing."""
+    linger_s: float = 0.5
+    """How long after a batch began the next one may, unless there is a backlog."""
 
 
 class Connector(ABC):
@@ -280,34 +316,5 @@ class Pipeline:
 
     source: Source[Any]
     transforms: tuple[Transform, ...]
-    sink: Sink
+    sink: Sink[Any]
     pace: Pace
-
-
-def describe_unpublished(commits: Sequence[Commit]) -> str:
-    """Name batches that wait to be published, with their files."""
-    told = [_with_files(each) for each in commits[:_MOST_NAMED]]
-    return _listed(told, len(commits), "; ")
-
-
-def describe_batch(commit_id: CommitId, manifest: Manifest) -> str:
-    """Name a batch that counts, with its rows."""
-    connector, task, token, batch = commit_id
-    return f"batch {batch} of {connector}-{task} (token {token}, {manifest.rows} rows)"
-
-
-def describe_parts(parts: Sequence[Part]) -> str:
-    """Name the first few parts of a manifest."""
-    return _listed([each.path for each in parts[:_MOST_NAMED]], len(parts), ", ")
-
-
-def _with_files(commit: Commit) -> str:
-    """Name a batch with its files; manifests of older releases do not name them."""
-    parts = commit.manifest.parts
-    files = f": {describe_parts(parts)}" if parts else ""
-    return f"{describe_batch(commit.commit_id, commit.manifest)}{files}"
-
-
-def _listed(some: Sequence[str], count: int, between: str) -> str:
-    more = f" and {count - len(some)} more" if count > len(some) else ""
-    return f"{between.join(some)}{more}"

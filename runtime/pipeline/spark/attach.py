@@ -61,10 +61,11 @@ def detach() -> None:
 
 
 @contextmanager
-def tagged(session: SparkSession, tag: str) -> Iterator[None]:
-    """Tag the Spark jobs that this thread starts meanwhile."""
+def tagged(session: SparkSession, tag: str, pool: str) -> Iterator[None]:
+    """Tag the Spark jobs that this thread starts meanwhile, and put them into a pool."""
     context = session.sparkContext
     context.addJobTag(tag)
+    context.setLocalProperty("spark.scheduler.pool", pool)
     try:
         yield
     finally:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from ....actors.backoff import Attempts, Backoff
 from .attach import attach, cancel_tagged, detach, tagged, warm_up
-from .engine import STEPS, Cancelled, EngineDown, EngineState, TaskError
+from .engine import DEFAULT_POOL, STEPS, Cancelled, EngineDown, EngineState, TaskError
 from .failures import failure_text, lost_touch
 from .java import JavaNotFound, JvmLaunch, find_java
 from .jvm import Jvm, new_folder, sweep
@@ -125,11 +125,11 @@ class Embedded:
             self._changed.wait_for(lambda: self._state is not EngineState.WARMING, seconds)
             return self._state is EngineState.WARM
 
-    def run(self, tag: str, job: Callable[[SparkSession], T]) -> T:
+    def run(self, tag: str, job: Callable[[SparkSession], T], pool: str = DEFAULT_POOL) -> T:
         """Run a job on the calling thread. See `Engine.run`."""
         run = self._begin(tag)
         try:
-            with tagged(run.session, run.spark_tag):
+            with tagged(run.session, run.spark_tag, pool):
                 result = job(run.session)
         except Exception as error:
             verdict = _verdict(run, error, self._hide)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+DEFAULT_POOL = "default"
+"""Spark's own name of the pool that jobs without one are in."""
+
 
 class EngineState(Enum):
     """How far an engine is from running jobs."""
@@ -82,10 +85,11 @@ class Engine(Protocol):
         """Wait until jobs run, or it is plain that they will not; tell whether they do."""
         ...
 
-    def run(self, tag: str, job: "Callable[[SparkSession], T]") -> T:
+    def run(self, tag: str, job: "Callable[[SparkSession], T]", pool: str = DEFAULT_POOL) -> T:
         """Run a job on the calling thread, and tag all the Spark work it starts.
 
-        The session is shared by all jobs: a job leaves its settings as they are and gives
+        Pools get the cores in turn, whatever the size of their jobs. The session is shared by all
+        jobs: a job leaves its settings as they are and gives
         views names that carry its tag. A tag holds no comma. Raises `EngineDown`, `Cancelled`,
         `TaskError` for what failed inside Spark, or the job's own exception as it is.
         """

@@ -106,6 +106,8 @@ def settings(folder: Path, cores: int, conf: Mapping[str, str]) -> dict[str, str
         "spark.sql.execution.arrow.localRelationThreshold": "100KB",
         # Pickled rows unless asked otherwise: Arrow ones need pandas, and complain without.
         "spark.sql.execution.pythonUDF.arrow.enabled": "false",
+        # Else a small batch beside a large one waits until all parts of that have begun.
+        "spark.scheduler.mode": "FAIR",
         **SQL_AS_WRITTEN,
         **conf,
         "spark.master": f"local[{cores}]",

@@ -23,7 +23,9 @@ from ....events.commits import Commit, CommitId
 from ....events.model import RunState
 from ....projections.launches import Launch
 from ..connectors.batch import Batch
-from ..connectors.spi import BatchPlan, Pipeline, SinkBroken, Tenure, describe_unpublished
+from ..connectors.errors import SinkBroken
+from ..connectors.naming import describe_unpublished
+from ..connectors.spi import BatchPlan, Pipeline, Tenure
 from ..spark.engine import Cancelled, Engine
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .restarts import Halt
@@ -95,7 +97,7 @@ class TaskCommits:
         self._memory.next_batch += 1
         batch = Batch(pipeline, plan, commit_id)
         try:
-            staged = self._engine.run(self.tag, batch.run)
+            staged = self._engine.run(self.tag, batch.run, self._resource.connector)
         except BaseException:
             with suppress(OSError):  # it is swept later; the first error is the one to tell
                 pipeline.sink.discard(commit_id)

@@ -7,7 +7,8 @@ from ....projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..connectors.config import ConfigInvalid
 from ..connectors.context import NO_LIMITS, Context, Reach
-from ..connectors.spi import Connector, NotReady
+from ..connectors.errors import NotReady
+from ..connectors.spi import Connector
 from .reports import Ending, Report, StatusReports, TaskConfigsChanged
 from .restarts import Halt, RestartPolicy, Restarts, persist
 

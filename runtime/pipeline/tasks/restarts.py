@@ -12,9 +12,8 @@ from threading import Event
 from ....actors.backoff import Backoff
 from ....events.model import RunState
 from ..connectors import common_keys as keys
-from ..connectors.builtin.plugins import PluginUnknown
 from ..connectors.config import ConfigInvalid
-from ..connectors.spi import BadInput, NotReady, SinkAway, SinkBroken
+from ..connectors.errors import BadInput, NotReady, PluginUnknown, SinkAway, SinkBroken
 from ..spark.engine import TaskError
 from .ledger import Fenced, LedgerUnavailable
 

@@ -13,11 +13,12 @@ from ....events.model import Resource, Resources, Token
 from ....projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..connectors.builtin.plugins import Plugins
-from ..connectors.context import NO_LIMITS, Context, Reach
+from ..connectors.context import NO_LIMITS, Context, Reach, Shared
 from ..connectors.spi import Connector, Pipeline
 from ..spark.engine import Engine
 from .commits import TaskMemory
 from .connector_loop import ConnectorLoop
+from .idle import IdlePauses
 from .ledger import Ledger
 from .reports import Ending, Hung, Report, Started, Stopped
 from .task import Task
@@ -65,6 +66,8 @@ class Runner:
         self._reach = reach
         self._hide = hide
         self._hung_s = hung_ms / 1000
+        self._shared = Shared()
+        self._pauses = IdlePauses()
         self._slots: dict[Resource, _Slot] = {}
         """What runs, by resource; a slot goes when its thread has ended."""
         self._memories: dict[Resource, tuple[Token, TaskMemory]] = {}
@@ -130,11 +133,13 @@ class Runner:
 
     def _task(self, launch: Launch) -> Task:
         def pipeline(context: Context) -> Pipeline:
-            context = replace(context, reach=self._reach, hide=self._hide)
+            context = replace(context, reach=self._reach, hide=self._hide, shared=self._shared)
             return self._made(launch).pipeline(context, launch.config)
 
         memory = self._memory(launch)
-        return Task(launch, pipeline, self._engine, self._ledger, self._report, memory)
+        return Task(
+            launch, pipeline, self._engine, self._ledger, self._report, memory, self._pauses
+        )
 
     def _made(self, launch: Launch) -> Connector:
         name = launch.connector_config.get(keys.CONNECTOR_CLASS, "")

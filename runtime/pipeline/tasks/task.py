@@ -14,29 +14,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....actors.backoff import Attempts, Backoff
+from ....actors.backoff import Backoff
 from ....events.commits import Commit, Document, identity
 from ....events.model import RunState
 from ....projections.launches import Launch
 from ..connectors.context import Context
-from ..connectors.spi import BatchPlan, Limit, NotReady, Pipeline, SinkAway, SinkFull
+from ..connectors.errors import NotReady, SinkAway, SinkFull
+from ..connectors.spi import BatchPlan, Pipeline
 from ..spark.engine import Engine, EngineDown
+from .batch_size import BatchSize
 from .commits import TaskCommits, TaskMemory
+from .idle import IdlePauses
 from .ledger import Fenced, Ledger, LedgerUnavailable
 from .reports import BatchDone, Ending, Report, StatusReports
 from .restarts import Halt, RestartPolicy, Restarts, persist
 
-_FIRST_IDLE_S = 0.05
 _FENCED_BACKOFF = Backoff(0.5, 30.0)
 _FULL_BACKOFF = Backoff(2.0, 15.0)
 """For a sink that has no room."""
 _LEDGER_PAUSE_S = 2.0
 _WARM_POLL_S = 0.2
 _SINK_POLL_S = 1.0
-_SMALL = Limit(8, 4 << 20)
-"""Never less: below this a batch's fixed cost outweighs what a smaller one would save."""
-_QUICK_S = 1.0
-_SLOW_S = 2.0
 
 
 @dataclass(slots=True)
@@ -56,31 +54,10 @@ class _Clock:
         return sum(self.phases.values())
 
 
-class BatchSize:
-    """The limit of a task's next batch, within the ceiling that its config sets.
-
-    A revocation waits for the batch in flight, so its length bounds how long a move takes.
-    """
-
-    def __init__(self, ceiling: Limit) -> None:
-        self._ceiling = ceiling
-        self.limit = _within(_SMALL, ceiling)
-        """How much the next batch may hold."""
-
-    def learn(self, seconds: float, *, backlog: bool) -> None:
-        """Double after a quick batch with more behind it; halve after a slow one."""
-        files, size = self.limit
-        if seconds > _SLOW_S:
-            halved = Limit(max(files // 2, _SMALL.files), max(size // 2, _SMALL.bytes))
-            self.limit = _within(halved, self._ceiling)
-        elif backlog and seconds < _QUICK_S:
-            self.limit = _within(Limit(files * 2, size * 2), self._ceiling)
-
-
 class Task:
     """One task under one token; `run` is for a thread of its own."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  # two of them have defaults
         self,
         launch: Launch,
         pipeline: Callable[[Context], Pipeline],
@@ -88,6 +65,7 @@ class Task:
         ledger: Ledger,
         report: Callable[[Report], None],
         memory: TaskMemory | None = None,
+        pauses: IdlePauses | None = None,
     ) -> None:
         self.halt = Halt()
         self._launch = launch
@@ -97,6 +75,7 @@ class Task:
         self._report = report
         self._status = StatusReports(launch, report)
         self._memory = memory or TaskMemory()
+        self._pauses = pauses or IdlePauses()
         self._commits = TaskCommits(
             launch, engine, ledger, self._memory, self.halt, self._status.tell
         )
@@ -135,7 +114,8 @@ class Task:
             if self._wait_warm():
                 if not self._away:  # else it runs once a batch is staged
                     self._status.tell(RunState.RUNNING)
-                self._loop(pipeline)
+                with self._pauses.counted():
+                    self._loop(pipeline)
                 if not self.halt.is_cancelled:  # else a batch may be left to publish
                     self._commits.sweep(pipeline)
         except LedgerUnavailable as unanswered:
@@ -167,32 +147,31 @@ class Task:
 
     def _loop(self, pipeline: Pipeline) -> None:
         offsets = dict(self._ledger.offsets(self._launch.resource.connector))
-        size = BatchSize(pipeline.pace.ceiling)
-        idle = Attempts(Backoff(_FIRST_IDLE_S, pipeline.pace.poll_interval_s))
+        size = BatchSize(pipeline.pace)
         first = True
         # Data may come much later: a task that looks for it, and finds none, is not down.
         began_ms = time.time_ns() // 1_000_000
         while not self.halt.is_draining:
             self._commits.sweep_if_due(pipeline)
-            clock = _Clock()
+            clock, looked = _Clock(), time.thread_time()
             with clock.phase("plan"):
                 plan = self._plan(pipeline, offsets, size)
             if self.halt.is_draining:
                 return
             if not plan.ranges:
-                self.halt.wait(idle.next_pause())
+                look_s = time.thread_time() - looked
+                self.halt.wait(self._pauses.after(look_s, pipeline.pace.poll_interval_s))
                 continue
-            idle.reset()
             commit = self._batch(pipeline, plan, clock)
             _advance(offsets, commit)
-            size.learn(clock.total, backlog=plan.backlog)
+            size.learn(clock.total, commit.rows_in, plan.bytes, backlog=plan.backlog)
             self._report(BatchDone(commit, began_ms, first, clock.phases))
             if first:  # its status now tells that it runs batches, and no longer any remark
                 self._status.last = (RunState.RUNNING, "")
             first = False
             if not plan.backlog:
                 # What comes in a trickle is let pile up: a batch costs much, however small.
-                self.halt.wait(pipeline.pace.poll_interval_s)
+                self.halt.wait(pipeline.pace.linger_s - clock.total)
 
     def _plan(
         self, pipeline: Pipeline, offsets: dict[str, Document], size: BatchSize
@@ -224,7 +203,3 @@ def _advance(offsets: dict[str, Document], commit: Commit) -> None:
             offsets.pop(identity(advance.partition), None)
         else:
             offsets[identity(advance.partition)] = advance.end
-
-
-def _within(limit: Limit, ceiling: Limit) -> Limit:
-    return Limit(max(1, min(limit.files, ceiling.files)), max(1, min(limit.bytes, ceiling.bytes)))

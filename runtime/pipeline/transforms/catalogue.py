@@ -9,9 +9,6 @@ is told to the config that names it, and to nobody else.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
-from functools import lru_cache
-from importlib.metadata import EntryPoints, entry_points
 from typing import Final
 
 from ....actors.settings import SettingType, Validator, Value
@@ -26,6 +23,8 @@ from ..connectors.config import (
     under,
 )
 from ..connectors.context import Context
+from ..connectors.errors import PluginUnknown
+from ..connectors.installed import Installed, unknown
 from ..connectors.spi import Transform
 from .cast import Cast
 from .expect import Expectations
@@ -48,7 +47,6 @@ from .timestamps import TimestampConverter
 GROUP: Final = "fairlead.transforms"
 MOST_TRANSFORMS: Final = 100
 """How many transforms, or predicates, a pipeline may have: each has keys of its own."""
-LONGEST_NAME: Final = 200
 _BLANKS: Final = "".join(map(chr, range(33)))
 """What Java trims off."""
 
@@ -78,39 +76,27 @@ TYPES: Final = tuple(sorted((*_OWN, *(each.__name__ for each in (*_OF_PARTS, *_O
 """The built-in types by their short names."""
 
 
-class TypeUnknown(Exception):  # noqa: N818  # says what it is about
-    """No transform or predicate of that name is installed here, or it cannot be loaded."""
+INSTALLED: Final = Installed[Transform](
+    "transform",
+    GROUP,
+    Transform,  # type: ignore[type-abstract]
+    _TRANSFORMS_BY_NAME,
+    TYPES,
+)
+"""What a transform's `type` may name, without Connect's package."""
 
 
 def find_transform(name: str) -> type[Transform]:
-    """Return a type of transform by its name; raises `TypeUnknown`."""
-    if found := _TRANSFORMS_BY_NAME.get(name.removeprefix(_PACKAGE)):
-        return found
-    points = _installed()
-    for point in points.select(name=name):
-        try:
-            loaded: object = point.load()
-        except Exception as error:
-            told = f"{type(error).__name__}: {error}"
-            raise TypeUnknown(f"the transform {name} could not be loaded: {told}") from error
-        if isinstance(loaded, type) and issubclass(loaded, Transform):
-            return loaded
-        raise TypeUnknown(f"{point.value} is no subclass of Transform")
-    raise _unknown("transform", name, (*TYPES, *points.names))
-
-
-@lru_cache(maxsize=1)
-def _installed() -> EntryPoints:
-    """Return the entry points of further types, none of them loaded."""
-    return entry_points(group=GROUP)
+    """Return a type of transform by its name; raises `PluginUnknown`."""
+    return INSTALLED.find(name.removeprefix(_PACKAGE))
 
 
 def find_predicate(name: str) -> type[Predicate]:
-    """Return a type of predicate by its name; raises `TypeUnknown`."""
+    """Return a type of predicate by its name; raises `PluginUnknown`."""
     plain = name.removeprefix(_PACKAGE).removeprefix("predicates.")
     if found := _PREDICATES_BY_NAME.get(plain):
         return found
-    raise _unknown("predicate", name, tuple(_PREDICATES_BY_NAME))
+    raise PluginUnknown(unknown("predicate", name, _PREDICATES_BY_NAME))
 
 
 def transform_names() -> Sequence[str]:
@@ -118,7 +104,7 @@ def transform_names() -> Sequence[str]:
     parts = [part.value for part in RecordPart]
     named = [f"{_PACKAGE}{each.__name__}${part}" for each in _OF_PARTS for part in parts]
     named += [f"{_PACKAGE}{each.__name__}" for each in _OF_RECORDS]
-    return [*sorted(named), *_OWN, *sorted(_installed().names)]
+    return [*sorted(named), *_OWN, *INSTALLED.further]
 
 
 def predicate_names() -> Sequence[str]:
@@ -180,7 +166,7 @@ def make_transform(alias: str, config: Mapping[str, str], context: Context) -> T
         if isinstance(transform, RecordTransform):
             predicate = _made_predicate(settings.text("predicate"), config)
             transform.place(alias, predicate, is_negated=settings.flag("negate"))
-    except TypeUnknown as error:
+    except PluginUnknown as error:
         raise ConfigInvalid(f"{TRANSFORMS}.{alias}.type: {error}") from None
     return transform
 
@@ -198,7 +184,7 @@ def _keys(kind: str, alias: str, bare: Mapping[str, str]) -> ConfigDef:
     is_transform = kind == TRANSFORMS
     found: type[Transform | Predicate] | None = None
     own = ConfigDef(())
-    with suppress(TypeUnknown):
+    with suppress(PluginUnknown):
         name = bare.get("type", "")
         found = find_transform(name) if is_transform else find_predicate(name)
         own = found.config()
@@ -261,7 +247,7 @@ def _flaws(bare: Mapping[str, str], predicates: Sequence[str]) -> Mapping[str, s
     """Return what is wrong with keys of one transform that are sound each by itself."""
     try:
         kind = find_transform(bare.get("type", ""))
-    except TypeUnknown:
+    except PluginUnknown:
         return {}  # told of the type itself
     found: dict[str, str] = {}
     predicate = bare.get("predicate", "")
@@ -286,17 +272,11 @@ def _known(find: Callable[[str], object]) -> Validator:
     def validate(value: Value) -> str | None:
         try:
             find(str(value))
-        except TypeUnknown as error:
+        except PluginUnknown as error:
             return str(error)
         return None
 
     return validate
-
-
-def _unknown(what: str, name: str, known: Sequence[str]) -> TypeUnknown:
-    near = get_close_matches(name[:LONGEST_NAME].rpartition(".")[2], known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
-    return TypeUnknown(f"there is no {what} {name[:LONGEST_NAME]}: {hint}")
 
 
 def _families() -> Iterator[Definition]:

@@ -15,7 +15,8 @@ from ....actors.settings import SettingType, not_blank, one_of
 from ..connectors.batch import observed
 from ..connectors.config import ConfigDef, Definition, Importance, ParsedConfig, Width, under
 from ..connectors.context import Context
-from ..connectors.spi import BadInput, Transform
+from ..connectors.errors import BadInput
+from ..connectors.spi import Transform
 from ..spark.sql_text import quoted
 from .sql import CheckedQuery
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from ....actors.settings import SettingType, not_blank, one_of
 from ..connectors.config import ConfigInvalid, Definition, Importance, ParsedConfig
 from ..connectors.context import Context
-from ..connectors.spi import BadInput
+from ..connectors.errors import BadInput
 from ..spark.query import INPUT
 
 if TYPE_CHECKING:

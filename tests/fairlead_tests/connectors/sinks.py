@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -23,9 +24,9 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.context import Context
 from fairlead.runtime.pipeline.connectors.files import keys as files
-from fairlead.runtime.pipeline.connectors.files.sink import FileSink, WriteFormat
-from fairlead.runtime.pipeline.connectors.files.sink_marks import SinkClaim
-from fairlead.runtime.pipeline.connectors.files.sink_root import SinkLocation, claim_sink
+from fairlead.runtime.pipeline.connectors.files.sink.marks import SinkClaim
+from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation, claim_sink
+from fairlead.runtime.pipeline.connectors.files.sink.sink import FileSink, WriteFormat
 from fairlead.runtime.pipeline.connectors.spi import Limit, Pace, Pipeline, Tenure
 from fairlead.runtime.pipeline.tasks.reports import StatusChanged
 from fairlead.runtime.pipeline.tasks.task import Task
@@ -47,6 +48,10 @@ class Rows:
         self._numbers = list(numbers)
         self._before = before
         self._form = ""
+
+    @property
+    def sparkSession(self) -> Any:  # noqa: N802  # as Spark spells it
+        return SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
 
     def coalesce(self, _: int) -> "Rows":
         return self
@@ -116,14 +121,14 @@ def claimed(
 ) -> dict[str, str]:
     """Return a task config as a connector makes it."""
     given = config(root, **more)
-    claim = claim_sink(keys.KEYS.parse(given), cluster, NAME, before)
+    claim = claim_sink(keys.keys_of(given).parse(given), cluster, NAME, before)
     return {**given, files.TASK_CLAIM: str(claim)}
 
 
 def sink_of(
     task_config: dict[str, str], cluster: str = "a", told: list[str] | None = None
 ) -> FileSink:
-    settings = keys.TASK_KEYS.parse(task_config)
+    settings = keys.task_keys_of(task_config).parse(task_config)
     place = SinkLocation(
         Path(settings.text(files.SINK_PATH)),
         cluster,
@@ -205,7 +210,9 @@ class Flow:
         sink = sink_of(self.config, self.ledger.cluster_id)
         source = _Source(self._last, self.hooks, self)
         del context
-        return Pipeline(source, (), sink, Pace(Limit(10, 1 << 20), 0.02))
+        return Pipeline(
+            source, (), sink, Pace(Limit(10, 1 << 20, 10), poll_interval_s=0.02, linger_s=0.02)
+        )
 
     @property
     def status(self) -> tuple[RunState, str]:

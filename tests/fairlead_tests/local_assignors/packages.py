@@ -1,6 +1,7 @@
 """Distributions with assignors, as an installer leaves them in a folder."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 IMPORTS = """
@@ -29,17 +30,25 @@ def install(
     """Install a module, and entry points such as `mine = shop_rules:Mine`."""
     site.mkdir(parents=True, exist_ok=True)
     (site / f"{module}.py").write_text(IMPORTS + source)
-    info = site / f"{dist.replace('-', '_')}-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text("\n".join(["[fairlead.assignors]", *points]))
+    named = dict(point.split(" = ", 1) for point in points)
+    _inform(site, dist, {"fairlead.assignors": named})
 
 
 def install_example(site: Path, example: Path) -> None:
     """Install a distribution from its folder: what its pyproject.toml names, as it says it."""
-    project = tomllib.loads((example / "pyproject.toml").read_text())
-    points = project["project"]["entry-points"]["fairlead.assignors"]
-    (module,) = project["tool"]["setuptools"]["py-modules"]
-    told = (f"{name} = {value}" for name, value in points.items())
-    install(site, "", *told, dist=project["project"]["name"], module=module)
+    described = tomllib.loads((example / "pyproject.toml").read_text())
+    project = described["project"]
+    (module,) = described["tool"]["setuptools"]["py-modules"]
+    site.mkdir(parents=True, exist_ok=True)
     (site / f"{module}.py").write_text((example / f"{module}.py").read_text())
+    _inform(site, project["name"], project["entry-points"])
+
+
+def _inform(site: Path, dist: str, groups: Mapping[str, Mapping[str, str]]) -> None:
+    info = site / f"{dist.replace('-', '_')}-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.2\n")
+    lines = list[str]()
+    for group, points in groups.items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines))

@@ -15,8 +15,8 @@ from fairlead.runtime.pipeline.connectors.builtin.plugins import Plugin, Plugins
 from fairlead.runtime.pipeline.connectors.common_keys import COMMON
 from fairlead.runtime.pipeline.connectors.config import ConfigDef
 from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.files import publishing, staging
-from fairlead.runtime.pipeline.connectors.files.sink_root import SinkLocation, opened
+from fairlead.runtime.pipeline.connectors.files.sink import publishing, staging
+from fairlead.runtime.pipeline.connectors.files.sink.root import SinkLocation, opened
 from fairlead.runtime.pipeline.connectors.spi import (
     BatchPlan,
     Connector,
@@ -83,7 +83,7 @@ class CountingSource(Source[range]):
         return [number for each in ranges for number in each]
 
 
-class LineSink(Sink):
+class LineSink(Sink[Any]):
     """One file per batch, a number per line, staged and published as files are."""
 
     def __init__(self, root: Path, hooks: Hooks) -> None:
@@ -94,16 +94,16 @@ class LineSink(Sink):
     def counts_rows(self) -> bool:
         return True
 
-    def stage(self, frame: Any, commit_id: CommitId, input_bytes: int) -> Manifest:
+    def stage(self, rows: Any, commit_id: CommitId, input_bytes: int) -> Manifest:
         del input_bytes
         where = staging.batch_folder(commit_id)
         folder = self._root / where
         folder.mkdir(parents=True)
         part = folder / "part-00000-12345678-1234-1234-1234-123456789abc-c000.txt"
-        part.write_text("".join(f"{number}\n" for number in frame))
+        part.write_text("".join(f"{number}\n" for number in rows))
         self._hooks.pass_by("stage")
         staging.make_durable(self._root, folder)
-        bare = Manifest(str(self._root), where, len(frame), part.stat().st_size, 1)
+        bare = Manifest(str(self._root), where, len(rows), part.stat().st_size, 1)
         parts = publishing.parts_of(self._root, bare, commit_id, publishing.say_nothing_of_rows)
         return replace(bare, parts=parts)
 
@@ -142,7 +142,9 @@ class Numbers(Connector):
         source = CountingSource(int(task_config["last"]), self.hooks)
         chain: tuple[Transform, ...] = ()
         sink = LineSink(Path(task_config["root"]), self.hooks)
-        return Pipeline(source, chain, sink, Pace(Limit(10, 1 << 20), 0.05))
+        return Pipeline(
+            source, chain, sink, Pace(Limit(10, 1 << 20, 10), poll_interval_s=0.05, linger_s=0.05)
+        )
 
 
 class LocalEngine:
@@ -164,7 +166,8 @@ class LocalEngine:
             time.sleep(min(seconds, 0.01))
         return self.state is EngineState.WARM
 
-    def run(self, tag: str, job: Callable[[Any], T]) -> T:
+    def run(self, tag: str, job: Callable[[Any], T], pool: str = "") -> T:
+        del pool
         if self.state is not EngineState.WARM:
             raise EngineDown("the driver is gone")
         self._cut.clear()

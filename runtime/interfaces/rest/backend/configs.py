@@ -20,10 +20,11 @@ from typing import Final, NamedTuple
 from .....actors.settings import SettingType
 from ....config.redaction import LONGEST
 from ....config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
-from ....pipeline.connectors.builtin.plugins import Plugin, Plugins, PluginUnknown
+from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
 from ....pipeline.connectors.config import HIDDEN, Validation
 from ....pipeline.connectors.context import Findings, Outside
+from ....pipeline.connectors.errors import PluginUnknown
 from .errors import ApiError
 
 LOGGER = logging.getLogger(__name__)

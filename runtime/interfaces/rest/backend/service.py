@@ -21,8 +21,9 @@ from .....projections.metrics import Exposition, RequestMetrics
 from ....cluster.messages import NodeView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
-from ....pipeline.connectors.builtin.plugins import Plugins, PluginUnknown
+from ....pipeline.connectors.builtin.plugins import Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS
+from ....pipeline.connectors.errors import PluginUnknown
 from .configs import OutsideChecks
 from .connection import Command, Outcome
 from .errors import ApiError, not_found

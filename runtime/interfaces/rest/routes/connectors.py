@@ -12,7 +12,7 @@ from .....events.model import Resource
 from .....events.records import ConnectorConfig
 from .....projections import views
 from ....config.secrets import shown
-from ....pipeline.connectors.spi import describe_unpublished
+from ....pipeline.connectors.naming import describe_unpublished
 from ...replies import connectors as replies
 from ...replies.connectors import (
     ConnectorInfo,

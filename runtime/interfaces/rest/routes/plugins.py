@@ -4,11 +4,11 @@ from contextlib import suppress
 from http import HTTPStatus
 
 from .....events.log.errors import NoLogError
-from ....pipeline.connectors.builtin.plugins import Plugin, PluginUnknown
+from ....pipeline.connectors.builtin.plugins import Plugin
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME
 from ....pipeline.connectors.config import Checked, ConfigDef, Definition, Validation
+from ....pipeline.connectors.errors import PluginUnknown
 from ....pipeline.transforms.catalogue import (
-    TypeUnknown,
     find_predicate,
     find_transform,
     predicate_names,
@@ -81,7 +81,7 @@ def validate_config(service: Served, plugin: str, config: ConfigBody) -> ConfigI
 
 def _keys_of(service: Service, name: str) -> ConfigDef:
     for find in (find_transform, find_predicate):
-        with suppress(TypeUnknown):
+        with suppress(PluginUnknown):
             return find(name).config()
     return _find(service, name).made_by.config()
 

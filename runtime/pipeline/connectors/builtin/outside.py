@@ -1,23 +1,19 @@
-"""What a pipeline would find: its folders, the columns of its rows, what Spark says of its SQL.
+"""What a pipeline would find: what its types say of their ends, and Spark of the SQL between them.
 
 A finding that time may mend (files that are still to come, a folder that is mounted later) is a
-warning; one that would fail in any case is an error. Nothing is changed but for a file that is made
-in the sink's folder, and removed at once: no other way tells whether it can be written to.
+warning; one that would fail in any case is an error.
 """
 
 import json
-import os
-import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pyspark.sql.types import StructType
 
 from .....events.model import Resource
-from ...spark.query_check import CheckFailed, Columns, QueryRefused
+from ...spark.query_check import CheckFailed, Columns, QueryCheck, QueryRefused
 from ...spark.query_rules import flaws, suspects, told_function
 from ...transforms.catalogue import aliases, find_transform, make_transform
 from ...transforms.expect import Expectations
@@ -26,129 +22,65 @@ from ...transforms.record_transform import RecordTransform
 from ...transforms.sql import LONGEST_QUERY, Sql, without_tables
 from ..common_keys import TRANSFORMS
 from ..config import ConfigInvalid, is_deferred, under
-from ..context import Context, Findings, Outside
-from ..files import keys as files
-from ..files.inference import TwinColumns, refuse_twins
-from ..files.listing import walk
-from ..spi import BadInput, NotReady
+from ..context import Context, Findings, Outside, Reach
+from ..files.source.inference import TwinColumns, refuse_twins
+from ..types import SourceColumns, WrittenColumns
+from . import pipeline_keys as keys
 
-MOST_FILES, MOST_BYTES = 100, 4 << 20
-"""How much of a folder is looked at; what was not seen is given the benefit of the doubt."""
-
-Infer = Callable[[Mapping[str, str], Sequence[str]], str]
-"""Returns the schema of some files, by their paths below the source's folder."""
-
-_UNKNOWN_COLUMN = "[UNRESOLVED_COLUMN"
 _NOBODY: Final = Resource("")
 """Stands for the connector, which is not there yet."""
+_UNKNOWN_COLUMN = "[UNRESOLVED_COLUMN"
 
 
-def check_outside(config: Mapping[str, str], outside: Outside, infer: Infer) -> Findings:
+def check_outside(config: Mapping[str, str], outside: Outside, ends: keys.Ends) -> Findings:
     """Find what keeps a config from working; its values themselves are sound."""
-    check = _Check(config, outside, infer)
-    check.source()
-    check.sink()
-    check.queries()
-    return Findings(check.errors, tuple(check.warnings))
+    source, sink = ends.source.look(config, outside), ends.sink.look(config, outside)
+    errors, warnings = {**source.errors, **sink.errors}, [*source.warnings, *sink.warnings]
+    steps, is_wanted = aliases(config), ends.sink.wants_columns(config)
+    if outside.queries is not None and (steps or is_wanted or source.columns.is_given):
+        queries = _Queries(config, outside.reach, outside.queries, source.columns, errors, warnings)
+        try:
+            made = queries.columns(steps)
+        except CheckFailed as error:
+            warnings.append(f"the SQL was not checked: {error}")
+            made = None
+        if made is not None and is_wanted:
+            names = WrittenColumns(list(made.types), may_grow=source.columns.may_grow)
+            fits = ends.sink.fits(config, names)
+            errors.update(fits.errors)
+            warnings += fits.warnings
+    return Findings(errors, tuple(warnings))
 
 
 @dataclass(slots=True)
-class _Check:
+class _Queries:
+    """What Spark says of the columns of a source, and of each query over them in its turn."""
+
     config: Mapping[str, str]
-    outside: Outside
-    infer: Infer
-    errors: dict[str, str] = field(default_factory=dict[str, str])
-    warnings: list[str] = field(default_factory=list[str])
-    is_sample: bool = False
-    """Whether there is more in the source than the schema was made of."""
-    schema: str = ""
-    """The columns of the source as DDL, empty if nobody can tell yet."""
+    reach: Reach
+    spark: QueryCheck
+    source: SourceColumns
+    errors: dict[str, str]
+    warnings: list[str]
 
-    def source(self) -> None:
-        """Look at the folder that is read."""
-        path = self._path(files.SOURCE_PATH)
-        if path is None:
-            return
-        if not path.exists():
-            self.warnings.append(
-                f"{files.SOURCE_PATH}: {path} does not exist: the connector waits for it"
-            )
-        elif not path.is_dir():
-            self.errors[files.SOURCE_PATH] = f"{path} is a file: give the folder that it lies in"
-        elif not os.access(path, os.R_OK | os.X_OK):
-            self.errors[files.SOURCE_PATH] = f"{path} cannot be read by this node's user"
-        else:
-            self.schema = self.config.get(files.SOURCE_SCHEMA, "") or self._inferred()
-
-    def sink(self) -> None:
-        """Look whether the folder that is written to can be made and written to."""
-        path = self._path(files.SINK_PATH)
-        if path is None:
-            return
-        source = self.config.get(files.SOURCE_PATH, "")
-        if not is_deferred(source) and _leads_into(path, Path(source)):
-            found = f"{path} leads into {source}"
-            self.errors[files.SINK_PATH] = f"{found}: its output would be its input"
-            return
-        there = next(each for each in (path, *path.parents) if os.path.lexists(each))
-        try:
-            descriptor, name = tempfile.mkstemp(prefix=".fairlead-", dir=there)
-            os.close(descriptor)
-            Path(name).unlink()
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            self.errors[files.SINK_PATH] = f"{path} cannot be written to: {there}: {why}"
-
-    def queries(self) -> None:
-        """Ask Spark about the schema, each query, and the columns that become folders."""
-        steps = aliases(self.config)
-        partitions = _listed(self.config.get(files.SINK_PARTITION_BY, ""))
-        if self.outside.queries is None or not (
-            steps or partitions or self.config.get(files.SOURCE_SCHEMA)
-        ):
-            return
-        try:
-            columns = self._columns()
-            for alias in steps:
-                columns = self._step(alias, columns)
-        except CheckFailed as error:
-            self.warnings.append(f"the SQL was not checked: {error}")
-            return
-        if columns is not None and partitions:
-            self._partitions(partitions, columns)
-
-    def _columns(self) -> Columns | None:
-        """Return the columns of the source, None if nobody can tell yet."""
-        schema = self.config.get(files.SOURCE_SCHEMA, "") or self.schema
-        if not schema or is_deferred(schema) or self.outside.queries is None:
-            return None
-        try:
-            columns = self.outside.queries.columns_of(schema)
-            refuse_twins(list(columns.types))
-        except (QueryRefused, TwinColumns) as refused:
-            self.errors[files.SOURCE_SCHEMA] = str(refused)
-            return None
+    def columns(self, steps: Sequence[str]) -> Columns | None:
+        """Return what the last transform makes, None if nobody can tell; raises `CheckFailed`."""
+        columns = self._of_source()
+        for alias in steps:
+            columns = self._step(alias, columns)
         return columns
 
-    def _inferred(self) -> str:
-        source = (value for key, value in self.config.items() if key.startswith("source."))
-        if files.SOURCE_PATH in self.errors or any(is_deferred(value) for value in source):
-            return ""
-        config = {**self.config, files.SOURCE_SAMPLE_BYTES: str(MOST_BYTES)}
-        glob = self.config.get(files.SOURCE_GLOB, "*")
+    def _of_source(self) -> Columns | None:
+        source = self.source
+        if not source.ddl or is_deferred(source.ddl):
+            return None
         try:
-            found = list(islice(walk(Path(self.config[files.SOURCE_PATH]), glob), MOST_FILES + 1))
-            size = sum(each.size for each in found)
-            self.is_sample = len(found) > MOST_FILES or size > MOST_BYTES
-            return self.infer(config, sorted(each.path for each in found[:MOST_FILES]))
-        except NotReady:
-            return ""
-        except TwinColumns as error:
-            self.errors[files.SOURCE_PATH] = str(error)
-            return ""
-        except (BadInput, ConfigInvalid, OSError) as error:
-            self.warnings.append(f"{files.SOURCE_PATH}: {error}")
-            return ""
+            columns = self.spark.columns_of(source.ddl)
+            refuse_twins(list(columns.types))
+        except (QueryRefused, TwinColumns) as refused:
+            self.errors[source.key] = str(refused)
+            return None
+        return columns
 
     def _step(self, alias: str, columns: Columns | None) -> Columns | None:
         """Ask about one transform; return the columns that it makes, None if nobody can tell."""
@@ -171,22 +103,25 @@ class _Check:
 
     def _lookups(self, keys: Iterable[str]) -> None:
         for key in keys:
-            path = self._path(key)
-            if path is not None and not path.exists():
-                self.warnings.append(f"{key}: {path} does not exist")
+            text = self.config.get(key, "")
+            if is_deferred(text):
+                continue
+            if flaw := self.reach.flaw_in_path(text):
+                self.errors[key] = flaw
+            elif not Path(text).exists():
+                self.warnings.append(f"{key}: {text} does not exist")
 
     def _records(self, alias: str, key: str, columns: Columns | None) -> Columns | None:
         """Ask about a transform of records, whose columns are known without a question."""
-        spark = self.outside.queries
         bare = under(f"{TRANSFORMS}.{alias}.", self.config)
-        if columns is None or spark is None or any(map(is_deferred, bare.values())):
+        if columns is None or any(map(is_deferred, bare.values())):
             return None
-        context = Context(_NOBODY, self.warnings.append, reach=self.outside.reach)
+        context = Context(_NOBODY, self.warnings.append, reach=self.reach)
         try:
             transform = make_transform(alias, self.config, context)
             if isinstance(transform, RecordTransform) and columns.json:
                 made = transform.made_of(StructType.fromJson(json.loads(columns.json)))
-                return spark.analyse(made.query, columns).columns
+                return self.spark.analyse(made.query, columns).columns
         except ConfigInvalid as error:
             self._refused(key, str(error), is_column=True)
         except QueryRefused as refused:
@@ -197,22 +132,21 @@ class _Check:
         self, key: str, query: str, columns: Columns | None, tables: Sequence[str] = ()
     ) -> Columns | None:
         """Ask about one query; return its columns, None if nobody can tell."""
-        spark = self.outside.queries
-        if is_deferred(query) or spark is None:
+        if is_deferred(query):
             return None
         if len(query) > LONGEST_QUERY:
             self.errors[key] = f"a query has at most {LONGEST_QUERY} letters"
             return None
-        allowed = self.outside.reach.sql
+        allowed = self.reach.sql
         try:
-            use = without_tables(spark.use_of(query), tables)
-            builtin = spark.builtin()
+            use = without_tables(self.spark.use_of(query), tables)
+            builtin = self.spark.builtin()
             if wrong := flaws(use, builtin, allowed):
                 self.errors[key] = "; ".join(wrong)
             is_own = use.relations or {each.removesuffix("()") for each in use.functions} - builtin
             if wrong or is_own or use.other or tables or columns is None:
                 return None
-            made = spark.analyse(query, columns)
+            made = self.spark.analyse(query, columns)
         except QueryRefused as refused:
             self._refused(key, str(refused))
             return None
@@ -221,44 +155,8 @@ class _Check:
         return made.columns
 
     def _refused(self, key: str, text: str, *, is_column: bool = False) -> None:
-        is_json = self.config.get(files.SOURCE_FORMAT) == "json"
-        is_column = is_column or text.startswith(_UNKNOWN_COLUMN)
-        if self.is_sample and (is_json or not is_column) and "SYNTAX" not in text:
+        source, is_column = self.source, is_column or text.startswith(_UNKNOWN_COLUMN)
+        if source.is_sample and (source.may_grow or not is_column) and "SYNTAX" not in text:
             self.warnings.append(f"{key}: by a sample of the files, {text}")
         else:
             self.errors[key] = text
-
-    def _partitions(self, partitions: Sequence[str], columns: Columns) -> None:
-        """Look for the columns that become folders among those that are written."""
-        known = {name.lower(): name for name in columns.types}
-        missing = [name for name in partitions if name.lower() not in known]
-        if missing:
-            there = ", ".join(known.values())
-            told = f"there is no column {', '.join(missing)}; there are {there}"
-            if self.is_sample and self.config.get(files.SOURCE_FORMAT) == "json":
-                self.warnings.append(f"{files.SINK_PARTITION_BY}: by a sample of the files, {told}")
-            else:
-                self.errors[files.SINK_PARTITION_BY] = told
-        elif len({name.lower() for name in partitions}) == len(known):
-            self.errors[files.SINK_PARTITION_BY] = (
-                "no column would be left for the files themselves"
-            )
-
-    def _path(self, key: str) -> Path | None:
-        """Return a folder that may be looked at, if it is one of those."""
-        path = self.config.get(key, "")
-        if is_deferred(path):
-            return None
-        if flaw := self.outside.reach.flaw_in_path(path):
-            self.errors[key] = flaw
-            return None
-        return Path(path)
-
-
-def _leads_into(inner: Path, outer: Path) -> bool:
-    """Tell whether a folder is another or lies in it, wherever links lead to."""
-    return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]

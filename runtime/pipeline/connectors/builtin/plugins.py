@@ -2,20 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 
+from ..errors import PluginUnknown
+from ..installed import load, unknown
 from ..spi import Connector, Delivery
 from .spark_pipeline import SparkPipeline
 
 GROUP = "fairlead.connectors"
-LONGEST_COMPARED = 200
-"""How much of a name is compared with those that there are: what is longer is none of them."""
 BUILT_IN: tuple[type[Connector], ...] = (SparkPipeline,)
-
-
-class PluginUnknown(Exception):  # noqa: N818  # says what it is about
-    """No connector class of that name is installed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +60,8 @@ class Plugins:
         if names := ", ".join(plugin.name for plugin in found):
             return f"more than one connector class is called {name}: {names}"
         known = [plugin.short_name for plugin in self.plugins]
-        near = get_close_matches(name[:LONGEST_COMPARED], known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-        why = "".join(f"; {each} could not be loaded: {self.broken[each]}" for each in self.broken)
-        return f"no connector class {name[:LONGEST_COMPARED]} is installed here: {hint}{why}"
+        why = "".join(f"; {each}" for each in self.broken.values())
+        return f"{unknown('connector class', name, known)}{why}"
 
 
 def find_plugins() -> Plugins:
@@ -77,16 +70,9 @@ def find_plugins() -> Plugins:
     broken: dict[str, str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         try:
-            plugin = Plugin(_load(point))
-        except Exception as error:  # noqa: BLE001  # what others install may fail in any way
-            broken[point.name] = f"{type(error).__name__}: {error}"
+            made_by = load(point, Connector, point.name)  # type: ignore[type-abstract]
+        except PluginUnknown as error:
+            broken[point.name] = str(error)
         else:
-            found.append(plugin)
+            found.append(Plugin(made_by))
     return Plugins(tuple(dict.fromkeys(found)), broken)
-
-
-def _load(point: EntryPoint) -> type[Connector]:
-    loaded: object = point.load()
-    if not (isinstance(loaded, type) and issubclass(loaded, Connector)):
-        raise TypeError(f"{point.value} is no subclass of Connector")
-    return loaded

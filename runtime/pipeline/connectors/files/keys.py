@@ -1,7 +1,9 @@
 """The keys of folders of files, as a source and as a sink: each says what it means."""
 
+from collections.abc import Mapping
+
 from .....actors.settings import SettingType, Value, at_least, not_blank, one_of
-from ..config import Definition, Importance, Width
+from ..config import Definition, Importance, Width, under
 
 READABLE = ("csv", "json", "parquet")
 WRITABLE = ("parquet", "csv", "json")
@@ -191,18 +193,18 @@ SOURCE = (
     Definition(
         SOURCE_MAX_FILES,
         SettingType.INT,
-        "How many files a batch may hold at most. Batches begin small and grow while there is "
-        "more to read and they take less than a second.",
+        "How many files a batch may hold at most; `batch.target.ms` is what sizes batches.",
         importance=Importance.LOW,
-        default=256,
+        default=4096,
         validator=at_least(1),
     ),
     Definition(
         SOURCE_MAX_BYTES,
         SettingType.LONG,
-        "How many bytes a batch may hold at most; a larger file is a batch of its own.",
+        "How many bytes of files a batch may hold at most, where `batch.max.bytes` allows more; a "
+        "larger file is a batch of its own.",
         importance=Importance.LOW,
-        default=64 << 20,
+        default=1 << 40,
         validator=at_least(1),
     ),
 )
@@ -256,7 +258,7 @@ SINK = (
     ),
 )
 
-TASK = (
+SOURCE_TASK = (
     Definition(
         TASK_SCHEMA,
         SettingType.STRING,
@@ -270,16 +272,45 @@ TASK = (
         importance=Importance.LOW,
     ),
     Definition(
-        TASK_CLAIM,
-        SettingType.STRING,
-        "Set by the connector: by what right the task writes to the sink.",
-        importance=Importance.LOW,
-    ),
-    Definition(
         TASK_ROOTLESS,
         SettingType.STRING,
         "Set by the connector: the folder that offsets written without a folder belong to.",
         importance=Importance.LOW,
     ),
 )
-"""What the connector tells its tasks."""
+"""What a task is told of its share."""
+
+SINK_TASK = (
+    Definition(
+        TASK_CLAIM,
+        SettingType.STRING,
+        "Set by the connector: by what right the task writes to the sink.",
+        importance=Importance.LOW,
+    ),
+)
+"""What a task is told of the folder that it writes to."""
+
+SOURCE_OPTIONS = Definition(
+    f"{SOURCE_OPTION}*",
+    SettingType.STRING,
+    "An option of Spark's reader, handed on under the name after the prefix: "
+    f"`{SOURCE_OPTION}encoding`.",
+    importance=Importance.LOW,
+)
+
+SINK_OPTIONS = Definition(
+    f"{SINK_OPTION}*",
+    SettingType.STRING,
+    "An option of Spark's writer, handed on under the name after the prefix: "
+    f"`{SINK_OPTION}compression`.",
+    importance=Importance.LOW,
+)
+
+_PLACES = ("path", "paths", "__paths__", "basepath")
+"""Options of Spark's readers and writers that would lead elsewhere."""
+
+
+def misplaced(config: Mapping[str, str], options: str, path: str) -> Mapping[str, str]:
+    """Return what is wrong with options that would lead elsewhere than the key of the path."""
+    given = [each for each in under(options, config) if each.lower() in _PLACES]
+    return {path: f"it alone says where: leave out {options}{given[0]}"} if given else {}

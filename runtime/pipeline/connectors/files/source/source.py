@@ -6,6 +6,7 @@ that changes later is not read again; the task says so as long as it is so.
 """
 
 import re
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote
 
-from .....events.commits import Advance, Document, Lag, identity
-from ..config import ConfigInvalid, ParsedConfig
-from ..context import Context
-from ..spi import BadInput, BatchPlan, Limit, Source
-from . import keys
+from ......events.commits import Advance, Document, Lag, identity
+from ...config import ConfigInvalid, ParsedConfig
+from ...context import Context
+from ...errors import BadInput
+from ...spi import BatchPlan, Limit, Source
+from .. import keys
+from .file_index import FileIndex
 from .formats import BAD_VALUE, ReadFormat
-from .listing import EVERYTHING, Share, Skip, SourceFile, bucket_of, look, read_share, walk
+from .listing import Skip, SourceFile, look
+from .shares import EVERYTHING, Share, bucket_of, read_share
 from .text import Copies
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ _VALUE = re.compile(
 )
 _CAUSE = re.compile(r"^Caused by: \S+?: (?P<why>.+)$", re.M)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+")
+UNLIMITED: Final = Limit(sys.maxsize, sys.maxsize, sys.maxsize)
 _NAMED: Final = 3
 """How many files a remark names."""
 
@@ -92,10 +97,24 @@ class Folder:
 class FileSource(Source[SourceFile]):
     """The files of one task's share of a folder, oldest first."""
 
-    def __init__(self, folder: Folder, form: ReadFormat, context: Context) -> None:
+    def __init__(
+        self, folder: Folder, form: ReadFormat, context: Context, at_most: Limit = UNLIMITED
+    ) -> None:
         self._folder = folder
+        self._at_most = at_most
+        """What a batch may hold whatever the task says."""
         self._form = form
         self._context = context
+        root, glob = folder.root, folder.glob
+        self._index = context.shared.get((FileIndex, root, glob), lambda: FileIndex(root, glob))
+        self._version = 0
+        """How far the news of the index were taken up."""
+        self._unread: dict[str, SourceFile] = {}
+        """The files that have no offset, by path, those planned left out."""
+        self._changed: dict[str, tuple[SourceFile, Document]] = {}
+        """The files that differ from what was read, by path, each with its offset."""
+        self._planned: Sequence[SourceFile] = ()
+        """What the last batch holds: it counts once its offsets are there."""
         self._pending: deque[SourceFile] = deque()
         """The files that are ripe to be read, oldest first; looked for again when none is left."""
         self._pending_bytes = 0
@@ -113,20 +132,24 @@ class FileSource(Source[SourceFile]):
 
     def plan(self, offsets: Mapping[str, Document], limit: Limit) -> BatchPlan[SourceFile]:
         """Take the next files; the folder is looked through when none are left."""
+        most_files = min(limit.ranges, self._at_most.ranges)
+        most_bytes = min(limit.bytes, self._at_most.bytes)
         if not self._pending:
             self._pending.extend(self._scan(offsets))
             self._pending_bytes = sum(each.size for each in self._pending)
         taken: list[SourceFile] = []
         size = 0
-        while self._pending and len(taken) < limit.files:
+        while self._pending and len(taken) < most_files:
             planned = self._pending[0]
             found = look(self._folder.root, planned.path)
-            if found and taken and size + found.size > limit.bytes:
+            if found and taken and size + found.size > most_bytes:
                 break
             self._pending_bytes -= self._pending.popleft().size
             if found and found.size and (found == planned or not self._folder.min_age_ms):
                 taken.append(found)
                 size += found.size
+                self._unread.pop(found.path, None)
+        self._planned = taken
         advances = tuple(self._advance(found) for found in taken)
         rows = self._form.count([self._folder.root / each.path for each in taken])
         lag = Lag(len(self._pending), self._pending_bytes)
@@ -182,43 +205,65 @@ class FileSource(Source[SourceFile]):
         return str(self._copies.originals.get(plain, plain))
 
     def _scan(self, offsets: Mapping[str, Document]) -> Sequence[SourceFile]:
-        """Look through the folder: return what is ripe to be read, and take up a new remark."""
-        folder = self._folder
-        unread: list[SourceFile] = []
-        changed: dict[SourceFile, Document] = {}
-        skipped: dict[str, Skip] = {}
+        """Look at the folder: return what is ripe to be read, and take up a new remark."""
+        folder, index = self._folder, self._index
         try:
-            for found in walk(folder.root, folder.glob, skipped.__setitem__):
-                if bucket_of(found.path) not in folder.share:
-                    continue
-                offset = folder.offset(offsets, found)
-                if offset is None:
-                    unread.append(found)
-                elif dict(offset) != _offset(found):
-                    changed[found] = offset
+            index.refresh()
         except OSError as error:
             raise BadInput(f"{error.filename}: {error.strerror}") from error
-        skipped = {path: why for path, why in skipped.items() if bucket_of(path) in folder.share}
+        news = index.since(self._version)
+        self._version = news.version
+        if news.is_all:
+            self._unread.clear()
+            self._changed.clear()
+        for path, found in news.files.items():
+            if bucket_of(path) in folder.share:
+                self._take_up(path, found, offsets)
+        for found in self._planned:  # a batch that did not count is planned again
+            self._take_up(found.path, look(folder.root, found.path), offsets)
+        self._planned = ()
+        skipped = {
+            path: why for path, why in index.skipped.items() if bucket_of(path) in folder.share
+        }
+        changed = dict(self._changed.values())
         self._warn(changed, skipped)
         self._measure(changed)
         told = (*_told_of_changed(changed, self._grown), *_told_of_skipped(skipped))
         self._remark = "; ".join(told)
-        return sorted(self._ripe(unread), key=lambda each: (each.modified_ms, each.path))
+        return sorted(self._ripe(), key=lambda each: (each.modified_ms, each.path))
 
-    def _ripe(self, unread: Sequence[SourceFile]) -> Sequence[SourceFile]:
-        """Return the files that have been seen unchanged for long enough.
+    def _take_up(
+        self, path: str, found: SourceFile | None, offsets: Mapping[str, Document]
+    ) -> None:
+        """Put a file where it belongs by its offset; None: it is gone."""
+        self._unread.pop(path, None)
+        self._changed.pop(path, None)
+        if found is None or not found.size:
+            return
+        offset = self._folder.offset(offsets, found)
+        if offset is None:
+            self._unread[path] = found
+        elif dict(offset) != _offset(found):
+            self._changed[path] = found, offset
+
+    def _ripe(self) -> Sequence[SourceFile]:
+        """Return the unread files that have been seen unchanged for long enough.
 
         By this process's own clock: what a file's time is worth hangs on whose clock made it,
         and on how finely the file system keeps it.
         """
         if not self._folder.min_age_ms:
-            return unread
+            return list(self._unread.values())
         now = time.monotonic()
         before = self._seen
         self._seen = {}
-        for found in unread:
-            known, since = before.get(found.path, (found, now))
-            self._seen[found.path] = (found, since if known == found else now)
+        for path in list(self._unread):
+            found = look(self._folder.root, path)
+            if found is None or not found.size:
+                continue
+            self._unread[path] = found
+            known, since = before.get(path, (found, now))
+            self._seen[path] = (found, since if known == found else now)
         aged = now - self._folder.min_age_ms / 1000
         return [found for found, since in self._seen.values() if since <= aged]
 

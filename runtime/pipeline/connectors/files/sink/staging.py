@@ -17,8 +17,8 @@ from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
 
-from .....events.commits import CommitId
-from .....events.model import Resource, Token
+from ......events.commits import CommitId
+from ......events.model import Resource, Token
 
 STAGING = "_fairlead/staging"
 _PART = re.compile(r"part-(?P<number>\d+)-[0-9a-f-]{36}(?P<rest>.*)", re.DOTALL)

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .....events.commits import CommitId, Manifest, Part
-from ..spi import SinkBroken, describe_batch, describe_parts
+from ......events.commits import CommitId, Manifest, Part
+from ...errors import SinkBroken
+from ...naming import describe_batch, describe_parts
 from .staging import (
     STAGING,
     batch_prefix,

@@ -21,9 +21,9 @@ from pathlib import Path
 from shutil import rmtree
 from typing import IO, Final, Self, cast
 
-from ..config import ParsedConfig, under
-from ..spi import BadInput
-from . import keys
+from ...config import ParsedConfig, under
+from ...errors import BadInput
+from .. import keys
 from .line_ends import LineEndScan, LineEndUnifier
 
 _CHUNK: Final = 4 << 20

@@ -25,9 +25,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ..config import ConfigInvalid, ParsedConfig, under
-from ..spi import BadInput
-from . import keys
+from ...config import ConfigInvalid, ParsedConfig, under
+from ...errors import BadInput
+from .. import keys
 from .text import ENCODING, Copies, CsvStyle, Surveyed, survey, transcoded
 
 if TYPE_CHECKING:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow.parquet as papq
 
-from .....events.commits import CommitId, Manifest
-from .....events.model import Resource, Token
-from ...spark.failures import failure_text
-from ..config import ParsedConfig, under
-from ..spi import Sink, SinkAway, SinkBroken, Tenure
-from . import keys, staging
-from . import sink_marks as marks
-from .formats import target
+from ......events.commits import CommitId, Manifest
+from ......events.model import Resource, Token
+from ....spark.failures import failure_text
+from ...config import ParsedConfig, under
+from ...errors import SinkAway, SinkBroken
+from ...spi import Sink, Tenure
+from .. import keys
+from ..source.formats import target
+from . import marks, staging
+from .marks import Batch, SinkClaim, TaskMark
 from .publishing import (
     PartsMissing,
     parts_of,
@@ -24,13 +26,14 @@ from .publishing import (
     publish_what_is_left,
     say_nothing_of_rows,
 )
-from .sink_marks import Batch, SinkClaim, TaskMark
-from .sink_root import OpenRoot, SinkLocation, opened, told_by_spark
+from .root import OpenRoot, SinkLocation, opened, told_by_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter
 
-_BYTES_PER_FILE = 16 << 20
+_BYTES_PER_PART = 4 << 20
+"""What is worth a Spark task of its own, so that a batch is written on all cores."""
+_LARGEST_PART = 64 << 20
 _WRITE = {
     # Nobody reads a batch before it is published, so what the committer does to be safe from
     # readers and from itself only costs time.
@@ -71,7 +74,7 @@ class WriteFormat:
         return cls(name, settings.items(keys.SINK_PARTITION_BY), {**options, **given})
 
 
-class FileSink(Sink):
+class FileSink(Sink["DataFrame"]):
     """Appends batches to a folder on a file system that the worker and all executors see."""
 
     def __init__(self, place: SinkLocation, form: WriteFormat, warn: Callable[[str], None]) -> None:
@@ -103,13 +106,15 @@ class FileSink(Sink):
                 marks.write_mark(root.path, tenure.task, mark)
         self._mark = mark
 
-    def stage(self, frame: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
+    def stage(self, rows: "DataFrame", commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write a batch to its staging folder, in few files, and flush it to the disk."""
         with opened(self._place) as root:
             self._refuse_intruders(root, commit_id)
             where = staging.batch_folder(commit_id)
-            files = 1 + input_bytes // _BYTES_PER_FILE
-            writer = frame.coalesce(files).write.mode("overwrite").format(self._form.name)
+            cores = rows.sparkSession.sparkContext.defaultParallelism
+            parts = min(cores, 1 + input_bytes // _BYTES_PER_PART)
+            files = max(parts, 1 + input_bytes // _LARGEST_PART)
+            writer = rows.coalesce(files).write.mode("overwrite").format(self._form.name)
             writer = writer.options(**_WRITE, **self._form.options)
             self._save(writer.partitionBy(*self._form.partition_by), root, where)
             staging.make_durable(root.path, root.path / where)

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..config import ParsedConfig
-from ..spi import SinkAway, SinkBroken, SinkFull
-from . import keys
-from . import sink_marks as marks
-from .sink_marks import SinkClaim
+from ...config import ParsedConfig
+from ...errors import SinkAway, SinkBroken, SinkFull
+from .. import keys
+from . import marks
+from .marks import SinkClaim
 from .staging import make_folder
 
 _WRITER_BYTES: Final = 4

@@ -20,10 +20,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, Self, cast
 
-from .....events.commits import CommitId
-from .....events.log.process import ProcessId, is_alive, process_of
-from .....events.model import Resource, Token
-from ..spi import SinkBroken
+from ......events.commits import CommitId
+from ......events.log.process import ProcessId, is_alive, process_of
+from ......events.model import Resource, Token
+from ...errors import SinkBroken
 from .staging import escaped, make_folder, sync
 
 OWNER: Final = "_fairlead/owner.json"

@@ -1,0 +1,47 @@
+"""What a connector says of the world when it cannot go on: each class is dealt with in its own way.
+
+*Config* (`ConfigInvalid`) is not tried again. *Input* that cannot be read is somebody's to mend.
+What is *outside* and away is waited for, and costs no restart. Everything else is a bug.
+"""
+
+
+class PluginUnknown(Exception):  # noqa: N818  # says what it is about
+    """Nothing of a name that a config gives is installed here, or it cannot be loaded."""
+
+
+class NotReady(Exception):  # noqa: N818  # a state of the world, not a mistake
+    """The connector cannot say yet how to split its work; the text says what it waits for."""
+
+
+class BadInput(Exception):  # noqa: N818  # names who is to blame
+    """A part of the source cannot be read; the text names it and the reason."""
+
+
+class SchemaRefused(BadInput):
+    """Rows have a schema that the sink cannot take; the text names the columns and what would."""
+
+
+class Away(Exception):  # noqa: N818  # a state of the world, not a mistake
+    """What a task reads from or writes to is out of reach; the text says why.
+
+    The task keeps its place, tells the reason, and tries again until it is back.
+    """
+
+
+class SourceAway(Away):
+    """The source is out of reach."""
+
+
+class SinkAway(Away):
+    """The sink is out of reach."""
+
+
+class SinkFull(SinkAway):
+    """The sink has no room: worth another attempt, but not at once."""
+
+
+class SinkBroken(Exception):  # noqa: N818  # names who is to blame
+    """The sink cannot be used as it is; the text says what is wrong, and what to do about it.
+
+    The task is FAILED, and looks again every few seconds.
+    """

@@ -1,0 +1,153 @@
+"""`sink.type=files`: a folder that batches are appended to, one file system for all workers."""
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from os.path import normpath
+from pathlib import Path, PurePath
+from typing import ClassVar
+
+from ...config import ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ...context import Context, Outside
+from ...errors import NotReady, SinkAway
+from ...spi import Delivery
+from ...types import Look, SinkType, WrittenColumns
+from .. import keys
+from .marks import SinkClaim
+from .root import SinkLocation, claim_sink
+from .sink import FileSink, WriteFormat
+
+
+class FilesSinkType(SinkType):
+    """Files of one format, in folders by the values of some columns if that is asked for."""
+
+    version: ClassVar[str] = "1.0"
+    delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
+    prefixes: ClassVar[tuple[str, ...]] = (keys.SINK_OPTION,)
+
+    def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
+        """Take up a config; raises `ConfigInvalid` for a folder that is out of reach."""
+        super().__init__(context, config, settings)
+        _refuse(context, config)
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        """Return the keys of what is written, and where."""
+        return keys.SINK
+
+    @classmethod
+    def task_keys(cls) -> Sequence[Definition]:
+        """Return what tells a task by what right it writes."""
+        return keys.SINK_TASK
+
+    @classmethod
+    def families(cls) -> Sequence[Definition]:
+        """Return the options of Spark's writers."""
+        return (keys.SINK_OPTIONS,)
+
+    @classmethod
+    def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Refuse options that would lead elsewhere, and output that would be read as input."""
+        source, sink = config.get(keys.SOURCE_PATH, ""), config.get(keys.SINK_PATH, "")
+        if source and sink and _normal(sink).is_relative_to(_normal(source)):
+            return {keys.SINK_PATH: f"lies in {keys.SOURCE_PATH}: its output would be its input"}
+        return keys.misplaced(config, keys.SINK_OPTION, keys.SINK_PATH)
+
+    @classmethod
+    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+        """Look whether the folder can be made and written to.
+
+        A file is made in it, and removed at once: no other way tells whether that works.
+        """
+        text = config.get(keys.SINK_PATH, "")
+        flaw = "" if is_deferred(text) else _flaw(text, config, outside)
+        return Look({keys.SINK_PATH: flaw} if flaw else {})
+
+    @classmethod
+    def wants_columns(cls, config: Mapping[str, str]) -> bool:
+        """Ask for them where some become folders."""
+        return bool(_folders(config))
+
+    @classmethod
+    def fits(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
+        """Look for the columns that become folders."""
+        missing = _missing(_folders(config), columns.names)
+        if missing and columns.may_grow:
+            told = f"{keys.SINK_PARTITION_BY}: by a sample of the files, {missing}"
+            return Look(warnings=(told,))
+        return Look({keys.SINK_PARTITION_BY: missing} if missing else {})
+
+    def told_to_tasks(self) -> Mapping[str, str]:
+        """Return by what right the tasks write to the folder."""
+        context = self.context
+        before = context.split[0] if context.split else None
+        name = context.resource.connector
+        try:
+            claim = claim_sink(self.settings, context.cluster_id, name, before)
+        except SinkAway as away:
+            raise NotReady(str(away)) from None
+        return {keys.TASK_CLAIM: str(claim)}
+
+    @classmethod
+    def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> FileSink:
+        """Make the sink of one task; raises `ConfigInvalid` for a folder that is out of reach."""
+        _refuse(context, config)
+        place = SinkLocation(
+            Path(settings.text(keys.SINK_PATH)),
+            context.cluster_id,
+            context.resource.connector,
+            SinkClaim.read(settings.text(keys.TASK_CLAIM)),
+            settings.flag(keys.SINK_ADOPT),
+        )
+        return FileSink(place, WriteFormat.of(settings, config), context.warn)
+
+
+def _refuse(context: Context, config: Mapping[str, str]) -> None:
+    """Raise `ConfigInvalid` for a folder that the node's operator keeps connectors out of."""
+    if flaw := context.reach.flaw_in_path(config[keys.SINK_PATH]):
+        raise ConfigInvalid(f"{keys.SINK_PATH}: {flaw}")
+
+
+def _flaw(text: str, config: Mapping[str, str], outside: Outside) -> str:
+    """Return why a folder cannot be written to, empty if it can."""
+    if flaw := outside.reach.flaw_in_path(text):
+        return flaw
+    path, source = Path(text), config.get(keys.SOURCE_PATH, "")
+    if source and not is_deferred(source) and _leads_into(path, Path(source)):
+        return f"{path} leads into {source}: its output would be its input"
+    there = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=".fairlead-", dir=there)
+        os.close(descriptor)
+        Path(name).unlink()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        return f"{path} cannot be written to: {there}: {why}"
+    return ""
+
+
+def _folders(config: Mapping[str, str]) -> list[str]:
+    """Return the columns that become folders."""
+    return [
+        each.strip() for each in config.get(keys.SINK_PARTITION_BY, "").split(",") if each.strip()
+    ]
+
+
+def _missing(partitions: Sequence[str], columns: Sequence[str]) -> str:
+    """Return what keeps columns from becoming folders, empty if nothing does."""
+    known = {name.lower() for name in columns}
+    missing = [name for name in partitions if name.lower() not in known]
+    if missing:
+        return f"there is no column {', '.join(missing)}; there are {', '.join(columns)}"
+    if partitions and len({name.lower() for name in partitions}) == len(known):
+        return "no column would be left for the files themselves"
+    return ""
+
+
+def _leads_into(inner: Path, outer: Path) -> bool:
+    """Tell whether a folder is another or lies in it, wherever links lead to."""
+    return Path(os.path.realpath(inner)).is_relative_to(os.path.realpath(outer))
+
+
+def _normal(path: str) -> PurePath:
+    return PurePath(normpath(path))

@@ -1,0 +1,186 @@
+"""`source.type=files`: a folder, its files dealt to tasks by fixed buckets, their schema inferred.
+
+The split that is in force is kept as far as it fits the config: neither files that came since nor
+another worker are a reason to restart tasks.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar, Final
+
+from ...common_keys import TOLERANCE
+from ...config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ...context import Context, Outside
+from ...errors import BadInput, NotReady
+from ...spi import Delivery, Limit
+from ...types import Look, SourceColumns, SourceType
+from .. import keys
+from .formats import ReadFormat
+from .inference import TwinColumns, infer
+from .listing import walk
+from .shares import BUCKETS, deal, spell
+from .source import FileSource, Folder
+from .text import CsvStyle
+
+MOST_FILES: Final = 100
+MOST_BYTES: Final = 4 << 20
+"""How much of a folder a look takes in; what was not seen is given the benefit of the doubt."""
+
+
+class FilesSourceType(SourceType):
+    """Files of one format in a folder and all folders in it."""
+
+    version: ClassVar[str] = "1.0"
+    delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
+    prefixes: ClassVar[tuple[str, ...]] = (keys.SOURCE_OPTION,)
+
+    def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
+        """Take up a config; raises `ConfigInvalid` for a folder that is out of reach."""
+        super().__init__(context, config, settings)
+        _refuse(context, config)
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        """Return the keys of what is read, and how."""
+        return keys.SOURCE
+
+    @classmethod
+    def task_keys(cls) -> Sequence[Definition]:
+        """Return what tells a task its share, and the schema that all shares have."""
+        return keys.SOURCE_TASK
+
+    @classmethod
+    def families(cls) -> Sequence[Definition]:
+        """Return the options of Spark's readers."""
+        return (keys.SOURCE_OPTIONS,)
+
+    @classmethod
+    def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Refuse options that would lead elsewhere."""
+        return keys.misplaced(config, keys.SOURCE_OPTION, keys.SOURCE_PATH)
+
+    @classmethod
+    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+        """Look at the folder, and at a sample of its files."""
+        schema = config.get(keys.SOURCE_SCHEMA, "")
+        given = SourceColumns(schema, keys.SOURCE_SCHEMA, is_given=bool(schema))
+        text = config.get(keys.SOURCE_PATH, "")
+        if is_deferred(text):
+            return Look(columns=given)
+        path, error, warning = Path(text), "", ""
+        if flaw := outside.reach.flaw_in_path(text):
+            error = flaw
+        elif not path.exists():
+            warning = f"{keys.SOURCE_PATH}: {path} does not exist: the connector waits for it"
+        elif not path.is_dir():
+            error = f"{path} is a file: give the folder that it lies in"
+        elif not os.access(path, os.R_OK | os.X_OK):
+            error = f"{path} cannot be read by this node's user"
+        elif not given.ddl:
+            return _sampled(config)
+        errors = {keys.SOURCE_PATH: error} if error else {}
+        return Look(errors, (warning,) if warning else (), given)
+
+    def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Deal the files to tasks, and tell each the schema that all of them have."""
+        root = Path(self.settings.text(keys.SOURCE_PATH))
+        glob = self.settings.text(keys.SOURCE_GLOB)
+        paths = sorted(found.path for found in walk(root, glob))
+        given = self.settings.text(keys.SOURCE_SCHEMA)
+        schema = given or self._kept_schema() or _inferred(self.config, self.settings, paths)
+        shares = self._kept_shares(max_tasks) or [spell(share) for share in deal(paths, max_tasks)]
+        common = {keys.TASK_SCHEMA: schema, keys.TASK_ROOTLESS: self._rootless()}
+        return [{**common, keys.TASK_BUCKETS: share} for share in shares]
+
+    @classmethod
+    def source(
+        cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
+    ) -> FileSource:
+        """Make the source of one share; raises `ConfigInvalid` for what is out of reach."""
+        _refuse(context, config)
+        folder = Folder.of(settings, config)
+        tolerant = settings.text(TOLERANCE) == "all"
+        most = Limit(
+            sys.maxsize,
+            settings.number(keys.SOURCE_MAX_BYTES),
+            settings.number(keys.SOURCE_MAX_FILES),
+        )
+        form = ReadFormat.of(settings, config, tolerant=tolerant)
+        return FileSource(folder, form, context, most)
+
+    def _rootless(self) -> str:
+        """Return the folder that offsets without a folder belong to, empty if nobody knows.
+
+        Task configs of a release that wrote such offsets do not say it: it is their own.
+        """
+        split = self.context.split
+        if not split:
+            return ""
+        return split[0].get(keys.TASK_ROOTLESS, split[0].get(keys.SOURCE_PATH, ""))
+
+    def _kept_shares(self, max_tasks: int) -> Sequence[str]:
+        """Return the shares in force if they are of as many tasks, over the same files."""
+        is_same = self._is_same((keys.SOURCE_PATH, keys.SOURCE_GLOB))
+        if not is_same or len(self.context.split) != min(max_tasks, BUCKETS):
+            return ()
+        return [config.get(keys.TASK_BUCKETS, "") for config in self.context.split]
+
+    def _kept_schema(self) -> str:
+        """Return the schema in force if nothing that it was inferred from has changed."""
+        source = {key for key in self.config if key.startswith("source.")}
+        return self.context.split[0].get(keys.TASK_SCHEMA, "") if self._is_same(source) else ""
+
+    def _is_same(self, names: Iterable[str]) -> bool:
+        if not self.context.split:
+            return False
+        before = self.context.split[0]
+        return all(self.config.get(key) == before.get(key) for key in names)
+
+
+def _refuse(context: Context, config: Mapping[str, str]) -> None:
+    """Raise `ConfigInvalid` for a folder that the node's operator keeps connectors out of."""
+    if flaw := context.reach.flaw_in_path(config[keys.SOURCE_PATH]):
+        raise ConfigInvalid(f"{keys.SOURCE_PATH}: {flaw}")
+
+
+def _inferred(config: Mapping[str, str], settings: ParsedConfig, paths: Sequence[str]) -> str:
+    """Return the schema that files have, by their paths below the folder; raises `NotReady`."""
+    root = Path(settings.text(keys.SOURCE_PATH))
+    if not paths:
+        raise NotReady(
+            f"no file in {root} to infer a schema from; put one there, or give "
+            f"`{keys.SOURCE_SCHEMA}`"
+        )
+    return infer(
+        settings.text(keys.SOURCE_FORMAT),
+        [root / path for path in paths],
+        CsvStyle.of(settings, config),
+        settings.number(keys.SOURCE_SAMPLE_BYTES),
+    )
+
+
+def _sampled(config: Mapping[str, str]) -> Look:
+    """Look at some of the files that there are."""
+    source = {key: value for key, value in config.items() if key.startswith("source.")}
+    if any(map(is_deferred, source.values())):
+        return Look()
+    config = {**source, keys.SOURCE_SAMPLE_BYTES: str(MOST_BYTES)}
+    settings = ConfigDef(keys.SOURCE).parse(config)
+    try:
+        files = walk(Path(settings.text(keys.SOURCE_PATH)), settings.text(keys.SOURCE_GLOB))
+        found = list(islice(files, MOST_FILES + 1))
+        is_sample = len(found) > MOST_FILES or sum(each.size for each in found) > MOST_BYTES
+        paths = sorted(each.path for each in found[:MOST_FILES])
+        schema = _inferred(config, settings, paths)
+    except NotReady:
+        return Look()
+    except TwinColumns as error:
+        return Look({keys.SOURCE_PATH: str(error)})
+    except (BadInput, ConfigInvalid, OSError) as error:
+        return Look(warnings=(f"{keys.SOURCE_PATH}: {error}",))
+    may_grow = settings.text(keys.SOURCE_FORMAT) == "json"
+    columns = SourceColumns(schema, keys.SOURCE_SCHEMA, is_sample=is_sample, may_grow=may_grow)
+    return Look(columns=columns)

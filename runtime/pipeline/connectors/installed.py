@@ -1,0 +1,70 @@
+"""What is installed here by name: what is built in, and what entry points name.
+
+Nothing is loaded before a config names it: what others install may fail in any way then, which is
+told to that config, and hurts nobody else.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from typing import Generic, TypeVar
+
+from .errors import PluginUnknown
+
+T = TypeVar("T")
+
+LONGEST_COMPARED = 200
+"""How much of a name is compared with those that there are: what is longer is none of them."""
+
+
+@dataclass(frozen=True)
+class Installed(Generic[T]):
+    """The classes of one kind: those built in, and then those of an entry-point group."""
+
+    what: str
+    """What people call the kind."""
+    group: str
+    base: type[T]
+    built_in: Mapping[str, type[T]]
+    told: Sequence[str] = ()
+    """The names of those built in as people are told of them; empty: all."""
+
+    def find(self, name: str) -> type[T]:
+        """Return the class of a name; raises `PluginUnknown`."""
+        if found := self.built_in.get(name):
+            return found
+        for point in self._points.select(name=name):
+            return load(point, self.base, f"{self.what} {name}")
+        known = (*(self.told or self.built_in), *self.further)
+        raise PluginUnknown(unknown(self.what, name, known))
+
+    @property
+    def further(self) -> list[str]:
+        """The names of those that are not built in, what cannot be loaded included."""
+        return sorted(set(self._points.names) - self.built_in.keys())
+
+    @cached_property
+    def _points(self) -> EntryPoints:
+        return entry_points(group=self.group)
+
+
+def load(point: EntryPoint, base: type[T], what: str) -> type[T]:
+    """Load the class that an entry point names; raises `PluginUnknown`."""
+    try:
+        loaded: object = point.load()
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise PluginUnknown(f"{what} could not be loaded: {why}") from error
+    if isinstance(loaded, type) and issubclass(loaded, base):
+        return loaded
+    raise PluginUnknown(f"{what} could not be loaded: {point.value} is no {base.__name__}")
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """Say that there is no such thing, and what might be meant."""
+    names = list(known)
+    near = get_close_matches(name[:LONGEST_COMPARED].rpartition(".")[2], names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    return f"no {what} {name[:LONGEST_COMPARED]} is installed here: {hint}"

@@ -1,0 +1,160 @@
+"""What `source.type` and `sink.type` name: a kind of source, a kind of sink.
+
+A type says which keys it has, looks at what a config leads to, splits the work into tasks, and
+makes the source or the sink of one task. Any source type goes with any sink type: the pipeline
+between them is the same.
+
+Found through the entry-point groups `fairlead.sources` and `fairlead.sinks`; the entry point's name
+is what configs say, and it names a subclass of `SourceType` or `SinkType`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+from .config import Definition, ParsedConfig
+from .context import Context, Outside
+from .spi import Delivery, Sink, Source
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumns:
+    """The columns of a source's rows, as far as they are known beforehand.
+
+    `ddl` spells them as `CREATE TABLE` does; empty if nobody can tell yet. `key` is what to change
+    if they are refused.
+    """
+
+    ddl: str = ""
+    key: str = "source.type"
+    is_given: bool = False
+    """Whether the user gave them."""
+    is_sample: bool = False
+    """Whether they are those of a part of the source, and types may turn out otherwise."""
+    may_grow: bool = False
+    """Whether that may have more columns, too."""
+
+
+class WrittenColumns(NamedTuple):
+    """The names of the columns that a sink will be given; `may_grow` as those of the source."""
+
+    names: Sequence[str]
+    may_grow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at the outside found: errors by the key to change, what is only to be told."""
+
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    warnings: tuple[str, ...] = ()
+    columns: SourceColumns = SourceColumns()
+    """Those of a source; a sink has none to tell."""
+
+
+class _Type(ABC):
+    """What both have; an object of it is made on the worker that has the connector."""
+
+    version: ClassVar[str] = "0"
+
+    delivery: ClassVar[Delivery] = Delivery.AT_LEAST_ONCE
+    """The best that it can do; a pipeline promises what both of its ends can."""
+
+    prefixes: ClassVar[tuple[str, ...]] = ()
+    """Families of keys that are passed on as they are: `source.option.`."""
+
+    def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
+        self.context = context
+        self.config = config
+        """The connector's whole config, references resolved."""
+        self.settings = settings
+        """The same, parsed."""
+
+    @classmethod
+    @abstractmethod
+    def keys(cls) -> Sequence[Definition]:
+        """Return the definitions of its keys; each begins with `source.` or `sink.`."""
+
+    @classmethod
+    def task_keys(cls) -> Sequence[Definition]:
+        """Return the definitions of what it tells its own tasks, beyond what the user set."""
+        return ()
+
+    @classmethod
+    def families(cls) -> Sequence[Definition]:
+        """Return definitions of keys of which a part is the user's to choose: `source.option.*`."""
+        return ()
+
+    @classmethod
+    def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what is wrong with its keys together, under the key to change."""
+        del config
+        return {}
+
+    def stop(self) -> None:  # noqa: B027  # most have nothing to let go of
+        """Let go of what it holds; called once, when the connector ends."""
+
+
+class SourceType(_Type):
+    """A kind of source."""
+
+    @classmethod
+    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+        """Look at what a sound config leads to, within seconds; changes nothing.
+
+        Values may hold `${...}` unresolved.
+        """
+        del config, outside
+        return Look()
+
+    def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Split the work into at most so many tasks; return what each is told beside the config.
+
+        Raises `NotReady`. A split that did not change must come out equal: each change restarts
+        tasks. The one in force at the start is `context.split`.
+        """
+        del max_tasks
+        return ({},)
+
+    def needs_reconfiguration(self) -> bool:
+        """Tell whether `split` should be asked again; polled, must be cheap."""
+        return False
+
+    @classmethod
+    @abstractmethod
+    def source(
+        cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
+    ) -> Source[Any]:
+        """Make the source of one task, on whatever worker has it; raises `ConfigInvalid`."""
+
+
+class SinkType(_Type):
+    """A kind of sink."""
+
+    @classmethod
+    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+        """Look at what a sound config leads to; changes nothing that outlives the look."""
+        del config, outside
+        return Look()
+
+    @classmethod
+    def wants_columns(cls, config: Mapping[str, str]) -> bool:
+        """Tell whether `fits` has anything to say: Spark must be asked what the columns are."""
+        del config
+        return False
+
+    @classmethod
+    def fits(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
+        """Tell whether such columns can be written."""
+        del config, columns
+        return Look()
+
+    def told_to_tasks(self) -> Mapping[str, str]:
+        """Return what all tasks are told beside the config; raises `NotReady`."""
+        return {}
+
+    @classmethod
+    @abstractmethod
+    def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> Sink[Any]:
+        """Make the sink of one task, on whatever worker has it; raises `ConfigInvalid`."""

@@ -1,0 +1,40 @@
+"""How often tasks look for news that find none: the looks of all on a worker cost little together.
+
+A look at a folder takes a tenth of a millisecond, so that a few tasks may look fifty times a
+second, and what lands is seen at once; hundreds of them, or one over a hundred thousand files,
+look as seldom as their poll interval allows.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Final
+
+_SHARE: Final = 0.02
+"""How much of a core all looks may take, until each task waits for its whole poll interval."""
+
+_SHORTEST_S: Final = 0.02
+
+
+class IdlePauses:
+    """The pauses of all tasks of one worker; each method may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._tasks = 0
+        """How many tasks look for news, or work on some."""
+
+    @contextmanager
+    def counted(self) -> Generator[None]:
+        """Count a task among those that look, for as long as it may."""
+        with self._lock:
+            self._tasks += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._tasks -= 1
+
+    def after(self, look_s: float, longest_s: float) -> float:
+        """Return how long to wait after a look that took so much of the processor, in seconds."""
+        return min(longest_s, max(_SHORTEST_S, self._tasks * look_s / _SHARE))

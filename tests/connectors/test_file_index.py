@@ -1,0 +1,130 @@
+"""What a look at a folder finds, with as little work as the folders' times of change allow."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from fairlead.runtime.pipeline.connectors.errors import NotReady
+from fairlead.runtime.pipeline.connectors.files.source import file_index
+from fairlead.runtime.pipeline.connectors.files.source.file_index import FileIndex
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no look but the first take in all files."""
+    monkeypatch.setattr(file_index, "_REST", 1e9)
+
+
+def settled(root: Path) -> None:
+    """Set all folders' times back: what comes is not of the same moment."""
+    for folder, _, _ in os.walk(root):
+        os.utime(folder, ns=(1, time.time_ns() - 10_000_000_123))
+
+
+def names(index: FileIndex, version: int) -> tuple[int, dict[str, int | None]]:
+    """Look, and return what changed since a version, each file with its size."""
+    index.refresh()
+    news = index.since(version)
+    return news.version, {path: found and found.size for path, found in news.files.items()}
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_comes_and_goes_is_found_in_the_folders_that_changed(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "1.csv").write_text("x")
+    (tmp_path / "2.csv").write_text("xx")
+    settled(tmp_path)
+    index = FileIndex(tmp_path, "*.csv")
+    version, found = names(index, 0)
+    assert found == {"a/1.csv": 1, "2.csv": 2}
+    (tmp_path / "a" / "b" / "3.csv").write_text("xxx")
+    (tmp_path / "2.csv").unlink()
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "4.csv").write_text("xxxx")
+    version, found = names(index, version)
+    assert found == {"a/b/3.csv": 3, "2.csv": None, "c/4.csv": 4}
+    (tmp_path / "a").rename(tmp_path / "d")
+    version, found = names(index, version)
+    assert found == {"a/1.csv": None, "a/b/3.csv": None, "d/1.csv": 1, "d/b/3.csv": 3}
+    assert names(index, version) == (version, {})
+
+
+@pytest.mark.usefixtures("quick")
+def test_files_that_come_in_one_moment_are_all_found(tmp_path: Path) -> None:
+    index = FileIndex(tmp_path, "*")
+    version, seen = 0, dict[str, int | None]()
+    for number in range(200):
+        (tmp_path / f"{number}.csv").write_text("x")
+        version, found = names(index, version)
+        seen |= found
+    assert len(seen) == 200
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_file_that_was_empty_is_found_once_it_has_content(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").touch()
+    settled(tmp_path)
+    index = FileIndex(tmp_path, "*")
+    version, found = names(index, 0)
+    assert found == {}
+    (tmp_path / "1.csv").write_text("x")
+    assert names(index, version)[1] == {"1.csv": 1}
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_changes_in_place_is_not_seen_in_the_folders_alone(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("x")
+    settled(tmp_path)
+    index = FileIndex(tmp_path, "*")
+    version, _ = names(index, 0)
+    (tmp_path / "1.csv").write_text("xx")
+    assert names(index, version)[1] == {}
+
+
+def test_what_changes_in_place_is_seen_when_all_files_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_index, "_REST", 0)
+    (tmp_path / "1.csv").write_text("x")
+    settled(tmp_path)
+    index = FileIndex(tmp_path, "*")
+    version, _ = names(index, 0)
+    (tmp_path / "1.csv").write_text("xx")
+    assert names(index, version)[1] == {"1.csv": 2}
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_folder_that_is_gone_is_waited_for_and_read_anew(tmp_path: Path) -> None:
+    root = tmp_path / "in"
+    index = FileIndex(root, "*")
+    with pytest.raises(NotReady, match="is not a folder"):
+        index.refresh()
+    root.mkdir()
+    (root / "1.csv").write_text("x")
+    version, found = names(index, 0)
+    assert found == {"1.csv": 1}
+    root.rename(tmp_path / "away")
+    with pytest.raises(NotReady):
+        index.refresh()
+    (tmp_path / "away").rename(root)
+    (root / "2.csv").write_text("x")
+    assert names(index, version)[1] == {"2.csv": 1}
+
+
+@pytest.mark.usefixtures("quick")
+def test_whoever_was_away_for_long_hears_everything(tmp_path: Path) -> None:
+    index = FileIndex(tmp_path, "*")
+    index.refresh()
+    behind = index.since(0).version
+    for number in range(600):
+        (tmp_path / "1.csv").write_text("x")
+        index.refresh()
+        (tmp_path / "1.csv").unlink()
+        index.refresh()
+        del number
+    (tmp_path / "2.csv").write_text("x")
+    index.refresh()
+    news = index.since(max(behind, 1))
+    assert (set(news.files), news.is_all) == ({"2.csv"}, True)

@@ -1,0 +1,35 @@
+"""Tasks that find nothing look often while that costs little, and seldom where it costs much."""
+
+from contextlib import ExitStack
+
+from fairlead.runtime.pipeline.tasks.idle import IdlePauses
+
+
+def pauses_of(tasks: int, look_s: float, longest_s: float = 0.5) -> float:
+    pauses = IdlePauses()
+    with ExitStack() as stack:
+        for _ in range(tasks):
+            stack.enter_context(pauses.counted())
+        return pauses.after(look_s, longest_s)
+
+
+def test_one_task_looks_fifty_times_a_second_at_a_small_folder() -> None:
+    assert pauses_of(1, 0.0001) == 0.02
+
+
+def test_the_looks_of_all_tasks_together_take_two_percent_of_a_core() -> None:
+    assert pauses_of(8, 0.0001) == 8 * 0.0001 / 0.02
+    assert pauses_of(1, 0.005) == 0.25
+
+
+def test_none_waits_for_longer_than_its_poll_interval() -> None:
+    assert pauses_of(900, 0.0001) == 0.5
+    assert pauses_of(1, 0.0001, longest_s=0.01) == 0.01
+
+
+def test_a_task_that_has_ended_counts_no_more() -> None:
+    pauses = IdlePauses()
+    for _ in range(100):
+        with pauses.counted():
+            pass
+    assert pauses.after(0.001, 0.5) == 0.02
