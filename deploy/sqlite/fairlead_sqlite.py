@@ -1,0 +1,167 @@
+# pyright: basic
+"""A source and a sink of one's own: a table of SQLite is read on, or appended to, exactly once.
+
+As a source it needs an `INTEGER PRIMARY KEY AUTOINCREMENT`: SQLite lets one write at a time, so
+that such keys become visible in their order, and none is used twice.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+
+import pyarrow as pa
+
+from fairlead.actors.settings import SettingType
+from fairlead.events.commits import Advance, CommitId, Document, Manifest, identity
+from fairlead.events.model import Resource, Token
+from fairlead.runtime.pipeline.connectors.config import Definition, Importance, ParsedConfig
+from fairlead.runtime.pipeline.connectors.context import Context
+from fairlead.runtime.pipeline.connectors.errors import SinkAway, SourceAway
+from fairlead.runtime.pipeline.connectors.spi import Delivery, Fetched, Fetching, Limit, Sink
+from fairlead.runtime.pipeline.connectors.types import SinkType, SourceType
+
+
+class SqliteSourceType(SourceType):
+    """`source.type=sqlite`: one table, in one task."""
+
+    delivery = Delivery.EXACTLY_ONCE
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        return _keys("source", "read")
+
+    @classmethod
+    def source(
+        cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
+    ) -> "SqliteSource":
+        return SqliteSource(config["source.database"], config["source.table"])
+
+
+class SqliteSource(Fetching):
+    """Reads rows in the order of their key; the offset is the last key that was read."""
+
+    def __init__(self, database: str, table: str) -> None:
+        self._database, self._table = database, table
+
+    def fetch(self, offsets: Mapping[str, Document], limit: Limit) -> Fetched | None:
+        partition = {"database": self._database, "table": self._table}
+        start = offsets.get(identity(partition))
+        query = f"SELECT rowid, * FROM {_quoted(self._table)} WHERE rowid > ? ORDER BY 1 LIMIT ?"
+        try:
+            with _open(self._database, "ro") as database:
+                cursor = database.execute(query, (start["rowid"] if start else 0, limit.rows))
+                rows, names = cursor.fetchall(), [each[0] for each in cursor.description[1:]]
+        except sqlite3.OperationalError as error:
+            raise SourceAway(f"{self._database}: {error}") from None
+        if not rows:
+            return None
+        _, *columns = zip(*rows, strict=True)
+        advance = Advance(partition, start, {"rowid": rows[-1][0]})
+        table = pa.table(dict(zip(names, map(list, columns), strict=True)))
+        return Fetched(table, (advance,), backlog=len(rows) == limit.rows)
+
+
+class SqliteSinkType(SinkType):
+    """`sink.type=sqlite`: one table, which the first batch makes."""
+
+    delivery = Delivery.EXACTLY_ONCE
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        return _keys("sink", "appended to")
+
+    @classmethod
+    def sink(
+        cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
+    ) -> "SqliteSink":
+        return SqliteSink(config["sink.database"], config["sink.table"])
+
+
+class SqliteSink(Sink["pa.Table"]):
+    """Stages a batch in a table of its own; a mark of the last one makes publishing idempotent."""
+
+    takes_arrow = True
+
+    def __init__(self, database: str, table: str) -> None:
+        self._database, self._table = database, table
+
+    def stage(self, rows: "pa.Table", commit_id: CommitId, input_bytes: int) -> Manifest:
+        staging, names = _staging(commit_id), ", ".join(map(_quoted, rows.column_names))
+        values = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+        with self._begun() as database:
+            database.execute(f"DROP TABLE IF EXISTS {_quoted(staging)}")
+            database.execute(f"CREATE TABLE {_quoted(staging)} ({names})")
+            marks = ", ".join("?" * rows.num_columns)
+            database.executemany(f"INSERT INTO {_quoted(staging)} VALUES ({marks})", values)
+        return Manifest(self._table, staging, rows.num_rows, rows.nbytes, 1)
+
+    def publish(self, manifest: Manifest, commit_id: CommitId) -> None:
+        if not manifest.files:
+            return
+        connector, task, token, batch = commit_id
+        table, staging = _quoted(manifest.root), _quoted(manifest.staging)
+        with self._begun() as database:
+            database.execute(_MARKS)
+            key = f"{connector}-{task}", manifest.root
+            if database.execute(_MARK, (*key, *token, batch)).rowcount:
+                database.execute(
+                    f"CREATE TABLE IF NOT EXISTS {table} AS SELECT * FROM {staging} LIMIT 0"
+                )
+                database.execute(f"INSERT INTO {table} SELECT * FROM {staging}")
+                database.execute(f"DROP TABLE {staging}")
+
+    def discard(self, commit_id: CommitId) -> None:
+        with self._begun() as database:
+            database.execute(f"DROP TABLE IF EXISTS {_quoted(_staging(commit_id))}")
+
+    def sweep(self, resource: Resource, token: Token) -> None:
+        with self._begun() as database:
+            for (name,) in database.execute("SELECT name FROM sqlite_master").fetchall():
+                whose, *numbers = name.rsplit("|", 3)
+                if whose == f"_fairlead|{resource}" and tuple(map(int, numbers[:2])) <= token:
+                    database.execute(f"DROP TABLE {_quoted(name)}")
+
+    @contextmanager
+    def _begun(self) -> Iterator[sqlite3.Connection]:
+        """Everything in one transaction, which waits for those of other tasks."""
+        try:
+            with _open(self._database, "rwc") as database:
+                database.execute("BEGIN IMMEDIATE")
+                yield database
+                database.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise SinkAway(f"{self._database}: {error}") from None
+
+
+_MARKS = """CREATE TABLE IF NOT EXISTS _fairlead_published
+    (task, target, epoch, generation, batch, PRIMARY KEY (task, target))"""
+_MARK = """INSERT INTO _fairlead_published VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET epoch = excluded.epoch, generation = excluded.generation,
+        batch = excluded.batch
+    WHERE (excluded.epoch, excluded.generation, excluded.batch) > (epoch, generation, batch)"""
+
+
+def _staging(commit_id: CommitId) -> str:
+    connector, task, token, batch = commit_id
+    return f"_fairlead|{connector}-{task}|{token[0]}|{token[1]}|{batch}"
+
+
+@contextmanager
+def _open(path: str, mode: str) -> Iterator[sqlite3.Connection]:
+    where = f"file:{path}?mode={mode}"
+    with closing(sqlite3.connect(where, timeout=10, uri=True, isolation_level=None)) as database:
+        yield database
+
+
+def _keys(end: str, what: str) -> Sequence[Definition]:
+    texts = {"database": f"The file whose table is {what}.", "table": f"The table that is {what}."}
+    return [
+        Definition(
+            f"{end}.{name}", SettingType.STRING, text, importance=Importance.HIGH, required=True
+        )
+        for name, text in texts.items()
+    ]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

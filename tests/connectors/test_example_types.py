@@ -1,0 +1,211 @@
+# pyright: basic
+"""The installable example of a source and a sink type, as it is installed and run."""
+
+import re
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+
+from fairlead.events.commits import CommitId
+from fairlead.events.model import Resource, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
+from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.context import Context
+from fairlead.runtime.pipeline.connectors.errors import SinkAway
+from fairlead.runtime.pipeline.connectors.spi import Sink
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
+from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.local_assignors.packages import install_example
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
+from fairlead_tests.tasks.numbers import Reports
+
+EXAMPLE = Path(__file__).parents[2] / "deploy" / "sqlite"
+Config = Mapping[str, str]
+Flow = Callable[[Config, int], Reports]
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Install the example where this process finds it."""
+    site = tmp_path_factory.mktemp("site")
+    install_example(site, EXAMPLE)
+    sys.path.append(str(site))
+    _forget()
+    yield
+    sys.path.remove(str(site))
+    _forget()
+
+
+def _forget() -> None:
+    """Forget what was installed: it is looked up once in a process."""
+    for types in (keys.SOURCE_TYPES, keys.SINK_TYPES):
+        vars(types).pop("_points", None)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A database with a table of a thousand orders."""
+    path = tmp_path / "shop.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "CREATE TABLE orders (id INTEGER PRIMARY KEY AUTOINCREMENT, item TEXT, price REAL)"
+        )
+        database.executemany(
+            "INSERT INTO orders (item, price) VALUES (?, ?)",
+            [(f"item {n}", n / 4) for n in range(1000)],
+        )
+    return path
+
+
+@pytest.fixture
+def flow(engine: Embedded, ledger: MemoryLedger) -> Flow:
+    """Run a connector with its one task until so many rows are published."""
+
+    def run(config: Config, rows: int) -> Reports:
+        reports, token = Reports(), Token(len(ledger.accepted) + 1, 0)
+        runner = Runner(engine, ledger, find_plugins(), reports)
+        runner.start(Launch(Resource("c"), token, config, config))
+        made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
+        assert isinstance(made, TaskConfigsChanged)
+        runner.start(Launch(Resource("c", 0), token, config, made.configs[0]))
+        try:
+            reports.wait(lambda _: sum(each.manifest.rows for each in reports.commits) >= rows)
+        finally:
+            assert runner.close(60) == frozenset()
+        return reports
+
+    return run
+
+
+def config_of(**given: str) -> dict[str, str]:
+    return {"name": "c", "connector.class": "SparkPipeline", "task.restart.budget": "0"} | {
+        key.replace("_", "."): value for key, value in given.items()
+    }
+
+
+def rows_of(path: Path, table: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as database:
+        try:
+            return sorted(database.execute(f"SELECT * FROM {table}").fetchall())
+        except sqlite3.OperationalError:
+            return []
+
+
+def tables_of(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as database:
+        return {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("example")
+def test_rows_go_from_one_database_to_another_in_batches(
+    shop: Path, tmp_path: Path, flow: Flow, ledger: MemoryLedger
+) -> None:
+    copy = tmp_path / "copy.db"
+    config = config_of(
+        source_type="sqlite",
+        source_database=str(shop),
+        source_table="orders",
+        sink_type="sqlite",
+        sink_database=str(copy),
+        sink_table="orders",
+        batch_max_rows="300",
+    )
+    flow(config, 1000)
+    assert rows_of(copy, "orders") == rows_of(shop, "orders")
+    assert [commit.manifest.rows for commit in ledger.accepted.values()] == [300, 300, 300, 100]
+    assert tables_of(copy) == {
+        "orders",
+        "_fairlead_published",
+        "sqlite_autoindex__fairlead_published_1",
+    }
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("example")
+def test_a_type_of_ones_own_goes_with_those_built_in_and_with_transforms(
+    shop: Path, tmp_path: Path, flow: Flow
+) -> None:
+    parquet = tmp_path / "parquet"
+    dear = {"transforms": "dear", "transforms.dear.type": "sql"}
+    query = {"transforms.dear.query": "SELECT item, price FROM input WHERE price >= 200"}
+    there = config_of(
+        source_type="sqlite",
+        source_database=str(shop),
+        source_table="orders",
+        sink_format="parquet",
+        sink_path=str(parquet),
+    )
+    flow(there | dear | query, 200)
+    written = papq.read_table(next(parquet.glob("*.parquet")))
+    assert sorted(written["price"].to_pylist()) == [n / 4 for n in range(800, 1000)]
+
+    back = config_of(
+        source_format="parquet",
+        source_path=str(parquet),
+        source_min_age_ms="0",
+        sink_type="sqlite",
+        sink_database=str(shop),
+        sink_table="dear",
+    )
+    flow(back, 200)
+    assert rows_of(shop, "dear") == [(f"item {n}", n / 4) for n in range(800, 1000)]
+
+
+@pytest.mark.usefixtures("example")
+def test_a_batch_is_published_once_whoever_does_it_and_what_never_counted_is_swept(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "sink.db"
+    sink, other = sink_of(path), sink_of(path)
+    first, second = (CommitId("c", 0, Token(1, 0), batch) for batch in range(2))
+    left = CommitId("c", 0, Token(1, 0), 2)
+    manifest = sink.stage(pa.table({"n": [1, 2]}), first, 16)
+    sink.publish(manifest, first)
+    other.publish(manifest, first)
+    sink.publish(sink.stage(pa.table({"n": [3]}), second, 8), second)
+    sink.stage(pa.table({"n": [4]}), left, 8)
+    other.sweep(Resource("c", 0), Token(2, 0))
+    assert rows_of(path, "t") == [(1,), (2,), (3,)]
+    assert not [name for name in tables_of(path) if name.startswith("_fairlead|")]
+
+
+@pytest.mark.usefixtures("example")
+def test_a_database_that_is_locked_or_out_of_reach_is_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(SinkAway, match="unable to open database file"):
+        sink_of(tmp_path / "none" / "sink.db").discard(CommitId("c", 0, Token(1, 0), 0))
+
+
+@pytest.mark.usefixtures("example")
+def test_its_keys_are_checked_and_no_others_asked_for() -> None:
+    config = config_of(source_type="sqlite", sink_type="sqlite", sink_database="x", sink_table="t")
+    assert SparkPipeline.validate(config).errors == {
+        "source.database": ("a value is required, and there is no default",),
+        "source.table": ("a value is required, and there is no default",),
+    }
+
+
+def test_a_type_that_is_not_installed_is_refused_with_what_there_is() -> None:
+    errors = SparkPipeline.validate(config_of(source_type="file", sink_type="oracle")).errors
+    assert errors["source.type"] == ("no source type file is installed here: did you mean files?",)
+    (told,) = errors["sink.type"]
+    assert re.fullmatch("no sink type oracle is installed here: there are files.*", told)
+
+
+def sink_of(path: Path) -> Sink[Any]:
+    config = config_of(sink_type="sqlite", sink_database=str(path), sink_table="t")
+    settings = keys.task_keys_of({"sink.type": "sqlite"}).parse(
+        config | {"source.path": "/in", "source.format": "csv"}
+    )
+    context = Context(Resource("c", 0), print)
+    return keys.SINK_TYPES.find("sqlite").sink(context, config, settings)
