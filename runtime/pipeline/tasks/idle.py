@@ -1,8 +1,8 @@
 """How often tasks look for news that find none: the looks of all on a worker cost little together.
 
-A look at a folder takes a tenth of a millisecond, so that a few tasks may look fifty times a
-second, and what lands is seen at once; hundreds of them, or one over a hundred thousand files,
-look as seldom as their poll interval allows.
+A look at a folder takes some tenths of a millisecond, whether ten files lie in it or a hundred
+thousand, so that one task may look thirty times a second, and what lands is seen at once; dozens of
+them look as seldom as their poll interval allows.
 """
 
 from collections.abc import Generator
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Final
 
-_SHARE: Final = 0.02
+_SHARE: Final = 0.01
 """How much of a core all looks may take, until each task waits for its whole poll interval."""
 
 _SHORTEST_S: Final = 0.02
