@@ -11,9 +11,10 @@ import pytest
 from fairlead.events.commits import Document
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
-from fairlead.runtime.pipeline.connectors.errors import NotReady
+from fairlead.runtime.pipeline.connectors.errors import NotReady, SourceAway
 from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit
 from fairlead.runtime.pipeline.spark.engine import EngineState
+from fairlead.runtime.pipeline.tasks import task as task_loop
 from fairlead.runtime.pipeline.tasks.commits import TaskMemory
 from fairlead.runtime.pipeline.tasks.reports import Ending, StatusChanged, Stopped
 from fairlead.runtime.pipeline.tasks.runner import Runner
@@ -300,6 +301,31 @@ def test_a_task_that_finds_no_work_at_first_is_told_to_have_begun_when_it_looked
     first = reports.batches[0]
     assert first.is_first
     assert first.began_ms <= looked_ms[0] < looked_ms[1]
+
+
+def test_a_source_that_is_away_is_waited_for_with_a_reason_and_costs_no_restart(
+    root: Path,
+    hooks: Hooks,
+    engine: LocalEngine,
+    ledger: MemoryLedger,
+    reports: Reports,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[None] = []
+
+    def look() -> None:
+        looks.append(None)
+        if len(looks) <= 7:  # more often than there are restarts
+            raise SourceAway("the database does not answer")
+
+    monkeypatch.setattr(task_loop, "_AWAY_POLL_S", 0.01)
+    hooks.at["plan"] = look
+    run_to_end(task(root, OLD, engine, ledger, reports), reports, 1)
+    states = {each.state for each in reports.statuses}
+    assert states == {RunState.RESTARTING, RunState.RUNNING}
+    assert "waiting for the source: the database does not answer" in {
+        each.reason for each in reports.statuses
+    }
 
 
 def test_a_remark_that_stays_is_not_told_anew_with_each_batch(

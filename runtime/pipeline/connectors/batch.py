@@ -10,7 +10,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 
 from ....events.commits import CommitId, Manifest
-from .errors import SinkAway, SinkBroken
+from .errors import Away, SinkBroken
 from .spi import ArrowTable, BatchPlan, Pipeline
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Batch:
         source = self.pipeline.source
         try:
             staged = self._stage(spark)
-        except (SinkAway, SinkBroken):
+        except (Away, SinkBroken):
             raise
         except Exception as error:
             blamed = source.blame(error)

@@ -13,7 +13,7 @@ from ....actors.backoff import Backoff
 from ....events.model import RunState
 from ..connectors import common_keys as keys
 from ..connectors.config import ConfigInvalid
-from ..connectors.errors import BadInput, NotReady, PluginUnknown, SinkAway, SinkBroken
+from ..connectors.errors import Away, BadInput, NotReady, PluginUnknown, SinkBroken
 from ..spark.engine import TaskError
 from .ledger import Fenced, LedgerUnavailable
 
@@ -67,7 +67,7 @@ _SPEAK_FOR_THEMSELVES = (
     BadInput,
     NotReady,
     OSError,
-    SinkAway,
+    Away,
     SinkBroken,
     TaskError,
     LedgerUnavailable,

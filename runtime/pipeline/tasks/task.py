@@ -19,7 +19,7 @@ from ....events.commits import Commit, Document, identity
 from ....events.model import RunState
 from ....projections.launches import Launch
 from ..connectors.context import Context
-from ..connectors.errors import NotReady, SinkAway, SinkFull
+from ..connectors.errors import Away, NotReady, SinkFull, SourceAway
 from ..connectors.spi import BatchPlan, Pipeline
 from ..spark.engine import Engine, EngineDown
 from .batch_size import BatchSize
@@ -34,7 +34,7 @@ _FULL_BACKOFF = Backoff(2.0, 15.0)
 """For a sink that has no room."""
 _LEDGER_PAUSE_S = 2.0
 _WARM_POLL_S = 0.2
-_SINK_POLL_S = 1.0
+_AWAY_POLL_S = 1.0
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Task:
         self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._ran = False
         self._away = 0
-        """How many attempts in a row found the sink out of reach."""
+        """How many attempts in a row found the source or the sink out of reach."""
 
     def run(self) -> Ending:
         """Work until somebody asks for an end, or the token is no longer current."""
@@ -124,11 +124,12 @@ class Task:
         except EngineDown as down:
             self._status.tell(RunState.RESTARTING, f"the engine is down: {down}")
             self.halt.wait(_WARM_POLL_S)
-        except SinkAway as away:
-            self._status.tell(self._waiting, f"waiting for the sink: {away}")
+        except Away as away:
+            what = "source" if isinstance(away, SourceAway) else "sink"
+            self._status.tell(self._waiting, f"waiting for the {what}: {away}")
             self._away += 1
             is_full = isinstance(away, SinkFull)
-            self.halt.wait(_FULL_BACKOFF.pause(self._away) if is_full else _SINK_POLL_S)
+            self.halt.wait(_FULL_BACKOFF.pause(self._away) if is_full else _AWAY_POLL_S)
         finally:
             pipeline.source.close()
 
