@@ -45,3 +45,10 @@ class SinkBroken(Exception):  # noqa: N818  # names who is to blame
 
     The task is FAILED, and looks again every few seconds.
     """
+
+
+class OffsetRefused(Exception):  # noqa: N818  # names what it is about
+    """No such partition or offset is this source's, or it cannot go to where it is to.
+
+    The text names the key at fault, and says what would do.
+    """

@@ -20,6 +20,7 @@ from ....events.model import Resource, Token
 from .config import ConfigDef, ParsedConfig, Validation
 from .context import Context, Findings, Outside
 from .errors import BadInput
+from .offsets import PartitionOffset, Seek, seek_from_the_beginning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -283,6 +284,34 @@ class Connector(ABC):
         """
         del config, outside
         return Findings()
+
+    @classmethod
+    def check_offset(
+        cls, config: Mapping[str, str], partition: Document, offset: Document | None
+    ) -> None:
+        """Raise `OffsetRefused` if a task could not go on from such an offset.
+
+        Offset None takes the partition's offset away. Touches nothing outside; values may hold
+        `${...}` unresolved.
+        """
+        del config, partition, offset
+
+    @classmethod
+    def seek(
+        cls,
+        config: Mapping[str, str],
+        outside: Outside,
+        to: Seek,
+        offsets: Sequence[PartitionOffset],
+    ) -> Sequence[PartitionOffset]:
+        """Return the offsets that change, as they have to be for the next read to begin there.
+
+        `offsets` are all that the connector has. Asked of a connector without tasks; it may take
+        seconds, is left behind if it takes longer, and changes nothing. Values may hold `${...}`
+        unresolved. Raises `OffsetRefused`, `Away`.
+        """
+        del config, outside
+        return seek_from_the_beginning(to, offsets)
 
     @abstractmethod
     def start(self, context: Context, config: Mapping[str, str]) -> None:

@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from ....events.commits import Document
 from .config import Definition, ParsedConfig
 from .context import Context, Outside
+from .offsets import PartitionOffset, Seek, seek_from_the_beginning
 from .spi import Delivery, Sink, Source
 
 
@@ -107,6 +109,41 @@ class SourceType(_Type):
         """
         del config, outside
         return Look()
+
+    @classmethod
+    def check_offset(
+        cls, config: Mapping[str, str], partition: Document, offset: Document | None
+    ) -> None:
+        """Raise `OffsetRefused` if a task could not go on from such an offset.
+
+        What people set (Connect's PATCH of offsets) goes through here, each partition by itself;
+        its text names the key at fault and says what would do. A partition must be spelled just
+        as `plan` names it in its advances: a number is no text. Offset None takes it away. Touches
+        nothing outside; values may hold `${...}` unresolved.
+        """
+        del config, partition, offset
+
+    @classmethod
+    def seek(
+        cls,
+        config: Mapping[str, str],
+        outside: Outside,
+        to: Seek,
+        offsets: Sequence[PartitionOffset],
+    ) -> Sequence[PartitionOffset]:
+        """Return the offsets that change for the next read to begin there; changes nothing.
+
+        `EARLIEST`: all that there is counts as not read. `LATEST`: all as read. A time: what came
+        before it as read, the remainder not. `offsets` are all that the connector has, those of
+        sources that it had before included. What is returned may name partitions without an
+        offset so far; offset None takes one away. The connector has no tasks meanwhile.
+
+        It may take seconds, and is left behind if it takes longer. Values may hold `${...}`
+        unresolved: refuse what needs them. Raises `OffsetRefused` for where it cannot go, `Away`
+        if what has to be asked is out of reach.
+        """
+        del config, outside
+        return seek_from_the_beginning(to, offsets)
 
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Split the work into at most so many tasks; return what each is told beside the config.

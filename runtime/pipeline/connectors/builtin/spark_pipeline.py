@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from .....events.commits import Document
 from ...transforms import catalogue as transforms
 from ..config import ConfigDef, ParsedConfig, Validation, refuse
 from ..context import Context, Findings, Outside
+from ..offsets import PartitionOffset, Seek
 from ..spi import Connector, Delivery, Limit, Pace, Pipeline
 from ..types import SinkType, SourceType
 from . import pipeline_keys as keys
@@ -42,6 +44,24 @@ class SparkPipeline(Connector):
     def check_outside(cls, config: Mapping[str, str], outside: Outside) -> Findings:
         """Look at the source, at what Spark says of the SQL over its columns, and at the sink."""
         return check_outside(config, outside, keys.Ends.of(config))
+
+    @classmethod
+    def check_offset(
+        cls, config: Mapping[str, str], partition: Document, offset: Document | None
+    ) -> None:
+        """Ask the type of the source."""
+        keys.Ends.of(config).source.check_offset(config, partition, offset)
+
+    @classmethod
+    def seek(
+        cls,
+        config: Mapping[str, str],
+        outside: Outside,
+        to: Seek,
+        offsets: Sequence[PartitionOffset],
+    ) -> Sequence[PartitionOffset]:
+        """Ask the type of the source."""
+        return keys.Ends.of(config).source.seek(config, outside, to, offsets)
 
     def start(self, context: Context, config: Mapping[str, str]) -> None:
         """Take up a config, and tell what is strange about it."""
