@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ..events.group import Group, token_of
 from ..events.model import Resource, Resources, Token
-from ..events.placement import work_in
+from ..events.placement import placement_in, work_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +15,8 @@ class Launch:
     `connector_config` is the connector's own config, `config` what this resource runs with:
     for a task its task config, for a connector the connector's own. The keys of
     placement are left out: work that stays where it is is the same launch. `split` is how a
-    connector split its work last, by task, so that it need not be split again; it tells no two
-    launches apart.
+    connector split its work last, by task, so that it need not be split again. `weight` is what
+    it weighs beside others. Neither tells two launches apart.
     """
 
     resource: Resource
@@ -24,6 +24,7 @@ class Launch:
     connector_config: Mapping[str, str]
     config: Mapping[str, str]
     split: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
+    weight: int = field(default=1, compare=False)
 
 
 def launches(group: Group, member_id: str, resources: Resources) -> dict[Resource, Launch]:
@@ -41,9 +42,11 @@ def launches(group: Group, member_id: str, resources: Resources) -> dict[Resourc
 
 
 def _launch(group: Group, resource: Resource, token: Token) -> Launch:
-    connector = work_in(group.connectors[resource.connector].config)
+    config = group.connectors[resource.connector].config
+    connector, weight = work_in(config), placement_in(config).weight_of(resource)
     split = group.task_configs.get(resource.connector)
     tasks = split.tasks if split else ()
     if resource.is_task:
-        return Launch(resource, token, connector, tasks[resource.task].config)
-    return Launch(resource, token, connector, connector, tuple(task.config for task in tasks))
+        return Launch(resource, token, connector, tasks[resource.task].config, weight=weight)
+    shares = tuple(task.config for task in tasks)
+    return Launch(resource, token, connector, connector, shares, weight)

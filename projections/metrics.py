@@ -30,8 +30,8 @@ from .group_metrics import Beats, GroupCollector, GroupFigures
 disable_created_metrics()  # type: ignore[no-untyped-call]  # as many series again, for nobody
 
 LOGGER = logging.getLogger(__name__)
-PHASES: Final = ("plan", "run", "commit", "publish")
-"""Of a batch, in order; reading, transforming and staging are one: `run`."""
+PHASES: Final = ("plan", "wait", "run", "commit", "publish")
+"""Of a batch, in order: `wait` is for a place on the engine, `run` reads, transforms and stages."""
 
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

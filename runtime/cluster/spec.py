@@ -18,13 +18,17 @@ RESTART_BACKOFF_MS: Final = Backoff(1_000, 30_000)
 
 @dataclass(frozen=True, slots=True)
 class EngineSpec:
-    """How a worker runs tasks: `kind` is spark or noop, `heap` as Java spells it."""
+    """How a worker runs tasks: `kind` is spark or noop, `heap` as Java spells it.
+
+    `batches` is how many batches it runs at once.
+    """
 
     kind: str
     cores: int = 1
     heap: str = "1g"
     conf: Mapping[str, str] = field(default_factory=dict[str, str])
     grace_ms: int = 5_000
+    batches: int = 2
 
 
 def assignor_log(data_dir: Path) -> Path:

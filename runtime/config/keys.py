@@ -194,6 +194,12 @@ class NodeSettings:
     engine: str = _setting(
         kinds.ENGINE_KIND, "spark", "What runs tasks: Spark, or nothing at all (for trials)."
     )
+    engine_concurrent_batches: int = _setting(
+        kinds.BATCHES,
+        0,
+        "How many batches a worker's engine runs at once; others wait, those first that waited"
+        " longest by their placement.weight. 0: twice its cores.",
+    )
     spark_master: str = _setting(
         kinds.SPARK_MASTER, "", "The cores of each worker's Spark. Empty: an equal share of all."
     )

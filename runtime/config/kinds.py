@@ -235,6 +235,7 @@ MOVES_INTERVAL: Final = _milliseconds(SHORTEST_WAIT_MS, LONGEST_WAIT_MS)
 MOVE_COUNT: Final = _number(1, INT32_MAX, "moves")
 COUNT: Final = _number(1, INT32_MAX, "members")
 RATE: Final = _number(0, RATE_MAX, "requests/s", "a whole number of requests a second")
+BATCHES: Final = _number(0, INT32_MAX, "batches")
 WORKERS: Final = _number(0, 1000, "processes")
 PORT: Final = _number(0, PORT_MAX, "port", "a port")
 GROUP_ID: Final = Domain(

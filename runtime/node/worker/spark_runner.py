@@ -142,6 +142,7 @@ def make_runner(
             find_plugins(),
             tell,
             grace_ms=node.engine.grace_ms,
+            most_batches=node.engine.batches,
             reach=node.reach,
             hide=redaction.hide,
         )

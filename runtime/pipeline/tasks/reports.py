@@ -86,7 +86,8 @@ class BatchDone:
     is_first: bool
     """Whether it is the first since the task's start."""
     seconds: Mapping[str, float]
-    """How long each phase took: plan, run (reading, transforming and staging), commit, publish."""
+    """How long each phase took: plan, wait (for a place on the engine), run (reading, transforming
+    and staging), commit, publish."""
 
 
 Report = Started | Stopped | Hung | StatusChanged | Warned | TaskConfigsChanged | BatchDone

@@ -25,6 +25,8 @@ class Halt:
         self._drain = Event()
         """Set by both ways to ask."""
         self._cancel = Event()
+        self._awaited = self._drain
+        """What the thread waits for beside them, set by both ways as well."""
 
     @property
     def is_draining(self) -> bool:
@@ -39,15 +41,22 @@ class Halt:
     def drain(self) -> None:
         """Ask for an end after the current batch."""
         self._drain.set()
+        self._awaited.set()
 
     def cancel(self) -> None:
         """Ask for an end now."""
         self._cancel.set()
-        self._drain.set()
+        self.drain()
 
     def wait(self, seconds: float) -> None:
         """Sleep, but no longer than until somebody asks for an end."""
         self._drain.wait(seconds)
+
+    def wait_for(self, event: Event) -> None:
+        """Sleep until an event is set; whoever asks for an end sets it, too."""
+        self._awaited = event
+        if not self.is_draining:
+            event.wait()
 
     def wait_cancelled(self, seconds: float) -> None:
         """Sleep, but no longer than until somebody asks for an end now."""

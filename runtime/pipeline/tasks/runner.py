@@ -16,6 +16,7 @@ from ..connectors.builtin.plugins import Plugins
 from ..connectors.context import NO_LIMITS, Context, Reach, Shared
 from ..connectors.spi import Connector, Pipeline
 from ..spark.engine import Engine
+from .admission import Admission
 from .commits import TaskMemory
 from .connector_loop import ConnectorLoop
 from .idle import IdlePauses
@@ -43,10 +44,11 @@ class Runner:
 
     `grace_ms` is `task.shutdown.graceful.timeout.ms`: how long a stop may take before it becomes
     a cancellation. `hung_ms` is how long a cancelled resource may take before it is told as hung.
-    `reach` is what connectors may reach on this node, `hide` takes secrets out of a text.
+    `most_batches` is how many batches may run on the engine at once. `reach` is what connectors may
+    reach on this node, `hide` takes secrets out of a text.
     """
 
-    def __init__(  # noqa: PLR0913  # four of them have defaults
+    def __init__(  # noqa: PLR0913  # five of them have defaults
         self,
         engine: Engine,
         ledger: Ledger,
@@ -55,6 +57,7 @@ class Runner:
         *,
         grace_ms: int = 5_000,
         hung_ms: int = 5_000,
+        most_batches: int = 4,
         reach: Reach = NO_LIMITS,
         hide: Callable[[str], str] = str,
     ) -> None:
@@ -68,6 +71,7 @@ class Runner:
         self._hung_s = hung_ms / 1000
         self._shared = Shared()
         self._pauses = IdlePauses()
+        self._admission = Admission(most_batches)
         self._slots: dict[Resource, _Slot] = {}
         """What runs, by resource; a slot goes when its thread has ended."""
         self._memories: dict[Resource, tuple[Token, TaskMemory]] = {}
@@ -136,9 +140,15 @@ class Runner:
             context = replace(context, reach=self._reach, hide=self._hide, shared=self._shared)
             return self._made(launch).pipeline(context, launch.config)
 
-        memory = self._memory(launch)
         return Task(
-            launch, pipeline, self._engine, self._ledger, self._report, memory, self._pauses
+            launch,
+            pipeline,
+            self._engine,
+            self._ledger,
+            self._report,
+            self._memory(launch),
+            self._pauses,
+            self._admission,
         )
 
     def _made(self, launch: Launch) -> Connector:

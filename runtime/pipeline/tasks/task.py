@@ -22,6 +22,7 @@ from ..connectors.context import Context
 from ..connectors.errors import Away, NotReady, SinkFull, SourceAway
 from ..connectors.spi import BatchPlan, Pipeline
 from ..spark.engine import Engine, EngineDown
+from .admission import Admission
 from .batch_size import BatchSize
 from .commits import TaskCommits, TaskMemory
 from .idle import IdlePauses
@@ -53,11 +54,16 @@ class _Clock:
     def total(self) -> float:
         return sum(self.phases.values())
 
+    @property
+    def worked(self) -> float:
+        """Without the wait for a place on the engine."""
+        return self.total - self.phases["wait"]
+
 
 class Task:
     """One task under one token; `run` is for a thread of its own."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  # two of them have defaults
+    def __init__(  # noqa: PLR0913, PLR0917  # three of them have defaults
         self,
         launch: Launch,
         pipeline: Callable[[Context], Pipeline],
@@ -66,6 +72,7 @@ class Task:
         report: Callable[[Report], None],
         memory: TaskMemory | None = None,
         pauses: IdlePauses | None = None,
+        admission: Admission | None = None,
     ) -> None:
         self.halt = Halt()
         self._launch = launch
@@ -76,6 +83,7 @@ class Task:
         self._status = StatusReports(launch, report)
         self._memory = memory or TaskMemory()
         self._pauses = pauses or IdlePauses()
+        self._admission = admission or Admission(1)
         self._commits = TaskCommits(
             launch, engine, ledger, self._memory, self.halt, self._status.tell
         )
@@ -164,8 +172,10 @@ class Task:
                 self.halt.wait(self._pauses.after(look_s, pipeline.pace.poll_interval_s))
                 continue
             commit = self._batch(pipeline, plan, clock)
+            if commit is None:
+                return
             _advance(offsets, commit)
-            size.learn(clock.total, commit.rows_in, plan.bytes, backlog=plan.backlog)
+            size.learn(clock.worked, commit.rows_in, plan.bytes, backlog=plan.backlog)
             self._report(BatchDone(commit, began_ms, first, clock.phases))
             if first:  # its status now tells that it runs batches, and no longer any remark
                 self._status.last = (RunState.RUNNING, "")
@@ -186,9 +196,15 @@ class Task:
             self._status.tell(RunState.RUNNING, plan.remark)
         return plan
 
-    def _batch(self, pipeline: Pipeline, plan: BatchPlan[Any], clock: _Clock) -> Commit:
-        with clock.phase("run"):
-            commit = self._commits.stage(pipeline, plan)
+    def _batch(self, pipeline: Pipeline, plan: BatchPlan[Any], clock: _Clock) -> Commit | None:
+        """Make a batch count and put it in place; None: an end was asked for before it began."""
+        with clock.phase("wait"):
+            place = self._admission.enter(self._launch.weight, self.halt)
+        with place:
+            if self.halt.is_draining:
+                return None
+            with clock.phase("run"):
+                commit = self._commits.stage(pipeline, plan)
         self._away = 0
         self._status.tell(RunState.RUNNING, plan.remark)
         with clock.phase("commit"):
