@@ -7,7 +7,7 @@ as well.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .model import Token
@@ -81,6 +81,9 @@ class Manifest:
 
     claim: str = ""
     """The claim on the sink under which it was staged; "" if the sink knows none."""
+
+    note: Document = field(default_factory=dict[str, Scalar])
+    """What else the sink has to know to publish it: no rows, no secrets, at most 4 KiB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,12 +78,24 @@ class SqliteSinkType(SinkType):
 
 
 class SqliteSink(Sink["pa.Table"]):
-    """Stages a batch in a table of its own; a mark of the last one makes publishing idempotent."""
+    """Stages a batch in a table of its own; a mark of the last one makes publishing idempotent.
+
+    The table takes new columns as they come; one that is gone is left empty.
+    """
 
     takes_arrow = True
 
     def __init__(self, database: str, table: str) -> None:
         self._database, self._table = database, table
+
+    def prepare(self, schema: "pa.Schema") -> None:
+        table = _quoted(self._table)
+        with self._begun() as database:
+            there = _columns(database, table)
+            if not there:
+                database.execute(f"CREATE TABLE {table} ({', '.join(map(_quoted, schema.names))})")
+            for name in set(schema.names).difference(there or schema.names):
+                database.execute(f"ALTER TABLE {table} ADD COLUMN {_quoted(name)}")
 
     def stage(self, rows: "pa.Table", commit_id: CommitId, input_bytes: int) -> Manifest:
         staging, names = _staging(commit_id), ", ".join(map(_quoted, rows.column_names))
@@ -93,21 +105,17 @@ class SqliteSink(Sink["pa.Table"]):
             database.execute(f"CREATE TABLE {_quoted(staging)} ({names})")
             marks = ", ".join("?" * rows.num_columns)
             database.executemany(f"INSERT INTO {_quoted(staging)} VALUES ({marks})", values)
-        return Manifest(self._table, staging, rows.num_rows, rows.nbytes, 1)
+        note = {"table": self._table, "staging": staging}
+        return Manifest("", "", rows.num_rows, rows.nbytes, 1, note=note)
 
-    def publish(self, manifest: Manifest, commit_id: CommitId) -> None:
-        if not manifest.files:
-            return
-        connector, task, token, batch = commit_id
-        table, staging = _quoted(manifest.root), _quoted(manifest.staging)
+    def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
+        task, target = f"{commit_id.connector}-{commit_id.task}", str(manifest.note["table"])
+        table, staging = _quoted(target), _quoted(str(manifest.note["staging"]))
         with self._begun() as database:
             database.execute(_MARKS)
-            key = f"{connector}-{task}", manifest.root
-            if database.execute(_MARK, (*key, *token, batch)).rowcount:
-                database.execute(
-                    f"CREATE TABLE IF NOT EXISTS {table} AS SELECT * FROM {staging} LIMIT 0"
-                )
-                database.execute(f"INSERT INTO {table} SELECT * FROM {staging}")
+            if database.execute(_MARK, (task, target, sequence)).rowcount:
+                names = ", ".join(map(_quoted, _columns(database, staging)))
+                database.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM {staging}")
                 database.execute(f"DROP TABLE {staging}")
 
     def discard(self, commit_id: CommitId) -> None:
@@ -134,11 +142,9 @@ class SqliteSink(Sink["pa.Table"]):
 
 
 _MARKS = """CREATE TABLE IF NOT EXISTS _fairlead_published
-    (task, target, epoch, generation, batch, PRIMARY KEY (task, target))"""
-_MARK = """INSERT INTO _fairlead_published VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET epoch = excluded.epoch, generation = excluded.generation,
-        batch = excluded.batch
-    WHERE (excluded.epoch, excluded.generation, excluded.batch) > (epoch, generation, batch)"""
+    (task, target, sequence, PRIMARY KEY (task, target))"""
+_MARK = """INSERT INTO _fairlead_published VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET sequence = excluded.sequence WHERE excluded.sequence > sequence"""
 
 
 def _staging(commit_id: CommitId) -> str:
@@ -161,6 +167,10 @@ def _keys(end: str, what: str) -> Sequence[Definition]:
         )
         for name, text in texts.items()
     ]
+
+
+def _columns(database: sqlite3.Connection, table: str) -> list[str]:
+    return [each[1] for each in database.execute(f"PRAGMA table_info({table})")]
 
 
 def _quoted(name: str) -> str:

@@ -170,14 +170,27 @@ def test_a_batch_is_published_once_whoever_does_it_and_what_never_counted_is_swe
     sink, other = sink_of(path), sink_of(path)
     first, second = (CommitId("c", 0, Token(1, 0), batch) for batch in range(2))
     left = CommitId("c", 0, Token(1, 0), 2)
-    manifest = sink.stage(pa.table({"n": [1, 2]}), first, 16)
-    sink.publish(manifest, first)
-    other.publish(manifest, first)
-    sink.publish(sink.stage(pa.table({"n": [3]}), second, 8), second)
+    table = pa.table({"n": [1, 2]})
+    sink.prepare(table.schema)
+    manifest = sink.stage(table, first, 16)
+    sink.publish(manifest, first, 4)
+    other.publish(manifest, first, 4)
+    sink.publish(sink.stage(pa.table({"n": [3]}), second, 8), second, 7)
     sink.stage(pa.table({"n": [4]}), left, 8)
     other.sweep(Resource("c", 0), Token(2, 0))
     assert rows_of(path, "t") == [(1,), (2,), (3,)]
     assert not [name for name in tables_of(path) if name.startswith("_fairlead|")]
+
+
+@pytest.mark.usefixtures("example")
+def test_the_table_takes_columns_as_they_come(tmp_path: Path) -> None:
+    path = tmp_path / "sink.db"
+    sink = sink_of(path)
+    for batch, table in enumerate((pa.table({"n": [1]}), pa.table({"m": [2], "n": [3]}))):
+        commit_id = CommitId("c", 0, Token(1, 0), batch)
+        sink.prepare(table.schema)
+        sink.publish(sink.stage(table, commit_id, 8), commit_id, batch)
+    assert rows_of(path, "t") == [(1, None), (3, 2)]
 
 
 @pytest.mark.usefixtures("example")

@@ -217,8 +217,8 @@ def test_a_parquet_file_in_place_counts_only_with_its_rows(root: Path) -> None:
         file.rename(root / part.path)
     made = log.unpublished[0]
     with pytest.raises(SinkBroken, match="is not the file that was written"):
-        sink.publish(other, made.commit_id)
-    sink.publish(manifest, made.commit_id)
+        sink.publish(other, made.commit_id, 0)
+    sink.publish(manifest, made.commit_id, 0)
     assert published(root) == list(range(7))
 
 
@@ -255,7 +255,7 @@ def test_publishers_at_once_are_harmless(root: Path) -> None:
     def race() -> None:
         together.wait()
         try:
-            sink_of(config).publish(made.manifest, made.commit_id)
+            sink_of(config).publish(made.manifest, made.commit_id, 0)
         except Exception as error:  # noqa: BLE001  # told by the assertion below
             faults.append(error)
 

@@ -227,7 +227,9 @@ WRITTEN: list[Golden] = [
             Commit(
                 COMMIT_ID,
                 (Advance({"path": "a"}, None, {"row": 8}),),
-                Manifest("/out", "s", 8, 80, 1, (Part("m=1/part-0", 80, 8),), "ab12"),
+                Manifest(
+                    "/out", "s", 8, 80, 1, (Part("m=1/part-0", 80, 8),), "ab12", {"table": "t"}
+                ),
                 10,
                 Lag(3, 300),
             ),
@@ -245,6 +247,7 @@ WRITTEN: list[Golden] = [
                 "files": 1,
                 "parts": [["m=1/part-0", 80, 8]],
                 "claim": "ab12",
+                "note": {"table": "t"},
             },
             "rows_in": 10,
             "time_ms": 9,
@@ -297,6 +300,33 @@ WRITTEN: list[Golden] = [
 ]
 
 EARLIER: list[Golden] = [
+    Golden(
+        Committed(
+            Commit(
+                COMMIT_ID,
+                (Advance({"path": "a"}, None, {"row": 8}),),
+                Manifest("/out", "s", 8, 80, 1, (Part("m=1/part-0", 80, 8),), "ab12"),
+                10,
+            ),
+            9,
+        ),
+        b"A\x001\x005\x002\x003\0",
+        {
+            "commit_id": WIRE_ID,
+            "advances": [{"partition": {"path": "a"}, "start": None, "end": {"row": 8}}],
+            "manifest": {
+                "root": "/out",
+                "staging": "s",
+                "rows": 8,
+                "bytes": 80,
+                "files": 1,
+                "parts": [["m=1/part-0", 80, 8]],
+                "claim": "ab12",
+            },
+            "rows_in": 10,
+            "time_ms": 9,
+        },
+    ),
     Golden(
         records.ConnectorsTasksMetadata(frozenset({A, A0, A1})),
         b"",

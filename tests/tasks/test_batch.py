@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from fairlead.events.commits import CommitId, Manifest
 from fairlead.events.model import Token
 from fairlead.runtime.pipeline.connectors import batch
-from fairlead.runtime.pipeline.connectors.batch import Batch
+from fairlead.runtime.pipeline.connectors.batch import Batch, Target
 from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, Pace, Pipeline
 
 COMMIT = CommitId("c", 0, Token(1, 0), 0)
@@ -25,9 +25,8 @@ def run(error: Exception, monkeypatch: pytest.MonkeyPatch) -> tuple[Manifest, Ma
     source, sink = MagicMock(), MagicMock(counts_rows=False, takes_arrow=False)
     source.blame.return_value = None
     sink.stage.return_value = Manifest("/sink", "staging", -1, 9, 1)
-    made = Batch(
-        Pipeline(source, (), sink, Pace(Limit(1, 1, 1))), BatchPlan((1,), (), 1, 1), COMMIT
-    )
+    pipeline = Pipeline(source, (), sink, Pace(Limit(1, 1, 1)))
+    made = Batch(pipeline, Target(sink), BatchPlan((1,), (), 1, 1), COMMIT)
     return made.run(MagicMock()).manifest, sink
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from fairlead.actors.group.commit import OffsetLedger, commit_offsets
 from fairlead.actors.messages.commands import FinishDeletion
-from fairlead.actors.messages.members import CommitOffsets, PutTaskConfigs
+from fairlead.actors.messages.errors import Error
+from fairlead.actors.messages.members import CommitOffsets, CommitVerdict, PutTaskConfigs
 from fairlead.actors.messages.orders import DeleteConnector, PutConnector
 from fairlead.events.commits import Commit, CommitId
 from fairlead.events.entries.codec import encode
@@ -19,7 +20,7 @@ from fairlead.events.log.reader import LogReader
 from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import MemberState, Resource, Token
 from fairlead.events.records import CurrentAssignment, MemberMetadata
-from fairlead.runtime.node.worker.core.contract import BatchPublished
+from fairlead.runtime.node.worker.core.contract import AnswerCommit, BatchPublished, CommitAsked
 from fairlead.runtime.node.worker.group_ledger import GroupLedger
 from fairlead.runtime.node.worker.janitor import Chore, Janitor, Rota, is_on_duty
 from fairlead.runtime.pipeline.connectors.context import Context
@@ -43,8 +44,8 @@ class Scene:
         self.decider.settle()
         self.split(2)
         GroupLog.open_writer(path, "connect").close()
-        self.handed_over: list[object] = []
-        self.ledger = GroupLedger("connect", path, self.handed_over.append)
+        self.handed_over: list[BatchPublished] = []
+        self.ledger = GroupLedger("connect", path, self.hear)
         self.janitor = Janitor(self.ledger, self.pipeline_of)
 
     def split(self, tasks: int) -> None:
@@ -88,6 +89,14 @@ class Scene:
         """Commit what W1 staged."""
         assert self.tell(CommitOffsets("connect", "W1", commits))
 
+    def hear(self, asked: CommitAsked | BatchPublished) -> None:
+        """Take what a task or the janitor hands over; a commit that was accepted is so again."""
+        if isinstance(asked, BatchPublished):
+            self.handed_over.append(asked)
+        else:
+            commit_id = asked.commit.commit_id
+            self.ledger.answer(AnswerCommit(commit_id, CommitVerdict(commit_id, Error.NONE)))
+
     def work(self, member_id: str = "W1") -> None:
         """Let the janitor look, do, and look again."""
         for _ in range(3):
@@ -98,8 +107,7 @@ class Scene:
 
     def is_all_published(self) -> bool:
         """Tell the group what the janitor says; whether the log names no commit after that."""
-        published = [each for each in self.handed_over if isinstance(each, BatchPublished)]
-        told = tuple(each.commit_id for each in published)
+        told = tuple(each.commit_id for each in self.handed_over)
         return bool(told) and not self.tell(CommitOffsets("connect", "W1", (), told))
 
     @property
@@ -129,6 +137,20 @@ def test_a_committed_batch_of_a_task_that_is_no_more_is_published(scene: Scene) 
     scene.work()
     assert (scene.seen, staged(scene.root)) == ([3], [])
     assert scene.is_all_published()
+
+
+def test_the_janitor_publishes_a_batch_under_the_number_that_its_task_was_told(
+    scene: Scene, hooks: Hooks
+) -> None:
+    commit = scene.stage(FIRST, 1)
+    scene.commit(scene.stage(SECOND, 3), commit)
+    told = scene.ledger.commit(commit)
+    scene.delete()
+    scene.work()
+    assert told in hooks.sequences
+    assert len(set(hooks.sequences)) == 2
+    assert scene.is_all_published()
+    assert scene.ledger.commit(commit) is None
 
 
 def test_what_a_worker_holds_is_its_own_to_publish(scene: Scene) -> None:

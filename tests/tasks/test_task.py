@@ -5,10 +5,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fairlead.events.commits import Document
+from fairlead.events.commits import CommitId, Document, Manifest
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
 from fairlead.runtime.pipeline.connectors.errors import NotReady, SourceAway
@@ -24,6 +25,7 @@ from fairlead_tests.tasks.numbers import (
     CountingSource,
     Gate,
     Hooks,
+    LineSink,
     LocalEngine,
     Numbers,
     Reports,
@@ -95,6 +97,45 @@ def test_a_crash_anywhere_loses_and_doubles_nothing(
     left = 2 if point == "publish" else 3
     assert run_to_end(task(root, NEW, engine, ledger, reports), reports, left) is Ending.STOPPED
     assert (written(root), staged(root), ledger.to_publish) == (ALL, [], [])
+
+
+def test_each_try_to_publish_a_batch_has_its_number_and_each_later_batch_a_higher_one(
+    root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger
+) -> None:
+    ledger.faults.extend(["", "lost"])
+    hooks.at["publish"] = lambda: crash() if len(hooks.sequences) == 2 else None
+    with pytest.raises(Crash):
+        task(root, OLD, engine, ledger, Reports()).run()
+    hooks.at.clear()
+    ledger.grant(TASK, NEW)
+    run_to_end(task(root, NEW, engine, ledger, reports := Reports()), reports, 1)
+    first, tried, again, last = hooks.sequences
+    assert first < tried == again < last
+
+
+def test_a_note_that_the_log_cannot_hold_ends_the_batch_before_its_commit(
+    root: Path,
+    engine: LocalEngine,
+    ledger: MemoryLedger,
+    reports: Reports,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = LineSink.stage
+
+    def noted(self: LineSink, rows: Any, commit_id: CommitId, input_bytes: int) -> Manifest:
+        return replace(stage(self, rows, commit_id, input_bytes), note={"upload": "x" * 5000})
+
+    monkeypatch.setattr(LineSink, "stage", noted)
+    first = task(root, OLD, engine, ledger, reports)
+    thread = threading.Thread(target=first.run)
+    thread.start()
+    told = reports.wait(lambda each: isinstance(each, StatusChanged) and "note" in each.reason)
+    first.cancel()
+    thread.join()
+    assert isinstance(told, StatusChanged)
+    told_reason, _, _ = told.reason.partition(";")
+    assert told_reason == "stage: the manifest's note takes 5014 bytes: 4096 are allowed"
+    assert (ledger.accepted, staged(root)) == ({}, [])
 
 
 def test_a_lost_answer_does_not_double_a_batch(

@@ -11,6 +11,7 @@ import pytest
 from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import CommitVerdict
 from fairlead.events.commits import CommitId
+from fairlead.events.log.writer import GroupLog
 from fairlead.events.model import Token
 from fairlead.runtime.node.worker import group_ledger
 from fairlead.runtime.node.worker.core.contract import (
@@ -40,8 +41,9 @@ BATCH = commit("A-0")
 def test_a_task_waits_until_it_is_told_what_became_of_its_commit(
     tmp_path: Path, answer: AnswerCommit, ended: Exception | None
 ) -> None:
+    GroupLog.open_writer(tmp_path / "log", "g").close()
     asked: Queue[CommitAsked | BatchPublished] = Queue()
-    ledger, told = GroupLedger("g", tmp_path, asked.put), list[Exception | None]()
+    ledger, told = GroupLedger("g", tmp_path / "log", asked.put), list[Exception | None]()
 
     def commit_batch() -> None:
         try:
@@ -56,6 +58,7 @@ def test_a_task_waits_until_it_is_told_what_became_of_its_commit(
     assert asked.get(timeout=PATIENCE_S) == CommitAsked(BATCH)
     ledger.answer(answer)
     thread.join(PATIENCE_S)
+    ledger.close()
     assert repr(told) == repr([ended])
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from threading import Lock
 
 from ....actors.messages.errors import Error
-from ....events.catalogue import entry_key
+from ....events.catalogue import commit_key, entry_key
 from ....events.commits import Commit, CommitId, Committed, Document, Offset, TaskProgress, identity
 from ....events.entries.codec import OFFSETS, decode
 from ....events.log.errors import LogError
+from ....events.log.frame import Entry
 from ....events.log.reader import LogReader
-from ....events.model import Resource, Resources
-from ....events.records import Record
-from ...pipeline.tasks.ledger import Fenced, LedgerUnavailable
+from ....events.model import Key, Resource, Resources
+from ...pipeline.tasks.ledger import Fenced, LedgerUnavailable, Unpublished
 from .core.contract import AnswerCommit, BatchPublished, CommitAsked
 
 ANSWER_SECONDS = 5.0
@@ -59,48 +59,37 @@ class GroupLedger:
 
     def offsets(self, connector: str) -> Mapping[str, Document]:
         """Return the logged offset of each source partition, keyed by its identity."""
-        found = self._scan(Offset, (connector,))
+        found = map(decode, self._scan(Offset, (connector,)))
         return {
             identity(record.partition): record.offset
             for record in found
             if isinstance(record, Offset)
         }
 
-    def unpublished(self, connector: str, task: int) -> Sequence[Commit]:
+    def unpublished(self, connector: str, task: int) -> Sequence[Unpublished]:
         """Return what is committed but not yet known to be published, oldest first."""
-        found = self._scan(Committed, (connector, task))
-        return [record.commit for record in found if isinstance(record, Committed)]
+        return self._unpublished((connector, task))
 
     def progress(self, connector: str, task: int) -> TaskProgress | None:
         """Return what a task ever committed, published or not; None: nothing."""
-        found = self._scan(TaskProgress, (connector, task))
+        found = map(decode, self._scan(TaskProgress, (connector, task)))
         return next((each for each in found if isinstance(each, TaskProgress)), None)
 
     def tasks_with_unpublished(self) -> Resources:
         """Return the tasks of which any commit is not yet known to be published."""
-        found = (
-            record.commit for record in self._scan(Committed, ()) if isinstance(record, Committed)
-        )
-        return frozenset(Resource(*commit.commit_id[:2]) for commit in found)
+        return frozenset(Resource(*each.commit.commit_id[:2]) for each in self._unpublished(()))
 
-    def commit(self, commit: Commit) -> None:
-        """Make a batch count; raises `Fenced`, or `LedgerUnavailable` if no answer came in time."""
-        waiting: Future[AnswerCommit] = Future()
-        with self._waits:
-            self._answers[commit.commit_id] = waiting
-        self._hand_over(CommitAsked(commit))
-        try:
-            answer = waiting.result(ANSWER_SECONDS)
-        except FutureTimeoutError:
-            raise LedgerUnavailable("the group did not answer in time") from None
-        finally:
-            with self._waits:
-                if self._answers.get(commit.commit_id) is waiting:
-                    del self._answers[commit.commit_id]
-        if answer.verdict is None:
-            raise LedgerUnavailable(answer.why)
-        if answer.verdict.error is not Error.NONE:
-            raise Fenced(answer.verdict.message)
+    def commit(self, commit: Commit) -> int | None:
+        """Make a batch count; return its sequence number, None if there is nothing to publish.
+
+        Raises `Fenced`, or `LedgerUnavailable` if no answer came in time. The number is the
+        position of the batch's `Committed` in the offset log.
+        """
+        self._ask(commit)
+        if not commit.manifest.files:
+            return None
+        entry = next(iter(self._scan(Committed, commit_key(commit.commit_id))), None)
+        return None if entry is None else entry.offset
 
     def published(self, commit_id: CommitId) -> None:
         """Tell that a batch's files are in place."""
@@ -129,13 +118,35 @@ class GroupLedger:
                 self._reader.close()
                 self._reader = None
 
-    def _scan(self, kind: type, key: tuple[str | int, ...]) -> list[Record]:
+    def _ask(self, commit: Commit) -> None:
+        """Hand a commit over, and wait for what becomes of it."""
+        waiting: Future[AnswerCommit] = Future()
+        with self._waits:
+            self._answers[commit.commit_id] = waiting
+        self._hand_over(CommitAsked(commit))
+        try:
+            answer = waiting.result(ANSWER_SECONDS)
+        except FutureTimeoutError:
+            raise LedgerUnavailable("the group did not answer in time") from None
+        finally:
+            with self._waits:
+                if self._answers.get(commit.commit_id) is waiting:
+                    del self._answers[commit.commit_id]
+        if answer.verdict is None:
+            raise LedgerUnavailable(answer.why)
+        if answer.verdict.error is not Error.NONE:
+            raise Fenced(answer.verdict.message)
+
+    def _unpublished(self, key: Key) -> list[Unpublished]:
+        found = ((decode(entry), entry.offset) for entry in self._scan(Committed, key))
+        return [Unpublished(each.commit, at) for each, at in found if isinstance(each, Committed)]
+
+    def _scan(self, kind: type, key: Key) -> list[Entry]:
+        """Return the latest entries of a type whose keys begin so, in the order of the log."""
         try:
             with self._reading:
                 if self._reader is None:
                     self._reader = LogReader.open(self._path, self._group_id, OFFSETS)
-                entries = self._reader.scan(*entry_key(kind, key))
+                return sorted(self._reader.scan(*entry_key(kind, key)))
         except LogError as error:
             raise LedgerUnavailable(f"the offset log cannot be read now: {error}") from error
-        entries.sort()
-        return [record for entry in entries if (record := decode(entry)) is not None]

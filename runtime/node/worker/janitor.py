@@ -16,7 +16,7 @@ from threading import Thread
 from typing import Protocol
 
 from ....events.catalogue import TYPE_OF, pack_key
-from ....events.commits import Commit, CommitId
+from ....events.commits import CommitId
 from ....events.entries.codec import decode
 from ....events.group import AWAY_EPOCH, Group
 from ....events.log.reader import LogReader
@@ -25,7 +25,7 @@ from ....events.placement import work_in
 from ....events.records import CurrentAssignment, MemberMetadata
 from ....projections.follow import Follower
 from ...pipeline.connectors.spi import Pipeline
-from ...pipeline.tasks.ledger import LedgerUnavailable
+from ...pipeline.tasks.ledger import LedgerUnavailable, Unpublished
 
 LOGGER = logging.getLogger(__name__)
 ANY_GENERATION = (1 << 63) - 1
@@ -36,7 +36,7 @@ ROTA_MS = 2_000
 class Commits(Protocol):
     """The offset log, as the janitor sees it."""
 
-    def unpublished(self, connector: str, task: int) -> Collection[Commit]:
+    def unpublished(self, connector: str, task: int) -> Collection[Unpublished]:
         """Return what is committed but not yet known to be published, oldest first."""
         ...
 
@@ -206,8 +206,8 @@ class Janitor:
         # what is staged under the stale tokens and not named here will never be named.
         pipeline = self._pipeline_of(chore)
         try:
-            for commit in self._commits.unpublished(*chore.resource):
-                pipeline.sink.publish(commit.manifest, commit.commit_id)
+            for commit, sequence in self._commits.unpublished(*chore.resource):
+                pipeline.sink.publish(commit.manifest, commit.commit_id, sequence)
                 self._commits.published(commit.commit_id)
                 LOGGER.info("published batch %s, whose task nobody holds", commit.commit_id)
             if chore.stale is not None:

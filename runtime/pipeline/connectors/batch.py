@@ -8,10 +8,14 @@ import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql import Observation
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import (
+    to_arrow_schema,  # pyright: ignore[reportUnknownVariableType]
+)
 
 from ....events.commits import CommitId, Manifest
-from .errors import Away, SinkBroken
-from .spi import ArrowTable, BatchPlan, Pipeline
+from .arrow import ArrowSchema, ArrowTable
+from .errors import Away, SchemaRefused, SinkBroken
+from .spi import BatchPlan, Pipeline, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,11 +29,33 @@ class Staged:
     rows_in: int
 
 
+class Target:
+    """The sink of one attempt of a task, which is prepared for each new schema."""
+
+    def __init__(self, sink: Sink[Any]) -> None:
+        self._sink = sink
+        self._schema: ArrowSchema | None = None
+        """The last one that it was prepared for; None: none yet."""
+        self._is_asked = getattr(sink.prepare, "__func__", None) is not Sink[Any].prepare
+        """Whether schemas matter to it: to learn a frame's takes a while."""
+
+    def prepare(self, rows: "DataFrame | ArrowTable") -> None:
+        """Have the sink made ready for rows that are to be staged; raises `SchemaRefused`."""
+        if not self._is_asked:
+            return
+        table = _arrow(rows)
+        schema = table.schema if table is not None else _schema(cast("DataFrame", rows))
+        if schema != self._schema:
+            self._sink.prepare(schema)
+            self._schema = schema
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A plan under the commit id that its outcome will have."""
 
     pipeline: Pipeline
+    target: Target
     plan: BatchPlan[Any]
     commit_id: CommitId
 
@@ -41,7 +67,7 @@ class Batch:
         source = self.pipeline.source
         try:
             staged = self._stage(spark)
-        except (Away, SinkBroken):
+        except (Away, SinkBroken, SchemaRefused):
             raise
         except Exception as error:
             blamed = source.blame(error)
@@ -58,6 +84,7 @@ class Batch:
         rows = self.pipeline.source.read(spark, plan.ranges)
         table = _arrow(rows)
         if table is not None and sink.takes_arrow and not self.pipeline.transforms:
+            self.target.prepare(table)
             manifest = sink.stage(table, self.commit_id, plan.bytes)
             return Staged(replace(manifest, rows=table.num_rows), table.num_rows)
         rows_in = plan.rows if table is None else table.num_rows
@@ -74,7 +101,9 @@ class Batch:
         sink, size = self.pipeline.sink, self.plan.bytes
         if sink.takes_arrow:
             table = cast("ArrowTable", frame.toArrow())  # pyright: ignore[reportUnknownMemberType]
+            self.target.prepare(table)
             return replace(sink.stage(table, self.commit_id, size), rows=table.num_rows)
+        self.target.prepare(frame)
         if sink.counts_rows:
             return sink.stage(frame, self.commit_id, size)
         outgoing = _Count()
@@ -90,6 +119,10 @@ class Batch:
 def _arrow(rows: object) -> ArrowTable | None:
     is_arrow = isinstance(rows, pa.Table)  # pyright: ignore[reportUnknownMemberType]
     return cast("ArrowTable", rows) if is_arrow else None
+
+
+def _schema(frame: "DataFrame") -> ArrowSchema:
+    return cast("ArrowSchema", to_arrow_schema(frame.schema, timezone="UTC"))
 
 
 def _described(spark: "SparkSession", table: ArrowTable) -> "DataFrame":

@@ -40,6 +40,13 @@ class SinkFull(SinkAway):
     """The sink has no room: worth another attempt, but not at once."""
 
 
+class ContractBroken(Exception):  # noqa: N818  # names who is to blame
+    """A plugin gave back what its interface does not allow; the text names the call and the flaw.
+
+    Nothing of it was committed.
+    """
+
+
 class SinkBroken(Exception):  # noqa: N818  # names who is to blame
     """The sink cannot be used as it is; the text says what is wrong, and what to do about it.
 

@@ -13,10 +13,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ....events.commits import Advance, CommitId, Document, Lag, Manifest
 from ....events.model import Resource, Token
+from .arrow import ArrowSchema, ArrowTable
 from .config import ConfigDef, ParsedConfig, Validation
 from .context import Context, Findings, Outside
 from .errors import BadInput
@@ -24,20 +25,6 @@ from .offsets import PartitionOffset, Seek, seek_from_the_beginning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-class ArrowTable(Protocol):
-    """What is asked of a `pyarrow.Table`, which has no types of its own to be checked."""
-
-    @property
-    def num_rows(self) -> int:
-        """How many rows it has."""
-        ...
-
-    @property
-    def nbytes(self) -> int:
-        """How much memory its values take."""
-        ...
 
 
 R = TypeVar("R")
@@ -212,19 +199,34 @@ class Sink(ABC, Generic[Rows]):
         Raises `SinkAway`, or `SinkBroken` if the sink is not this log's to write to.
         """
 
+    def prepare(self, schema: ArrowSchema) -> None:  # most need not
+        """Create or change the target, so that rows of this schema fit into it.
+
+        Called after `acquire` and before a batch is staged, once for each schema that differs
+        from the one before. May be repeated, also by another task at once; batches of an earlier
+        schema may still be to publish. Raises `SchemaRefused` if the target must stay as it is, or
+        `SinkAway`.
+        """
+
     @abstractmethod
     def stage(self, rows: Rows, commit_id: CommitId, input_bytes: int) -> Manifest:
         """Write a batch, in one Spark job, where no reader looks; replaces an earlier attempt.
 
-        When it returns, what it wrote survives a crash of the machine. Raises `SinkAway`.
+        When it returns, what it wrote survives a crash of the machine. What `publish` has to know
+        goes into the manifest; one whose `files` is 0 is not published. Raises `SinkAway`.
         """
 
     @abstractmethod
-    def publish(self, manifest: Manifest, commit_id: CommitId) -> None:
+    def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
         """Put a committed batch in place, durably, all of it, or raise.
 
         Idempotent, finishes what another began and died over, and any number may do it at once.
         The manifest may be older than this sink's config: it alone says where things are.
+
+        `sequence` is the batch's place in the group's offset log, from 0: each attempt at a batch
+        is given the same one, whoever makes it, and each later commit of the task, under any token,
+        a higher one, with gaps. A log that was restored from a copy, or begun anew, may give one
+        again.
         """
 
     @abstractmethod

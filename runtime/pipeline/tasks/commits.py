@@ -22,13 +22,14 @@ from ....actors.backoff import Attempts, Backoff
 from ....events.commits import Commit, CommitId
 from ....events.model import RunState
 from ....projections.launches import Launch
-from ..connectors.batch import Batch
+from ..connectors.batch import Batch, Target
 from ..connectors.errors import SinkBroken
 from ..connectors.naming import describe_unpublished
 from ..connectors.spi import BatchPlan, Pipeline, Tenure
 from ..spark.engine import Cancelled, Engine
-from .ledger import Fenced, Ledger, LedgerUnavailable
+from .ledger import Fenced, Ledger, LedgerUnavailable, Unpublished
 from .restarts import Halt
+from .results import check_manifest
 
 _COMMIT_BACKOFF = Backoff(0.1, 2.0)
 """For a commit without an answer."""
@@ -69,6 +70,8 @@ class TaskCommits:
         self._memory = memory
         self._halt = halt
         self._tell = tell
+        self._target: Target
+        """The sink of the attempt that runs."""
         self._sweep_at = 0.0
         """When to sweep next, on the monotonic clock."""
         connector, task = launch.resource
@@ -77,27 +80,28 @@ class TaskCommits:
 
     def recover(self, pipeline: Pipeline) -> None:
         """Finish what was committed before, and remove what was not."""
+        self._target = Target(pipeline.sink)
         self._settle(pipeline)
         unpublished = self._ledger.unpublished(*self._resource)
         try:
             pipeline.sink.acquire(self._tenure(unpublished))
         except SinkBroken as broken:
             if unpublished:
-                left = describe_unpublished(unpublished)
+                left = describe_unpublished([each.commit for each in unpublished])
                 raise SinkBroken(f"{broken}. Not published is {left}") from None
             raise
-        for commit in unpublished:
-            pipeline.sink.publish(commit.manifest, commit.commit_id)
-            self._ledger.published(commit.commit_id)
+        for commit, sequence in unpublished:
+            self._put_in_place(pipeline, commit, sequence)
         self.sweep(pipeline)
 
     def stage(self, pipeline: Pipeline, plan: BatchPlan[Any]) -> Commit:
         """Write a batch where no reader looks; return the commit that makes it count."""
         commit_id = CommitId(*self._resource, self._token, self._memory.next_batch)
         self._memory.next_batch += 1
-        batch = Batch(pipeline, plan, commit_id)
+        batch = Batch(pipeline, self._target, plan, commit_id)
         try:
             staged = self._engine.run(self.tag, batch.run, self._resource.connector)
+            check_manifest(staged.manifest)
         except BaseException:
             with suppress(OSError):  # it is swept later; the first error is the one to tell
                 pipeline.sink.discard(commit_id)
@@ -107,17 +111,21 @@ class TaskCommits:
             raise Cancelled("cancelled before its commit")
         return Commit(commit_id, plan.advances, staged.manifest, staged.rows_in, plan.lag)
 
-    def commit(self, pipeline: Pipeline, commit: Commit) -> None:
-        """Make a staged batch count; raises `Fenced` if the task is somebody else's by now."""
-        self._memory.unsettled = commit
-        self._settle(pipeline)
+    def commit(self, pipeline: Pipeline, commit: Commit) -> int | None:
+        """Make a staged batch count; return its sequence number, None: nothing to publish.
 
-    def publish(self, pipeline: Pipeline, commit: Commit) -> None:
+        Raises `Fenced` if the task is somebody else's by now.
+        """
+        self._memory.unsettled = commit
+        return self._settle(pipeline)
+
+    def publish(self, pipeline: Pipeline, commit: Commit, sequence: int | None) -> None:
         """Put a batch in place that counts, unless the task is cancelled: the next owner does."""
-        if not self._halt.is_cancelled:
-            pipeline.sink.publish(commit.manifest, commit.commit_id)
-            self._ledger.published(commit.commit_id)
-            pipeline.source.acknowledge(commit.advances)
+        if self._halt.is_cancelled:
+            return
+        if sequence is not None:
+            self._put_in_place(pipeline, commit, sequence)
+        pipeline.source.acknowledge(commit.advances)
 
     def sweep(self, pipeline: Pipeline) -> None:
         """Remove what never counted; between batches nothing else is staged."""
@@ -129,25 +137,29 @@ class TaskCommits:
         if time.monotonic() >= self._sweep_at:
             self.sweep(pipeline)
 
-    def _tenure(self, unpublished: Sequence[Commit]) -> Tenure:
+    def _put_in_place(self, pipeline: Pipeline, commit: Commit, sequence: int) -> None:
+        pipeline.sink.publish(commit.manifest, commit.commit_id, sequence)
+        self._ledger.published(commit.commit_id)
+
+    def _tenure(self, unpublished: Sequence[Unpublished]) -> Tenure:
         progress = self._ledger.progress(*self._resource)
         last, filled = (progress.last, progress.filled) if progress else (None, None)
-        waits = any(each.commit_id == filled for each in unpublished)
+        waits = any(each.commit.commit_id == filled for each in unpublished)
         published = None if waits else filled
         return Tenure(self._resource, self._token, last, published, self._ledger.place)
 
-    def _settle(self, pipeline: Pipeline) -> None:
+    def _settle(self, pipeline: Pipeline) -> int | None:
         """Commit what is unsettled, until there is an answer or somebody asks for an end now.
 
         Then the staged files stay: the next owner learns from the log what they are.
         """
-        commit = self._memory.unsettled
+        commit, sequence = self._memory.unsettled, None
         attempts = Attempts(_COMMIT_BACKOFF)
         while commit:
             if self._halt.is_cancelled:
                 raise Cancelled("the outcome of the last commit is unknown")
             try:
-                self._ledger.commit(commit)
+                sequence = self._ledger.commit(commit)
             except LedgerUnavailable as unanswered:
                 self._tell(RunState.RUNNING, f"the last commit has no answer yet: {unanswered}")
                 self._halt.wait_cancelled(attempts.next_pause())
@@ -157,3 +169,4 @@ class TaskCommits:
                 pipeline.sink.discard(commit.commit_id)
                 raise
             self._memory.unsettled = commit = None
+        return sequence

@@ -5,7 +5,7 @@ staged before it are waste if it is refused, and real, for the task's next owner
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ....events.commits import Commit, CommitId, Document, TaskProgress
 
@@ -22,6 +22,13 @@ class LedgerUnavailable(Exception):  # noqa: N818  # a state of the world, not a
 
     Send the same commit again until there is an answer; never assume one.
     """
+
+
+class Unpublished(NamedTuple):
+    """A batch that counts and is not known to be published, and its sequence number."""
+
+    commit: Commit
+    sequence: int
 
 
 class Ledger(Protocol):
@@ -47,7 +54,7 @@ class Ledger(Protocol):
         """Return the logged offset of each source partition, keyed by its identity."""
         ...
 
-    def unpublished(self, connector: str, task: int) -> Sequence[Commit]:
+    def unpublished(self, connector: str, task: int) -> Sequence[Unpublished]:
         """Return what is committed but not yet known to be published, oldest first."""
         ...
 
@@ -55,10 +62,11 @@ class Ledger(Protocol):
         """Return what a task ever committed, published or not; None: nothing."""
         ...
 
-    def commit(self, commit: Commit) -> None:
-        """Make a batch count, durably, before it returns.
+    def commit(self, commit: Commit) -> int | None:
+        """Make a batch count, durably; return its sequence number, None: nothing to publish.
 
-        A commit id that was accepted before is accepted again, and changes nothing.
+        A commit id that was accepted before is accepted again, changes nothing, and has the same
+        number. There is nothing to publish if nothing was staged, or if another has published it.
         Raises `Fenced` or `LedgerUnavailable`.
         """
         ...

@@ -13,7 +13,14 @@ from ....actors.backoff import Backoff
 from ....events.model import RunState
 from ..connectors import common_keys as keys
 from ..connectors.config import ConfigInvalid
-from ..connectors.errors import Away, BadInput, NotReady, PluginUnknown, SinkBroken
+from ..connectors.errors import (
+    Away,
+    BadInput,
+    ContractBroken,
+    NotReady,
+    PluginUnknown,
+    SinkBroken,
+)
 from ..spark.engine import TaskError
 from .ledger import Fenced, LedgerUnavailable
 
@@ -74,6 +81,7 @@ _HOPELESS = (ConfigInvalid, PluginUnknown)
 _SPEAK_FOR_THEMSELVES = (
     *_HOPELESS,
     BadInput,
+    ContractBroken,
     NotReady,
     OSError,
     Away,

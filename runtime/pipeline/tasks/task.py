@@ -208,9 +208,9 @@ class Task:
         self._away = 0
         self._status.tell(RunState.RUNNING, plan.remark)
         with clock.phase("commit"):
-            self._commits.commit(pipeline, commit)
+            sequence = self._commits.commit(pipeline, commit)
         with clock.phase("publish"):
-            self._commits.publish(pipeline, commit)
+            self._commits.publish(pipeline, commit, sequence)
         return commit
 
 

@@ -162,7 +162,7 @@ def commit(sink: FileSink, log: Log, numbers: Sequence[int], token: Token = FIRS
 
 def publish(sink: FileSink, log: Log) -> None:
     while log.unpublished:
-        sink.publish(log.unpublished[0].manifest, log.unpublished[0].commit_id)
+        sink.publish(log.unpublished[0].manifest, log.unpublished[0].commit_id, 0)
         del log.unpublished[0]
 
 

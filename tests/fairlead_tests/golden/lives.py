@@ -24,7 +24,7 @@ from fairlead.actors.messages.orders import (
     RemoveMember,
     Uncordon,
 )
-from fairlead.events.commits import Advance, Commit, CommitId, Manifest
+from fairlead.events.commits import Advance, Commit, CommitId, Manifest, Scalar
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import Entry, NewEntry
 from fairlead.events.log.writer import GroupLog
@@ -90,7 +90,8 @@ class Stage(CoordinatorDriver):
         assert token is not None
         start = {"row": number * 10} if number else None
         advance = Advance(FILE, start, {"row": number * 10 + 10})
-        manifest = Manifest("/out", f"s-{number}", 10, 100, 1)
+        note: dict[str, Scalar] = {"table": "flights", "upload": number}
+        manifest = Manifest("/out", f"s-{number}", 10, 100, 1, note=note)
         commit = Commit(CommitId(*task, token, number), (advance,), manifest, 10)
         last = (CommitId(*task, token, number - 1),) if number else ()
         self.send(CommitOffsets("connect", holder, (commit,), last))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fairlead.events.commits import Commit, CommitId, Document, TaskProgress, identity
 from fairlead.events.model import Resource, Token
-from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable
+from fairlead.runtime.pipeline.tasks.ledger import Fenced, LedgerUnavailable, Unpublished
 
 
 class MemoryLedger:
@@ -33,13 +33,13 @@ class MemoryLedger:
         with self.lock:
             return dict(self.logged.get(connector, {}))
 
-    def unpublished(self, connector: str, task: int) -> Sequence[Commit]:
+    def unpublished(self, connector: str, task: int) -> Sequence[Unpublished]:
         with self.lock:
             if self.away_for:
                 self.away_for -= 1
                 raise LedgerUnavailable("the coordinator is away")
-            mine = [self.accepted[each] for each in self.to_publish]
-            return [each for each in mine if each.commit_id[:2] == (connector, task)]
+            mine = [each for each in self.to_publish if each[:2] == (connector, task)]
+            return [Unpublished(self.accepted[each], self._sequence(each)) for each in mine]
 
     def progress(self, connector: str, task: int) -> TaskProgress | None:
         with self.lock:
@@ -48,7 +48,7 @@ class MemoryLedger:
             last = max(filled, default=None)
             return TaskProgress(max(mine), len(mine), 0, 0, 0, 0, None, last) if mine else None
 
-    def commit(self, commit: Commit) -> None:
+    def commit(self, commit: Commit) -> int | None:
         self.before_commit()
         with self.lock:
             fault = self.faults.popleft() if self.faults else ""
@@ -57,6 +57,8 @@ class MemoryLedger:
             self._accept(commit)
             if fault == "lost":
                 raise LedgerUnavailable("no answer within 1500 ms")
+            is_left = commit.commit_id in self.to_publish
+            return self._sequence(commit.commit_id) if is_left else None
 
     def published(self, commit_id: CommitId) -> None:
         with self.lock:
@@ -83,4 +85,8 @@ class MemoryLedger:
             assert advance.end is not None
             logged[identity(advance.partition)] = advance.end
         self.accepted[commit_id] = commit
-        self.to_publish.append(commit_id)
+        if commit.manifest.files:
+            self.to_publish.append(commit_id)
+
+    def _sequence(self, commit_id: CommitId) -> int:
+        return 10 * list(self.accepted).index(commit_id)

@@ -39,6 +39,8 @@ class Hooks:
 
     def __init__(self) -> None:
         self.at: dict[str, Callable[[], None]] = {}
+        self.sequences: list[int] = []
+        """The numbers that batches were published under, call by call."""
 
     def pass_by(self, name: str) -> None:
         if name in self.at:
@@ -107,7 +109,8 @@ class LineSink(Sink[Any]):
         parts = publishing.parts_of(self._root, bare, commit_id, publishing.say_nothing_of_rows)
         return replace(bare, parts=parts)
 
-    def publish(self, manifest: Manifest, commit_id: CommitId) -> None:
+    def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
+        self._hooks.sequences.append(sequence)
         self._hooks.pass_by("publish")
         with opened(SinkLocation(self._root, "", "", None)) as root:
             publishing.publish(root.path, manifest, commit_id)

@@ -123,10 +123,9 @@ class FileSink(Sink["DataFrame"]):
                 raise SinkAway(f"{self._place.root} went away while a batch was written")
             return manifest
 
-    def publish(self, manifest: Manifest, commit_id: CommitId) -> None:
+    def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
         """Rename the batch's files into place, and say in the sink that it is published."""
-        if not manifest.files:
-            return
+        del sequence
         place = self._place
         if Path(manifest.root) != place.root:  # the sink of an earlier config
             claim = SinkClaim(manifest.claim, 0) if manifest.claim else None
