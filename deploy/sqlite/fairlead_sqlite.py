@@ -15,8 +15,15 @@ from fairlead.actors.settings import SettingType
 from fairlead.events.commits import Advance, CommitId, Document, Manifest, identity
 from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.connectors.config import Definition, Importance, ParsedConfig
-from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.errors import SinkAway, SourceAway
+from fairlead.runtime.pipeline.connectors.context import Context, Outside
+from fairlead.runtime.pipeline.connectors.errors import OffsetRefused, SinkAway, SourceAway
+from fairlead.runtime.pipeline.connectors.offsets import (
+    PartitionOffset,
+    Seek,
+    SeekEnd,
+    check_members,
+    seek_from_the_beginning,
+)
 from fairlead.runtime.pipeline.connectors.spi import Delivery, Fetched, Fetching, Limit, Sink
 from fairlead.runtime.pipeline.connectors.types import SinkType, SourceType
 
@@ -29,6 +36,36 @@ class SqliteSourceType(SourceType):
     @classmethod
     def keys(cls) -> Sequence[Definition]:
         return _keys("source", "read")
+
+    @classmethod
+    def check_offset(
+        cls, config: Mapping[str, str], partition: Document, offset: Document | None
+    ) -> None:
+        check_members("partition", partition, {"database": str, "table": str})
+        if offset is not None:
+            check_members("offset", offset, {"rowid": int})
+            if partition != _partition(config):
+                raise OffsetRefused(f"partition: this connector reads {_partition(config)}")
+
+    @classmethod
+    def seek(
+        cls,
+        config: Mapping[str, str],
+        outside: Outside,
+        to: Seek,
+        offsets: Sequence[PartitionOffset],
+    ) -> Sequence[PartitionOffset]:
+        if to is SeekEnd.EARLIEST:
+            return seek_from_the_beginning(to, offsets)
+        if to is not SeekEnd.LATEST:
+            raise OffsetRefused("to: a table keeps no times: give earliest, latest or a rowid")
+        query = f"SELECT max(rowid) FROM {_quoted(config['source.table'])}"
+        try:
+            with _open(config["source.database"], "ro") as database:
+                last = database.execute(query).fetchone()[0]
+        except sqlite3.OperationalError as error:
+            raise SourceAway(f"{config['source.database']}: {error}") from None
+        return [PartitionOffset(_partition(config), {"rowid": last} if last else None)]
 
     @classmethod
     def source(
@@ -157,6 +194,10 @@ def _open(path: str, mode: str) -> Iterator[sqlite3.Connection]:
     where = f"file:{path}?mode={mode}"
     with closing(sqlite3.connect(where, timeout=10, uri=True, isolation_level=None)) as database:
         yield database
+
+
+def _partition(config: Mapping[str, str]) -> Document:
+    return {"database": config["source.database"], "table": config["source.table"]}
 
 
 def _keys(end: str, what: str) -> Sequence[Definition]:

@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from fairlead.projections.launches import Launch
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
-from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.errors import SinkAway
+from fairlead.runtime.pipeline.connectors.context import Context, Outside
+from fairlead.runtime.pipeline.connectors.errors import OffsetRefused, SinkAway
+from fairlead.runtime.pipeline.connectors.offsets import SeekEnd
 from fairlead.runtime.pipeline.connectors.spi import Sink
 from fairlead.runtime.pipeline.spark.embedded import Embedded
 from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
@@ -197,6 +199,24 @@ def test_the_table_takes_columns_as_they_come(tmp_path: Path) -> None:
 def test_a_database_that_is_locked_or_out_of_reach_is_waited_for(tmp_path: Path) -> None:
     with pytest.raises(SinkAway, match="unable to open database file"):
         sink_of(tmp_path / "none" / "sink.db").discard(CommitId("c", 0, Token(1, 0), 0))
+
+
+@pytest.mark.usefixtures("example")
+def test_its_offsets_are_checked_and_found_for_both_ends(shop: Path) -> None:
+    config = config_of(
+        source_type="sqlite", source_database=str(shop), source_table="orders", sink_path="/out"
+    )
+    partition = {"database": str(shop), "table": "orders"}
+    latest = SparkPipeline.seek(config, Outside(), SeekEnd.LATEST, ())
+    assert latest == [(partition, {"rowid": 1000})]
+    assert SparkPipeline.seek(config, Outside(), SeekEnd.EARLIEST, latest) == [(partition, None)]
+    SparkPipeline.check_offset(config, *latest[0])
+    with pytest.raises(OffsetRefused, match="a table keeps no times"):
+        SparkPipeline.seek(config, Outside(), datetime(2026, 1, 1, tzinfo=UTC), latest)
+    with pytest.raises(OffsetRefused, match="this connector reads"):
+        SparkPipeline.check_offset(config, {**partition, "table": "order"}, {"rowid": 1})
+    with pytest.raises(OffsetRefused, match=r"offset\.rowid must be a whole number"):
+        SparkPipeline.check_offset(config, partition, {"rowid": "1"})
 
 
 @pytest.mark.usefixtures("example")

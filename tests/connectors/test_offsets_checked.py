@@ -26,7 +26,7 @@ KINDS = {"topic": str, "partition": int}
         ({"topic": "t", "partition": 0.0}, "partition.partition must be a whole number, not 0.0"),
         ({"topic": "t", "partition": True}, "partition.partition must be a whole number, not True"),
         ({"topic": None, "partition": 0}, "partition.topic must be a text, not None"),
-        ({}, "the members of such a partition are topic (a text), partition (a whole number)"),
+        ({}, "its members are topic (a text), partition (a whole number)"),
     ],
 )
 def test_a_document_has_just_the_members_of_its_source_each_of_its_type(
@@ -51,7 +51,7 @@ def test_a_source_that_cannot_seek_goes_to_its_beginning_by_losing_its_offsets()
 
 @pytest.mark.parametrize(
     ("to", "place"),
-    [(SeekEnd.LATEST, "to latest,"), (datetime(2026, 1, 1, tzinfo=UTC), "to a time,")],
+    [(SeekEnd.LATEST, "not to latest;"), (datetime(2026, 1, 1, tzinfo=UTC), "not to a time;")],
 )
 def test_a_source_that_cannot_seek_refuses_any_other_place(to: Seek, place: str) -> None:
     with pytest.raises(OffsetRefused, match=place):

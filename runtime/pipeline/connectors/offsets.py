@@ -44,10 +44,10 @@ def check_members(what: str, document: Document, kinds: Mapping[str, type]) -> N
     wanted = ", ".join(f"{key} ({_KINDS[kind]})" for key, kind in kinds.items())
     if missing := [key for key in kinds if key not in document]:
         key = missing[0]
-        raise OffsetRefused(f"{what}.{key} is missing: the members of such a {what} are {wanted}")
+        raise OffsetRefused(f"{what}.{key} is missing: its members are {wanted}")
     for key, value in document.items():
         if key not in kinds:
-            raise OffsetRefused(f"{what}.{key} is unknown: the members are {wanted}")
+            raise OffsetRefused(f"{what}.{key} is unknown: its members are {wanted}")
         if type(value) is not kinds[key]:
             raise OffsetRefused(f"{what}.{key} must be {_KINDS[kinds[key]]}, not {value!r}")
 
@@ -62,7 +62,7 @@ def seek_from_the_beginning(
     if to is not SeekEnd.EARLIEST:
         place = to.value if isinstance(to, SeekEnd) else "a time"
         raise OffsetRefused(
-            f"to: this source cannot go to {place}, only to earliest; offsets that are known "
-            "can be set one by one"
+            f"to: this source can go to earliest, not to {place}; offsets that you know can be set"
+            " one by one"
         )
     return [PartitionOffset(partition, None) for partition, _ in offsets]

@@ -293,8 +293,8 @@ class Connector(ABC):
     ) -> None:
         """Raise `OffsetRefused` if a task could not go on from such an offset.
 
-        Offset None takes the partition's offset away. Touches nothing outside; values may hold
-        `${...}` unresolved.
+        Offset None takes the partition's offset away. It may take seconds, and is left behind if it
+        takes longer. Values may hold `${...}` unresolved.
         """
         del config, partition, offset
 

@@ -118,8 +118,10 @@ class SourceType(_Type):
 
         What people set (Connect's PATCH of offsets) goes through here, each partition by itself;
         its text names the key at fault and says what would do. A partition must be spelled just
-        as `plan` names it in its advances: a number is no text. Offset None takes it away. Touches
-        nothing outside; values may hold `${...}` unresolved.
+        as `plan` names it in its advances: a number is no text. Offset None takes it away.
+
+        It may look at what the config leads to, changes nothing, and is left behind if it takes
+        longer than seconds. Values may hold `${...}` unresolved.
         """
         del config, partition, offset
 

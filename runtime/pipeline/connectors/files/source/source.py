@@ -1,8 +1,6 @@
 """A folder of files as a source: each file is a source partition, read once, as a whole.
 
-A partition is a folder and a path below it, so that another `source.path` means other files.
-Its offset, once it was read, is the size and the time of change that the file then had. A file
-that changes later is not read again; the task says so as long as it is so.
+A file that changes after it was read is not read again; the task says so as long as it is so.
 """
 
 import re
@@ -25,6 +23,7 @@ from .. import keys
 from .file_index import FileIndex
 from .formats import BAD_VALUE, ReadFormat
 from .listing import Skip, SourceFile, look
+from .offsets import offset_of, partition_of
 from .shares import EVERYTHING, Share, bucket_of, read_share
 from .text import Copies
 
@@ -75,22 +74,18 @@ class Folder:
             Path(rootless) if rootless else None,
         )
 
-    def partition(self, path: str) -> Document:
-        """Return the source partition that a file is; its folder is taken as it is written."""
-        return {"root": normpath(self.root), "path": path}
-
     def offset(self, offsets: Mapping[str, Document], found: SourceFile) -> Document | None:
         """Return a file's offset, if it was read.
 
         One without a folder counts for files of the folder that it was written for. If nobody
         knows which that was, it counts for a file of the very size and time that it tells.
         """
-        offset = offsets.get(identity(self.partition(found.path)))
+        offset = offsets.get(identity(partition_of(self.root, found.path)))
         if offset is not None:
             return offset
         rootless = offsets.get(identity({"path": found.path}))
         if self.rootless is None:
-            return rootless if rootless and dict(rootless) == _offset(found) else None
+            return rootless if rootless and dict(rootless) == offset_of(found) else None
         return rootless if normpath(self.rootless) == normpath(self.root) else None
 
 
@@ -243,7 +238,7 @@ class FileSource(Source[SourceFile]):
         offset = self._folder.offset(offsets, found)
         if offset is None:
             self._unread[path] = found
-        elif dict(offset) != _offset(found):
+        elif dict(offset) != offset_of(found):
             self._changed[path] = found, offset
 
     def _ripe(self) -> Sequence[SourceFile]:
@@ -293,14 +288,10 @@ class FileSource(Source[SourceFile]):
             self._context.warn(f"{self._folder.root}: {told}")
 
     def _advance(self, found: SourceFile) -> Advance:
-        return Advance(self._folder.partition(found.path), None, _offset(found))
+        return Advance(partition_of(self._folder.root, found.path), None, offset_of(found))
 
 
 _REMEDY: Final = "put what is missing there under another name, which is read as a file of its own"
-
-
-def _offset(found: SourceFile) -> dict[str, int]:
-    return {"size": found.size, "modified_ms": found.modified_ms}
 
 
 def _told_of_changed(changed: Mapping[SourceFile, Document], grown: int) -> Iterator[str]:

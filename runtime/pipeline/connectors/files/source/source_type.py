@@ -11,16 +11,19 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Final
 
+from ......events.commits import Document
 from ...common_keys import TOLERANCE
 from ...config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred
 from ...context import Context, Outside
-from ...errors import BadInput, NotReady
+from ...errors import BadInput, NotReady, OffsetRefused
+from ...offsets import PartitionOffset, Seek
 from ...spi import Delivery, Limit
 from ...types import Look, SourceColumns, SourceType
 from .. import keys
 from .formats import ReadFormat
 from .inference import TwinColumns, infer
 from .listing import walk
+from .offsets import check_offset, seek
 from .shares import BUCKETS, deal, spell
 from .source import FileSource, Folder
 from .text import CsvStyle
@@ -84,6 +87,27 @@ class FilesSourceType(SourceType):
         errors = {keys.SOURCE_PATH: error} if error else {}
         return Look(errors, (warning,) if warning else (), given)
 
+    @classmethod
+    def check_offset(
+        cls, config: Mapping[str, str], partition: Document, offset: Document | None
+    ) -> None:
+        """Refuse what is no file of the folder, or no offset of a file."""
+        check_offset(*_folder(config), partition, offset)
+
+    @classmethod
+    def seek(
+        cls,
+        config: Mapping[str, str],
+        outside: Outside,
+        to: Seek,
+        offsets: Sequence[PartitionOffset],
+    ) -> Sequence[PartitionOffset]:
+        """Go by the times of change of the files that are there."""
+        root, glob = _folder(config)
+        if flaw := outside.reach.flaw_in_path(str(root)):
+            raise OffsetRefused(f"{keys.SOURCE_PATH}: {flaw}")
+        return seek(root, glob, to, offsets)
+
     def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Deal the files to tasks, and tell each the schema that all of them have."""
         root = Path(self.settings.text(keys.SOURCE_PATH))
@@ -138,6 +162,15 @@ class FilesSourceType(SourceType):
             return False
         before = self.context.split[0]
         return all(self.config.get(key) == before.get(key) for key in names)
+
+
+def _folder(config: Mapping[str, str]) -> tuple[Path, str]:
+    """Return the folder and the glob that a config names; raises `OffsetRefused`."""
+    known = [each for each in keys.SOURCE if each.name in {keys.SOURCE_PATH, keys.SOURCE_GLOB}]
+    for key in (each.name for each in known if is_deferred(config.get(each.name, ""))):
+        raise OffsetRefused(f"{key} is a reference, which only workers resolve: files are unknown")
+    settings = ConfigDef(tuple(known)).parse(config)
+    return Path(settings.text(keys.SOURCE_PATH)), settings.text(keys.SOURCE_GLOB)
 
 
 def _refuse(context: Context, config: Mapping[str, str]) -> None:
