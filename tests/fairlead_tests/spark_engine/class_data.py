@@ -27,7 +27,7 @@ def shared_options(folder: Path) -> str:
         with TemporaryDirectory(dir=folder) as work:
             _write_archive(archive, Path(work))
     # An archive that does not fit is passed over; silently, since readers of its output wait.
-    return f"-XX:SharedArchiveFile={archive} -Xlog:disable"
+    return f"-XX:SharedArchiveFile={archive} -Xlog:disable {_QUICK}"
 
 
 def _write_archive(archive: Path, work: Path) -> None:
