@@ -19,6 +19,7 @@ from .records import (
     Operator,
     ScheduledRebalance,
     TargetAssignment,
+    TargetState,
     TaskConfigs,
     TaskStatus,
 )
@@ -144,6 +145,16 @@ def put_task_configs(group: Group, record: TaskConfigs) -> None:
 def drop_task_configs(group: Group, connector: str) -> None:
     """Forget how a connector split its work."""
     group.task_configs.pop(connector, None)
+
+
+def put_target_state(group: Group, record: TargetState) -> None:
+    """Take what people want a connector to be."""
+    group.target_states[record.connector] = record
+
+
+def drop_target_state(group: Group, connector: str) -> None:
+    """Want a connector to run, as every one is wanted of which nothing is said."""
+    group.target_states.pop(connector, None)
 
 
 def put_status(group: Group, record: TaskStatus) -> None:

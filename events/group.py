@@ -14,7 +14,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from .model import NOTHING, Grants, GroupState, MemberState, Resource, Resources, Token
+from .model import (
+    NOTHING,
+    Grants,
+    GroupState,
+    MemberState,
+    Resource,
+    Resources,
+    RunState,
+    Token,
+)
 from .records import (
     ConnectorConfig,
     CurrentAssignment,
@@ -25,6 +34,7 @@ from .records import (
     Operator,
     ScheduledRebalance,
     TargetAssignment,
+    TargetState,
     TaskConfigs,
     TaskStatus,
 )
@@ -109,6 +119,8 @@ class Group:
     """By name; those that are being deleted are among them."""
     task_configs: dict[str, TaskConfigs] = field(default_factory=dict[str, TaskConfigs])
     """By connector."""
+    target_states: dict[str, TargetState] = field(default_factory=dict[str, TargetState])
+    """By connector; one that is not here is to run."""
     statuses: dict[Resource, TaskStatus] = field(default_factory=dict[Resource, TaskStatus])
     members: dict[str, Member] = field(default_factory=dict[str, Member])
     """By member id; members that are away are among them."""
@@ -175,9 +187,20 @@ class Group:
         return [self.members[each] for each in sorted(self.away)]
 
     def task_numbers(self, connector: str) -> range:
-        """Return the numbers of the tasks that a connector was split into last."""
+        """Return the numbers of a connector's tasks, none while it is stopped."""
         split = self.task_configs.get(connector)
-        return range(len(split.tasks) if split else 0)
+        is_run = Resource(connector, 0) in self.configured
+        return range(len(split.tasks) if split and is_run else 0)
+
+    def target_state(self, connector: str) -> RunState:
+        """Return what a connector is to be: RUNNING, PAUSED or STOPPED."""
+        wanted = self.target_states.get(connector)
+        return wanted.state if wanted else RunState.RUNNING
+
+    def is_stopped(self, connector: str) -> bool:
+        """Tell whether a connector is stopped: nothing of it runs, and all is published."""
+        wanted = self.target_states.get(connector)
+        return wanted is not None and wanted.is_complete
 
     def share_of(self, member_id: str) -> Resources:
         """Return what the target gives the member; nothing where it names none."""

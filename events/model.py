@@ -79,6 +79,8 @@ class Why(Enum):
     METADATA_CHANGED = "metadata-changed"
     CONNECTOR_ADDED = "connector-added"
     CONNECTOR_DELETED = "connector-deleted"
+    CONNECTOR_STOPPED = "connector-stopped"
+    CONNECTOR_RESUMED = "connector-resumed"
     TASKS_CHANGED = "tasks-changed"
     DELAY_EXPIRED = "delay-expired"
     MOVES_DUE = "moves-due"

@@ -144,10 +144,10 @@ class GroupConfiguration:
 class ConnectorConfig:
     """What a connector is to do (key type 16); secret values are sealed.
 
-    `version` counts the configs of this connector that its work can tell apart: what is said
-    of placement makes none. `deleting` stands while its work is brought to an end; only then
-    the key gets its tombstone. `offsets_before` is how many offsets there were of an earlier
-    connector of this name when it was created: they count for this one.
+    `version` counts the configs of this connector that its work can tell apart, and its restarts:
+    what is said of placement makes none. `deleting` stands while its work is brought to an end;
+    only then the key gets its tombstone. `offsets_before` is how many offsets there were of an
+    earlier connector of this name when it was created: they count for this one.
     """
 
     connector: str
@@ -162,13 +162,30 @@ class ConnectorConfig:
 class TaskConfigs:
     """The tasks that a connector split its work into (key type 17).
 
-    `generation` counts the splits of this connector; each task keeps the generation that
-    last changed its own config, so that a new split restarts only what it alters.
+    `generation` counts the splits of this connector, and the restarts of its tasks; each task
+    keeps the generation that last changed its own config or restarted it, so that a new split
+    restarts only what it alters.
     """
 
     connector: str
     generation: int
     tasks: tuple[TaskConfig, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """What people want a connector to be: RUNNING, PAUSED or STOPPED (key type 18).
+
+    One of which nothing is said is to be RUNNING. A STOPPED one has no tasks; `is_complete` tells
+    that the last of them has ended, and that all that counts is published.
+    """
+
+    connector: str
+    state: RunState
+    time_ms: int
+    actor: str | None = None
+    """The principal who asked for it, where that is known."""
+    is_complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +313,7 @@ ControlRecord = (
     | GroupConfiguration
     | ConnectorConfig
     | TaskConfigs
+    | TargetState
     | TaskStatus
     | ScheduledRebalance
     | Operator

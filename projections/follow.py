@@ -19,6 +19,7 @@ from ..events.records import (
     GroupMetadata,
     MemberMetadata,
     TargetAssignment,
+    TargetState,
     TaskConfigs,
     TaskStatus,
     Tombstone,
@@ -180,7 +181,7 @@ class MemberFollower:
                     evolve(self.group, record, entry.offset)
                 self._known[view_key(entry.type, entry.key)] = entry.offset
                 row = BY_NUMBER[entry.type]
-                if row.record in {ConnectorConfig, TaskConfigs}:
+                if row.record in {ConnectorConfig, TaskConfigs, TargetState}:
                     changed.add(str(row.key.parse(entry.key)[0]))
             self.group.end = self._end = news.end
             self._fresh.clear()
@@ -208,6 +209,7 @@ class MemberFollower:
         for connector in connectors:
             yield _spell(ConnectorConfig, (connector,))
             yield _spell(TaskConfigs, (connector,))
+            yield _spell(TargetState, (connector,))
         for resource in self._reported:
             yield _spell(TaskStatus, tuple(resource))
 

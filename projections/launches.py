@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..events.group import Group, token_of
-from ..events.model import Resource, Resources, Token
+from ..events.model import Resource, Resources, RunState, Token
 from ..events.placement import placement_in, work_in
 
 
@@ -16,7 +16,8 @@ class Launch:
     for a task its task config, for a connector the connector's own. The keys of
     placement are left out: work that stays where it is is the same launch. `split` is how a
     connector split its work last, by task, so that it need not be split again. `weight` is what
-    it weighs beside others. Neither tells two launches apart.
+    it weighs beside others. Neither tells two launches apart. `target_state` is what people want
+    the connector to be.
     """
 
     resource: Resource
@@ -25,6 +26,7 @@ class Launch:
     config: Mapping[str, str]
     split: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
     weight: int = field(default=1, compare=False)
+    target_state: RunState = RunState.RUNNING
 
 
 def launches(group: Group, member_id: str, resources: Resources) -> dict[Resource, Launch]:
@@ -46,7 +48,9 @@ def _launch(group: Group, resource: Resource, token: Token) -> Launch:
     connector, weight = work_in(config), placement_in(config).weight_of(resource)
     split = group.task_configs.get(resource.connector)
     tasks = split.tasks if split else ()
+    state = group.target_state(resource.connector)
     if resource.is_task:
-        return Launch(resource, token, connector, tasks[resource.task].config, weight=weight)
+        config = tasks[resource.task].config
+        return Launch(resource, token, connector, config, weight=weight, target_state=state)
     shares = tuple(task.config for task in tasks)
-    return Launch(resource, token, connector, connector, shares, weight)
+    return Launch(resource, token, connector, connector, shares, weight, state)

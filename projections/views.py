@@ -31,6 +31,9 @@ class Doing:
     why: str = ""
 
 
+STOPPING: Final = "it stops: its tasks end, and publish what they committed"
+
+
 def connector_names(group: Group) -> list[str]:
     """Return the connectors that are not being deleted, in order."""
     return sorted(name for name, found in group.connectors.items() if not found.deleting)
@@ -47,6 +50,8 @@ def doing(group: Group, resource: Resource) -> Doing:
         why = group.target.unplaceable.get(resource) or _wait(group, resource)
         return Doing(RunState.UNASSIGNED, status.worker if status else "", why)
     if status is not None and status.token == token_of(group, holder, resource):
+        if status.state is RunState.STOPPED and not group.is_stopped(resource.connector):
+            return Doing(RunState.RUNNING, status.worker, STOPPING)
         why = "" if status.reason == BATCHES_RUN else status.reason
         return Doing(status.state, status.worker, why)
     return Doing(RunState.UNASSIGNED, group.members[holder].metadata.worker_url)

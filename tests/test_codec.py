@@ -169,6 +169,7 @@ def test_the_types_on_disk_never_change() -> None:
         "GroupConfiguration": 8,
         "ConnectorConfig": 16,
         "TaskConfigs": 17,
+        "TargetState": 18,
         "Offset": 19,
         "TaskStatus": 20,
         "ScheduledRebalance": 21,

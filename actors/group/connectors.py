@@ -5,13 +5,14 @@ from dataclasses import replace
 
 from ...events.catalogue import key_of
 from ...events.group import Group, token_of
-from ...events.model import Resource, TaskConfig, Why
+from ...events.model import Resource, RunState, TaskConfig, Why
 from ...events.placement import placement_in, work_in
 from ...events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
     Operator,
     Record,
+    TargetState,
     TaskConfigs,
     TaskStatus,
     Tombstone,
@@ -44,6 +45,9 @@ def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: 
     records: list[Record] = [config]
     if old is None:
         records.append(ConnectorsTasksMetadata(group.configured | {Resource(name)}))
+        if command.initial_state is not RunState.RUNNING:
+            asked = command.initial_state, now_ms, command.principal
+            records.append(TargetState(name, *asked))
     is_moved = old is not None and placement_in(old.config) != placement_in(command.config)
     if group.members and (old is None or is_moved):
         why = Why.CONNECTOR_ADDED if old is None else Why.PLACEMENT_CHANGED
@@ -110,6 +114,8 @@ def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: i
     records: list[Record] = [Tombstone(TaskStatus, tuple(each)) for each in statuses]
     if name in group.task_configs:
         records.append(Tombstone(TaskConfigs, (name,)))
+    if name in group.target_states:
+        records.append(Tombstone(TargetState, (name,)))
     ordered = sorted(each for each in group.resource_orders if each.connector == name)
     records += (Tombstone(Operator, key_of(group.resource_orders[each])) for each in ordered)
     records.append(Tombstone(ConnectorConfig, (name,)))
@@ -131,6 +137,8 @@ def put_task_configs(
         return refuse(soft, Error.FENCED, f"{message}; {UNSPLIT}")
     if group.connectors[name].deleting:
         return refuse(soft, Error.FENCED, f"connector {name} is being deleted; {UNSPLIT}")
+    if (state := group.target_state(name)) is not RunState.RUNNING:
+        return refuse(soft, Error.FENCED, f"connector {name} is to be {state.value}; {UNSPLIT}")
     old = group.task_configs.get(name)
     split = _split(old, command)
     if old is not None and split.tasks == old.tasks:

@@ -17,6 +17,7 @@ from ..messages.commands import (
     ExpireRebalance,
     ExpireSession,
     FinishDeletion,
+    FinishStop,
     FreeSeat,
     ReleaseParked,
     RetryAssignor,
@@ -36,6 +37,8 @@ from ..messages.orders import (
     Rebalance,
     ReleaseSeats,
     RemoveMember,
+    Restart,
+    SetTargetState,
     Uncordon,
 )
 from .computing.compute import end_rest, time_out_assignor, with_target
@@ -54,6 +57,7 @@ from .members.seats import free_seat
 from .orders.configuration import configure_group
 from .orders.delete_group import delete_group
 from .orders.departures import end_expectation, expect, remove_member
+from .orders.lifecycle import finish_stop, restart, set_target_state
 from .orders.operate import cordon, place, rebalance, release_seats, uncordon
 from .state.soft_state import Decision, SoftState
 
@@ -66,6 +70,9 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     PutConnector: put_connector,
     DeleteConnector: delete_connector,
     FinishDeletion: finish_deletion,
+    SetTargetState: set_target_state,
+    FinishStop: finish_stop,
+    Restart: restart,
     ConfigureGroup: configure_group,
     DeleteGroup: delete_group,
     Cordon: cordon,

@@ -6,7 +6,8 @@
   times. But a wall clock may be set back, before or after a restart: nothing waits longer than it
   was to wait when it was promised, counted on the steady clock from when this process has seen it
   first. And it may be set forth: so these times are compared with it as well, each time.
-* The work of a connector that is being deleted stops whenever it does: that is looked at each time.
+* The work of a connector that is being deleted or stopped ends whenever it does: that is looked
+  at each time.
 
 Each rule checks once more that what it is told still holds.
 """
@@ -22,6 +23,7 @@ from ...events.records import (
     MemberMetadata,
     Operator,
     Record,
+    TargetState,
     Tombstone,
 )
 from ..backoff import earliest
@@ -30,12 +32,14 @@ from ..messages.commands import (
     ContinueMoves,
     EndExpectation,
     FinishDeletion,
+    FinishStop,
     FreeSeat,
     ReleaseParked,
     RetryAssignor,
 )
 from .computing.target import is_next_move_due, is_retry_due
 from .orders.departures import due_removals
+from .orders.lifecycle import is_stopping
 from .state.soft_state import GroupSettings, SoftState
 from .state.workers import has_shared_deadline
 from .timers import ComputationTimer, MemberTimers, TimerQueue
@@ -68,6 +72,8 @@ class DueCommands:
         """Seats to which an earlier version left what they held."""
         self._deleting = {name for name, each in group.connectors.items() if each.deleting}
         """The connectors to bury as soon as their work has stopped."""
+        self._stopping = {name for name, each in group.target_states.items() if is_stopping(each)}
+        """The connectors that are STOPPED as soon as their work has ended."""
 
     def grant_sessions(self, settings: GroupSettings, steady_ms: int) -> None:
         """Give every member a full session again, as after a time in which nobody was heard."""
@@ -90,8 +96,12 @@ class DueCommands:
             self._has_new_orders = True
         elif isinstance(record, ConnectorConfig) and record.deleting:
             self._deleting.add(record.connector)
+        elif isinstance(record, TargetState):
+            follow = self._stopping.add if is_stopping(record) else self._stopping.discard
+            follow(record.connector)
         elif isinstance(record, Tombstone) and kind is ConnectorConfig:
             self._deleting.discard(str(record.key[0]))
+            self._stopping.discard(str(record.key[0]))
         elif isinstance(record, Tombstone) and kind is MemberMetadata:
             self.members.forget(str(record.key[0]))
 
@@ -112,6 +122,7 @@ class DueCommands:
         yield from self._computation.due(steady_ms)
         yield from self._due_by_wall_clock(settings, wall_ms)
         yield from map(FinishDeletion, sorted(self._deleting))
+        yield from map(FinishStop, sorted(self._stopping))
         self.see_promises(wall_ms, steady_ms)
         yield from self._parking.due(steady_ms)
 
@@ -127,7 +138,8 @@ class DueCommands:
 
     def next_ms(self, steady_ms: int) -> int:
         """Return when something may be due next, steady clock; that may be over already."""
-        is_waiting = self._to_free or self._deleting or self._has_removals or self._has_new_orders
+        is_ending = self._deleting or self._stopping
+        is_waiting = self._to_free or is_ending or self._has_removals or self._has_new_orders
         look_ms = steady_ms + (LOOK_SOON_MS if is_waiting else LOOK_MS)
         timed_ms = earliest(
             self.members.next_ms(), self._computation.next_ms(), self._parking.next_ms()

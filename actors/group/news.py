@@ -26,6 +26,7 @@ from ...events.records import (
     MemberMetadata,
     Record,
     TargetAssignment,
+    TargetState,
     TaskConfigs,
     Tombstone,
 )
@@ -74,7 +75,7 @@ def _awaiting(group: Group, member_id: str, kept: Collection[object]) -> Iterabl
 def reconfigured(group: Group, records: Iterable[Record]) -> Iterator[str]:
     """Yield the ids of members that hold anything of the connectors that the records configure."""
     for record in records:
-        if isinstance(record, ConnectorConfig | TaskConfigs):
+        if isinstance(record, ConnectorConfig | TaskConfigs | TargetState):
             name = record.connector
             tasks = (Resource(name, number) for number in group.task_numbers(name))
             for resource in (Resource(name), *tasks):

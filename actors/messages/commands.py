@@ -14,11 +14,10 @@ from .members import (
 )
 from .orders import (
     ConfigureGroup,
-    DeleteConnector,
+    ConnectorOrder,
     DeleteGroup,
     EndMember,
     OperatorCommand,
-    PutConnector,
     ReleaseSeats,
 )
 
@@ -129,6 +128,13 @@ class FinishDeletion:
 
 
 @dataclass(frozen=True, slots=True)
+class FinishStop:
+    """A connector is being stopped: say so once nothing of it runs, or waits to be published."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
 class FreeSeat:
     """A member is away, and an earlier version let its seat hold what it had run."""
 
@@ -145,6 +151,7 @@ TimerCommand = (
     | TimeOutAssignor
     | EndRest
     | FinishDeletion
+    | FinishStop
     | FreeSeat
 )
 """What a group says to itself when time has passed; nobody else may."""
@@ -153,8 +160,7 @@ GroupCommand = (
     Heartbeat
     | Prepare
     | Install
-    | PutConnector
-    | DeleteConnector
+    | ConnectorOrder
     | PutTaskConfigs
     | ReportStatus
     | ConfigureGroup

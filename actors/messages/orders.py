@@ -7,20 +7,47 @@ send them to the group's actor, which answers with a `CommandReply`; `principal`
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...events.model import Resource
+from ...events.model import Resource, RunState
 
 
 @dataclass(frozen=True, slots=True)
 class PutConnector:
     """Create a connector, or change its config; secret values come sealed.
 
-    With `create_only` an existing connector is left as it is (ALREADY_EXISTS).
+    With `create_only` an existing connector is left as it is (ALREADY_EXISTS). A new one begins
+    in its `initial_state`: RUNNING, PAUSED or STOPPED.
     """
 
     group_id: str
     connector: str
     config: Mapping[str, str]
     create_only: bool = False
+    principal: str | None = None
+    initial_state: RunState = RunState.RUNNING
+
+
+@dataclass(frozen=True, slots=True)
+class SetTargetState:
+    """Have a connector RUNNING, PAUSED (its tasks keep their seats) or STOPPED (it has none)."""
+
+    group_id: str
+    connector: str
+    state: RunState
+    principal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Start a connector, or one task, anew where it is.
+
+    Of a connector the tasks start anew as well if they are included; of all these only what has
+    FAILED, if that is asked for.
+    """
+
+    group_id: str
+    resource: Resource
+    include_tasks: bool = False
+    only_failed: bool = False
     principal: str | None = None
 
 
@@ -141,5 +168,8 @@ class ReleaseSeats:
     place: str = ""
     """What the urls of its workers begin with: seats of earlier versions do not tell their node."""
 
+
+ConnectorOrder = PutConnector | DeleteConnector | SetTargetState | Restart
+"""What is ordered of one connector."""
 
 OperatorCommand = Cordon | Uncordon | Expect | Place | Rebalance | RemoveMember

@@ -159,6 +159,17 @@ WRITTEN: list[Golden] = [
         {"connector": "A", "generation": 2, "tasks": [{"config": {"x": "1"}, "generation": 1}]},
     ),
     Golden(
+        records.TargetState("A", RunState.STOPPED, 9, "someone", True),
+        b"A\0",
+        {
+            "connector": "A",
+            "state": "STOPPED",
+            "time_ms": 9,
+            "actor": "someone",
+            "is_complete": True,
+        },
+    ),
+    Golden(
         Offset("A", {"path": "a"}, {"row": 8}),
         b"A\0path='a'\0",
         {"connector": "A", "partition": {"path": "a"}, "offset": {"row": 8}},

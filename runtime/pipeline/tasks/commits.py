@@ -28,7 +28,7 @@ from ..connectors.naming import describe_unpublished
 from ..connectors.spi import BatchPlan, Pipeline, Tenure
 from ..spark.engine import Cancelled, Engine
 from .ledger import Fenced, Ledger, LedgerUnavailable, Unpublished
-from .restarts import Halt
+from .restarts import Halt, LastFailure
 from .results import check_manifest
 
 _COMMIT_BACKOFF = Backoff(0.1, 2.0)
@@ -48,6 +48,8 @@ class TaskMemory:
     next_batch: int = 0
     unsettled: Commit | None = None
     fences: int = 0
+    failure: LastFailure | None = None
+    """Why it stopped working, if it had failed when it was ended."""
     not_before: float = 0.0
     """When a task that was fenced may begin again, on the monotonic clock."""
 

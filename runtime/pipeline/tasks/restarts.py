@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from random import Random
 from threading import Event
+from typing import NamedTuple
 
 from ....actors.backoff import Backoff
 from ....events.model import RunState
@@ -147,21 +148,34 @@ class Restarts:
         return "\n".join(line for _, line in self._failures)
 
 
-def persist(attempt: Callable[[], None], halt: Halt, restarts: Restarts, tell: Tell) -> None:
+class LastFailure(NamedTuple):
+    """Why something failed, in one line, and its trace."""
+
+    reason: str
+    trace: str
+
+
+def persist(
+    attempt: Callable[[], None], halt: Halt, restarts: Restarts, tell: Tell
+) -> LastFailure | None:
     """Run an attempt, again if it fails, until somebody asks for an end.
 
+    Return the failure that was not made good by then, None if there is none.
     Once the budget is used up, or if another attempt could only fail the same way, it is left
     FAILED until then. A broken sink costs no budget: it is FAILED for as long as that lasts.
     Only `Fenced` gets through.
     """
+    failure: LastFailure | None = None
     while not halt.is_draining:
         try:
             attempt()
+            failure = None
         except Fenced:
             raise
         except Exception as error:  # noqa: BLE001  # user code may fail in any way
             if not halt.is_cancelled:
-                _failed(error, halt, restarts, tell)
+                failure = _failed(error, halt, restarts, tell)
+    return failure
 
 
 def reason_of(error: Exception) -> str:
@@ -192,14 +206,15 @@ def _first_sentence(text: str) -> str:
     return told
 
 
-def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> None:
+def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> LastFailure:
+    """Tell of a failure, and wait until it is time to try again, or somebody asks for an end."""
     reason = reason_of(error)
     is_told = isinstance(error, _SPEAK_FOR_THEMSELVES) and not isinstance(error, OSError)
     trace = str(error) if is_told else _traceback(error)
     if isinstance(error, SinkBroken):  # somebody has to mend it, and it costs little to look
         tell(RunState.FAILED, reason, "" if trace == reason else trace)
         halt.wait(_LOOK_AGAIN_S)
-        return
+        return LastFailure(reason, trace)
     delay = None if isinstance(error, _HOPELESS) else restarts.failed(reason)
     if delay is not None:
         again = f"restarts in {delay:.1f} s ({restarts.count} of {restarts.policy.budget})"
@@ -207,12 +222,13 @@ def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> Non
         halt.wait(delay)
         if not halt.is_draining:
             tell(RunState.RESTARTING, f"after: {reason}", "")
-        return
+        return LastFailure(reason, trace)
     if restarts.count > 1:
         trace = f"{trace}\n\nfailures before it stayed FAILED:\n{restarts.history}"
     tell(RunState.FAILED, reason, trace)
     while not halt.is_draining:
         halt.wait(3600)
+    return LastFailure(reason, trace)
 
 
 def _traceback(error: Exception) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Condition, Thread
 
-from ....events.model import Resource, Resources, Token
+from ....events.model import Resource, Resources, RunState, Token
 from ....projections.launches import Launch
 from ..connectors import common_keys as keys
 from ..connectors.builtin.plugins import Plugins
@@ -22,6 +22,7 @@ from .connector_loop import ConnectorLoop
 from .idle import IdlePauses
 from .ledger import Ledger
 from .reports import Ending, Hung, Report, Started, Stopped
+from .suspended import Suspended
 from .task import Task
 
 _WATCH_S = 0.1
@@ -32,7 +33,7 @@ class _Slot:
     """One resource that runs; the deadlines are of the monotonic clock, in seconds."""
 
     launch: Launch
-    body: Task | ConnectorLoop
+    body: Task | ConnectorLoop | Suspended
     cancel_at: float | None = None
     hung_at: float | None = None
     was_told_hung: bool = False
@@ -124,12 +125,16 @@ class Runner:
             return frozenset(self._slots)
 
     def _fill(self, launch: Launch) -> _Slot:
-        slot = _Slot(
-            launch, self._task(launch) if launch.resource.is_task else self._connector(launch)
-        )
+        slot = _Slot(launch, self._body(launch))
         name = f"{launch.resource}@{launch.token}"
         slot.thread = Thread(target=self._run, args=(slot,), name=name, daemon=True)
         return slot
+
+    def _body(self, launch: Launch) -> Task | ConnectorLoop | Suspended:
+        is_task = launch.resource.is_task
+        if launch.target_state is not RunState.RUNNING:
+            return Suspended(launch, self._report, self._memory(launch) if is_task else None)
+        return self._task(launch) if is_task else self._connector(launch)
 
     def _connector(self, launch: Launch) -> ConnectorLoop:
         made, cluster_id = (lambda: self._made(launch)), self._ledger.cluster_id

@@ -96,7 +96,8 @@ class Task:
         """Work until somebody asks for an end, or the token is no longer current."""
         self.halt.wait(self._memory.not_before - time.monotonic())
         try:
-            persist(self._attempt, self.halt, self._restarts, self._status.tell)
+            tell = self._status.tell
+            self._memory.failure = persist(self._attempt, self.halt, self._restarts, tell)
         except Fenced as fenced:
             # Should the log still grant this very token, it is tried again, but not at once.
             self._memory.fences += 1

@@ -22,6 +22,8 @@ from fairlead.actors.messages.orders import (
     Place,
     Rebalance,
     RemoveMember,
+    Restart,
+    SetTargetState,
     Uncordon,
 )
 from fairlead.events.commits import Advance, Commit, CommitId, Manifest, Scalar
@@ -283,6 +285,30 @@ def settings(stage: Stage) -> None:
     stage.send(ConfigureGroup("connect", {"group.max.size": "5"}))
 
 
+def stops(stage: Stage) -> None:
+    """Connectors are paused, stopped, resumed, restarted and deleted."""
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    stage.settle()
+    stage.split("W1", "flights", 2)
+    stage.settle()
+    stage.work("flights-0", 0)
+    for state in (RunState.PAUSED, RunState.RUNNING, RunState.STOPPED):
+        stage.send(SetTargetState("connect", "flights", state, "someone"))
+        stage.settle()
+    stage.send(Restart("connect", Resource("flights"), include_tasks=True, principal="someone"))
+    stage.settle()
+    stage.send(SetTargetState("connect", "flights", RunState.RUNNING))
+    stage.settle()
+    stage.send(Restart("connect", resource("flights-1")))
+    stage.send(SetTargetState("connect", "flights", RunState.STOPPED))
+    stage.settle()
+    stage.passes(1_000)
+    stage.send(DeleteConnector("connect", "flights", "someone"))
+    stage.settle()
+    stage.passes(1_000)
+
+
 def failures(stage: Stage) -> None:
     """Computations fail, a member changes its assignors, and the coordinator computes itself."""
     stage.put("flights")
@@ -338,7 +364,7 @@ LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
     for life in (
         *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
-        storm,
+        *(stops, storm),
     )
 }
 

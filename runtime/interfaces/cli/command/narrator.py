@@ -141,6 +141,13 @@ def _split(_: Narrator, record: records.TaskConfigs) -> str:
     return f"{record.connector} generation {record.generation}: {len(record.tasks)} tasks"
 
 
+def _wanted(_: Narrator, record: records.TargetState) -> str:
+    if record.is_complete:
+        return f"{record.connector} is stopped: all that counts is published"
+    asked = f" (asked by {record.actor})" if record.actor else ""
+    return f"{record.connector} is to be {record.state.value}{asked}"
+
+
 def _status(_: Narrator, record: records.TaskStatus) -> str:
     why = f": {record.reason.strip().partition(chr(10))[0]}" if record.reason else ""
     return (
@@ -225,6 +232,7 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.GroupDeletion: _deletion,
     records.ConnectorConfig: _connector,
     records.TaskConfigs: _split,
+    records.TargetState: _wanted,
     records.TaskStatus: _status,
     records.ScheduledRebalance: _schedule,
     records.Loss: _loss,
