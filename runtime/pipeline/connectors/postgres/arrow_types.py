@@ -1,0 +1,151 @@
+# pyright: basic
+"""What PostgreSQL's types are in Arrow, both ways, and which of them ADBC's COPY takes as they are."""
+
+import json
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+_UTC: Final = "UTC"
+_LONGEST: Final = 38
+"""Digits of the longest decimal of 128 bits."""
+NATIVE: Final = {
+    "int2": pa.int16(),
+    "int4": pa.int32(),
+    "int8": pa.int64(),
+    "float4": pa.float32(),
+    "float8": pa.float64(),
+    "text": pa.string(),
+    "varchar": pa.string(),
+    "bpchar": pa.string(),
+    "bytea": pa.binary(),
+    "bool": pa.bool_(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", _UTC),
+}
+"""Types whose values ADBC reads and writes as these; by the catalog's names."""
+
+WIDENS: Final = {
+    "int2": ("int4", "int8", "numeric"),
+    "int4": ("int8", "numeric"),
+    "int8": ("numeric",),
+    "float4": ("float8",),
+    "date": ("timestamp", "timestamptz"),
+}
+"""What a column may become without the loss of a value."""
+
+
+def created_as(kind: pa.DataType) -> str:
+    """Return the type, in SQL, of a column that is made for values of an Arrow type."""
+    if pa.types.is_dictionary(kind):
+        return created_as(kind.value_type)
+    if pa.types.is_decimal(kind):
+        return f"numeric({kind.precision},{max(kind.scale, 0)})"
+    if pa.types.is_timestamp(kind):
+        return "timestamptz" if kind.tz else "timestamp"
+    if _is_list(kind):
+        inner = created_as(kind.value_type)
+        return "jsonb" if inner == "jsonb" or inner.endswith("[]") else f"{inner}[]"
+    for is_kind, name in _CREATED:
+        if is_kind(kind):
+            return name
+    return "jsonb" if pa.types.is_nested(kind) else "text"
+
+
+_CREATED: Final = (
+    (pa.types.is_boolean, "bool"),
+    (lambda kind: kind in (pa.int8(), pa.uint8(), pa.int16()), "int2"),
+    (lambda kind: kind in (pa.uint16(), pa.int32()), "int4"),
+    (lambda kind: kind in (pa.uint32(), pa.int64()), "int8"),
+    (lambda kind: kind == pa.uint64(), "numeric(20,0)"),
+    (lambda kind: kind in (pa.float16(), pa.float32()), "float4"),
+    (pa.types.is_floating, "float8"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_time, "time"),
+    (pa.types.is_binary, "bytea"),
+    (pa.types.is_large_binary, "bytea"),
+    (pa.types.is_fixed_size_binary, "bytea"),
+)
+
+
+class StagedColumn(NamedTuple):
+    """A column as staging holds it; one that `is_cast` is text, of which publishing makes more."""
+
+    values: pa.ChunkedArray
+    type: str
+    is_cast: bool
+
+
+def staged(column: pa.ChunkedArray, name: str) -> StagedColumn:
+    """Return values as they are staged for a column of a target's type, the catalog's name of it.
+
+    What ADBC's COPY writes as that type is staged as that, everything else as the text that the
+    server reads. Raises `pa.ArrowInvalid` for a value that the type cannot hold.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return staged(column.cast(kind.value_type), name)
+    if _is_list(kind) and name.startswith("_"):
+        return _staged_list(column, name[1:])
+    if pa.types.is_nested(kind):
+        return StagedColumn(_json(column), "text", is_cast=name != "text")
+    wanted = NATIVE.get(name)
+    if name == "numeric" and pa.types.is_decimal(kind):
+        return StagedColumn(column.cast(_decimal(kind)), name, is_cast=False)
+    if name == "numeric" and pa.types.is_integer(kind):
+        return StagedColumn(column.cast(pa.decimal128(20, 0)), name, is_cast=False)
+    if wanted is None or (_is_text(kind) and wanted != pa.string()):
+        return StagedColumn(_text(column), "text", is_cast=True)
+    return StagedColumn(_native(column, wanted), name, is_cast=False)
+
+
+def _staged_list(column: pa.ChunkedArray, element: str) -> StagedColumn:
+    wanted = NATIVE.get(element)
+    if wanted is None or pa.types.is_nested(column.type.value_type):
+        return StagedColumn(column.cast(pa.list_(pa.string())), "text[]", is_cast=True)
+    return StagedColumn(column.cast(pa.list_(wanted)), f"{element}[]", is_cast=False)
+
+
+def _native(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    kind = column.type
+    if kind == wanted:
+        return column
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(wanted):
+        return _time(column, wanted)
+    return _text(column) if wanted == pa.string() else column.cast(wanted)
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values as texts; raises `pa.ArrowInvalid` for bytes that are no UTF-8."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.cast(column.type.storage_type)
+    return column.cast(pa.string())
+
+
+def _decimal(kind: pa.DataType) -> pa.DataType:
+    """Return the decimal that ADBC takes: those of more or fewer bits it may not."""
+    wide = pa.types.is_decimal256(kind) and kind.precision > _LONGEST
+    return kind if wide else pa.decimal128(kind.precision, max(kind.scale, 0))
+
+
+def _time(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    """Return times as the target has them: a time without a zone is one of UTC."""
+    if column.type.tz and not wanted.tz:
+        return column.cast(pa.timestamp("us", _UTC)).cast(pa.int64()).cast(wanted)
+    in_us = column.cast(pa.timestamp("us", column.type.tz))
+    return in_us if in_us.type == wanted else in_us.cast(pa.int64()).cast(wanted)
+
+
+def _json(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    texts = [None if each is None else json.dumps(each, default=str) for each in column.to_pylist()]
+    return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind)

@@ -1,0 +1,204 @@
+"""How a server is reached, and what its refusals mean to a task.
+
+A refusal is the fault of the config (a wrong password), of what is outside and away for a while
+(the server is down), or of the sink's state (a column is gone): each is told in its own way. No
+text that leaves here holds a password.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import adbc_driver_postgresql.dbapi as adbc
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from .....events.model import Resource
+from ..config import ConfigInvalid
+from ..errors import Away
+
+CONNECT_S: Final = 10
+"""How long a connection may take to come about."""
+_NAME_BYTES: Final = 63
+"""How much of a name PostgreSQL keeps."""
+
+_SESSION: Final = {
+    "application_name": "",
+    "connect_timeout": str(CONNECT_S),
+    "tcp_user_timeout": "30000",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "4",
+}
+_OPTIONS: Final = " ".join(
+    f"-c {each}"
+    for each in (
+        "lock_timeout=30s",  # a table that others have locked is waited for in the status
+        "idle_in_transaction_session_timeout=120s",  # a stopped process must not keep its locks
+        "timezone=UTC",
+        "datestyle=ISO",
+        "intervalstyle=iso_8601",
+        "bytea_output=hex",
+        "extra_float_digits=1",
+    )
+)
+_OF_JDBC: Final = {
+    "user": "user",
+    "password": "password",
+    "sslmode": "sslmode",
+    "sslrootcert": "sslrootcert",
+    "sslcert": "sslcert",
+    "sslkey": "sslkey",
+    "ApplicationName": "",
+    "stringtype": "",
+    "reWriteBatchedInserts": "",
+    "connectTimeout": "",
+    "socketTimeout": "",
+    "loginTimeout": "",
+    "tcpKeepAlive": "",
+}
+"""What a parameter of a JDBC URL is to libpq; "": it means nothing here."""
+
+_WRONG_CONFIG: Final = (
+    "password authentication failed",
+    "no password supplied",
+    "no pg_hba.conf entry",
+    "is not permitted to log in",
+    'role "',
+    'database "',
+    "does not support SSL",
+    "authentication failed",
+)
+"""Words of refusals that waiting does not mend: libpq gives no error code with them."""
+_MAY_PASS: Final = ("starting up", "shutting down", "too many", "recovery", "not yet accepting")
+
+_AWAY_CLASSES: Final = ("08", "57", "53", "40", "58")
+_AWAY_STATES: Final = ("55P03", "25006", "55006")
+"""A lock that was not to be had in time, a server that only reads, an object in use."""
+_FULL_STATE: Final = "53100"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where a database is and who asks; `key` is what to change if it cannot be reached."""
+
+    conninfo: str = field(repr=False)
+    shown: str
+    """Host, port and database, as people are told."""
+    key: str
+
+    @classmethod
+    def of(cls, end: str, config: Mapping[str, str], application: str = "fairlead") -> "Server":
+        """Return what the keys of an end, `source` or `sink`, say; raises `ConfigInvalid`."""
+        key = f"{end}.connection.url"
+        try:
+            parts = parameters(config[key])
+            for name in ("user", "password"):
+                if given := config.get(f"{end}.connection.{name}"):
+                    parts[name] = given
+            session = {**_SESSION, "application_name": application}
+            options = f"{parts.pop('options', '')} {_OPTIONS}".strip()
+            conninfo = make_conninfo("", **{**session, **parts, "options": options})
+        except (ValueError, psycopg.Error) as error:
+            raise ConfigInvalid(f"{key}: {error}") from None
+        where = f"{parts.get('host', 'localhost')}:{parts.get('port', '5432')}"
+        return cls(conninfo, f"{where}/{parts.get('dbname', parts.get('user', ''))}", key)
+
+    def connect(self) -> "psycopg.Connection[Any]":
+        """Return a connection on which every statement counts at once.
+
+        Raises `ConfigInvalid` where trying again cannot help, else `Away`.
+        """
+        try:
+            made = psycopg.connect(self.conninfo, autocommit=True)
+            made.execute(_DURABLE)
+        except psycopg.OperationalError as error:
+            raise self._refused(str(error)) from None
+        return made
+
+    def connect_adbc(self) -> Any:
+        """Return a connection of ADBC, whose transactions are its user's to commit."""
+        try:
+            made = adbc.connect(self.conninfo)
+            cursor = made.cursor()
+            cursor.execute(_DURABLE)
+            cursor.close()
+            made.commit()
+        except adbc.Error as error:
+            raise self._refused(str(error)) from None
+        return made
+
+    def _refused(self, text: str) -> Exception:
+        first = brief(text)
+        is_final = any(each in first for each in _WRONG_CONFIG)
+        if is_final and not any(each in first for each in _MAY_PASS):
+            return ConfigInvalid(f"{self.key}: {self.shown}: {first}")
+        return Away(f"{self.shown}: {first}")
+
+
+_DURABLE: Final = (
+    "SELECT set_config('synchronous_commit', 'on', false)"
+    " WHERE current_setting('synchronous_commit') = 'off'"
+)
+"""What a statement that has succeeded wrote must survive a crash, whatever the server's default."""
+
+
+def parameters(url: str) -> dict[str, str]:
+    """Return what a URL of libpq or of JDBC says, by libpq's names; raises `ValueError`."""
+    if not url.startswith("jdbc:"):
+        try:
+            found = conninfo_to_dict(url)
+        except psycopg.ProgrammingError:  # whose text may quote the URL, with a password in it
+            raise ValueError("is no URL of a database: postgresql://host:5432/database") from None
+        return {name: str(value) for name, value in found.items() if value is not None}
+    split = urlsplit(url.removeprefix("jdbc:"))
+    if split.scheme != "postgresql":
+        raise ValueError("is no URL of a database: jdbc:postgresql://host:5432/database")
+    found = parameters(urlunsplit(split._replace(query="")))
+    for name, value in parse_qsl(split.query):
+        if name == "currentSchema":
+            found["options"] = f"-c search_path={value}"
+        elif name == "ssl":
+            found.setdefault("sslmode", "require" if value != "false" else "prefer")
+        elif name not in _OF_JDBC:
+            raise ValueError(f"the parameter {name} of a JDBC URL means nothing here")
+        elif _OF_JDBC[name]:
+            found[_OF_JDBC[name]] = value
+    return found
+
+
+def application_name(kind: str, task: Resource, cluster_id: str) -> str:
+    """Return what all sessions of a task's end are called, and no others: at most 63 ASCII bytes."""
+    digest = blake2b(f"{cluster_id}\0{task}".encode(), digest_size=4).hexdigest()
+    shown = f"fairlead {kind} {task}".encode("ascii", "replace").decode()
+    return f"{shown[: _NAME_BYTES - len(digest) - 1]} {digest}"
+
+
+def brief(text: str) -> str:
+    """Return what a refusal says in one line, without the words that all of them begin with."""
+    line = next(iter(text.strip().splitlines()), "").strip()
+    for noise in ("connection failed: ", "IO: [libpq] ", "Failed to connect: "):
+        line = line.removeprefix(noise)
+    return line.replace("FATAL:  ", "").replace("ERROR:  ", "")
+
+
+def is_away(error: Exception) -> bool:
+    """Tell whether an error of the server's passes by itself: it is worth another attempt."""
+    state = getattr(error, "sqlstate", None)
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and state is None:
+        return True
+    if isinstance(error, adbc.OperationalError) and not state:
+        return True
+    return bool(state) and (state[:2] in _AWAY_CLASSES or state in _AWAY_STATES)
+
+
+def is_full(error: Exception) -> bool:
+    """Tell whether the server has no room left on its disk."""
+    return getattr(error, "sqlstate", None) == _FULL_STATE
+
+
+def is_data(error: Exception) -> bool:
+    """Tell whether the server refused values: one that does not fit, or breaks a constraint."""
+    return (getattr(error, "sqlstate", None) or "")[:2] in {"22", "23"}

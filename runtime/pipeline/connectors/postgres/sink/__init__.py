@@ -1,0 +1,1 @@
+"""Tables as a sink: staged in tables aside, published by one transaction each."""

@@ -1,0 +1,117 @@
+# pyright: basic
+"""Which rows of a batch go to which table, and which of their columns."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...config import ConfigInvalid
+from ...errors import SchemaRefused
+from ..names import TableName
+from . import keys
+
+KEY, TOPIC = "_key", "_topic"
+METADATA: Final = (KEY, TOPIC, "_partition", "_offset", "_timestamp", "_headers")
+"""Columns about a record itself, beside its value."""
+OP, DELETED = "__op", "__deleted"
+SEQUENCE, IS_DELETE = "__fairlead_seq", "__fairlead_delete"
+"""Columns of staging: a row's place in its batch, and whether it deletes."""
+
+
+class TargetRows(NamedTuple):
+    """Rows of a batch for one table; `deletes` tells of each whether it deletes, None: none does."""
+
+    name: TableName
+    rows: pa.Table
+    deletes: pa.ChunkedArray | None
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """What a config says of tables' names and columns."""
+
+    format: str
+    schema: str
+    mode: str
+    pk_mode: str
+    pk_fields: tuple[str, ...]
+    may_delete: bool
+    whitelist: tuple[str, ...]
+
+    @property
+    def is_of_topics(self) -> bool:
+        """Whether a row's topic has a say in where it goes."""
+        return "${" in self.format
+
+    def split(self, table: pa.Table) -> Iterator[TargetRows]:
+        """Yield the rows of each table, in their order; raises `SchemaRefused`."""
+        if not self.is_of_topics:
+            yield self._laid_out(self._name(""), table)
+            return
+        if TOPIC not in table.column_names:
+            raise SchemaRefused(
+                f"rows have no column {TOPIC} that tells their topic: name a table in "
+                f"{keys.TABLE_FORMAT}, without ${{topic}} or ${{table}}"
+            )
+        topics = table[TOPIC].cast(pa.string())
+        for topic in pc.unique(topics).to_pylist():
+            rows = table if len(pc.unique(topics)) == 1 else table.filter(pc.equal(topics, topic))
+            yield self._laid_out(self._name(topic or ""), rows)
+
+    def _name(self, topic: str) -> TableName:
+        last = topic.rpartition(".")[2]
+        text = self.format.replace("${topic}", topic).replace("${table}", last)
+        try:
+            return TableName.parse(text, self.schema)
+        except ValueError as error:
+            raise ConfigInvalid(f"{keys.TABLE_FORMAT}: {error}") from None
+
+    def _laid_out(self, name: TableName, table: pa.Table) -> TargetRows:
+        table = self._with_key(table)
+        deletes = None if self.mode == keys.INSERT else _deletes(table)
+        if deletes is not None and not self.may_delete:
+            table, deletes = table.filter(pc.invert(deletes)), None
+        wanted = {*self.whitelist, *self.pk_fields} if self.whitelist else None
+        names = [each for each in table.column_names if self._is_written(each, wanted)]
+        return TargetRows(name, table.select(names), deletes)
+
+    def _is_written(self, name: str, wanted: set[str] | None) -> bool:
+        if wanted is not None:
+            return name in wanted
+        return name not in METADATA and not name.startswith("__")
+
+    def _with_key(self, table: pa.Table) -> pa.Table:
+        """Return rows with the fields of their key as columns, in place of those of that name."""
+        if self.pk_mode != keys.RECORD_KEY or KEY not in table.column_names:
+            return table
+        column = table[KEY].combine_chunks() if table.num_rows else table[KEY]
+        if pa.types.is_struct(table.schema.field(KEY).type):
+            names = self.pk_fields or tuple(each.name for each in column.type)
+            fields = {name: pc.struct_field(column, name) for name in names}
+        elif len(self.pk_fields) == 1:
+            fields = {self.pk_fields[0]: column}
+        else:
+            raise SchemaRefused(f"the key of rows is one value: name its column in {keys.PK_FIELDS}")
+        for name, values in fields.items():
+            if name in table.column_names:
+                table = table.drop_columns(name)
+            table = table.append_column(name, values)
+        return table
+
+
+def _deletes(table: pa.Table) -> pa.ChunkedArray | None:
+    found = None
+    if OP in table.column_names:
+        found = pc.equal(table[OP].cast(pa.string()), "d")
+    if DELETED in table.column_names:
+        marked = table[DELETED]
+        if not pa.types.is_boolean(marked.type):
+            marked = pc.equal(marked.cast(pa.string()), "true")
+        found = marked if found is None else pc.or_kleene(found, marked)
+    if found is None:
+        return None
+    found = pc.fill_null(found, False)  # noqa: FBT003
+    return found if pc.any(found).as_py() else None

@@ -1,0 +1,211 @@
+# pyright: basic
+"""Tables of PostgreSQL as a sink: a batch is staged by COPY, and published in one transaction."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import adbc_driver_postgresql.dbapi as adbc
+import psycopg
+import pyarrow as pa
+
+from ......events.commits import CommitId, Manifest, Part
+from ......events.model import Resource, Token
+from ...errors import Away, SinkAway, SinkBroken, SinkFull
+from ...spi import Sink, Tenure
+from ..connecting import Server, brief, is_away, is_data, is_full
+from ..names import TableName
+from . import keys, staging
+from .layout import RowLayout, TargetRows
+from .publishing import Marker, Published, put_in_place
+from .tables import TableRules, TargetTable
+
+_END_OTHERS = """
+SELECT pid FROM pg_stat_activity
+WHERE application_name = %s AND pid <> pg_backend_pid() AND datname = current_database()
+    AND NOT pg_terminate_backend(pid, 5000)"""
+
+
+class PostgresSink(Sink["pa.Table"]):
+    """Writes the batches of one task; its sessions go by the task's name alone."""
+
+    takes_arrow = True
+
+    def __init__(
+        self,
+        server: Server,
+        application: str,
+        where: staging.Staging,
+        layout: RowLayout,
+        rules: TableRules,
+    ) -> None:
+        self._server = server
+        self._application = application
+        self._staging = where
+        self._layout = layout
+        self._rules = rules
+        self._marker = Marker(layout.schema, where.cluster_id)
+        self._connection: "psycopg.Connection[Any] | None" = None
+        self._copying: Any = None
+        """The connection of ADBC, which stages."""
+        self._fitted: dict[tuple[TableName, pa.Schema], TargetTable] = {}
+        """Tables that rows of a schema were found to fit into."""
+
+    def acquire(self, tenure: Tenure) -> None:
+        """End the sessions of former owners, and hold the marker against the log."""
+        with self._talking() as connection:
+            left = connection.execute(_END_OTHERS, (self._application,)).fetchall()
+            if left:
+                pids = ", ".join(str(pid) for (pid,) in left)
+                raise SinkAway(f"{self._server.shown}: sessions of a former owner go on: pid {pids}")
+            self._marker.make(connection)
+            marked = self._marker.read(connection, tenure.task)
+        self._refuse_other_logs(tenure, marked)
+
+    def prepare(self, schema: pa.Schema) -> None:
+        """Make or change the table, where its name does not hang on the rows."""
+        if not self._layout.is_of_topics:
+            for rows in self._layout.split(schema.empty_table()):
+                self._fit(rows)
+
+    def stage(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
+        """Write a batch to tables of its own, one for each target."""
+        del input_bytes
+        targets = [each for each in self._layout.split(rows) if each.rows.num_rows]
+        fitted = [self._fit(each) for each in targets]
+        schema, parts = self._layout.schema, list[Part]()
+        with self._copied() as copying:
+            for number, (target, batch) in enumerate(zip(fitted, targets, strict=True)):
+                name = TableName(schema, self._staging.table(commit_id, number))
+                staging.write(copying, name, target, batch)
+                path, size = json.dumps([*target.name]), batch.rows.nbytes
+                parts.append(Part(path, size, batch.rows.num_rows))
+            copying.commit()
+        return Manifest(
+            self._server.shown,
+            self._staging.table(commit_id, 0)[:-1],
+            rows.num_rows,
+            sum(each.bytes for each in parts),
+            len(parts),
+            tuple(parts),
+            note={
+                "mode": self._layout.mode,
+                "schema": schema,
+                "key": json.dumps(self._rules.key),
+            },
+        )
+
+    def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
+        """Put a batch in place in one transaction, unless its marker says that it is."""
+        del sequence
+        marker = Marker(str(manifest.note["schema"]), self._staging.cluster_id)
+        with self._talking() as connection:
+            try:
+                put_in_place(connection, marker, manifest, commit_id)
+            except psycopg.Error as error:
+                if is_away(error):
+                    raise
+                raise SinkBroken(
+                    f"batch {commit_id.batch} of token {commit_id.token} counts, and cannot be put "
+                    f"in place: {brief(str(error))} {error.diag.message_detail or ''}".strip()
+                    + ". Nothing of it is in the table yet; mend the table, and it is published"
+                ) from None
+
+    def discard(self, commit_id: CommitId) -> None:
+        """Drop what was staged for a batch."""
+        with suppress(SinkAway), self._talking() as connection:
+            staging.drop(connection, self._staging.of_batch(connection, commit_id))
+
+    def sweep(self, resource: Resource, token: Token) -> None:
+        """Drop what a task has staged under a token and older ones."""
+        where = self._staging._replace(task=resource)
+        with self._talking() as connection:
+            staging.drop(connection, where.up_to(connection, token))
+
+    def close(self) -> None:
+        """End its sessions."""
+        for each in (self._copying, self._connection):
+            if each is not None:
+                with suppress(adbc.Error, psycopg.Error):
+                    each.close()
+        self._copying = self._connection = None
+
+    def _fit(self, rows: TargetRows) -> TargetTable:
+        key = (rows.name, rows.rows.schema)
+        if key not in self._fitted:
+            with self._talking() as connection:
+                self._fitted[key] = self._rules.fitted(connection, rows.name, rows.rows.schema)
+        return self._fitted[key]
+
+    def _refuse_other_logs(self, tenure: Tenure, marked: Published | None) -> None:
+        """Raise if the marker was left by a log that is newer than this one, or is a lost one's."""
+        if marked is None:
+            return
+        remedy = f"to go on without, {self._marker.remedy(tenure.task)}"
+        last, known = tenure.last, tenure.published
+        if last is None or (*last.token, last.batch) < marked:
+            raise SinkBroken(
+                f"{self._server.shown} is newer than this log: {tenure.task} was published up to "
+                f"{marked} there, which the log does not know, so it is an older one, restored or "
+                f"copied. Nothing was written. Go on with the newer log, or, where the rows that are "
+                f"read again do no harm, {remedy}"
+            )
+        if known is not None and (*known.token, known.batch) > marked:
+            before = Published(*known.token, known.batch)
+            raise SinkBroken(
+                f"{self._server.shown} is older than this log: {before} of {tenure.task} was "
+                f"published, and it knows of none after {marked}. Nothing was written. Bring the "
+                f"newer database back, or, {remedy}"
+            )
+
+    @contextmanager
+    def _copied(self) -> Generator[Any]:
+        """Yield ADBC's connection; an error takes back what was not committed."""
+        if self._copying is None:
+            self._copying = self._server_calls(self._server.connect_adbc)
+        try:
+            yield self._copying
+        except BaseException as error:
+            self._take_back(error)
+            if isinstance(error, adbc.Error):
+                raise self._told(error) from None
+            raise
+
+    def _take_back(self, error: BaseException) -> None:
+        try:
+            self._copying.rollback()
+        except adbc.Error:
+            self.close()
+        if isinstance(error, adbc.Error) and is_away(error):
+            self.close()
+
+    @contextmanager
+    def _talking(self) -> "Generator[psycopg.Connection[Any]]":
+        """Yield the connection; what passes by itself is `SinkAway`."""
+        if self._connection is None or self._connection.closed:
+            self._connection = self._server_calls(self._server.connect)
+        try:
+            yield self._connection
+        except psycopg.Error as error:
+            if is_away(error) and not is_data(error):
+                self.close()
+            raise self._told(error) from None
+
+    def _server_calls(self, connect: Any) -> Any:
+        try:
+            return connect()
+        except Away as away:
+            raise SinkAway(str(away)) from None
+
+    def _told(self, error: Exception) -> Exception:
+        """Return an error of the server's as what it means to the task."""
+        text = f"{self._server.shown}: {brief(str(error))}"
+        if is_full(error):
+            return SinkFull(text)
+        if is_away(error):
+            return SinkAway(text)
+        if getattr(error, "sqlstate", None):
+            return SinkBroken(f"{text}. What counts is kept, and published once this is mended")
+        return error
+

@@ -1,0 +1,90 @@
+"""What `sink.type=postgres` means: its keys, a look at the database, and a task's sink."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import psycopg
+
+from ...config import ConfigInvalid, Definition, ParsedConfig, is_deferred
+from ...context import Context, Outside
+from ...errors import Away
+from ...spi import Delivery
+from ...types import Look, SinkType
+from ..connecting import Server, application_name
+from . import keys
+from .layout import RowLayout
+from .sink import PostgresSink
+from .staging import Staging
+from .tables import TableRules
+
+
+class PostgresSinkType(SinkType):
+    """Tables of a database, exactly once."""
+
+    version: ClassVar[str] = "1.0"
+    delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        """Return the definitions of its keys."""
+        return keys.DEFINITIONS
+
+    @classmethod
+    def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what is wrong with its keys together."""
+        return keys.complaints(config)
+
+    @classmethod
+    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+        """Connect, and look for the schema and the right to make tables in it."""
+        del outside
+        asked = (keys.URL, keys.USER, keys.PASSWORD, keys.SCHEMA)
+        if any(is_deferred(config.get(each, "")) for each in asked):
+            return Look()
+        try:
+            with Server.of("sink", config).connect() as connection:
+                return _of_schema(connection, config.get(keys.SCHEMA, "public"))
+        except ConfigInvalid as error:
+            return Look({keys.URL: str(error).removeprefix(f"{keys.URL}: ")})
+        except Away as away:
+            return Look(warnings=(f"{keys.URL}: {away}",))
+
+    @classmethod
+    def sink(
+        cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
+    ) -> PostgresSink:
+        """Make the sink of one task."""
+        application = application_name("sink", context.resource, context.cluster_id)
+        layout = RowLayout(
+            settings.text(keys.TABLE_FORMAT),
+            settings.text(keys.SCHEMA),
+            settings.text(keys.INSERT_MODE),
+            settings.text(keys.PK_MODE),
+            settings.items(keys.PK_FIELDS),
+            settings.flag(keys.DELETE_ENABLED),
+            settings.items(keys.WHITELIST),
+        )
+        rules = TableRules(
+            settings.flag(keys.AUTO_CREATE),
+            settings.flag(keys.AUTO_EVOLVE),
+            layout.pk_mode != keys.NONE,
+            layout.mode == keys.UPSERT,
+            layout.pk_fields,
+        )
+        where = Staging(context.cluster_id, context.resource)
+        return PostgresSink(
+            Server.of("sink", config, application), application, where, layout, rules
+        )
+
+
+def _of_schema(connection: "psycopg.Connection[tuple[bool]]", schema: str) -> Look:
+    query = (
+        "SELECT has_schema_privilege(oid, 'CREATE, USAGE') FROM pg_namespace WHERE nspname = %s"
+    )
+    row = connection.execute(query, (schema,)).fetchone()
+    if row is None:
+        return Look({keys.SCHEMA: f"there is no schema {schema}: make it, or name another"})
+    if not row[0]:
+        user = connection.info.user
+        return Look({keys.SCHEMA: f"{user} may not make tables in {schema}: GRANT CREATE, USAGE ON SCHEMA"})
+    return Look()

@@ -1,0 +1,209 @@
+# pyright: basic
+"""The tables that rows go to: what they have, and how they are made and widened for rows to fit."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+
+from ...errors import SchemaRefused
+from ..arrow_types import WIDENS, created_as
+from ..names import TableName
+from . import keys
+
+_COLUMNS = """
+SELECT a.attname, t.typname, format_type(a.atttypid, a.atttypmod), a.atttypmod,
+       a.attnotnull AND NOT a.atthasdef AND a.attidentity = '' AND a.attgenerated = '',
+       a.attidentity = 'a', a.attgenerated <> ''
+FROM pg_attribute a JOIN pg_type own ON own.oid = a.atttypid
+JOIN pg_type t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END
+WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+_UNIQUE = """
+SELECT i.indisprimary, array_agg(a.attname::text ORDER BY k.place)
+FROM pg_index i CROSS JOIN unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY k(attnum, place)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+WHERE i.indrelid = %s AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL
+    AND i.indisvalid
+GROUP BY i.indexrelid, i.indisprimary"""
+_NO_WIDTH = -1
+
+
+class TargetColumn(NamedTuple):
+    """One column of a target."""
+
+    name: str
+    kind: str
+    """The catalog's name of the type, of a domain that of what it is made of."""
+    type: str
+    """The type in SQL, with its width."""
+    width: int
+    """The catalog's `atttypmod`; -1: none."""
+    is_required: bool
+    """Whether rows that do not have it are refused."""
+    is_always_made: bool
+    """Whether the server makes its values unless it is overridden."""
+    is_computed: bool
+
+
+@dataclass(frozen=True)
+class TargetTable:
+    """A table as it is; `key` holds the columns of a row's key, none if rows have none."""
+
+    name: TableName
+    columns: tuple[TargetColumn, ...]
+    primary_key: tuple[str, ...]
+    unique: tuple[frozenset[str], ...]
+    """The columns of each index that holds a set of values once."""
+    key: tuple[str, ...] = ()
+    by_name: dict[str, TargetColumn] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", {each.name: each for each in self.columns})
+
+
+def look(connection: "psycopg.Connection[Any]", name: TableName) -> TargetTable | None:
+    """Return a table as the catalog has it, None if there is none."""
+    row = connection.execute("SELECT to_regclass(%s)::oid", (name.sql.as_string(),)).fetchone()
+    oid = row[0] if row else None
+    if oid is None:
+        return None
+    columns = tuple(TargetColumn(*each) for each in connection.execute(_COLUMNS, (oid,)))
+    unique = connection.execute(_UNIQUE, (oid,)).fetchall()
+    primary = next((tuple(each) for is_primary, each in unique if is_primary), ())
+    return TargetTable(name, columns, primary, tuple(frozenset(each) for _, each in unique))
+
+
+@dataclass(frozen=True)
+class TableRules:
+    """What a config says of tables: whether they may be made and changed, and what a key is."""
+
+    may_create: bool
+    may_evolve: bool
+    has_key: bool
+    needs_unique: bool
+    """Whether the key must be one that the table knows: else its rows could not be replaced."""
+    key: tuple[str, ...]
+
+    def fitted(
+        self, connection: "psycopg.Connection[Any]", name: TableName, schema: pa.Schema
+    ) -> TargetTable:
+        """Return a table that rows of a schema fit into; raises `SchemaRefused`.
+
+        Two tasks that do it at once wait for each other.
+        """
+        with connection.transaction():
+            found = look(connection, name)
+            if found and not self._missing(found, schema) and not self._narrow(found, schema):
+                return self._checked(found, schema)
+            lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+            connection.execute(lock, (f"fairlead {name}",))
+            found = look(connection, name)
+            if found is None:
+                self._create(connection, name, schema)
+            else:
+                self._evolve(connection, found, schema)
+            made = look(connection, name)
+            assert made is not None
+            return self._checked(made, schema)
+
+    def _keyed(self, table: TargetTable) -> TargetTable:
+        """Return a table with its key; raises `SchemaRefused` if it can have none."""
+        if not self.has_key:
+            return table
+        if not self.key and not table.primary_key:
+            raise SchemaRefused(
+                f"{table.name} has no primary key: name the columns of one in {keys.PK_FIELDS}"
+            )
+        if self.key and self.needs_unique and frozenset(self.key) not in table.unique:
+            raise SchemaRefused(
+                f"{table.name} has no unique index on {', '.join(self.key)}, the key of its rows: "
+                f"make one, or change {keys.PK_FIELDS}"
+            )
+        return replace(table, key=self.key or table.primary_key)
+
+    def _create(
+        self, connection: "psycopg.Connection[Any]", name: TableName, schema: pa.Schema
+    ) -> None:
+        if not self.may_create:
+            raise SchemaRefused(f"there is no table {name}: make it, or set {keys.AUTO_CREATE}=true")
+        if self.has_key and not self.key:
+            raise SchemaRefused(f"there is no table {name}, and no {keys.PK_FIELDS} to make it with")
+        parts = [sql.SQL("{} {}").format(sql.Identifier(each.name), _made(each)) for each in schema]
+        if self.has_key:
+            parts.append(sql.SQL("PRIMARY KEY ({})").format(_listed(self.key)))
+        made = sql.SQL("CREATE TABLE {} ({})").format(name.sql, sql.SQL(", ").join(parts))
+        connection.execute(made)
+
+    def _evolve(
+        self, connection: "psycopg.Connection[Any]", table: TargetTable, schema: pa.Schema
+    ) -> None:
+        missing, narrow = self._missing(table, schema), self._narrow(table, schema)
+        if missing and not self.may_evolve:
+            names = ", ".join(f"{each.name} {created_as(each.type)}" for each in missing)
+            raise SchemaRefused(
+                f"{table.name} has no column {names}: add it, set {keys.AUTO_EVOLVE}=true, or name "
+                f"the columns to write in {keys.WHITELIST}"
+            )
+        steps = [
+            sql.SQL("ADD COLUMN {} {}").format(sql.Identifier(each.name), _made(each))
+            for each in missing
+        ] + [
+            sql.SQL("ALTER COLUMN {} TYPE {}").format(sql.Identifier(name), sql.SQL(wider))
+            for name, wider in narrow.items()
+        ]
+        if steps:
+            altered = sql.SQL("ALTER TABLE {} {}").format(table.name.sql, sql.SQL(", ").join(steps))
+            connection.execute(altered)
+
+    def _missing(self, table: TargetTable, schema: pa.Schema) -> list[pa.Field]:
+        return [each for each in schema if each.name not in table.by_name]
+
+    def _narrow(self, table: TargetTable, schema: pa.Schema) -> dict[str, str]:
+        """Return the columns that are to be widened, with their new types."""
+        if not self.may_evolve:
+            return {}
+        known = [each for each in schema if each.name in table.by_name]
+        found = {each.name: _wider(table.by_name[each.name], each.type) for each in known}
+        return {name: wider for name, wider in found.items() if wider}
+
+    def _checked(self, table: TargetTable, schema: pa.Schema) -> TargetTable:
+        table = self._keyed(table)
+        given = set(schema.names)
+        lacking = [each.name for each in table.columns if each.is_required and each.name not in given]
+        if lacking:
+            raise SchemaRefused(
+                f"{table.name} demands {', '.join(lacking)}, which rows do not have: give it a "
+                "default, let it be null, or add it by a transform"
+            )
+        if without := [each for each in table.key if each not in given]:
+            raise SchemaRefused(f"rows for {table.name} have no {', '.join(without)}, of their key")
+        return table
+
+
+def _wider(column: TargetColumn, kind: pa.DataType) -> str | None:
+    """Return what a column must become to hold an Arrow type; None: it may stay as it is."""
+    wanted = created_as(kind)
+    bare = wanted.partition("(")[0]
+    if bare == column.kind == "numeric" and column.width != _NO_WIDTH:
+        digits, scale = _digits(column.width)
+        if kind.precision - kind.scale > digits - scale or kind.scale > scale:
+            scale = max(scale, kind.scale)
+            whole = max(digits - scale, kind.precision - kind.scale)
+            return f"numeric({whole + scale},{scale})"
+    return wanted if bare in WIDENS.get(column.kind, ()) else None
+
+
+def _digits(width: int) -> tuple[int, int]:
+    """Return precision and scale, as `atttypmod` packs them."""
+    packed = width - 4
+    return packed >> 16, packed & 0x7FF
+
+
+def _made(column: pa.Field) -> sql.SQL:
+    return sql.SQL(created_as(column.type))  # of our own words alone
+
+
+def _listed(names: tuple[str, ...]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, names))

@@ -1,0 +1,211 @@
+"""A PostgreSQL server of the tests: a cluster in a folder of its own, on a free loopback port.
+
+Root may not run one, so a system user does then. What a crash of the machine would do is not
+tried, so nothing is flushed unless a test asks for it.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+
+PASSWORD = "a-secret-pass-phrase"
+PATIENCE_S = 30.0
+_RUN_BY = ("postgres", "nobody")
+"""Who runs a server where the tests are run by root: the first one that there is."""
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "wal_level": "logical",
+    "max_prepared_transactions": "20",
+    "max_connections": "60",
+    "max_replication_slots": "20",
+    "shared_buffers": "64MB",
+    "autovacuum": "off",
+    "log_min_messages": "fatal",
+}
+
+
+class NoServer(Exception):  # noqa: N818  # what is the case, not what went wrong
+    """A server cannot be had here; the message says why."""
+
+
+@dataclass
+class PostgresServer:
+    """A cluster that can be stopped, killed and started again on the same port."""
+
+    folder: Path
+    bin: Path
+    port: int
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    @classmethod
+    def create(cls, folder: Path, **settings: str) -> "PostgresServer":
+        """Make a cluster whose superuser has `PASSWORD`; raises `NoServer`."""
+        folder.mkdir()
+        password = folder / "password"
+        password.write_text(PASSWORD)
+        if user := _run_by():
+            # The folders above are the test run's own; the server only has to pass through them.
+            for each in (folder, password):
+                os.chown(each, user.pw_uid, user.pw_gid)
+            for each in folder.parents:
+                if each.stat().st_uid == 0 and not each.stat().st_mode & 0o001:
+                    each.chmod(each.stat().st_mode | 0o011)
+        server = cls(folder, _bin(), _free_port(), {**_SETTINGS, **settings})
+        made = ["--pgdata", str(server.data), "--username", "postgres", "--pwfile", str(password)]
+        server._run("initdb", *made, "--auth", "scram-sha-256", "--no-sync", "--encoding", "UTF8")
+        return server
+
+    @property
+    def data(self) -> Path:
+        """The folder of the cluster itself."""
+        return self.folder / "data"
+
+    def url(self, database: str = "postgres") -> str:
+        """Return what configs call it by, without the password."""
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = [each for name, value in self.settings.items() for each in ("-c", f"{name}={value}")]
+        command = [self.bin / "postgres", "-D", self.data, "-p", str(self.port), *options]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._as_user())
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                psycopg.connect(self.url(), password=PASSWORD).close()
+            except psycopg.OperationalError:
+                assert self._process.poll() is None, (self.folder / "log").read_text()
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop it, by default as its fast shutdown does, and wait until it is gone."""
+        process, self._process = self._process, None
+        if process:
+            process.send_signal(how)
+            process.wait(PATIENCE_S)
+
+    def kill(self) -> None:
+        """Crash it: no process of it gets to do anything more."""
+        process, self._process = self._process, None
+        assert process
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.kill()
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(int(child), signal.SIGKILL)
+        process.wait(PATIENCE_S)
+
+    @contextmanager
+    def database(self, name: str) -> Generator["Database"]:
+        """Make a database, and drop it with all that is connected to it."""
+        with self.connected() as admin:
+            admin.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(name)))
+        database = Database(self, name)
+        yield database
+        with self.connected() as admin:
+            slots = "SELECT slot_name, active_pid FROM pg_replication_slots WHERE database = %s"
+            for slot, pid in admin.execute(slots, (name,)).fetchall():
+                admin.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,)) if pid else None
+                admin.execute("SELECT pg_drop_replication_slot(%s)", (slot,))
+            drop = psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)")
+            admin.execute(drop.format(psycopg.sql.Identifier(name)))
+
+    @contextmanager
+    def connected(self, database: str = "postgres") -> Generator["psycopg.Connection[Any]"]:
+        """Yield a connection on which every statement counts at once."""
+        with psycopg.connect(self.url(database), password=PASSWORD, autocommit=True) as made:
+            yield made
+
+    def _run(self, tool: str, *arguments: str) -> None:
+        command = [self.bin / tool, *arguments]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, **self._as_user())
+        if ran.returncode:
+            raise NoServer(f"{tool}: {ran.stderr.strip()}")
+
+    def _as_user(self) -> dict[str, Any]:
+        user = _run_by()
+        if not user:
+            return {"cwd": self.folder}
+        home = {"HOME": str(self.folder), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+        return {
+            "cwd": self.folder,
+            "env": home,
+            "user": user.pw_uid,
+            "group": user.pw_gid,
+            "extra_groups": (),
+        }
+
+
+@dataclass(frozen=True)
+class Database:
+    """One database of a server, for one test."""
+
+    server: PostgresServer
+    name: str
+
+    @property
+    def url(self) -> str:
+        return self.server.url(self.name)
+
+    def run(self, statement: LiteralString, *values: object) -> list[tuple[Any, ...]]:
+        """Run a statement in a transaction of its own; return its rows, if it gives any."""
+        with self.server.connected(self.name) as connection:
+            cursor = connection.execute(statement, values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def session(self) -> Generator["psycopg.Connection[Any]"]:
+        """Yield a connection whose transactions the test ends itself."""
+        with psycopg.connect(self.url, password=PASSWORD) as made:
+            yield made
+
+
+def wait_until(what: Callable[[], bool]) -> None:
+    """Wait until something is the case."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _bin() -> Path:
+    if found := shutil.which("initdb"):
+        return Path(os.path.realpath(found)).parent
+    for folder in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True):
+        if (folder / "initdb").exists():
+            return folder
+    raise NoServer("there is no initdb: tests/servers/install-postgres installs PostgreSQL")
+
+
+def _run_by() -> pwd.struct_passwd | None:
+    if os.geteuid():
+        return None
+    for name in _RUN_BY:
+        with suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise NoServer(f"PostgreSQL does not run as root, and there is no user {' or '.join(_RUN_BY)}")
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
