@@ -14,7 +14,9 @@ SOAK_MINUTES ?= 10
 demo: .venv/ready
 	$(BIN)/fairlead demo
 
+# Servers that tests run against come from packages of the system, where that may be done.
 test: .venv/ready
+	tests/servers/install-postgres
 	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 # What needs no process of its own and no Spark.

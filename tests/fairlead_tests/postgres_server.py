@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
+from psycopg import sql
 
 PASSWORD = "a-secret-pass-phrase"
 PATIENCE_S = 30.0
@@ -38,6 +39,21 @@ _SETTINGS = {
 }
 
 
+_EMPTY: tuple[LiteralString, ...] = (
+    """SELECT pg_terminate_backend(pid, 5000) FROM (SELECT pid FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid() OFFSET 0) others""",
+    """SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+       WHERE database = current_database()""",
+    """DO $$ DECLARE each text; BEGIN
+       FOR each IN SELECT pubname FROM pg_publication LOOP
+           EXECUTE format('DROP PUBLICATION %I', each); END LOOP;
+       FOR each IN SELECT nspname FROM pg_namespace
+           WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' LOOP
+           EXECUTE format('DROP SCHEMA %I CASCADE', each); END LOOP; END $$""",
+    "CREATE SCHEMA public",
+)
+
+
 class NoServer(Exception):  # noqa: N818  # what is the case, not what went wrong
     """A server cannot be had here; the message says why."""
 
@@ -50,7 +66,7 @@ class PostgresServer:
     bin: Path
     port: int
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
-    _process: "subprocess.Popen[bytes] | None" = None
+    _process: "subprocess.Popen[Any] | None" = None
 
     @classmethod
     def create(cls, folder: Path, **settings: str) -> "PostgresServer":
@@ -81,16 +97,19 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = [each for name, value in self.settings.items() for each in ("-c", f"{name}={value}")]
-        command = [self.bin / "postgres", "-D", self.data, "-p", str(self.port), *options]
+        options = [
+            each for name, value in self.settings.items() for each in ("-c", f"{name}={value}")
+        ]
+        command = [str(self.bin / "postgres"), "-D", str(self.data), "-p", str(self.port), *options]
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._as_user())
+            process = subprocess.Popen(command, stdout=log, stderr=log, **self._as_user())
+        self._process = process
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 psycopg.connect(self.url(), password=PASSWORD).close()
             except psycopg.OperationalError:
-                assert self._process.poll() is None, (self.folder / "log").read_text()
+                assert process.poll() is None, (self.folder / "log").read_text()
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
             else:
@@ -114,20 +133,18 @@ class PostgresServer:
                 os.kill(int(child), signal.SIGKILL)
         process.wait(PATIENCE_S)
 
-    @contextmanager
-    def database(self, name: str) -> Generator["Database"]:
-        """Make a database, and drop it with all that is connected to it."""
+    def empty(self, name: str) -> "Database":
+        """Return a database with nothing in it and nobody connected to it."""
         with self.connected() as admin:
-            admin.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(name)))
-        database = Database(self, name)
-        yield database
-        with self.connected() as admin:
-            slots = "SELECT slot_name, active_pid FROM pg_replication_slots WHERE database = %s"
-            for slot, pid in admin.execute(slots, (name,)).fetchall():
-                admin.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,)) if pid else None
-                admin.execute("SELECT pg_drop_replication_slot(%s)", (slot,))
-            drop = psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)")
-            admin.execute(drop.format(psycopg.sql.Identifier(name)))
+            if not admin.execute(
+                "SELECT 1 FROM pg_database WHERE datname = %s", (name,)
+            ).fetchone():
+                make = sql.SQL("CREATE DATABASE {}")
+                admin.execute(make.format(sql.Identifier(name)))
+        with self.connected(name) as connection:
+            for statement in _EMPTY:
+                connection.execute(statement)
+        return Database(self, name)
 
     @contextmanager
     def connected(self, database: str = "postgres") -> Generator["psycopg.Connection[Any]"]:
@@ -136,8 +153,10 @@ class PostgresServer:
             yield made
 
     def _run(self, tool: str, *arguments: str) -> None:
-        command = [self.bin / tool, *arguments]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False, **self._as_user())
+        command = [str(self.bin / tool), *arguments]
+        ran = subprocess.run(
+            command, capture_output=True, text=True, check=False, **self._as_user()
+        )
         if ran.returncode:
             raise NoServer(f"{tool}: {ran.stderr.strip()}")
 

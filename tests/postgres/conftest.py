@@ -1,13 +1,11 @@
-"""One server for all tests of this folder, and a database of its own for each test."""
+"""One server for all tests of this folder, and an empty database for each of them."""
 
 from collections.abc import Iterator
-from itertools import count
+from pathlib import Path
 
 import pytest
 
 from fairlead_tests.postgres_server import Database, NoServer, PostgresServer
-
-_NUMBERS = count()
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +21,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]
 
 
 @pytest.fixture
-def database(server: PostgresServer) -> Iterator[Database]:
-    """An empty database."""
-    with server.database(f"test_{next(_NUMBERS)}") as made:
-        yield made
+def database(server: PostgresServer) -> Database:
+    """Return an empty database, as the tests before left nothing in it."""
+    return server.empty("test")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have one process run all of these tests, so that there is one server."""
+    for item in items:
+        is_here = Path(__file__).parent in item.path.parents
+        if is_here and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group("postgres"))

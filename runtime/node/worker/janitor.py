@@ -214,6 +214,7 @@ class Janitor:
                 pipeline.sink.sweep(chore.resource, chore.stale)
         finally:
             pipeline.source.close()
+            pipeline.sink.close()
 
 
 def _is_over(group: Group, task: Resource) -> bool:

@@ -51,10 +51,16 @@ class Installed(Generic[T]):
 
 
 def load(point: EntryPoint, base: type[T], what: str) -> type[T]:
-    """Load the class that an entry point names; raises `PluginUnknown`."""
+    """Load the class that an entry point names; raises `PluginUnknown`.
+
+    One of ours that needs libraries which are not installed says which extra has them.
+    """
     try:
         loaded: object = point.load()
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and point.extras and point.dist:
+            extra = f"{point.dist.name}[{','.join(point.extras)}]"
+            raise PluginUnknown(f"{what} needs {error.name}: pip install '{extra}'") from error
         why = f"{type(error).__name__}: {error}"
         raise PluginUnknown(f"{what} could not be loaded: {why}") from error
     if isinstance(loaded, type) and issubclass(loaded, base):

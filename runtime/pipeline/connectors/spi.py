@@ -241,6 +241,9 @@ class Sink(ABC, Generic[Rows]):
         names what goes; again and again, since a former owner that hung may stage late.
         """
 
+    def close(self) -> None:
+        """Let go of what it holds; called once, when the task is over."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:

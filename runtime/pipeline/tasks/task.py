@@ -141,6 +141,7 @@ class Task:
             self.halt.wait(_FULL_BACKOFF.pause(self._away) if is_full else _AWAY_POLL_S)
         finally:
             pipeline.source.close()
+            pipeline.sink.close()
 
     def _wait_warm(self) -> bool:
         while not self.halt.is_draining:

@@ -1,5 +1,5 @@
 # pyright: basic
-"""What PostgreSQL's types are in Arrow, both ways, and which of them ADBC's COPY takes as they are."""
+"""What PostgreSQL's types are in Arrow, both ways, and which of them ADBC takes as they are."""
 
 import json
 from typing import Final, NamedTuple
@@ -91,11 +91,7 @@ def staged(column: pa.ChunkedArray, name: str) -> StagedColumn:
         return _staged_list(column, name[1:])
     if pa.types.is_nested(kind):
         return StagedColumn(_json(column), "text", is_cast=name != "text")
-    wanted = NATIVE.get(name)
-    if name == "numeric" and pa.types.is_decimal(kind):
-        return StagedColumn(column.cast(_decimal(kind)), name, is_cast=False)
-    if name == "numeric" and pa.types.is_integer(kind):
-        return StagedColumn(column.cast(pa.decimal128(20, 0)), name, is_cast=False)
+    wanted = _decimal(kind) if name == "numeric" else NATIVE.get(name)
     if wanted is None or (_is_text(kind) and wanted != pa.string()):
         return StagedColumn(_text(column), "text", is_cast=True)
     return StagedColumn(_native(column, wanted), name, is_cast=False)
@@ -124,8 +120,12 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.string())
 
 
-def _decimal(kind: pa.DataType) -> pa.DataType:
-    """Return the decimal that ADBC takes: those of more or fewer bits it may not."""
+def _decimal(kind: pa.DataType) -> pa.DataType | None:
+    """Return the decimal that numbers are staged as; None: what a binary fraction is, is asked."""
+    if pa.types.is_integer(kind):
+        return pa.decimal128(20, 0)
+    if not pa.types.is_decimal(kind):
+        return None
     wide = pa.types.is_decimal256(kind) and kind.precision > _LONGEST
     return kind if wide else pa.decimal128(kind.precision, max(kind.scale, 0))
 
@@ -144,8 +144,8 @@ def _json(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return kind in (pa.string(), pa.large_string())
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))

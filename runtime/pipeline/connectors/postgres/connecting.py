@@ -47,6 +47,8 @@ _OPTIONS: Final = " ".join(
 _OF_JDBC: Final = {
     "user": "user",
     "password": "password",
+    "currentSchema": "options",
+    "ssl": "sslmode",
     "sslmode": "sslmode",
     "sslrootcert": "sslrootcert",
     "sslcert": "sslcert",
@@ -118,13 +120,12 @@ class Server:
             raise self._refused(str(error)) from None
         return made
 
-    def connect_adbc(self) -> Any:
+    def connect_adbc(self) -> "adbc.Connection":
         """Return a connection of ADBC, whose transactions are its user's to commit."""
         try:
-            made = adbc.connect(self.conninfo)
-            cursor = made.cursor()
-            cursor.execute(_DURABLE)
-            cursor.close()
+            made: adbc.Connection = adbc.connect(self.conninfo)  # pyright: ignore[reportUnknownMemberType]
+            with made.cursor() as cursor:
+                cursor.execute(_DURABLE)  # pyright: ignore[reportUnknownMemberType]
             made.commit()
         except adbc.Error as error:
             raise self._refused(str(error)) from None
@@ -148,29 +149,33 @@ _DURABLE: Final = (
 def parameters(url: str) -> dict[str, str]:
     """Return what a URL of libpq or of JDBC says, by libpq's names; raises `ValueError`."""
     if not url.startswith("jdbc:"):
-        try:
-            found = conninfo_to_dict(url)
-        except psycopg.ProgrammingError:  # whose text may quote the URL, with a password in it
-            raise ValueError("is no URL of a database: postgresql://host:5432/database") from None
-        return {name: str(value) for name, value in found.items() if value is not None}
+        return _of_libpq(url)
     split = urlsplit(url.removeprefix("jdbc:"))
     if split.scheme != "postgresql":
         raise ValueError("is no URL of a database: jdbc:postgresql://host:5432/database")
-    found = parameters(urlunsplit(split._replace(query="")))
+    found = _of_libpq(urlunsplit(split._replace(query="")))
     for name, value in parse_qsl(split.query):
+        if name not in _OF_JDBC:
+            raise ValueError(f"the parameter {name} of a JDBC URL means nothing here")
         if name == "currentSchema":
             found["options"] = f"-c search_path={value}"
         elif name == "ssl":
             found.setdefault("sslmode", "require" if value != "false" else "prefer")
-        elif name not in _OF_JDBC:
-            raise ValueError(f"the parameter {name} of a JDBC URL means nothing here")
         elif _OF_JDBC[name]:
             found[_OF_JDBC[name]] = value
     return found
 
 
+def _of_libpq(url: str) -> dict[str, str]:
+    try:
+        found = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:  # whose text may quote the URL, with a password in it
+        raise ValueError("is no URL of a database: postgresql://host:5432/database") from None
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
 def application_name(kind: str, task: Resource, cluster_id: str) -> str:
-    """Return what all sessions of a task's end are called, and no others: at most 63 ASCII bytes."""
+    """Return what all sessions of a task's end are called, and no others."""
     digest = blake2b(f"{cluster_id}\0{task}".encode(), digest_size=4).hexdigest()
     shown = f"fairlead {kind} {task}".encode("ascii", "replace").decode()
     return f"{shown[: _NAME_BYTES - len(digest) - 1]} {digest}"
@@ -186,12 +191,12 @@ def brief(text: str) -> str:
 
 def is_away(error: Exception) -> bool:
     """Tell whether an error of the server's passes by itself: it is worth another attempt."""
-    state = getattr(error, "sqlstate", None)
+    state: str | None = getattr(error, "sqlstate", None)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and state is None:
         return True
     if isinstance(error, adbc.OperationalError) and not state:
         return True
-    return bool(state) and (state[:2] in _AWAY_CLASSES or state in _AWAY_STATES)
+    return state is not None and (state[:2] in _AWAY_CLASSES or state in _AWAY_STATES)
 
 
 def is_full(error: Exception) -> bool:

@@ -15,10 +15,10 @@ class TableName(NamedTuple):
     def parse(cls, text: str, schema: str) -> "TableName":
         """Return what `schema.table` or `table` means; each may be quoted as in SQL."""
         parts: list[str] = []
-        rest = text.strip()
+        rest = f"{text.strip()}."
         while rest:
             if rest.startswith('"') and (end := _closing(rest)) > 0:
-                part, rest = rest[1:end].replace('""', '"'), rest[end + 1 :].removeprefix(".")
+                part, rest = rest[1:end].replace('""', '"'), rest[end + 2 :]
             else:
                 part, _, rest = rest.partition(".")
             parts.append(part)
@@ -43,6 +43,11 @@ def _closing(text: str) -> int:
             return at
         at += 2
     return -1
+
+
+def words(text: str) -> sql.SQL:
+    """Return what the catalog says, the name of a type, as SQL; never what a user says."""
+    return sql.SQL(text)  # pyright: ignore[reportArgumentType]
 
 
 def columns(names: list[str]) -> sql.Composed:

@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false
 """Which rows of a batch go to which table, and which of their columns."""
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ SEQUENCE, IS_DELETE = "__fairlead_seq", "__fairlead_delete"
 
 
 class TargetRows(NamedTuple):
-    """Rows of a batch for one table; `deletes` tells of each whether it deletes, None: none does."""
+    """Rows of a batch for one table; `deletes` tells which delete, None: none does."""
 
     name: TableName
     rows: pa.Table
@@ -94,7 +94,9 @@ class RowLayout:
         elif len(self.pk_fields) == 1:
             fields = {self.pk_fields[0]: column}
         else:
-            raise SchemaRefused(f"the key of rows is one value: name its column in {keys.PK_FIELDS}")
+            raise SchemaRefused(
+                f"the key of rows is one value: name its column in {keys.PK_FIELDS}"
+            )
         for name, values in fields.items():
             if name in table.column_names:
                 table = table.drop_columns(name)

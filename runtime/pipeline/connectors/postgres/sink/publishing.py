@@ -14,7 +14,7 @@ from psycopg import sql
 from ......events.commits import CommitId, Manifest
 from ......events.model import Resource
 from ...errors import SinkBroken
-from ..names import TableName, columns
+from ..names import TableName, columns, words
 from . import keys
 from .layout import IS_DELETE, SEQUENCE
 from .tables import TargetColumn, look
@@ -60,7 +60,9 @@ class Marker(NamedTuple):
 
     def make(self, connection: "psycopg.Connection[Any]") -> None:
         """Make the table unless it is there; raises `SinkBroken` if there is no such schema."""
-        found = connection.execute("SELECT to_regclass(%s)", (self.name.sql.as_string(),)).fetchone()
+        found = connection.execute(
+            "SELECT to_regclass(%s)", (self.name.sql.as_string(),)
+        ).fetchone()
         if found and found[0]:
             return
         with connection.transaction():
@@ -118,7 +120,7 @@ class TableChange(NamedTuple):
     def _rows(self) -> sql.Composed:
         """The staged rows, each value as the type that the target has now."""
         values = sql.SQL(", ").join(
-            sql.SQL("{0}::{1} AS {0}").format(sql.Identifier(name), sql.SQL(each.type))
+            sql.SQL("{0}::{1} AS {0}").format(sql.Identifier(name), words(each.type))
             for name, each in self.columns.items()
         )
         return sql.SQL("SELECT {} FROM {}").format(values, self.staged.sql)
@@ -130,20 +132,22 @@ class TableChange(NamedTuple):
         values = sql.SQL(", ").join(
             [
                 *(
-                    sql.SQL("{0}::{1} AS {0}").format(sql.Identifier(name), sql.SQL(each.type))
+                    sql.SQL("{0}::{1} AS {0}").format(sql.Identifier(name), words(each.type))
                     for name, each in self.columns.items()
                 ),
                 *map(sql.Identifier, more),
             ]
         )
-        query = sql.SQL("SELECT DISTINCT ON ({0}) * FROM (SELECT {1} FROM {2}) s ORDER BY {0}, {3} DESC")
+        query = sql.SQL(
+            "SELECT DISTINCT ON ({0}) * FROM (SELECT {1} FROM {2}) s ORDER BY {0}, {3} DESC"
+        )
         key, at = columns([*self.key]), sql.Identifier(SEQUENCE)
         return query.format(key, values, self.staged.sql, at)
 
     @property
     def _kept(self) -> sql.Composed:
         gone = sql.Identifier(IS_DELETE)
-        return sql.SQL("NOT l.{}").format(gone) if self.has_deletes else sql.SQL("{}").format(True)
+        return sql.SQL("NOT l.{}").format(gone) if self.has_deletes else sql.SQL("true").format()
 
     @property
     def _same(self) -> sql.Composed:
@@ -216,7 +220,7 @@ def _change(
     names = [name for name in aside.by_name if name not in {SEQUENCE, IS_DELETE}]
     if lost := [each for each in names if each not in there.by_name]:
         raise SinkBroken(
-            f"{target} has lost {', '.join(lost)}, and a batch with values of it waits: bring it back"
+            f"{target} has lost {', '.join(lost)}, and a batch that has it waits: bring it back"
         )
     if mode != keys.INSERT:
         key = key or there.primary_key

@@ -2,9 +2,9 @@
 """Tables of PostgreSQL as a sink: a batch is staged by COPY, and published in one transaction."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import adbc_driver_postgresql.dbapi as adbc
 import psycopg
@@ -16,15 +16,23 @@ from ...errors import Away, SinkAway, SinkBroken, SinkFull
 from ...spi import Sink, Tenure
 from ..connecting import Server, brief, is_away, is_data, is_full
 from ..names import TableName
-from . import keys, staging
+from . import staging
 from .layout import RowLayout, TargetRows
 from .publishing import Marker, Published, put_in_place
 from .tables import TableRules, TargetTable
 
-_END_OTHERS = """
-SELECT pid FROM pg_stat_activity
-WHERE application_name = %s AND pid <> pg_backend_pid() AND datname = current_database()
-    AND NOT pg_terminate_backend(pid, 5000)"""
+T = TypeVar("T")
+
+_OTHERS = """
+WITH others AS MATERIALIZED (
+    SELECT pid FROM pg_stat_activity
+    WHERE application_name = %s AND pid <> pg_backend_pid() AND datname = current_database())
+SELECT pid FROM others WHERE NOT pg_terminate_backend(pid, 5000)"""
+"""Ends the sessions of a name, and gives those that go on after 5 s.
+
+They are chosen first and for good: else the server might ask the condition that ends a session of
+any session at all.
+"""
 
 
 class PostgresSink(Sink["pa.Table"]):
@@ -46,8 +54,8 @@ class PostgresSink(Sink["pa.Table"]):
         self._layout = layout
         self._rules = rules
         self._marker = Marker(layout.schema, where.cluster_id)
-        self._connection: "psycopg.Connection[Any] | None" = None
-        self._copying: Any = None
+        self._connection: psycopg.Connection[Any] | None = None
+        self._copying: adbc.Connection | None = None
         """The connection of ADBC, which stages."""
         self._fitted: dict[tuple[TableName, pa.Schema], TargetTable] = {}
         """Tables that rows of a schema were found to fit into."""
@@ -55,10 +63,12 @@ class PostgresSink(Sink["pa.Table"]):
     def acquire(self, tenure: Tenure) -> None:
         """End the sessions of former owners, and hold the marker against the log."""
         with self._talking() as connection:
-            left = connection.execute(_END_OTHERS, (self._application,)).fetchall()
+            left = connection.execute(_OTHERS, (self._application,)).fetchall()
             if left:
                 pids = ", ".join(str(pid) for (pid,) in left)
-                raise SinkAway(f"{self._server.shown}: sessions of a former owner go on: pid {pids}")
+                raise SinkAway(
+                    f"{self._server.shown}: sessions of a former owner go on: pid {pids}"
+                )
             self._marker.make(connection)
             marked = self._marker.read(connection, tenure.task)
         self._refuse_other_logs(tenure, marked)
@@ -148,8 +158,8 @@ class PostgresSink(Sink["pa.Table"]):
             raise SinkBroken(
                 f"{self._server.shown} is newer than this log: {tenure.task} was published up to "
                 f"{marked} there, which the log does not know, so it is an older one, restored or "
-                f"copied. Nothing was written. Go on with the newer log, or, where the rows that are "
-                f"read again do no harm, {remedy}"
+                "copied. Nothing was written. Go on with the newer log or, if rows may come again, "
+                f"{remedy}"
             )
         if known is not None and (*known.token, known.batch) > marked:
             before = Published(*known.token, known.batch)
@@ -160,31 +170,30 @@ class PostgresSink(Sink["pa.Table"]):
             )
 
     @contextmanager
-    def _copied(self) -> Generator[Any]:
+    def _copied(self) -> "Generator[adbc.Connection]":
         """Yield ADBC's connection; an error takes back what was not committed."""
         if self._copying is None:
-            self._copying = self._server_calls(self._server.connect_adbc)
+            self._copying = self._reached(self._server.connect_adbc)
         try:
             yield self._copying
         except BaseException as error:
-            self._take_back(error)
+            self._take_back()
             if isinstance(error, adbc.Error):
                 raise self._told(error) from None
             raise
 
-    def _take_back(self, error: BaseException) -> None:
+    def _take_back(self) -> None:
         try:
-            self._copying.rollback()
+            if self._copying:
+                self._copying.rollback()
         except adbc.Error:
-            self.close()
-        if isinstance(error, adbc.Error) and is_away(error):
             self.close()
 
     @contextmanager
-    def _talking(self) -> "Generator[psycopg.Connection[Any]]":
+    def _talking(self) -> Generator[psycopg.Connection[Any]]:
         """Yield the connection; what passes by itself is `SinkAway`."""
         if self._connection is None or self._connection.closed:
-            self._connection = self._server_calls(self._server.connect)
+            self._connection = self._reached(self._server.connect)
         try:
             yield self._connection
         except psycopg.Error as error:
@@ -192,7 +201,7 @@ class PostgresSink(Sink["pa.Table"]):
                 self.close()
             raise self._told(error) from None
 
-    def _server_calls(self, connect: Any) -> Any:
+    def _reached(self, connect: Callable[[], T]) -> T:
         try:
             return connect()
         except Away as away:
@@ -208,4 +217,3 @@ class PostgresSink(Sink["pa.Table"]):
         if getattr(error, "sqlstate", None):
             return SinkBroken(f"{text}. What counts is kept, and published once this is mended")
         return error
-

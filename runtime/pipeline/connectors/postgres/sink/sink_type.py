@@ -78,13 +78,13 @@ class PostgresSinkType(SinkType):
 
 
 def _of_schema(connection: "psycopg.Connection[tuple[bool]]", schema: str) -> Look:
-    query = (
-        "SELECT has_schema_privilege(oid, 'CREATE, USAGE') FROM pg_namespace WHERE nspname = %s"
-    )
+    query = "SELECT has_schema_privilege(oid, 'CREATE, USAGE') FROM pg_namespace WHERE nspname = %s"
     row = connection.execute(query, (schema,)).fetchone()
     if row is None:
         return Look({keys.SCHEMA: f"there is no schema {schema}: make it, or name another"})
     if not row[0]:
         user = connection.info.user
-        return Look({keys.SCHEMA: f"{user} may not make tables in {schema}: GRANT CREATE, USAGE ON SCHEMA"})
+        return Look(
+            {keys.SCHEMA: f"{user} may not make tables in {schema}: GRANT CREATE, USAGE ON SCHEMA"}
+        )
     return Look()

@@ -22,7 +22,7 @@ from ......events.model import Resource, Token
 from ...errors import BadInput
 from ..arrow_types import StagedColumn, staged
 from ..connecting import brief, is_data
-from ..names import TableName
+from ..names import TableName, words
 from .layout import IS_DELETE, SEQUENCE, TargetRows
 from .tables import TargetTable
 
@@ -72,7 +72,9 @@ class Staging(NamedTuple):
         return [(name, tuple(map(int, match.groups()))) for name, match in found if match]
 
 
-def write(connection: Any, name: TableName, target: TargetTable, batch: TargetRows) -> None:
+def write(
+    connection: "adbc.Connection", name: TableName, target: TargetTable, batch: TargetRows
+) -> None:
     """Stage the rows for one target in a new table, in ADBC's transaction; raises `BadInput`."""
     columns = {
         each: _staged(batch.rows[each], target, each)
@@ -86,10 +88,10 @@ def write(connection: Any, name: TableName, target: TargetTable, batch: TargetRo
     if batch.deletes is not None:
         values[IS_DELETE], types[IS_DELETE] = batch.deletes, "bool"
     made = sql.SQL(", ").join(
-        sql.SQL("{} {}").format(sql.Identifier(each), sql.SQL(kind)) for each, kind in types.items()
+        sql.SQL("{} {}").format(sql.Identifier(each), words(kind)) for each, kind in types.items()
     )
     casts = [
-        sql.SQL("count({}::{})").format(sql.Identifier(each), sql.SQL(target.by_name[each].type))
+        sql.SQL("count({}::{})").format(sql.Identifier(each), words(target.by_name[each].type))
         for each, column in columns.items()
         if column.is_cast
     ]

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from ...errors import SchemaRefused
 from ..arrow_types import WIDENS, created_as
-from ..names import TableName
+from ..names import TableName, words
 from . import keys
 
 _COLUMNS = """
@@ -104,9 +104,9 @@ class TableRules:
                 self._create(connection, name, schema)
             else:
                 self._evolve(connection, found, schema)
-            made = look(connection, name)
-            assert made is not None
-            return self._checked(made, schema)
+            if made := look(connection, name):
+                return self._checked(made, schema)
+            raise SchemaRefused(f"{name} is gone again")
 
     def _keyed(self, table: TargetTable) -> TargetTable:
         """Return a table with its key; raises `SchemaRefused` if it can have none."""
@@ -127,9 +127,13 @@ class TableRules:
         self, connection: "psycopg.Connection[Any]", name: TableName, schema: pa.Schema
     ) -> None:
         if not self.may_create:
-            raise SchemaRefused(f"there is no table {name}: make it, or set {keys.AUTO_CREATE}=true")
+            raise SchemaRefused(
+                f"there is no table {name}: make it, or set {keys.AUTO_CREATE}=true"
+            )
         if self.has_key and not self.key:
-            raise SchemaRefused(f"there is no table {name}, and no {keys.PK_FIELDS} to make it with")
+            raise SchemaRefused(
+                f"there is no table {name}, and no {keys.PK_FIELDS} to make it with"
+            )
         parts = [sql.SQL("{} {}").format(sql.Identifier(each.name), _made(each)) for each in schema]
         if self.has_key:
             parts.append(sql.SQL("PRIMARY KEY ({})").format(_listed(self.key)))
@@ -150,7 +154,7 @@ class TableRules:
             sql.SQL("ADD COLUMN {} {}").format(sql.Identifier(each.name), _made(each))
             for each in missing
         ] + [
-            sql.SQL("ALTER COLUMN {} TYPE {}").format(sql.Identifier(name), sql.SQL(wider))
+            sql.SQL("ALTER COLUMN {} TYPE {}").format(sql.Identifier(name), words(wider))
             for name, wider in narrow.items()
         ]
         if steps:
@@ -171,7 +175,9 @@ class TableRules:
     def _checked(self, table: TargetTable, schema: pa.Schema) -> TargetTable:
         table = self._keyed(table)
         given = set(schema.names)
-        lacking = [each.name for each in table.columns if each.is_required and each.name not in given]
+        lacking = [
+            each.name for each in table.columns if each.is_required and each.name not in given
+        ]
         if lacking:
             raise SchemaRefused(
                 f"{table.name} demands {', '.join(lacking)}, which rows do not have: give it a "
@@ -202,7 +208,7 @@ def _digits(width: int) -> tuple[int, int]:
 
 
 def _made(column: pa.Field) -> sql.SQL:
-    return sql.SQL(created_as(column.type))  # of our own words alone
+    return words(created_as(column.type))
 
 
 def _listed(names: tuple[str, ...]) -> sql.Composed:

@@ -1,0 +1,124 @@
+"""How a database is reached, and what is told when it is not."""
+
+import re
+
+import pytest
+
+from fairlead.events.model import Resource
+from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
+from fairlead.runtime.pipeline.connectors.config import ConfigInvalid
+from fairlead.runtime.pipeline.connectors.context import Outside
+from fairlead.runtime.pipeline.connectors.errors import Away
+from fairlead.runtime.pipeline.connectors.postgres.connecting import (
+    Server,
+    application_name,
+    parameters,
+)
+from fairlead.runtime.pipeline.connectors.postgres.names import TableName
+from fairlead_tests.postgres_pipes import sink_config
+from fairlead_tests.postgres_server import PASSWORD, Database
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"connection_password": "wrong-pass-phrase"}, "password authentication failed for user"),
+        ({"connection_user": "nobody"}, 'password authentication failed for user "nobody"'),
+        (
+            {"connection_url": "postgresql://127.0.0.1:{port}/none"},
+            'database "none" does not exist',
+        ),
+        ({"schema": "none"}, "there is no schema none: make it, or name another"),
+    ],
+)
+def test_what_no_time_will_mend_is_an_error_of_its_key(
+    database: Database, given: dict[str, str], told: str
+) -> None:
+    port = str(database.server.port)
+    given = {"connection_user": "postgres"} | {
+        key: value.replace("{port}", port) for key, value in given.items()
+    }
+    config = sink_config(database, **given)
+    ((key, text),) = SparkPipeline.check_outside(config, Outside()).errors.items()
+    assert key == ("sink.schema" if "schema" in given else "sink.connection.url")
+    assert told in text
+    assert "pass-phrase" not in text
+
+
+def test_a_server_that_is_away_is_a_warning_and_away(database: Database) -> None:
+    config = sink_config(database, connection_url="postgresql://postgres@127.0.0.1:1/none")
+    findings = SparkPipeline.check_outside(config, Outside())
+    (warning,) = (each for each in findings.warnings if "sink" in each)
+    assert "127.0.0.1:1/none" in warning
+    assert "Connection refused" in warning
+    server = Server.of("sink", config)
+    for connect in (server.connect, server.connect_adbc):
+        with pytest.raises(Away, match="Connection refused") as told:
+            connect()
+        assert PASSWORD not in str(told.value)
+    assert PASSWORD not in repr(server)
+
+
+def test_a_wrong_password_is_wrong_for_both_drivers(database: Database) -> None:
+    server = Server.of("sink", sink_config(database, connection_password="wrong-pass-phrase"))
+    for connect in (server.connect, server.connect_adbc):
+        with pytest.raises(ConfigInvalid, match=r"sink\.connection\.url: .*authentication failed"):
+            connect()
+
+
+def test_a_database_that_is_there_has_nothing_to_tell(database: Database) -> None:
+    findings = SparkPipeline.check_outside(sink_config(database), Outside())
+    assert not [each for each in (*findings.errors, *findings.warnings) if "sink" in each]
+
+
+def test_a_url_may_be_one_of_jdbc() -> None:
+    url = "jdbc:postgresql://h:1/d?user=u&ssl=true&currentSchema=s&reWriteBatchedInserts=true"
+    assert parameters(url) == {
+        "host": "h",
+        "port": "1",
+        "dbname": "d",
+        "user": "u",
+        "sslmode": "require",
+        "options": "-c search_path=s",
+    }
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("nonsense with secret", "is no URL of a database"),
+        ("jdbc:oracle:thin:@h", "is no URL of a database"),
+        ("jdbc:postgresql://h/d?prepareThreshold=0", "the parameter prepareThreshold of a JDBC"),
+        ("postgresql://u:secret@h/d", r"holds a password: give it as sink\.connection\.password"),
+    ],
+)
+def test_a_url_that_will_not_do_is_told_without_its_secrets(
+    database: Database, url: str, told: str
+) -> None:
+    errors = SparkPipeline.validate(sink_config(database, connection_url=url)).errors
+    (text,) = errors["sink.connection.url"]
+    assert "secret" not in text
+    assert re.search(told, text)
+
+
+def test_modes_that_need_a_key_say_so(database: Database) -> None:
+    config = sink_config(database, insert_mode="upsert")
+    assert SparkPipeline.validate(config).errors == {
+        "sink.pk.mode": ("sink.insert.mode=upsert needs a key: record_key or record_value",)
+    }
+
+
+def test_names_of_sessions_differ_where_tasks_and_clusters_do() -> None:
+    long, other = Resource("ä" * 90, 1), Resource("ä" * 90, 2)
+    names = {application_name("sink", each, cluster) for each in (long, other) for cluster in "ab"}
+    assert len(names) == 4
+    assert all(len(name.encode()) <= 63 for name in names)
+
+
+def test_names_of_tables_are_read_as_sql_reads_them() -> None:
+    assert TableName.parse("t", "public") == ("public", "t")
+    assert TableName.parse("a.b", "public") == ("a", "b")
+    assert TableName.parse('"a.b"."C ""d"', "public") == ("a.b", 'C "d')
+    for wrong in ("", "a.", ".b"):
+        with pytest.raises(ValueError, match="is no name of a table"):
+            TableName.parse(wrong, "public")

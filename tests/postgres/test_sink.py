@@ -1,0 +1,253 @@
+# pyright: basic
+"""A batch arrives in a table as the config says: inserted, upserted, updated, deleted."""
+
+import datetime as dt
+from decimal import Decimal
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+
+from fairlead.runtime.pipeline.connectors.errors import BadInput, SchemaRefused
+from fairlead_tests.postgres_pipes import SinkLog, sink_of, tables_of
+from fairlead_tests.postgres_server import Database
+
+UTC = dt.UTC
+
+
+@pytest.fixture
+def log() -> SinkLog:
+    return SinkLog()
+
+
+def test_a_batch_is_inserted_and_leaves_nothing_aside(database: Database, log: SinkLog) -> None:
+    database.run(
+        "CREATE TABLE t (id int PRIMARY KEY, v varchar(5), made timestamptz DEFAULT now())"
+    )
+    sink = sink_of(database)
+    log.acquire(sink)
+    log.write(sink, pa.table({"id": [1, 2], "v": ["a", None]}))
+    log.write(sink, pa.table({"id": [3], "v": ["c"]}))
+    sink.close()
+    found = database.run("SELECT id, v, made IS NOT NULL FROM t ORDER BY id")
+    assert found == [(1, "a", True), (2, None, True), (3, "c", True)]
+    assert tables_of(database) == {"t", "fairlead_published"}
+
+
+def test_rows_are_not_seen_before_they_are_published(database: Database, log: SinkLog) -> None:
+    database.run("CREATE TABLE t (id bigint)")
+    sink = sink_of(database)
+    log.acquire(sink)
+    log.count(log.stage(sink, pa.table({"id": [1]})))
+    assert database.run("SELECT * FROM t") == []
+    log.publish(sink)
+    assert database.run("SELECT * FROM t") == [(1,)]
+    sink.close()
+
+
+def test_every_type_is_made_and_filled(database: Database, log: SinkLog) -> None:
+    now = dt.datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+    rows = pa.table(
+        {
+            "b": [True],
+            "i16": pa.array([1], pa.int16()),
+            "i32": pa.array([2], pa.int32()),
+            "u64": pa.array([2**64 - 1], pa.uint64()),
+            "f32": pa.array([0.5], pa.float32()),
+            "f64": [0.1],
+            "dec": pa.array([Decimal("12.30")], pa.decimal128(10, 2)),
+            "text": ["ä\n"],
+            "bin": [b"\0\xff"],
+            "day": [now.date()],
+            "clock": [now.time()],
+            "plain": pa.array([now.replace(tzinfo=None)], pa.timestamp("us")),
+            "zoned": pa.array([now], pa.timestamp("ms", "Europe/Berlin")),
+            "list": [[1, None]],
+            "struct": [{"a": 1, "b": ["x"]}],
+            "dict": pa.array(["d"]).dictionary_encode(),
+            "none": pa.nulls(1),
+        }
+    )
+    sink = sink_of(database, auto_create="true")
+    log.acquire(sink)
+    log.write(sink, rows)
+    sink.close()
+    ((*found,),) = database.run("SELECT * FROM t")
+    milli = now.replace(microsecond=678000)
+    assert found == [
+        *(True, 1, 2, Decimal(2**64 - 1), 0.5, 0.1, Decimal("12.30"), "ä\n", b"\0\xff"),
+        *(now.date(), now.time(), now.replace(tzinfo=None), milli, [1, None]),
+        *({"a": 1, "b": ["x"]}, "d", None),
+    ]
+
+
+def test_what_copy_cannot_write_is_cast_before_the_batch_counts(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+    database.run("CREATE TABLE t (u uuid, j jsonb, m mood, n numeric, us uuid[], at timestamptz)")
+    one = "00000000-0000-0000-0000-000000000001"
+    rows = {"u": [one], "j": ['{"a": 1}'], "m": ["glad"], "n": [0.1], "us": [[one]]}
+    sink = sink_of(database)
+    log.acquire(sink)
+    log.write(sink, pa.table({**rows, "at": ["2026-01-02 03:04:05+01"]}))
+    at = dt.datetime(2026, 1, 2, 2, 4, 5, tzinfo=UTC)
+    wanted = (UUID(one), {"a": 1}, "glad", Decimal("0.1"), [UUID(one)], at)
+    assert database.run("SELECT * FROM t") == [wanted]
+    for wrong in ({"u": ["one"]}, {"m": ["so-so"]}, {"us": [["two"]]}):
+        with pytest.raises(BadInput, match="invalid input"):
+            log.stage(sink, pa.table({**rows, **wrong}))
+    sink.close()
+    assert tables_of(database) == {"t", "fairlead_published"}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (pa.array([1 << 40]), "column n of type integer cannot hold int64"),
+        (pa.array([1.5]), "column n of type integer cannot hold double"),
+        (pa.array(["x"]), 'invalid input syntax for type integer: "x"'),
+        (pa.array([None], pa.int32()), 'null value in column "n"'),
+    ],
+)
+def test_a_value_that_a_column_cannot_hold_is_told_before_it_counts(
+    database: Database, log: SinkLog, values: pa.Array, told: str
+) -> None:
+    database.run("CREATE TABLE t (n int NOT NULL)")
+    sink = sink_of(database)
+    log.acquire(sink)
+    with pytest.raises(BadInput, match=told):
+        log.stage(sink, pa.table({"n": values}))
+    log.write(sink, pa.table({"n": [1]}))
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1,)]
+
+
+def test_the_last_row_of_a_key_wins(database: Database, log: SinkLog) -> None:
+    database.run(
+        "CREATE TABLE t (a int, b uuid, v text, untouched int DEFAULT 7, PRIMARY KEY (a, b))"
+    )
+    one = "00000000-0000-0000-0000-000000000001"
+    sink = sink_of(database, insert_mode="upsert", pk_mode="record_value")
+    log.acquire(sink)
+    log.write(sink, pa.table({"a": [1, 1, 2], "b": [one] * 3, "v": ["x", "y", "z"]}))
+    log.write(sink, pa.table({"a": [2, 3, 2], "b": [one] * 3, "v": ["old", "new", "newest"]}))
+    sink.close()
+    found = database.run("SELECT a, v, untouched FROM t ORDER BY a")
+    assert found == [(1, "y", 7), (2, "newest", 7), (3, "new", 7)]
+
+
+def test_a_delete_deletes_and_a_row_after_it_stands(database: Database, log: SinkLog) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    database.run("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    sink = sink_of(
+        database,
+        insert_mode="upsert",
+        pk_mode="record_value",
+        pk_fields="id",
+        delete_enabled="true",
+    )
+    log.acquire(sink)
+    rows = {"id": [1, 2, 2, 4, 4], "v": [None, None, "B", "d", None]}
+    log.write(sink, pa.table({**rows, "__op": ["d", "d", "c", "c", "d"]}))
+    log.write(sink, pa.table({"id": [3], "v": ["x"], "__deleted": ["true"]}))
+    sink.close()
+    assert database.run("SELECT id, v FROM t") == [(2, "B")]
+
+
+def test_deletes_that_are_not_enabled_are_passed_over(database: Database, log: SinkLog) -> None:
+    database.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    sink = sink_of(database, insert_mode="upsert", pk_mode="record_value")
+    log.acquire(sink)
+    log.write(sink, pa.table({"id": [1, 1], "v": ["a", None], "__op": ["c", "d"]}))
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1, "a")]
+
+
+def test_an_update_adds_no_row(database: Database, log: SinkLog) -> None:
+    database.run("CREATE TABLE t (id int, v text)")
+    database.run("INSERT INTO t VALUES (1, 'a')")
+    sink = sink_of(database, insert_mode="update", pk_mode="record_value", pk_fields="id")
+    log.acquire(sink)
+    log.write(sink, pa.table({"id": [1, 1, 2], "v": ["x", "y", "z"]}))
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(1, "y")]
+
+
+def test_a_topic_names_its_table_and_the_schema_of_it(database: Database, log: SinkLog) -> None:
+    database.run("CREATE SCHEMA lake")
+    sink = sink_of(database, table_name_format="lake.${table}", auto_create="true")
+    log.acquire(sink)
+    topics = ["pre.public.a", "pre.public.b", "pre.public.a"]
+    log.write(sink, pa.table({"n": [1, 2, 3], "_topic": topics, "__lsn": [7, 8, 9]}))
+    sink.close()
+    assert database.run("SELECT n FROM lake.a ORDER BY n") == [(1,), (3,)]
+    assert database.run("SELECT * FROM lake.b") == [(2,)]
+
+
+def test_the_key_of_a_record_becomes_columns(database: Database, log: SinkLog) -> None:
+    given = {"insert_mode": "upsert", "pk_mode": "record_key", "pk_fields": "id"}
+    sink = sink_of(database, auto_create="true", **given)
+    log.acquire(sink)
+    log.write(sink, pa.table({"v": ["a", "b"], "_key": [{"id": 1}, {"id": 1}]}))
+    sink.close()
+    assert database.run("SELECT id, v FROM t") == [(1, "b")]
+
+
+def test_a_table_takes_new_and_wider_columns_only_if_it_may(
+    database: Database, log: SinkLog
+) -> None:
+    database.run("CREATE TABLE t (id int, price numeric(6,2))")
+    wide = pa.table(
+        {
+            "id": [1 << 40],
+            "price": pa.array([Decimal("123456.789")], pa.decimal128(12, 3)),
+            "name": ["n"],
+        }
+    )
+    strict, lenient = sink_of(database), sink_of(database, auto_evolve="true")
+    log.acquire(strict)
+    with pytest.raises(SchemaRefused, match=r"public\.t has no column name text: add it, set"):
+        log.stage(strict, wide)
+    strict.close()
+    log.acquire(lenient)
+    log.write(lenient, wide)
+    log.write(lenient, pa.table({"id": [2]}))
+    lenient.close()
+    assert database.run("SELECT * FROM t ORDER BY id DESC") == [
+        (1 << 40, Decimal("123456.789"), "n"),
+        (2, None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "there is no table public.t: make it, or set"),
+        ({"insert_mode": "upsert", "pk_mode": "record_value"}, "no primary key"),
+        ({"insert_mode": "upsert", "pk_mode": "record_value", "pk_fields": "v"}, "no unique index"),
+        ({"fields_whitelist": "v"}, "demands id, which rows do not have"),
+    ],
+)
+def test_a_table_that_rows_do_not_fit_is_told(
+    database: Database, log: SinkLog, given: dict[str, str], told: str
+) -> None:
+    if given:
+        database.run("CREATE TABLE t (id int NOT NULL, v text)")
+    sink = sink_of(database, **given)
+    log.acquire(sink)
+    with pytest.raises(SchemaRefused, match=told):
+        log.stage(sink, pa.table({"id": [1], "v": ["a"]}))
+    sink.close()
+
+
+def test_columns_that_the_server_makes_are_left_to_it(database: Database, log: SinkLog) -> None:
+    database.run(
+        "CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v text,"
+        " twice text GENERATED ALWAYS AS (v || v) STORED)"
+    )
+    sink = sink_of(database, insert_mode="upsert", pk_mode="record_value")
+    log.acquire(sink)
+    log.write(sink, pa.table({"id": [5], "v": ["a"], "twice": ["no"]}))
+    sink.close()
+    assert database.run("SELECT * FROM t") == [(5, "a", "aa")]
