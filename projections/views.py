@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..events.catalogue import entry_key
-from ..events.commits import Commit, Committed, Lag, TaskProgress
+from ..events.commits import Commit, Committed, Lag, Offset, TaskProgress
 from ..events.entries.codec import decode
 from ..events.group import Group, Member, token_of
 from ..events.log.reader import ReadableLog
@@ -168,6 +168,16 @@ def unpublished(log: ReadableLog, connector: str) -> Sequence[Commit]:
     """
     found = _scan(log, Committed, connector)
     return [record.commit for record in found if isinstance(record, Committed)]
+
+
+def topics(log: ReadableLog, connector: str) -> list[str]:
+    """Return the topics that a connector has read, as its offsets name them, in order.
+
+    Raises `LogError`, `CodecError`.
+    """
+    found = _scan(log, Offset, connector)
+    named = (each.partition.get("topic") for each in found if isinstance(each, Offset))
+    return sorted({each for each in named if isinstance(each, str)})
 
 
 def _of_task(record: TaskProgress, unpublished: int) -> Progress:

@@ -22,7 +22,7 @@ from ..messages.errors import Error
 from ..messages.members import PutTaskConfigs, ReportStatus, StatusUpdate
 from ..messages.orders import DeleteConnector, PutConnector
 from .state.soft_state import Decision, SoftState, accept, bump, refuse
-from .state.validate import flaw_in_name, flaw_in_text
+from .state.validate import LONGEST_CONNECTOR, flaw_in_name, flaw_in_text
 
 UNSPLIT = "its tasks stay as they were: stop it"
 """What becomes of a split by a connector that is not to run there."""
@@ -57,7 +57,8 @@ def put_connector(group: Group, soft: SoftState, command: PutConnector, now_ms: 
 
 def _refusal(old: ConnectorConfig | None, command: PutConnector) -> tuple[Error, str] | None:
     name = command.connector
-    if found := flaw_in_name(name, "the connector's name") or _flaw_in_config(command.config):
+    found = flaw_in_name(name, "the connector's name", LONGEST_CONNECTOR)
+    if found := found or _flaw_in_config(command.config):
         return Error.INVALID_CONFIG, f"{found}; nothing was changed"
     if old is not None and old.deleting:
         message = f"connector {name} is being deleted: create it once it is gone"

@@ -222,8 +222,8 @@ def test_what_nobody_can_take_is_told_with_the_reason(
 ) -> None:
     monkeypatch.delenv("COLUMNS")
     reason = "needs tag gpu: no worker that takes work meets this"
-    nowhere = {"state": "UNASSIGNED", "worker_id": "", "reason": reason}
-    idle = {"id": 1, "state": "UNASSIGNED", "worker_id": answered.URL_1}
+    nowhere = {"state": "UNASSIGNED", "worker_id": "", "version": None, "reason": reason}
+    idle = {"id": 1, "state": "UNASSIGNED", "worker_id": answered.URL_1, "version": None}
     tasks = [{"id": 0, **nowhere}, idle]
     status = {**answered.STATUS, "connector": nowhere, "tasks": tasks}
     entry = {"status": status, "info": answered.INFO}
@@ -312,14 +312,16 @@ def with_tasks(cluster: Cluster, *tasks: dict[str, object]) -> None:
 def test_a_cluster_is_degraded_while_a_task_failed_or_waits(
     task: dict[str, object], health: str, run: Run, cluster: Cluster
 ) -> None:
-    with_tasks(cluster, {"id": 0, "worker_id": answered.URL_1, **task})
+    with_tasks(cluster, {"id": 0, "worker_id": answered.URL_1, "version": None, **task})
     told = json.loads(run("status", "--url", cluster.url, "-o", "json").out)
     assert told["health"]["status"] == health
 
 
 def test_a_task_that_runs_and_has_a_remark_is_not_told_to_wait(run: Run, cluster: Cluster) -> None:
     remark = "skipped 1, since symbolic links are not followed"
-    with_tasks(cluster, {"id": 0, "worker_id": "", "state": "RUNNING", "reason": remark})
+    with_tasks(
+        cluster, {"id": 0, "worker_id": "", "version": None, "state": "RUNNING", "reason": remark}
+    )
     message = json.loads(run("status", "--url", cluster.url, "-o", "json").out)["health"]["message"]
     assert message.endswith("; of its connectors, tasks and workers: 1 RUNNING with a remark")
 
@@ -328,7 +330,16 @@ def test_a_reason_is_told_in_full_where_nobody_looks_through_a_terminal(
     run: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reason = "the folder /data/landing cannot be listed: Permission denied; let w1's user read it"
-    with_tasks(cluster, {"id": 0, "worker_id": "", "state": "FAILED", "trace": f"{reason}\n  at 3"})
+    with_tasks(
+        cluster,
+        {
+            "id": 0,
+            "worker_id": "",
+            "version": None,
+            "state": "FAILED",
+            "trace": f"{reason}\n  at 3",
+        },
+    )
     command = ("get", "tasks", "--url", cluster.url)
     monkeypatch.setenv("COLUMNS", "200")
     assert f" {reason[:59]}…\n" in run(*command).out

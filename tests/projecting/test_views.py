@@ -15,7 +15,12 @@ from fairlead.projections.views import (
     doing,
     run_states,
 )
-from fairlead.runtime.interfaces.replies.connectors import TaskState, connector_status, task_status
+from fairlead.runtime.interfaces.replies.connectors import (
+    MadeBy,
+    TaskState,
+    connector_status,
+    task_status,
+)
 from fairlead.runtime.interfaces.replies.groups import describe_group
 from fairlead.runtime.interfaces.replies.node import describe_member
 from fairlead_tests.decider import JOIN, Decider, resource
@@ -48,6 +53,7 @@ def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(decider: Decider
         "id": 0,
         "state": "RUNNING",
         "worker_id": "here/w1",
+        "version": None,
         "reason": "waiting for files",
     }
     report(decider, "A-0", RunState.FAILED, "no such column")
@@ -55,6 +61,7 @@ def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(decider: Decider
         "id": 0,
         "state": "FAILED",
         "worker_id": "here/w1",
+        "version": None,
         "trace": "no such column",
     }
 
@@ -62,8 +69,8 @@ def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(decider: Decider
 def test_a_lost_worker_takes_its_states_with_it(decider: Decider) -> None:
     report(decider, "A-0", RunState.RUNNING)
     decider.command(ExpireSession("W1"))
-    status = connector_status(decider.group, "A", "source")
-    assert status.tasks == [TaskState(0, "UNASSIGNED", "here/w1")]
+    status = connector_status(decider.group, "A", MadeBy("source"))
+    assert status.tasks == [TaskState(0, "UNASSIGNED", "here/w1", None)]
     assert run_states(decider.group, "A") == {
         **dict.fromkeys(RunState, 0),
         RunState.UNASSIGNED: 1,
@@ -114,8 +121,8 @@ def test_what_no_member_can_take_is_told_with_the_reason() -> None:
     told = to_builtins(describe_group(decider.group))
     assert told["target"]["unplaceable"] == [{**A0, "reason": reason}]
     assert told["unassigned"] == [A0]
-    assert connector_status(decider.group, "A", "source").tasks == [
-        TaskState(0, "UNASSIGNED", "", reason=reason)
+    assert connector_status(decider.group, "A", MadeBy("source")).tasks == [
+        TaskState(0, "UNASSIGNED", "", None, reason=reason)
     ]
 
 

@@ -58,10 +58,11 @@ def test_a_folder_that_is_still_to_come_is_told_at_creation(
     client: Client, config: dict[str, str]
 ) -> None:
     told = f"source.path: {config['source.path']} does not exist: the connector waits for it"
-    created = client.post("/connectors", json={"name": "a", "config": config})
+    created = client.post("/connectors?extended=true", json={"name": "a", "config": config})
     assert created.status_code == 201
     assert created.json()["warnings"] == [told]
-    assert client.put("/connectors/a/config", json=config).json()["warnings"] == [told]
+    put = client.put("/connectors/a/config?extended=true", json=config)
+    assert put.json()["warnings"] == [told]
     path = "/connector-plugins/SparkPipeline/config/validate"
     assert client.put(path, json={"name": "a", **config}).json()["warnings"] == [told]
 

@@ -56,8 +56,8 @@ def test_reads_work_and_commands_are_a_503_without_an_actor_system(data_dir: Pat
         assert client.get("/connectors").json() == ["a"]
         assert client.get("/connectors/a/status").json() == {
             "name": "a",
-            "connector": {"state": "UNASSIGNED", "worker_id": ""},
-            "tasks": [{"id": 0, "state": "UNASSIGNED", "worker_id": ""}],
+            "connector": {"state": "UNASSIGNED", "worker_id": "", "version": None},
+            "tasks": [{"id": 0, "state": "UNASSIGNED", "worker_id": "", "version": None}],
             "type": "unknown",
         }
         told = (

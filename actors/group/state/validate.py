@@ -8,7 +8,10 @@ from ....events.records import MemberMetadata
 from ...messages.members import JOIN_EPOCH, TEMPORARY_LEAVE_EPOCH, Heartbeat
 
 LONGEST_NAME = 200
-"""Bytes of an id or a connector's name: they are part of the log's keys."""
+"""Bytes of an id: they are part of the log's keys."""
+
+LONGEST_CONNECTOR = 249
+"""Bytes of a connector's name, as of a topic's in Kafka: beside it stands a source partition."""
 
 LARGEST_NUMBER = (1 << 31) - 1
 """The largest int32."""
@@ -50,14 +53,14 @@ def _flaw_in_names(request: Heartbeat) -> str:
     return found
 
 
-def flaw_in_name(name: str, what: str) -> str:
+def flaw_in_name(name: str, what: str, longest: int = LONGEST_NAME) -> str:
     """Return what makes a name unfit for the log's keys, or nothing."""
     if not name or not name.strip():
         return f"{what} is empty"
     if found := flaw_in_text(name, what):
         return found
-    if "\0" in name or len(name.encode()) > LONGEST_NAME:
-        return f"{what} is longer than {LONGEST_NAME} bytes or holds a zero byte"
+    if "\0" in name or len(name.encode()) > longest:
+        return f"{what} is longer than {longest} bytes or holds a zero byte"
     return ""
 
 

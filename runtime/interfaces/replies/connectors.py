@@ -4,6 +4,7 @@ Members that Connect lacks (`warnings`, `reason`, `progress`) are left out where
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -43,6 +44,8 @@ class ConnectorState(Struct, frozen=True, omit_defaults=True):
 
     state: str
     worker_id: str
+    version: str | None
+    """That of its class, None where the class is not installed."""
     trace: str = ""
     """Why it failed."""
     reason: str = ""
@@ -55,6 +58,8 @@ class TaskState(Struct, frozen=True, omit_defaults=True):
     id: int
     state: str
     worker_id: str
+    version: str | None
+    """That of its class, None where the class is not installed."""
     trace: str = ""
     """Why it failed."""
     reason: str = ""
@@ -70,6 +75,12 @@ class ConnectorStateInfo(Struct, frozen=True, omit_defaults=True):
     type: str
     warnings: tuple[str, ...] = ()
     """What is strange about the config."""
+
+
+class ActiveTopics(Struct, frozen=True):
+    """Connect's `ActiveTopicsInfo` of one connector."""
+
+    topics: list[str]
 
 
 class UnreadInput(Struct, frozen=True):
@@ -172,24 +183,38 @@ class ConfigInfos(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def connector_status(group: Group, name: str, kind: str, held_up: str = "") -> ConnectorStateInfo:
-    """Return what a connector and its tasks do; `kind` is source, sink or unknown.
+class MadeBy(NamedTuple):
+    """What is known of a connector's class: its direction, and its version if it is installed."""
+
+    kind: str
+    """source, sink, or unknown."""
+    version: str | None = None
+
+
+def connector_status(
+    group: Group, name: str, made_by: MadeBy, held_up: str = ""
+) -> ConnectorStateInfo:
+    """Return what a connector and its tasks do.
 
     `held_up` is why no task of the group can commit; nothing if each can.
     """
-    found = doing(group, Resource(name))
-    tasks = [task_status(group, name, number, held_up) for number in group.task_numbers(name)]
-    connector = ConnectorState(found.state.value, found.worker, *_trace_and_reason(found))
-    return ConnectorStateInfo(name, connector, tasks, kind)
+    found, version = doing(group, Resource(name)), made_by.version
+    numbers = group.task_numbers(name)
+    tasks = [task_status(group, name, number, version, held_up) for number in numbers]
+    told = _trace_and_reason(found)
+    connector = ConnectorState(found.state.value, found.worker, version, *told)
+    return ConnectorStateInfo(name, connector, tasks, made_by.kind)
 
 
-def task_status(group: Group, name: str, number: int, held_up: str = "") -> TaskState:
+def task_status(
+    group: Group, name: str, number: int, version: str | None = None, held_up: str = ""
+) -> TaskState:
     """Return what one task does; see `connector_status`."""
     found = doing(group, Resource(name, number))
     trace, reason = _trace_and_reason(found)
     if found.state is RunState.RUNNING and not reason:
         reason = held_up
-    return TaskState(number, found.state.value, found.worker, trace, reason)
+    return TaskState(number, found.state.value, found.worker, version, trace, reason)
 
 
 def connector_progress(

@@ -22,7 +22,16 @@ from .backend.errors import JSON, ApiError, error_reply, handle_errors, sent_oth
 from .backend.listeners import DEFAULT, RestListener, parse
 from .backend.schema import ERROR, describe_answers
 from .backend.service import Service
-from .routes import connector_commands, connectors, groups, node, plan, plugins, worker_orders
+from .routes import (
+    connector_commands,
+    connectors,
+    groups,
+    lifecycle,
+    node,
+    plan,
+    plugins,
+    worker_orders,
+)
 
 SUBJECTS = (
     node.routes,
@@ -32,6 +41,7 @@ SUBJECTS = (
     groups.routes,
     plan.routes,
     connector_commands.routes,
+    lifecycle.routes,
     groups.order_routes,
     worker_orders.routes,
 )

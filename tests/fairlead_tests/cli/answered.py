@@ -9,12 +9,13 @@ FAILED_TASK = {
     "id": 1,
     "state": "FAILED",
     "worker_id": URL_2,
+    "version": "1",
     "trace": "no such column: carrier\n  at line 3",
 }
 STATUS = {
     "name": "flights",
-    "connector": {"state": "RUNNING", "worker_id": URL_1},
-    "tasks": [{"id": 0, "state": "RUNNING", "worker_id": URL_1}, FAILED_TASK],
+    "connector": {"state": "RUNNING", "worker_id": URL_1, "version": "1"},
+    "tasks": [{"id": 0, "state": "RUNNING", "worker_id": URL_1, "version": "1"}, FAILED_TASK],
     "type": "source",
 }
 INFO = {

@@ -157,7 +157,7 @@ def _tasks_of(
 
 
 def _connector_row(name: str, entry: ExpandedConnector) -> tuple[str, ...]:
-    status = entry.status or ConnectorStateInfo(name, ConnectorState("", ""), [], "")
+    status = entry.status or ConnectorStateInfo(name, ConnectorState("", "", None), [], "")
     made_by = entry.info.config.get("connector.class", "") if entry.info else ""
     is_running = [each.state == "RUNNING" for each in status.tasks]
     return (

@@ -17,6 +17,7 @@ from threading import Semaphore, Thread
 from traceback import format_tb
 from typing import Final, NamedTuple
 
+from .....actors.group.state.validate import LONGEST_CONNECTOR
 from .....actors.settings import SettingType
 from ....config.redaction import LONGEST
 from ....config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
@@ -28,9 +29,9 @@ from ....pipeline.connectors.errors import PluginUnknown
 from .errors import ApiError
 
 LOGGER = logging.getLogger(__name__)
-LONGEST_NAME = 200
 CONFIGS_KEPT = 4_096
 """Of how many configs it is kept what is strange about them: each status tells it."""
+_NO_VALUE = "Null value can not be supplied as the configuration value."
 MOST_KEYS = 1_000
 """How many keys a config may have: each is compared with those that there are."""
 OUTSIDE_SECONDS: Final = 20.0
@@ -134,7 +135,7 @@ def examine(
 def prepare(
     plugins: Plugins,
     vault: Vault,
-    config: Mapping[str, str],
+    given: Mapping[str, str | None],
     stored: Mapping[str, str],
     outside: OutsideChecks | None = None,
 ) -> Prepared:
@@ -142,15 +143,20 @@ def prepare(
 
     Raises `ApiError` in Connect's words with all that is wrong.
     """
+    config = {key: value for key, value in given.items() if value is not None}
+    nulls = [_NO_VALUE] * (len(given) - len(config))
     try:
         plugin = plugins.find(config.get(CONNECTOR_CLASS, ""))
     except PluginUnknown as error:
-        given = CONNECTOR_CLASS in config
-        what = str(error) if given else "a value is required, and there is no default"
-        raise _invalid([f"{CONNECTOR_CLASS}: {what}"], "{connectorType}") from None
-    examined = examine(plugin, vault, config, stored, outside)
-    if examined.errors:
-        raise _invalid(examined.errors, plugin.short_name)
+        what = (
+            str(error)
+            if CONNECTOR_CLASS in config
+            else "a value is required, and there is no default"
+        )
+        raise invalid([f"{CONNECTOR_CLASS}: {what}"]) from None
+    examined = examine(plugin, vault, config, stored, None if nulls else outside)
+    if examined.errors or nulls:
+        raise invalid([*examined.errors, *nulls])
     sealed = vault.seal_keys(config[NAME], examined.plain, examined.secret_keys)
     return Prepared(sealed, examined.validation.warnings)
 
@@ -168,28 +174,27 @@ def _remarks(plugin: Plugin, config: tuple[tuple[str, str], ...]) -> tuple[str, 
     return _validate(plugin, dict(config)).remarks
 
 
-def named(name: str, config: Mapping[str, str]) -> dict[str, str]:
+def named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
     """Return a config that says its connector's name; raises `ApiError` if it says another."""
-    included = config.get(NAME, name)
-    if included != name:
+    included = config.get(NAME)
+    if included is not None and included != name:
         raise ApiError(
             HTTPStatus.BAD_REQUEST,
-            f"Connector name configuration ({included}) doesn't match the connector name ({name})",
+            f"Connector name configuration ({included}) doesn't match connector name in the URL"
+            f" ({name})",
         )
     return {**config, NAME: name}
 
 
 def check_name(name: str) -> None:
     """Raise `ApiError` for a name that no path could lead to, or no log could hold."""
-    if not name.strip():
-        flaw = "is blank"
-    elif name in {".", ".."} or any(char == "/" or not char.isprintable() for char in name):
-        flaw = "must be printable and without slashes, and not . or .."
-    elif len(name.encode(errors="replace")) > LONGEST_NAME:
-        flaw = f"is longer than {LONGEST_NAME} bytes"
+    if name in {".", ".."}:
+        flaw = "String may not be . or .., which no path leads to"
+    elif len(name.encode(errors="replace")) > LONGEST_CONNECTOR:
+        flaw = f"String may have at most {LONGEST_CONNECTOR} bytes"
     else:
         return
-    raise ApiError(HTTPStatus.BAD_REQUEST, f"the connector's name {flaw}")
+    raise invalid([f"Invalid value {name} for configuration {NAME}: {flaw}"])
 
 
 def _unchecked(why: str) -> Findings:
@@ -268,11 +273,12 @@ def _validate(plugin: Plugin, plain: Mapping[str, str]) -> Validation:
         ) from None
 
 
-def _invalid(errors: list[str], plugin: str) -> ApiError:
+def invalid(errors: list[str]) -> ApiError:
+    """Return the error for a config, with all that is wrong with it."""
     lines = "\n".join(errors)
     return ApiError(
         HTTPStatus.BAD_REQUEST,
         "Connector configuration is invalid and contains the following"
         f" {len(errors)} error(s):\n{lines}\nYou can also find the above list of errors at the"
-        f" endpoint `/connector-plugins/{plugin}/config/validate`",
+        " endpoint `/connector-plugins/{connectorType}/config/validate`",
     )

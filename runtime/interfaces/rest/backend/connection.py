@@ -15,15 +15,9 @@ from .....actors.door.system import Line, System, UnreachableError, connect
 from .....actors.messages.commands import CommandReply, DescribeTraffic, Traffic
 from .....actors.messages.orders import (
     ConfigureGroup,
-    Cordon,
-    DeleteConnector,
+    ConnectorOrder,
     DeleteGroup,
-    Expect,
-    Place,
-    PutConnector,
-    Rebalance,
-    RemoveMember,
-    Uncordon,
+    OperatorCommand,
 )
 from .....events.log.process import ProcessId, is_alive, process_of
 from .....events.log.space import room_at
@@ -43,18 +37,7 @@ _NO_SUPERVISOR = (
     " changed, try again"
 )
 
-Command = (
-    PutConnector
-    | DeleteConnector
-    | ConfigureGroup
-    | DeleteGroup
-    | Cordon
-    | Uncordon
-    | Expect
-    | Place
-    | Rebalance
-    | RemoveMember
-)
+Command = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand
 T = TypeVar("T")
 
 

@@ -26,6 +26,7 @@ from .....projections.views import (
     connector_names,
     connector_progress,
     task_progress,
+    topics,
     unpublished,
 )
 
@@ -78,6 +79,11 @@ class FollowedGroup:
         """Return what counts and is not yet in place; raises `LogError`, `CodecError`."""
         offsets = self._offset_log()
         return () if offsets is None else unpublished(offsets, connector)
+
+    def topics(self, connector: str) -> list[str]:
+        """Return the topics that a connector has read; raises `LogError`, `CodecError`."""
+        offsets = self._offset_log()
+        return [] if offsets is None else topics(offsets, connector)
 
     def figures(self) -> GroupFigures:
         """Return what is measured of the group; raises `LogError`, `CodecError`."""

@@ -14,7 +14,7 @@ from inspect import iscoroutinefunction
 from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
-from fastapi import APIRouter, Body, Depends, FastAPI
+from fastapi import APIRouter, Body, Depends, FastAPI, Query
 from fastapi.openapi.utils import get_openapi
 from pydantic import BeforeValidator
 from starlette.requests import Request
@@ -35,7 +35,7 @@ BODY_ERRORS = (
 """What every request with a body can be refused with."""
 
 
-def _text(value: object) -> object:
+def text_of(value: object) -> object:
     """Return a number or a boolean as the text that JSON has for it, as Connect does."""
     return json.dumps(value) if isinstance(value, bool | int | float) else _whole(value)
 
@@ -59,13 +59,29 @@ def _given(value: object) -> object:
 
 Key = Annotated[str, BeforeValidator(_whole)]
 Config = Annotated[
-    dict[Key, Annotated[str, BeforeValidator(_text)]],
+    dict[Key, Annotated[str, BeforeValidator(text_of)]],
     BeforeValidator(_given),
 ]
 ConfigBody = Annotated[Config, Body(description="The config: each key with its value as text.")]
-Changes = dict[Key, Annotated[str | None, BeforeValidator(_text)]]
+Changes = dict[Key, Annotated[str | None, BeforeValidator(text_of)]]
 ChangesBody = Annotated[
     Changes, Body(description="The settings to change; null takes one back to the node's.")
+]
+
+
+def flag(*, default: bool) -> BeforeValidator:
+    """Return how a query's parameter is read as Java does: `true`, and anything else is false."""
+
+    def read(value: object) -> object:
+        return value.lower() == "true" if isinstance(value, str) and value else default
+
+    return BeforeValidator(read)
+
+
+Extended = Annotated[
+    bool,
+    flag(default=False),
+    Query(description="Whether to tell what Connect's own answer has no member for."),
 ]
 
 

@@ -24,6 +24,7 @@ from ....config.secrets import Vault
 from ....pipeline.connectors.builtin.plugins import Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS
 from ....pipeline.connectors.errors import PluginUnknown
+from ...replies.connectors import MadeBy
 from .configs import OutsideChecks
 from .connection import Command, Outcome
 from .errors import ApiError, not_found
@@ -131,12 +132,13 @@ class Service:
     explaining: SerialExecutor = field(default_factory=SerialExecutor)
     """Runs what reads a whole log, for one request at a time."""
 
-    def kind_of(self, config: Mapping[str, str]) -> str:
-        """Return Connect's word for the direction of a connector: source, sink or unknown."""
+    def made_by(self, config: Mapping[str, str]) -> MadeBy:
+        """Return what is known of the class of a connector."""
         try:
-            return self.plugins.find(config.get(CONNECTOR_CLASS, "")).made_by.kind
+            found = self.plugins.find(config.get(CONNECTOR_CLASS, "")).made_by
         except PluginUnknown:
-            return "unknown"
+            return MadeBy("unknown")
+        return MadeBy(found.kind, found.version)
 
 
 async def _service(request: Request) -> Service:

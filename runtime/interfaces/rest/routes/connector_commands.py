@@ -1,36 +1,68 @@
 """What is ordered of connectors: create, change, delete, in Connect's shapes and codes.
 
-Nothing here is refused because of a rebalance. A config is examined before it is sent, and a
-command that had to be repeated is answered for by what the log says of its first sending.
+Nothing here is refused because of a rebalance, and what is being deleted is waited for. A config
+is examined before it is sent, and a command that had to be repeated is answered for by what the
+log says of its first sending.
 """
 
 import asyncio
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
-from typing import Final
+from typing import Annotated, Final
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
 from .....actors.messages.commands import CommandReply
 from .....actors.messages.errors import Error
 from .....actors.messages.orders import DeleteConnector, PutConnector
 from .....events.log.errors import NoLogError
+from .....events.model import RunState
 from .....events.records import ConnectorConfig
+from ....config.secrets import shown
+from ....pipeline.connectors.common_keys import NAME
 from ...replies.connectors import ConnectorInfo
 from ...replies.node import Message
-from ..backend.configs import Prepared, check_name, named, prepare
-from ..backend.connection import Outcome
+from ..backend.configs import Prepared, check_name, invalid, named, prepare
 from ..backend.errors import ApiError, not_found
-from ..backend.schema import Config, ConfigBody, HttpAnswer, Key, Routes
+from ..backend.schema import Changes, ChangesBody, Extended, HttpAnswer, Routes, text_of
 from ..backend.service import ORDER_ERRORS, Principal, Served, Service, refuse, require_written
-from .connectors import deletion_waits, describe_connector, require_connector
+from .connectors import (
+    MISSING,
+    deletion_waits,
+    describe_connector,
+    require_connector,
+    with_warnings,
+)
 
 routes = Routes("connectors")
 CONFLICTS = (HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE)
+LOOK_SECONDS: Final = 0.05
+DELETION_SECONDS: Final = 10.0
+"""How long a new connector waits until one of its name is gone that is being deleted."""
 PUBLISH_SECONDS: Final = 1.0
 """How long a deletion waits for a batch that may be about to be published."""
+
+
+def _name_of(value: object) -> object:
+    return "" if value is None else text_of(value)
+
+
+def _state_of(value: object) -> object:
+    """Return the state that is meant, in whatever case; None is RUNNING."""
+    told = "RUNNING" if value is None else value
+    names = [state.value for state in INITIAL_STATES]
+    if not isinstance(told, str) or told.upper() not in names:
+        raise ValueError(f"must be one of {', '.join(names)}")
+    return told.upper()
+
+
+INITIAL_STATES: Final = (RunState.RUNNING, RunState.PAUSED, RunState.STOPPED)
+Name = Annotated[str, BeforeValidator(_name_of)]
+InitialState = Annotated[RunState, BeforeValidator(_state_of)]
 
 
 class NewConnector(BaseModel):
@@ -38,34 +70,37 @@ class NewConnector(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Key = ""
-    config: Config
-    initial_state: str | None = None
+    name: Name = ""
+    config: Changes
+    initial_state: InitialState = RunState.RUNNING
 
 
 @routes.add("POST /connectors", status=HTTPStatus.CREATED, takes_json=True, errors=CONFLICTS)
 async def create_connector(
-    service: Served, principal: Principal, connector: NewConnector
+    service: Served,
+    principal: Principal,
+    connector: NewConnector,
+    extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
-    """Create a connector."""
-    if connector.initial_state not in {None, "RUNNING"}:
-        raise ApiError(HTTPStatus.BAD_REQUEST, "initial_state can only be RUNNING in this version")
+    """Create a connector, RUNNING or in another `initial_state`."""
     name = connector.name.strip()
-    check_name(name)
-    before = await run_in_threadpool(_find, service, name)
+    config, warnings = await run_in_threadpool(_prepare, service, name, connector.config, None)
+    before = await _find_settled(service, name)
     if before is not None:
         raise ApiError(
             HTTPStatus.CONFLICT, await run_in_threadpool(_name_conflict, service, before)
         )
-    config, warnings = await run_in_threadpool(_prepare, service, name, connector.config, before)
-    outcome = await _put(service, principal, name, config, create_only=True)
+    command = PutConnector(service.group_id, name, config, create_only=True, principal=principal)
+    command = replace(command, initial_state=connector.initial_state)
+    outcome = await service.commands.carry_out(command)
     mine = outcome.repeated and outcome.reply.error is Error.ALREADY_EXISTS
     if mine:
         after = await run_in_threadpool(_find, service, name)
         mine = after is not None and after.config == config and not after.deleting
     if not mine:
         refuse(outcome.reply)
-    return await _answer_with(service, name, outcome.reply, HTTPStatus.CREATED, warnings)
+    found = warnings if extended else None
+    return await _answer_with(service, name, outcome.reply, HTTPStatus.CREATED, found)
 
 
 @routes.add(
@@ -75,21 +110,38 @@ async def create_connector(
     errors=CONFLICTS,
 )
 async def put_config(
-    service: Served, principal: Principal, connector: str, config: ConfigBody
+    service: Served,
+    principal: Principal,
+    connector: str,
+    config: ChangesBody,
+    extended: Extended = False,  # noqa: FBT002
 ) -> HttpAnswer[ConnectorInfo]:
     """Create a connector (201), or give one a new config (200)."""
-    check_name(connector)
-    before = await run_in_threadpool(_find, service, connector)
+    before = await _find_settled(service, connector)
     if before is not None and before.deleting:
         raise ApiError(
             HTTPStatus.CONFLICT, await run_in_threadpool(_name_conflict, service, before)
         )
-    sealed, warnings = await run_in_threadpool(_prepare, service, connector, config, before)
-    outcome = await _put(service, principal, connector, sealed, create_only=False)
-    refuse(outcome.reply)
-    created = outcome.reply.created or (outcome.repeated and before is None)
-    status = HTTPStatus.CREATED if created else HTTPStatus.OK
-    return await _answer_with(service, connector, outcome.reply, status, warnings)
+    return await _put(service, principal, connector, config, before, extended=extended)
+
+
+@routes.add("PATCH /connectors/{connector}/config", takes_json=True, errors=MISSING)
+async def patch_config(
+    service: Served,
+    principal: Principal,
+    connector: str,
+    changes: ChangesBody,
+    extended: Extended = False,  # noqa: FBT002
+) -> HttpAnswer[ConnectorInfo]:
+    """Change keys of a config, and take out those that are given null (KIP-477)."""
+    before = await run_in_threadpool(_find, service, connector)
+    if before is None or before.deleting:
+        raise not_found(f"Connector {connector} not found")
+    changed = {**shown(before.config), **changes}
+    config = {key: value for key, value in changed.items() if changes.get(key, "") is not None}
+    if NAME not in config:
+        raise invalid([f'Missing required configuration "{NAME}" which has no default value.'])
+    return await _put(service, principal, connector, config, before, extended=extended)
 
 
 @routes.add(
@@ -107,7 +159,9 @@ async def delete_connector(
     """
     before = await run_in_threadpool(_find, service, connector)
     if before is None or before.deleting:
-        raise not_found(await run_in_threadpool(_no_connector, service, connector, before))
+        waits = await run_in_threadpool(_reason_kept, service, connector) if before else ""
+        why = f": it is being deleted{waits}" if waits else ""
+        raise not_found(f"Connector {connector} not found{why}")
     command = DeleteConnector(service.group_id, connector, principal)
     outcome = await service.commands.carry_out(command)
     if not (outcome.repeated and outcome.reply.error is Error.UNKNOWN_CONNECTOR):
@@ -123,12 +177,34 @@ async def delete_connector(
 
 
 async def _put(
-    service: Service, principal: str, name: str, config: Mapping[str, str], *, create_only: bool
-) -> Outcome:
-    command = PutConnector(
-        service.group_id, name, config, create_only=create_only, principal=principal
-    )
-    return await service.commands.carry_out(command)
+    service: Service,
+    principal: str,
+    name: str,
+    config: Mapping[str, str | None],
+    before: ConnectorConfig | None,
+    *,
+    extended: bool,
+) -> HttpAnswer[ConnectorInfo]:
+    sealed, warnings = await run_in_threadpool(_prepare, service, name, config, before)
+    command = PutConnector(service.group_id, name, sealed, principal=principal)
+    outcome = await service.commands.carry_out(command)
+    refuse(outcome.reply)
+    created = outcome.reply.created or (outcome.repeated and before is None)
+    status = HTTPStatus.CREATED if created else HTTPStatus.OK
+    return await _answer_with(service, name, outcome.reply, status, warnings if extended else None)
+
+
+async def _find_settled(service: Service, name: str) -> ConnectorConfig | None:
+    """Return what the log says of a connector, once one of that name that is being deleted is gone.
+
+    One that waits longer than that is returned as it is.
+    """
+    found = await run_in_threadpool(_find, service, name)
+    until = time.monotonic() + DELETION_SECONDS
+    while found is not None and found.deleting and time.monotonic() < until:
+        await asyncio.sleep(LOOK_SECONDS)
+        found = await run_in_threadpool(_find, service, name)
+    return found
 
 
 def _find(service: Service, name: str) -> ConnectorConfig | None:
@@ -141,8 +217,9 @@ def _find(service: Service, name: str) -> ConnectorConfig | None:
 
 
 def _prepare(
-    service: Service, name: str, config: Mapping[str, str], before: ConnectorConfig | None
+    service: Service, name: str, config: Mapping[str, str | None], before: ConnectorConfig | None
 ) -> Prepared:
+    check_name(name)
     stored = dict(before.config) if before else dict[str, str]()
     config = named(name, config)
     return prepare(service.plugins, service.vault, config, stored, service.outside)
@@ -153,15 +230,21 @@ async def _answer_with(
     name: str,
     reply: CommandReply,
     status: HTTPStatus,
-    warnings: tuple[str, ...],
+    warnings: tuple[str, ...] | None,
 ) -> HttpAnswer[ConnectorInfo]:
-    """Answer with the connector as the log has it, which is at least as far as the command."""
+    """Answer with the connector as the log has it, which is at least as far as the command.
+
+    Without any `warnings`, not even an empty list of them, none are told.
+    """
 
     def read() -> ConnectorInfo:
         with service.logs.reading(service.group_id) as logs:
             require_written(logs.group, reply)
-            require_connector(logs, name)
-            return describe_connector(service, logs.group, name, warnings)
+            found = require_connector(logs, name)
+            described = describe_connector(service, logs.group, name)
+            if warnings is None:
+                return described
+            return with_warnings(service, found, described, warnings)
 
     is_new = status is HTTPStatus.CREATED
     headers = {"Location": f"/connectors/{quote(name, safe='')}"} if is_new else dict[str, str]()
@@ -174,12 +257,6 @@ def _name_conflict(service: Service, found: ConnectorConfig) -> str:
         return f"Connector {name} already exists"
     why = _reason_kept(service, name)
     return f"connector {name} is being deleted: create it once it is gone{why}"
-
-
-def _no_connector(service: Service, name: str, found: ConnectorConfig | None) -> str:
-    if found is None:
-        return f"there is no connector {name}"
-    return f"connector {name} is being deleted{_reason_kept(service, name)}"
 
 
 def _reason_kept(service: Service, name: str) -> str:

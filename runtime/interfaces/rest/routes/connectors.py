@@ -4,17 +4,17 @@ from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Annotated, TypeVar
 
-from fastapi import Query
+from fastapi import Path, Query
 from msgspec.structs import replace
 
 from .....events.group import Group
-from .....events.model import Resource
 from .....events.records import ConnectorConfig
 from .....projections import views
 from ....config.secrets import shown
 from ....pipeline.connectors.naming import describe_unpublished
 from ...replies import connectors as replies
 from ...replies.connectors import (
+    ActiveTopics,
     ConnectorInfo,
     ConnectorProgressInfo,
     ConnectorStateInfo,
@@ -24,36 +24,44 @@ from ...replies.connectors import (
     TaskState,
 )
 from ..backend.configs import warnings_of
-from ..backend.errors import not_found
+from ..backend.errors import ApiError, not_found
 from ..backend.logs import FollowedGroup
-from ..backend.schema import Routes
+from ..backend.schema import Extended, Routes
 from ..backend.service import Served, Service
 
 routes = Routes("connectors")
 MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
+LARGEST_TASK = (1 << 31) - 1
+TaskNumber = Annotated[int, Path(ge=-LARGEST_TASK - 1, le=LARGEST_TASK)]
+"""The number of a task in a path: an int32, as in Connect; what is none is no path at all."""
 Warned = TypeVar("Warned", ConnectorInfo, ConnectorStateInfo)
 
 
 @routes.add("GET /connectors", errors=(HTTPStatus.SERVICE_UNAVAILABLE,))
 def list_connectors(
     service: Served,
-    expand: Annotated[list[str], Query()] = [],  # noqa: B006  # never changed
+    expand: Annotated[list[str] | None, Query()] = None,
+    extended: Extended = False,  # noqa: FBT002
 ) -> list[str] | dict[str, ExpandedConnector]:
     """List the connectors; `expand` with status, info and progress tells more of each."""
     with service.logs.reading(service.group_id) as logs:
-        group = logs.group
-        names = views.connector_names(group)
-        if not expand:
+        names = views.connector_names(logs.group)
+        if expand is None:
             return names
-        return {name: _expand(service, logs, name, expand) for name in names}
+        return {name: _expand(service, logs, name, expand, extended=extended) for name in names}
 
 
 @routes.add("GET /connectors/{connector}", errors=MISSING)
-def get_connector(service: Served, connector: str) -> ConnectorInfo:
+def get_connector(
+    service: Served,
+    connector: str,
+    extended: Extended = False,  # noqa: FBT002
+) -> ConnectorInfo:
     """Tell a connector's config and tasks."""
     with service.logs.reading(service.group_id) as logs:
-        require_connector(logs, connector)
-        return describe_connector(service, logs.group, connector)
+        found = require_connector(logs, connector)
+        described = describe_connector(service, logs.group, connector)
+        return with_warnings(service, found, described) if extended else described
 
 
 @routes.add("GET /connectors/{connector}/config", errors=MISSING)
@@ -64,11 +72,15 @@ def get_config(service: Served, connector: str) -> dict[str, str]:
 
 
 @routes.add("GET /connectors/{connector}/status", errors=MISSING)
-def get_status(service: Served, connector: str) -> ConnectorStateInfo:
-    """Tell what a connector and its tasks do, and where."""
+def get_status(
+    service: Served,
+    connector: str,
+    extended: Extended = False,  # noqa: FBT002
+) -> ConnectorStateInfo:
+    """Tell what a connector and its tasks do, and where; if it is `extended`, also why."""
     with service.logs.reading(service.group_id) as logs:
-        require_connector(logs, connector)
-        return _describe_state(service, logs.group, connector)
+        require_connector(logs, connector, f"No status found for connector {connector}")
+        return describe_state(service, logs.group, connector, extended=extended)
 
 
 @routes.add("GET /connectors/{connector}/progress", errors=MISSING)
@@ -84,32 +96,58 @@ def list_tasks(service: Served, connector: str) -> list[TaskInfo]:
     """List a connector's tasks with their configs; secret values are not shown."""
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
-        split = logs.group.task_configs.get(connector)
         return [
-            TaskInfo(ConnectorTaskId(connector, number), shown(task.config))
-            for number, task in enumerate(split.tasks if split else ())
+            TaskInfo(ConnectorTaskId(connector, number), shown(split.tasks[number].config))
+            for number in logs.group.task_numbers(connector)
+            for split in (logs.group.task_configs[connector],)
         ]
 
 
 @routes.add("GET /connectors/{connector}/tasks/{task}/status", errors=MISSING)
-def get_task_status(service: Served, connector: str, task: int) -> TaskState:
-    """Tell what one task does, and where."""
+def get_task_status(
+    service: Served,
+    connector: str,
+    task: TaskNumber,
+    extended: Extended = False,  # noqa: FBT002
+) -> TaskState:
+    """Tell what one task does, and where; if it is `extended`, also why."""
+    unknown = f"No status found for task {connector}-{task}"
+    with service.logs.reading(service.group_id) as logs:
+        found = require_connector(logs, connector, unknown)
+        if task not in logs.group.task_numbers(connector):
+            raise not_found(unknown)
+        version = service.made_by(found.config).version
+        state = replies.task_status(logs.group, connector, task, version, _held_up(service))
+        return state if extended else replace(state, reason="")
+
+
+@routes.add("GET /connectors/{connector}/topics", errors=MISSING)
+def get_topics(service: Served, connector: str) -> dict[str, ActiveTopics]:
+    """Tell the topics that a connector has read so far, as its offsets name them."""
     with service.logs.reading(service.group_id) as logs:
         require_connector(logs, connector)
-        if task not in logs.group.task_numbers(connector):
-            raise not_found(f"there is no task {Resource(connector, task)}")
-        return replies.task_status(logs.group, connector, task, _held_up(service))
+        return {connector: ActiveTopics(logs.topics(connector))}
 
 
-def require_connector(logs: FollowedGroup, name: str) -> ConnectorConfig:
-    """Return a connector; raises `ApiError` if there is none, or no longer."""
+@routes.add("PUT /connectors/{connector}/topics/reset", errors=(HTTPStatus.FORBIDDEN, *MISSING))
+def reset_topics(service: Served, connector: str) -> None:
+    """Refuse to forget topics: their offsets tell of them."""
+    with service.logs.reading(service.group_id) as logs:
+        require_connector(logs, connector)
+    raise ApiError(HTTPStatus.FORBIDDEN, "Topic tracking reset is disabled.")
+
+
+def require_connector(logs: FollowedGroup, name: str, unknown: str = "") -> ConnectorConfig:
+    """Return a connector; raises `ApiError` if there is none, or no longer.
+
+    `unknown` is what Connect's own route says then, if it has words of its own.
+    """
     found = logs.group.connectors.get(name)
-    if found is None:
-        raise not_found(f"there is no connector {name}")
-    if found.deleting:
-        waits = deletion_waits(logs, name) or "its last batches are brought to an end"
-        raise not_found(f"connector {name} is being deleted: {waits}")
-    return found
+    if found is not None and not found.deleting:
+        return found
+    told = unknown or f"Connector {name} not found"
+    waits = deletion_waits(logs, name) if found else ""
+    raise not_found(f"{told}: it is being deleted; {waits}" if waits else told)
 
 
 def deletion_waits(logs: FollowedGroup, name: str) -> str:
@@ -124,25 +162,28 @@ def deletion_waits(logs: FollowedGroup, name: str) -> str:
     )
 
 
-def describe_connector(
-    service: Service, group: Group, name: str, found: Iterable[str] = ()
-) -> ConnectorInfo:
-    """Return Connect's `ConnectorInfo` of an existing connector, without its secrets.
-
-    `found` are warnings that its config alone does not give rise to.
-    """
+def describe_connector(service: Service, group: Group, name: str) -> ConnectorInfo:
+    """Return Connect's `ConnectorInfo` of an existing connector, without its secrets."""
     connector = group.connectors[name]
     tasks = [ConnectorTaskId(name, number) for number in group.task_numbers(name)]
-    kind = service.kind_of(connector.config)
-    described = ConnectorInfo(name, shown(connector.config), tasks, kind)
-    return _with_warnings(service, connector, described, found)
+    kind = service.made_by(connector.config).kind
+    return ConnectorInfo(name, shown(connector.config), tasks, kind)
 
 
-def _describe_state(service: Service, group: Group, name: str) -> ConnectorStateInfo:
+def describe_state(
+    service: Service, group: Group, name: str, *, extended: bool
+) -> ConnectorStateInfo:
+    """Return Connect's `ConnectorStateInfo`; if it is extended, with reasons and warnings."""
     connector = group.connectors[name]
-    kind = service.kind_of(connector.config)
-    described = replies.connector_status(group, name, kind, _held_up(service))
-    return _with_warnings(service, connector, described)
+    made_by = service.made_by(connector.config)
+    described = replies.connector_status(group, name, made_by, _held_up(service))
+    if extended:
+        return with_warnings(service, connector, described)
+    return replace(
+        described,
+        connector=replace(described.connector, reason=""),
+        tasks=[replace(each, reason="") for each in described.tasks],
+    )
 
 
 def _held_up(service: Service) -> str:
@@ -151,10 +192,13 @@ def _held_up(service: Service) -> str:
     return f"waiting for space: {room.why}" if room.is_low else ""
 
 
-def _with_warnings(
+def with_warnings(
     service: Service, connector: ConnectorConfig, described: Warned, found: Iterable[str] = ()
 ) -> Warned:
-    """Add what is strange about a connector, if anything is: the reply is Connect's otherwise."""
+    """Return a reply with what is strange about its connector, if anything is.
+
+    `found` are warnings that its config alone does not give rise to.
+    """
     of_config: tuple[str, ...] = warnings_of(service.plugins, connector.config)
     warnings = tuple(dict.fromkeys((*_inherited(connector), *of_config, *found)))
     return replace(described, warnings=warnings) if warnings else described
@@ -171,12 +215,20 @@ def _inherited(connector: ConnectorConfig) -> Iterator[str]:
 
 
 def _expand(
-    service: Service, logs: FollowedGroup, name: str, expand: list[str]
+    service: Service,
+    logs: FollowedGroup,
+    name: str,
+    expand: list[str],
+    *,
+    extended: bool,
 ) -> ExpandedConnector:
     group = logs.group
+    info = describe_connector(service, group, name)
+    if extended:
+        info = with_warnings(service, group.connectors[name], info)
     return ExpandedConnector(
-        _describe_state(service, group, name) if "status" in expand else None,
-        describe_connector(service, group, name) if "info" in expand else None,
+        describe_state(service, group, name, extended=extended) if "status" in expand else None,
+        info if "info" in expand else None,
         _describe_progress(logs, name) if "progress" in expand else None,
     )
 

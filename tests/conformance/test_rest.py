@@ -1,0 +1,114 @@
+"""Connect's REST as it was recorded from the real one, played against one node of two workers.
+
+The conversations are those of `rest.yaml`, the judge is `run_rest.py`, which lie together in the
+conformance folder. README's table "Where it differs from Connect" says which steps are answered
+otherwise on purpose: all others pass.
+"""
+# pyright: basic
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from fairlead_tests import TESTS
+from fairlead_tests.cluster.node import Node, eventually
+from fairlead_tests.cluster.remains import launch, without_remains
+from fairlead_tests.conformance.chosen import conformance_dir
+from fairlead_tests.conformance.rest_player import Step, play_all, read_player
+
+pytestmark = pytest.mark.spark
+
+AT_ONCE = 8
+"""How many conversations are held at the same time."""
+
+NOT_PLAYED = ("offsets", "offsets-bodies", "loggers", "loggers-root")
+"""Conversations whose routes are not there yet."""
+
+NOT_YET = (
+    "config-patch 14-16, 22-23",
+    "config-put 12, 18-20",
+    "create-invalid 1-10, 13-18",
+    "create-names 5-7",
+    "health 1-5",
+    "list 16",
+    "many-tasks 5",
+    "methods 3-26",
+    "name-control 1-5, 8, 10-11",
+    "name-slash 5",
+    "pause-resume 13",
+    "plugin-config 1-4, 6-7",
+    "plugins 1-3, 6-10",
+    "restart-task 7",
+    "root 3-7, 9",
+    "status 7, 10, 12-13, 15-16",
+    "stop 7",
+    "unknown-connector 13, 18-20",
+    "unknown-paths 1-5, 7, 9-12",
+    "validate 1-5, 8, 10",
+)
+"""Steps that are still to pass."""
+
+_ROW = re.compile(r"^\| ((?:[a-z-]+ [\d, -]+(?:; )?)+) \|", re.MULTILINE)
+
+
+def differing() -> set[Step]:
+    """The steps that README says are answered otherwise than by Connect."""
+    readme = (TESTS.parent / "README.md").read_text()
+    _, _, told = readme.partition("Where it differs from Connect")
+    return {
+        step for row in _ROW.findall(told) for part in row.split("; ") for step in steps_in(part)
+    }
+
+
+def steps_in(text: str) -> Iterator[Step]:
+    """Read `name-long 4-6, 8`."""
+    name, _, numbers = text.strip().partition(" ")
+    for part in numbers.split(", "):
+        first, _, last = part.partition("-")
+        yield from (Step(name, number) for number in range(int(first), int(last or first) + 1))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Where the node has its files, and the conversations theirs."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def url(home: Path) -> Iterator[str]:
+    """The REST interface of a node with two workers, each with a Spark."""
+    with without_remains() as nodes:
+        settings = (f"data.dir={home / 'data'}", "workers=2", "listeners=http://127.0.0.1:0")
+        script = [sys.executable, "-m", "fairlead_tests.cluster.up_process", "up", *settings]
+        nodes.append(node := Node(home, launch(home, script)))
+        for pipe in (node.launcher.stdin, node.launcher.stdout):
+            assert pipe is not None
+            pipe.close()
+        eventually(lambda: " is up with " in (home / "stderr").read_text(), "the node is up")
+        note = home / "data" / "run" / "node.json"
+        yield json.loads(note.read_text())["rest"]
+
+
+def test_every_step_is_answered_as_connect_does_but_for_those_that_readme_names(
+    url: str, home: Path, pytestconfig: pytest.Config
+) -> None:
+    folder = conformance_dir(pytestconfig)
+    if not (folder / "rest.yaml").exists():
+        pytest.skip(f"{folder} holds no rest.yaml; set --conformance-dir")
+    with (
+        read_player(folder, url, home / "outside") as player,
+        ThreadPoolExecutor(AT_ONCE) as threads,
+    ):
+        told = play_all(player, threads, NOT_PLAYED)
+    assert told
+    allowed = differing().union(*map(steps_in, NOT_YET))
+    wrong = [each for each in told if each.step not in allowed]
+    assert not wrong, "\n".join(map(str, wrong))
+    assert differing() <= {each.step for each in told}, "what passes differs no more"

@@ -1,0 +1,84 @@
+"""Plays recorded REST conversations, several at once, by the player that lies beside them."""
+# pyright: basic
+
+import sys
+from argparse import Namespace
+from collections.abc import Collection, Generator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+CLASS = "SparkPipeline"
+
+
+class Step(NamedTuple):
+    """A step of a conversation; steps count from 1."""
+
+    scenario: str
+    number: int
+
+
+class Difference(NamedTuple):
+    """A step that was answered otherwise than recorded, and how."""
+
+    step: Step
+    verdict: str
+    lines: tuple[str, ...]
+
+
+@contextmanager
+def read_player(folder: Path, url: str, place: Path) -> Generator[Any]:
+    """Give the folder's own `Player` of its `rest.yaml`, who asks one node as both workers.
+
+    What the conversations are about, files that are read and written, lies in a `place`.
+    """
+    path = folder / "run_rest.py"
+    spec = spec_from_file_location("run_rest", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+    spec.loader.exec_module(module)
+    sys.dont_write_bytecode = before
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    document = yaml.load((folder / "rest.yaml").read_text(), loader)
+    args = Namespace(
+        base_url=[url, url], cls=CLASS, has=[], config=[], timeout=100, patience=30, open=False
+    )
+    player = module.Player(args, document)
+    player.tmp.rmdir()
+    player.tmp = place
+    try:
+        yield player
+    finally:
+        player.close()
+
+
+def play_all(player: Any, threads: Executor, leave_out: Collection[str] = ()) -> list[Difference]:
+    """Play every conversation that the class can have; return what differs, in order."""
+    chosen = [
+        each
+        for each in player.document["scenarios"]
+        if not each.get("only_told")
+        and set(each.get("needs") or ()) <= player.caps
+        and each["name"] not in leave_out
+    ]
+    return [each for found in threads.map(lambda one: _play(player, one), chosen) for each in found]
+
+
+def _play(player: Any, scenario: dict[str, Any]) -> list[Difference]:
+    names, found = player.names_for(scenario), list[Difference]()
+    try:
+        for number, step in enumerate(scenario["steps"], 1):
+            verdict, lines, _ = player.play(step, names)
+            if verdict != "PASS":
+                found.append(Difference(Step(scenario["name"], number), verdict, tuple(lines)))
+            if verdict == "FAIL" and step.get("must"):
+                break
+    finally:
+        player.clean(scenario, names)
+    return found
