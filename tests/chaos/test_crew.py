@@ -263,7 +263,8 @@ def test_a_task_that_fails_over_secrets_leaves_them_in_no_reply_log_or_file(
             return status is not None and status.state is RunState.FAILED
 
         node.eventually(has_failed, "the task has failed")
-        waits = lambda: "is not a folder (yet)" in node.page("/connectors/waiting/status")  # noqa: E731
+        path = "/connectors/waiting/status?extended=true"
+        waits = lambda: "is not a folder (yet)" in node.page(path)  # noqa: E731
         node.eventually(waits, "it waits")
         told = node.page("/connectors/leaky/status")
         assert f"no login for ${{env:OURS}} with ${{file:{secrets}:password}}" in told

@@ -80,9 +80,10 @@ def test_work_that_needs_a_tag_waits_for_a_worker_that_has_it_and_moves_nothing_
     put(node, "cubes", 2, "tags", "gpu")
     eventually(lambda: is_nowhere(node, "cubes"), "cubes is nowhere")
     eventually(lambda: answers(node), "REST answers")
-    assert told(node, "/connectors/cubes/status").json()["connector"] == {
+    assert told(node, "/connectors/cubes/status?extended=true").json()["connector"] == {
         "state": "UNASSIGNED",
         "worker_id": "",
+        "version": None,
         "reason": REASON,
     }
     assert f"{NOWHERE}1.0" in told(node, "/metrics").text
@@ -98,7 +99,7 @@ def test_work_that_needs_a_tag_waits_for_a_worker_that_has_it_and_moves_nothing_
 
     assert command.end(signal.SIGINT) == OK
     eventually(lambda: is_nowhere(node, "cubes", "cubes-0", "cubes-1"), "cubes is nowhere again")
-    tasks = told(node, "/connectors/cubes/status").json()["tasks"]
+    tasks = told(node, "/connectors/cubes/status?extended=true").json()["tasks"]
     assert [(each["state"], each["reason"]) for each in tasks] == [("UNASSIGNED", REASON)] * 2
     assert grants(node, "numbers") == before
     assert overlaps(node.spans()) == []

@@ -16,7 +16,7 @@ from ....events.entries.codec import CodecError
 from ....events.log.errors import LogError
 from ...config.sources import ConfigError
 from .command.printing import FAILED, MISUSED, Failed, plain
-from .verbs import changes, history, log, node, plan, reading, simulate
+from .verbs import changes, history, lifecycle, log, node, plan, reading, simulate
 
 PROGRAM: Final = "fairlead"
 RUN, LOOK, CHANGE = "Run", "Look", "Change"
@@ -75,6 +75,10 @@ app.add_typer(
 for _verb in (
     changes.create,
     changes.delete,
+    lifecycle.pause,
+    lifecycle.resume,
+    lifecycle.stop,
+    lifecycle.restart,
     changes.cordon,
     changes.uncordon,
     changes.drain,

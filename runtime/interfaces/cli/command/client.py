@@ -85,7 +85,14 @@ class Client:
 
         Raises `Failed`, `Unreachable`.
         """
-        document = self._ask("DELETE", path, query=query)
+        return self.order("DELETE", kind, *path, **query)
+
+    def order(self, method: str, kind: type[T], *path: str, **query: str) -> T | None:
+        """Have something done that needs no document; return the answer, None for an empty one.
+
+        Raises `Failed`, `Unreachable`.
+        """
+        document = self._ask(method, path, query=query)
         return None if document is None else self._convert(document, kind)
 
     def _convert(self, document: object, kind: type[T]) -> T:

@@ -31,6 +31,14 @@ Worker = Annotated[
 ]
 
 
+class InitialState(StrEnum):
+    """How `create` can have a connector begin."""
+
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
 class Deletable(StrEnum):
     """What `delete` can delete."""
 
@@ -56,6 +64,10 @@ def create(
             show_default=False,
         ),
     ],
+    initial_state: Annotated[
+        InitialState | None,
+        typer.Option("--initial-state", help="How they begin; RUNNING unless it is given."),
+    ] = None,
 ) -> None:
     """Create connectors from a file: each is {name, config}, or a plain config with its name.
 
@@ -66,9 +78,10 @@ def create(
     client = client_of(place)
     for name, config in connectors:
         try:
-            created = client.post(
-                ConnectorInfo, "connectors", body={"name": name, "config": config}
-            )
+            asked = {"name": name, "config": config}
+            if initial_state is not None:
+                asked |= {"initial_state": initial_state.value}
+            created = client.post(ConnectorInfo, "connectors", body=asked)
         except Refused as refused:
             if len(connectors) == 1:
                 raise
