@@ -18,7 +18,7 @@ BESIDE = ("slf4j-api-*", "jackson-core-2*", "jackson-databind-2*", "jackson-anno
 """What Kafka and its peers lean on, of which Spark has a copy."""
 
 SPARK_JARS = Path(pyspark.__file__).parent / "jars"
-FETCH_SECONDS = 180
+FETCH_SECONDS = 150
 LAST_LINES = 5
 """So much is told of what a tool says before it gives up."""
 
@@ -36,9 +36,9 @@ def running(
     `modules` are artifacts of the group `org.apache.kafka`, `options` those of the JVM. Raises
     `NoPeer` where it cannot be had.
     """
-    classpath = _compiled(folder, source, [*_fetched(folder, modules, version), *_beside()])
+    classpath = _compiled(folder, source, [*kafka_jars(folder, modules, version), *_beside()])
     name = f"{_package(source)}.{source.stem}"
-    command = [_tool("java"), *options, "-cp", classpath, name]
+    command = [tool("java"), *options, "-cp", classpath, name]
     quiet = subprocess.DEVNULL
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=quiet, encoding="utf-8") as ran:
@@ -47,21 +47,28 @@ def running(
         yield ran.stdin, ran.stdout
 
 
-def _fetched(folder: Path, modules: Sequence[str], version: str) -> list[str]:
-    """Return Kafka's jars, fetched unless Ivy has them."""
+def kafka_jars(
+    folder: Path, modules: Sequence[str], version: str, *, is_whole: bool = False
+) -> list[str]:
+    """Return Kafka's jars, fetched unless Ivy has them; whole with all that they lean on.
+
+    Raises `NoPeer` where they cannot be had.
+    """
+    how = 'conf="default-&gt;default"' if is_whole else 'transitive="false"'
     modules = "".join(
-        f'<dependency org="org.apache.kafka" name="{name}" rev="{version}" transitive="false"/>'
+        f'<dependency org="org.apache.kafka" name="{name}" rev="{version}" {how}/>'
         for name in modules
     )
     wanted = folder / "ivy.xml"
     wanted.write_text(
         '<ivy-module version="2.0"><info organisation="none" module="peer"/>'
+        '<configurations><conf name="default"/></configurations>'
         f"<dependencies>{modules}</dependencies></ivy-module>"
     )
     found = folder / "classpath"
     (ivy,) = SPARK_JARS.glob("ivy-*.jar")
-    command = [_tool("java"), "-jar", str(ivy), "-ivy", str(wanted), "-types", "jar"]
-    _run([*command, "-cachepath", str(found)], "Kafka's jars could not be had")
+    command = [tool("java"), "-jar", str(ivy), "-ivy", str(wanted), "-types", "jar", "bundle"]
+    run_tool([*command, "-cachepath", str(found)], "Kafka's jars could not be had")
     return found.read_text().strip().split(":")
 
 
@@ -72,12 +79,13 @@ def _beside() -> list[str]:
 def _compiled(folder: Path, source: Path, jars: list[str]) -> str:
     """Return the class path with the peer on it."""
     classes = folder / "classes"
-    command = [_tool("javac"), "-cp", ":".join(jars), "-d", str(classes), str(source)]
-    _run(command, "the peer does not compile")
+    command = [tool("javac"), "-cp", ":".join(jars), "-d", str(classes), str(source)]
+    run_tool(command, "the peer does not compile")
     return ":".join([str(classes), *jars])
 
 
-def _run(command: list[str], trouble: str) -> None:
+def run_tool(command: list[str], trouble: str) -> None:
+    """Run a tool to its end; raises `NoPeer` with its last words if it gives up."""
     try:
         ran = subprocess.run(
             command, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
@@ -89,7 +97,8 @@ def _run(command: list[str], trouble: str) -> None:
         raise NoPeer("; ".join([trouble, *list(filter(None, lines))[-LAST_LINES:]]))
 
 
-def _tool(name: str) -> str:
+def tool(name: str) -> str:
+    """Return where a program lies; raises `NoPeer` if it is not installed."""
     if found := shutil.which(name):
         return found
     raise NoPeer(f"PATH has no {name}")

@@ -1,0 +1,148 @@
+"""How a cluster is reached: the keys that say it, and what clients of librdkafka are told of it.
+
+Both ends of a pipeline have the same keys, behind `source.` or `sink.`. Whoever writes a config is
+not the node's operator: settings that would have librdkafka run a program or load a library are
+refused, and so are those that the connector has to set for itself.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from .....actors.settings import SettingType, not_blank, one_of
+from ..config import ConfigInvalid, Definition, Importance, Width, under
+
+Settings = dict[str, str | int | float | bool]
+"""What a client of librdkafka is made of."""
+
+SERVERS: Final = "bootstrap.servers"
+REQUEST_S: Final = 5.0
+"""How long a cluster has for an answer: less than what a task that is cancelled has to end."""
+
+LOOK_S: Final = 3.0
+"""How long it has where people wait for it."""
+
+_PASSED_ON: Final = (
+    SERVERS,
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.username",
+    "sasl.password",
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.key.password",
+)
+_LOCATIONS: Final = tuple(each for each in _PASSED_ON if each.endswith(".location"))
+_JAAS: Final = "sasl.jaas.config"
+_JAAS_OPTION: Final = re.compile(r"""\b(username|password)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_DEFAULTS: Final[Settings] = {"log_level": 2, "reconnect.backoff.max.ms": 1000}
+"""Only what is critical goes to the process's standard error: the remainder is told."""
+
+_REFUSED: Final = re.compile(
+    r"plugin\.library\.paths|ssl\.engine\.location|ssl\.providers|sasl\.kerberos\.kinit\.cmd"
+    r"|sasl\.oauthbearer\..*|.*\.location|.*_cb|opaque|debug|log[._].*|statistics\..*|enable\.(?!ssl).*"
+    r"|group\..*|auto\.offset\.reset|isolation\.level|transactional\.id|acks|max\.in\.flight.*"
+)
+"""Settings that are not handed on."""
+
+
+def text_key(name: str, meaning: str) -> Definition:
+    """Return a key that has a text, or none."""
+    return Definition(name, SettingType.STRING, meaning, importance=Importance.MEDIUM)
+
+
+def choice_key(name: str, meaning: str, *values: str) -> Definition:
+    """Return a key that has one of some values, the first unless it is set."""
+    return Definition(
+        name,
+        SettingType.STRING,
+        meaning,
+        importance=Importance.MEDIUM,
+        default=values[0],
+        validator=one_of(*values),
+        recommended=values,
+    )
+
+
+def secret_key(name: str, meaning: str) -> Definition:
+    """Return a key whose value is sealed."""
+    return Definition(
+        name, SettingType.PASSWORD, meaning, importance=Importance.MEDIUM, width=Width.LONG
+    )
+
+
+def connection_keys(end: str) -> Sequence[Definition]:
+    """Return the keys of how a cluster is reached, for one end of a pipeline."""
+    files = "of each worker, in PEM"
+    return (
+        Definition(
+            f"{end}.{SERVERS}",
+            SettingType.STRING,
+            "Some brokers of the cluster, from which the others are learnt: `host:port,host:port`.",
+            importance=Importance.HIGH,
+            required=True,
+            validator=not_blank,
+            width=Width.LONG,
+        ),
+        choice_key(
+            f"{end}.security.protocol",
+            "How the brokers are spoken to.",
+            "PLAINTEXT",
+            "SSL",
+            "SASL_PLAINTEXT",
+            "SASL_SSL",
+        ),
+        text_key(f"{end}.sasl.mechanism", "`PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`."),
+        text_key(f"{end}.sasl.username", "The user, for PLAIN and SCRAM."),
+        secret_key(f"{end}.sasl.password", "The password, for PLAIN and SCRAM."),
+        secret_key(
+            f"{end}.sasl.jaas.config",
+            "User and password as Java's clients are given them, instead of the two.",
+        ),
+        text_key(f"{end}.ssl.ca.location", f"A file {files}, with the authorities to be trusted."),
+        text_key(
+            f"{end}.ssl.certificate.location", f"A file {files}, with the client's certificate."
+        ),
+        text_key(f"{end}.ssl.key.location", f"A file {files}, with the client's private key."),
+        secret_key(f"{end}.ssl.key.password", "What opens the private key."),
+    )
+
+
+def client_settings(end: str, config: Mapping[str, str], overrides: str) -> Settings:
+    """Return what clients of one end are made of; raises `ConfigInvalid`.
+
+    `overrides` is the prefix of the settings that are handed on as they are.
+    """
+    if flaws := refused_settings(config, overrides):
+        raise ConfigInvalid("; ".join(f"{key}: {why}" for key, why in flaws.items()))
+    mine = under(f"{end}.", config)
+    made: Settings = {key: mine[key] for key in _PASSED_ON if mine.get(key)}
+    for name, *values in _JAAS_OPTION.findall(mine.get(_JAAS, "")):
+        made.setdefault(f"sasl.{name}", "".join(values))
+    return {**made, **_DEFAULTS, **under(overrides, config)}
+
+
+def complaints(end: str, config: Mapping[str, str], overrides: str) -> Mapping[str, str]:
+    """Return what is wrong with the settings to be handed on, under a key that is defined."""
+    flaws = refused_settings(config, overrides)
+    told = "; ".join(f"{key} {why}" for key, why in flaws.items())
+    return {f"{end}.{SERVERS}": told} if told else {}
+
+
+def refused_settings(config: Mapping[str, str], overrides: str) -> Mapping[str, str]:
+    """Return what is wrong with settings that are to be handed on, by their keys."""
+    own = {*_PASSED_ON, _JAAS}
+    flaws: dict[str, str] = {}
+    for name in under(overrides, config):
+        if name in own:
+            flaws[overrides + name] = f"set {overrides.split('.', 1)[0]}.{name} instead"
+        elif _REFUSED.fullmatch(name):
+            flaws[overrides + name] = "is not handed on: leave it out"
+    return flaws
+
+
+def locations(end: str, config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the files that a config has clients read, by their keys."""
+    named = {f"{end}.{each}": config.get(f"{end}.{each}", "") for each in _LOCATIONS}
+    return {key: path for key, path in named.items() if path}

@@ -1,0 +1,244 @@
+"""The keys of topics of Kafka, as a source and as a sink: each says what it means.
+
+Names are those of Connect and of Kafka's clients behind `source.` or `sink.`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from .....actors.settings import SettingType, Value, at_least
+from ..config import Definition, Importance, Width
+from .connection import choice_key, connection_keys, text_key
+
+CONVERTERS: Final = ("string", "json", "bytes")
+
+TOPICS: Final = "source.topics"
+TOPICS_REGEX: Final = "source.topics.regex"
+KEY_CONVERTER: Final = "source.key.converter"
+VALUE_CONVERTER: Final = "source.value.converter"
+VALUE_SCHEMAS: Final = "source.value.converter.schemas.enable"
+SCHEMA: Final = "source.schema"
+METADATA: Final = "source.metadata.columns"
+ISOLATION: Final = "source.isolation.level"
+RESET: Final = "source.auto.offset.reset"
+START_MS: Final = "source.start.timestamp.ms"
+OUT_OF_RANGE: Final = "source.offset.out.of.range"
+CONSUMER: Final = "source.consumer.override."
+
+SINK_TOPIC: Final = "sink.topic"
+SINK_TOPIC_COLUMN: Final = "sink.topic.column"
+SINK_KEY_COLUMNS: Final = "sink.key.columns"
+SINK_KEY_CONVERTER: Final = "sink.key.converter"
+SINK_KEY_SCHEMAS: Final = "sink.key.converter.schemas.enable"
+SINK_VALUE_CONVERTER: Final = "sink.value.converter"
+SINK_VALUE_SCHEMAS: Final = "sink.value.converter.schemas.enable"
+STAGING: Final = "sink.staging.path"
+RETENTION_MS: Final = "sink.offsets.retention.ms"
+UNMARKED: Final = "sink.unmarked.batch"
+PRODUCER: Final = "sink.producer.override."
+
+TASK_PARTITIONS: Final = "task.kafka.partitions"
+TASK_SCHEMA: Final = "task.kafka.schema"
+
+_CONVERTER_NAMES: Final[Mapping[str, str]] = {
+    "StringConverter": "string",
+    "JsonConverter": "json",
+    "ByteArrayConverter": "bytes",
+}
+
+
+def converter(text: str) -> str:
+    """Return our word for a converter; Connect's classes are known by their names, too."""
+    return _CONVERTER_NAMES.get(text.rpartition(".")[2], text)
+
+
+def _converter(value: Value) -> str | None:
+    if converter(str(value)) in CONVERTERS:
+        return None
+    return f"there are {', '.join(CONVERTERS)}, and {', '.join(_CONVERTER_NAMES)} for the same"
+
+
+def _regex(value: Value) -> str | None:
+    try:
+        re.compile(str(value or ""))
+    except re.error as error:
+        return f"is no regular expression: {error}"
+    return None
+
+
+def _converted(name: str, meaning: str) -> Definition:
+    return Definition(
+        name,
+        SettingType.STRING,
+        meaning,
+        importance=Importance.HIGH,
+        default="string",
+        validator=_converter,
+        recommended=CONVERTERS,
+    )
+
+
+def _flag(name: str, meaning: str, *, default: bool) -> Definition:
+    return Definition(
+        name, SettingType.BOOLEAN, meaning, importance=Importance.MEDIUM, default=default
+    )
+
+
+SOURCE: Final = (
+    *connection_keys("source"),
+    Definition(
+        TOPICS,
+        SettingType.LIST,
+        f"The topics that are read; or `{TOPICS_REGEX}`.",
+        importance=Importance.HIGH,
+        default=(),
+    ),
+    Definition(
+        TOPICS_REGEX,
+        SettingType.STRING,
+        "A regular expression, which the whole name of a topic has to match to be read. Topics "
+        "that come later are found within half a minute.",
+        importance=Importance.HIGH,
+        validator=_regex,
+        width=Width.LONG,
+    ),
+    _converted(
+        VALUE_CONVERTER,
+        "What a record's value is: `string` and `bytes` stand in the column `_value`, `json` has "
+        "the columns of its object.",
+    ),
+    _flag(
+        VALUE_SCHEMAS,
+        "Whether a value in JSON is Connect's envelope of `schema` and `payload`. Without it the "
+        f"columns are those of `{SCHEMA}`.",
+        default=True,
+    ),
+    Definition(
+        SCHEMA,
+        SettingType.STRING,
+        "The columns of values in JSON without a schema, as in `CREATE TABLE`: `day DATE, delay "
+        "INT`. Without it the connector infers them, once, from the last records that are there. "
+        "Further fields of a value are not read.",
+        importance=Importance.MEDIUM,
+        width=Width.LONG,
+    ),
+    choice_key(
+        KEY_CONVERTER,
+        "What a record's key is, in the column `_key`: a text, or bytes. JSON is a text.",
+        "string",
+        "bytes",
+    ),
+    Definition(
+        METADATA,
+        SettingType.LIST,
+        "What is told of a record beside its value, each in a column of its own: `_key`, `_topic`, "
+        "`_partition`, `_offset`, `_timestamp`, `_headers`.",
+        importance=Importance.LOW,
+        default=("key", "topic", "partition", "offset", "timestamp", "headers"),
+    ),
+    choice_key(
+        ISOLATION,
+        "Whether records of transactions that were aborted, or have not ended, are left out.",
+        "read_committed",
+        "read_uncommitted",
+    ),
+    choice_key(
+        RESET,
+        "Where a partition without an offset begins: the first start alone.",
+        "earliest",
+        "latest",
+    ),
+    Definition(
+        START_MS,
+        SettingType.LONG,
+        f"Begin with the records of this time, in ms since 1970, instead of `{RESET}`.",
+        importance=Importance.LOW,
+        validator=at_least(0),
+    ),
+    choice_key(
+        OUT_OF_RANGE,
+        "What happens if records behind the offset are gone, since the topic keeps them no longer "
+        "or was deleted and made anew: `fail` ends the task and says how many; `earliest` and "
+        "`latest` go on there, and warn.",
+        "fail",
+        "earliest",
+        "latest",
+    ),
+)
+
+SOURCE_TASK: Final = (
+    text_key(TASK_PARTITIONS, "Set by the connector: the task's share of the partitions."),
+    text_key(TASK_SCHEMA, "Set by the connector: the columns of values in JSON."),
+)
+
+SINK: Final = (
+    *connection_keys("sink"),
+    text_key(SINK_TOPIC, f"The topic that is written to; or `{SINK_TOPIC_COLUMN}`."),
+    text_key(SINK_TOPIC_COLUMN, "The column that names the topic of each row; it is not written."),
+    Definition(
+        SINK_KEY_COLUMNS,
+        SettingType.LIST,
+        "The columns that make a record's key. Without them the column `_key` does, if there is "
+        "one; else records have none.",
+        importance=Importance.HIGH,
+        default=(),
+    ),
+    _converted(
+        SINK_KEY_CONVERTER,
+        "How a key is written: `json` as an object of its columns, `string` and `bytes` from one.",
+    ),
+    _flag(SINK_KEY_SCHEMAS, "Whether keys in JSON are in Connect's envelope.", default=False),
+    Definition(
+        SINK_VALUE_CONVERTER,
+        SettingType.STRING,
+        "How a value is written: `json` as an object of all columns whose names do not begin with "
+        "an underscore, `string` and `bytes` from the one that there is.",
+        importance=Importance.HIGH,
+        default="json",
+        validator=_converter,
+        recommended=CONVERTERS,
+    ),
+    _flag(
+        SINK_VALUE_SCHEMAS,
+        "Whether values in JSON are in Connect's envelope of `schema` and `payload`.",
+        default=False,
+    ),
+    Definition(
+        STAGING,
+        SettingType.STRING,
+        "The folder where batches lie until they are published; the node's own unless set. If "
+        "workers run on several hosts it must be one that all of them see: what was staged on a "
+        "host that is lost can be published by no other.",
+        importance=Importance.MEDIUM,
+        width=Width.LONG,
+    ),
+    Definition(
+        RETENTION_MS,
+        SettingType.LONG,
+        "The brokers' `offsets.retention.minutes`, in ms: how long the mark of the last batch is "
+        "sure to stand.",
+        importance=Importance.LOW,
+        default=7 * 24 * 3600 * 1000,
+        validator=at_least(1),
+    ),
+    choice_key(
+        UNMARKED,
+        "What becomes of a committed batch that waited for longer than that, if there is no mark "
+        "to tell whether it was published: `fail` waits for you, `publish` and `skip` take it for "
+        "one that was not, or was.",
+        "fail",
+        "publish",
+        "skip",
+    ),
+)
+
+OVERRIDES: Final[Mapping[str, Definition]] = {
+    prefix: Definition(
+        f"{prefix}*",
+        SettingType.STRING,
+        f"A setting of librdkafka's, handed on under the name after the prefix: `{prefix}{name}`.",
+        importance=Importance.LOW,
+    )
+    for prefix, name in ((CONSUMER, "fetch.max.bytes"), (PRODUCER, "compression.type"))
+}

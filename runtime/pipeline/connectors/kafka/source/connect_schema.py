@@ -1,0 +1,113 @@
+"""Connect's schemas in JSON, as Spark's types: what the envelope of `JsonConverter` says of values.
+
+Times that Connect and Debezium keep as numbers become Spark's; what has no type there stays as it
+is. A `Decimal` must be written as a number (`decimal.format=NUMERIC`): bytes in base64 are none.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from ....spark.sql_text import quoted
+
+Schema = Mapping[str, Any]
+
+_PLAIN: Final[Mapping[str, str]] = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INT",
+    "int64": "BIGINT",
+    "float": "FLOAT",
+    "float32": "FLOAT",
+    "double": "DOUBLE",
+    "float64": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "string": "STRING",
+    "bytes": "BINARY",
+}
+_TIMES: Final[Mapping[str, str]] = {
+    "org.apache.kafka.connect.data.Date": "date_from_unix_date({})",
+    "org.apache.kafka.connect.data.Timestamp": "timestamp_millis({})",
+    "io.debezium.time.Date": "date_from_unix_date({})",
+    "io.debezium.time.Timestamp": "timestamp_millis({})",
+    "io.debezium.time.MicroTimestamp": "timestamp_micros({})",
+}
+_DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
+_MOST_DIGITS: Final = 38
+LONE: Final = "_value"
+"""The column of a value that is no struct."""
+
+
+class SchemaUnknown(Exception):  # noqa: N818  # says what it is about
+    """A schema is none of Connect's, or Spark has nothing for it; the text says what."""
+
+
+class ConnectColumns(NamedTuple):
+    """The columns of a value: how they are parsed, and the select list that makes them of that."""
+
+    ddl: str
+    select: Sequence[str]
+    is_struct: bool
+
+
+def columns_of(schema: Schema, parsed: str) -> ConnectColumns:
+    """Return the columns that values of a schema have; `parsed` names the parsed object.
+
+    Raises `SchemaUnknown`.
+    """
+    is_struct = schema.get("type") == "struct"
+    fields = _fields(schema) if is_struct else {LONE: schema}
+    ddl = ", ".join(f"{quoted(name)} {_type(each)}" for name, each in fields.items())
+    select = [
+        f"{_value(each, f'{parsed}.{quoted(name)}')} AS {quoted(name)}"
+        for name, each in fields.items()
+    ]
+    return ConnectColumns(ddl, select, is_struct)
+
+
+def _fields(schema: Schema) -> dict[str, Schema]:
+    try:
+        return {each["field"]: each for each in schema["fields"]}
+    except (KeyError, TypeError):
+        raise SchemaUnknown("a struct's schema does not name its fields") from None
+
+
+def _type(schema: Schema) -> str:
+    """Return the type as which a value is parsed."""
+    kind = str(schema.get("type"))
+    if schema.get("name") == _DECIMAL:
+        return f"DECIMAL({_MOST_DIGITS}, {int(schema.get('parameters', {}).get('scale', 0))})"
+    if kind == "struct":
+        inner = (f"{quoted(name)}: {_type(each)}" for name, each in _fields(schema).items())
+        return f"STRUCT<{', '.join(inner)}>"
+    if kind == "array":
+        return f"ARRAY<{_type(schema.get('items', {}))}>"
+    if kind == "map" and schema.get("keys", {}).get("type") == "string":
+        return f"MAP<STRING, {_type(schema.get('values', {}))}>"
+    if kind not in _PLAIN:
+        raise SchemaUnknown(f"nothing is known of the type {kind!r}")
+    return _PLAIN[kind]
+
+
+def _value(schema: Schema, sql: str) -> str:
+    """Return the expression that makes a value of what was parsed."""
+    kind = schema.get("type")
+    if time := _TIMES.get(schema.get("name") or ""):
+        return time.format(sql)
+    if kind == "struct" and _has_times(schema):
+        fields = _fields(schema).items()
+        made = ", ".join(
+            f"'{name}', {_value(each, f'{sql}.{quoted(name)}')}" for name, each in fields
+        )
+        return f"IF({sql} IS NULL, NULL, named_struct({made}))"
+    if kind == "array" and _has_times(schema):
+        return f"transform({sql}, each -> {_value(schema['items'], 'each')})"
+    return sql
+
+
+def _has_times(schema: Schema) -> bool:
+    """Tell whether a value holds anything that is not as it was parsed."""
+    if schema.get("type") == "struct":
+        return any(map(_has_times, _fields(schema).values()))
+    if schema.get("type") == "array":
+        return _has_times(schema.get("items", {}))
+    return (schema.get("name") or "") in _TIMES

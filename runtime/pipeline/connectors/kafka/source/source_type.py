@@ -1,0 +1,201 @@
+"""`source.type=kafka`: topics, their partitions dealt to tasks."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import ClassVar, Final
+
+from ......events.commits import Document
+from ...config import ConfigDef, ConfigInvalid, Definition, ParsedConfig, is_deferred, under
+from ...context import Context, Outside
+from ...errors import Away, NotReady, OffsetRefused, SourceAway
+from ...offsets import PartitionOffset, Seek, SeekEnd
+from ...spi import Delivery
+from ...types import Look, SourceColumns, SourceType
+from .. import keys
+from ..cluster import EPOCH, KafkaCluster, TopicFacts
+from ..connection import LOOK_S, Settings, client_settings, complaints, locations
+from . import topics
+from .columns import SAMPLE, decoder, inferred, needs_schema, told_columns
+from .reader import PartitionReader
+from .source import KafkaSource, StartRules
+
+_REFRESH_S: Final = 10.0
+"""How often a connector looks for new topics and partitions."""
+
+
+class KafkaSourceType(SourceType):
+    """Topics of a cluster; a partition is read by one task."""
+
+    version: ClassVar[str] = "1.0"
+    delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
+    prefixes: ClassVar[tuple[str, ...]] = (keys.CONSUMER,)
+
+    def __init__(self, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> None:
+        """Take up a config; raises `ConfigInvalid`."""
+        super().__init__(context, config, settings)
+        self._cluster = _cluster(context, config)
+        self._found: Mapping[str, TopicFacts] | None = None
+        """The topics as they were split; None: not yet."""
+        self._look_at = 0.0
+        """When to look for others, on the monotonic clock."""
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        """Return the keys of what is read, and how."""
+        return keys.SOURCE
+
+    @classmethod
+    def task_keys(cls) -> Sequence[Definition]:
+        """Return what tells a task its share."""
+        return keys.SOURCE_TASK
+
+    @classmethod
+    def families(cls) -> Sequence[Definition]:
+        """Return the settings of consumers."""
+        return (keys.OVERRIDES[keys.CONSUMER],)
+
+    @classmethod
+    def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what is wrong with its keys together."""
+        told = dict(complaints("source", config, keys.CONSUMER))
+        if bool(config.get(keys.TOPICS)) == bool(config.get(keys.TOPICS_REGEX)):
+            told[keys.TOPICS] = f"give either {keys.TOPICS} or {keys.TOPICS_REGEX}"
+        return told
+
+    @classmethod
+    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+        """Look for the cluster and its topics."""
+        mine = {key: each for key, each in config.items() if key.startswith("source.")}
+        if any(map(is_deferred, mine.values())):
+            return Look()
+        columns = told_columns(ConfigDef(keys.SOURCE).parse(mine))
+        for key, path in locations("source", config).items():
+            if flaw := outside.reach.flaw_in_path(path):
+                return Look({key: flaw}, columns=columns)
+        return _look(config, columns)
+
+    def split(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Deal the partitions to tasks; raises `NotReady` while there are none."""
+        try:
+            found = topics.wanted_topics(self._cluster, self.config)
+            schema = self._schema(found)
+        except Away as away:
+            raise NotReady(str(away)) from None
+        self._found, self._look_at = found, time.monotonic() + _REFRESH_S
+        places = topics.places(found)
+        if not places:
+            raise NotReady(f"there is no topic {topics.wanted(self.config)}")
+        told = {keys.TASK_SCHEMA: schema} if schema else {}
+        tasks = min(max_tasks, len(places))
+        shares = [topics.spell_share(places[task::tasks]) for task in range(tasks)]
+        return [{**told, keys.TASK_PARTITIONS: share} for share in shares]
+
+    def needs_reconfiguration(self) -> bool:
+        """Look now and then whether there are other topics or partitions."""
+        if time.monotonic() < self._look_at:
+            return False
+        self._look_at = time.monotonic() + _REFRESH_S
+        try:
+            return topics.wanted_topics(self._cluster, self.config) != self._found
+        except Away:
+            return False  # its tasks say so
+
+    @classmethod
+    def source(
+        cls, context: Context, config: Mapping[str, str], settings: ParsedConfig
+    ) -> KafkaSource:
+        """Make the source of one share; raises `ConfigInvalid`."""
+        client = _consumer(config, f"fairlead.{context.resource.connector}")
+        isolation = settings.text(keys.ISOLATION)
+        start_ms = settings.values[keys.START_MS]
+        rules = StartRules(
+            EPOCH + timedelta(milliseconds=start_ms)
+            if isinstance(start_ms, int)
+            else SeekEnd(settings.text(keys.RESET)),
+            settings.text(keys.OUT_OF_RANGE),
+            isolation == "read_committed",
+        )
+        return KafkaSource(
+            topics.read_share(settings.text(keys.TASK_PARTITIONS)),
+            _cluster(context, config),
+            lambda: PartitionReader({**client, "isolation.level": isolation}, SourceAway),
+            decoder(settings),
+            rules,
+            context.warn,
+        )
+
+    @classmethod
+    def check_offset(
+        cls, config: Mapping[str, str], partition: Document, offset: Document | None
+    ) -> None:
+        """Refuse what is no partition of a topic that is read, or no offset in one."""
+        topics.check_offset(config, partition, offset)
+
+    @classmethod
+    def seek(
+        cls,
+        config: Mapping[str, str],
+        outside: Outside,
+        to: Seek,
+        offsets: Sequence[PartitionOffset],
+    ) -> Sequence[PartitionOffset]:
+        """Ask the cluster where records of a time begin, or where all do, or end."""
+        del outside, offsets
+        if any(map(is_deferred, under("source.", config).values())):
+            raise OffsetRefused("to: values of this config are known to its workers alone")
+        settings = client_settings("source", config, keys.CONSUMER)
+        return topics.seek(KafkaCluster(settings, SourceAway, LOOK_S), config, to)
+
+    def _schema(self, found: Mapping[str, TopicFacts]) -> str:
+        """Return the columns of values in JSON, empty for other values; raises `NotReady`."""
+        if not needs_schema(self.settings):
+            return ""
+        before = next(iter(self.context.split), dict[str, str]())
+        mine = {key for key in {*self.config, *before} if key.startswith("source.")}
+        kept = before.get(keys.TASK_SCHEMA, "")
+        if kept and all(self.config.get(key) == before.get(key) for key in mine):
+            return kept
+        return self.settings.text(keys.SCHEMA) or self._inferred(found)
+
+    def _inferred(self, found: Mapping[str, TopicFacts]) -> str:
+        places = topics.places(found)
+        ends = self._cluster.offsets(places, SeekEnd.LATEST)
+        begins = self._cluster.offsets(places, SeekEnd.EARLIEST)
+        starts = {each: max(begins[each], ends[each] - SAMPLE) for each in places}
+        reader = PartitionReader(_consumer(self.config, "fairlead"), SourceAway)
+        try:
+            return inferred(reader, {at: starts[at] for at in places if starts[at] < ends[at]})
+        finally:
+            reader.close()
+
+
+def _look(config: Mapping[str, str], columns: SourceColumns) -> Look:
+    servers = "source.bootstrap.servers"
+    try:
+        settings = client_settings("source", config, keys.CONSUMER)
+        cluster = KafkaCluster(settings, SourceAway, LOOK_S)
+    except ConfigInvalid as error:
+        return Look({servers: str(error)}, columns=columns)
+    try:
+        missing = topics.missing_topics(cluster, config)
+    except Away as away:
+        if cluster.is_refused:
+            return Look({"source.security.protocol": str(away)}, columns=columns)
+        return Look(warnings=(f"{servers}: {away}",), columns=columns)
+    return Look(warnings=(missing,) if missing else (), columns=columns)
+
+
+def _consumer(config: Mapping[str, str], group: str) -> Settings:
+    """Return what a consumer is made of; it joins no group, but librdkafka wants a name."""
+    return {**client_settings("source", config, keys.CONSUMER), "group.id": group}
+
+
+def _cluster(context: Context, config: Mapping[str, str]) -> KafkaCluster:
+    """Return the cluster as all tasks on this worker reach it; raises `ConfigInvalid`."""
+    for key, path in locations("source", config).items():
+        if flaw := context.reach.flaw_in_path(path):
+            raise ConfigInvalid(f"{key}: {flaw}")
+    settings = client_settings("source", config, keys.CONSUMER)
+    shared = ("kafka source", frozenset(settings.items()))
+    return context.shared.get(shared, lambda: KafkaCluster(settings, SourceAway))

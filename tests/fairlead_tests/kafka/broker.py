@@ -1,0 +1,149 @@
+# pyright: basic
+"""A Kafka broker, the real one: one KRaft node on loopback, with a small heap.
+
+Its jars come from Maven Central through the Ivy that is part of Spark. What takes long and is the
+same for all, the class path and the formatted storage, is kept in the virtual environment.
+"""
+
+import fcntl
+import logging
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from fairlead_tests.java_peer import NoPeer, kafka_jars, run_tool, tool
+
+VERSION: Final = "4.3.0"
+KEPT: Final = Path(sys.prefix) / f"kafka-{VERSION}"
+START_SECONDS: Final = 60
+_NO_LOGGER = logging.getLogger("nothing")
+_NO_LOGGER.propagate = False
+_QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+_PROPERTIES: Final = """
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl}
+controller.listener.names=CONTROLLER
+controller.quorum.voters=1@127.0.0.1:{controller}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule \
+required user_reader="open sesame";
+log.dirs={data}
+num.network.threads=2
+num.io.threads=2
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+group.initial.rebalance.delay.ms=0
+log.cleaner.dedupe.buffer.size=4194304
+log.retention.check.interval.ms=500
+log.initial.task.delay.ms=100
+file.delete.delay.ms=100
+auto.create.topics.enable=false
+"""
+
+
+class Broker:
+    """One broker; `up` starts it, on the same ports and with the same data each time."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make one whose files lie in the folder; raises `NoPeer` where there are no jars."""
+        self._folder = folder
+        self._classpath, formatted = _kept()
+        ports = _free_ports(3)
+        self.bootstrap = f"127.0.0.1:{ports[0]}"
+        self.with_password = f"127.0.0.1:{ports[1]}"
+        """Where clients say that they are `reader`, with the password `open sesame`."""
+        shutil.copytree(formatted, folder / "data")
+        told = _properties(ports, folder / "data")
+        (folder / "server.properties").write_text(told)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def up(self) -> None:
+        """Start it, and wait until it serves; raises `NoPeer` if it does not."""
+        log = self._folder / "log"
+        command = [tool("java"), *_QUICK, "-cp", self._classpath, "kafka.Kafka"]
+        with log.open("wb") as out:
+            self._process = subprocess.Popen(
+                [*command, str(self._folder / "server.properties")], stdout=out, stderr=out
+            )
+        admin = AdminClient({"bootstrap.servers": self.bootstrap}, logger=_NO_LOGGER)
+        deadline = time.monotonic() + START_SECONDS
+        while not _serves(admin):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise NoPeer("the broker does not start: " + log.read_text()[-500:])
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+
+def _serves(admin: AdminClient) -> bool:
+    try:
+        return bool(admin.list_topics(timeout=0.5).brokers)
+    except KafkaException:
+        return False
+
+
+def _properties(ports: Sequence[int], data: Path) -> str:
+    port, sasl, controller = ports
+    return _PROPERTIES.format(port=port, sasl=sasl, controller=controller, data=data)
+
+
+def _kept() -> tuple[str, Path]:
+    """Return the class path and a folder of formatted storage; make them if they are not there."""
+    KEPT.mkdir(exist_ok=True)
+    classpath, formatted = KEPT / "classpath", KEPT / "formatted"
+    with (KEPT / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other processes of the same run want it, too
+        if not (classpath.exists() and _are_there(classpath.read_text())):
+            shutil.rmtree(formatted, ignore_errors=True)
+            with TemporaryDirectory() as work:
+                jars = kafka_jars(Path(work), ["kafka_2.13"], VERSION, is_whole=True)
+                _format(Path(work), formatted, ":".join(jars))
+            classpath.write_text(":".join(jars))
+    return classpath.read_text(), formatted
+
+
+def _are_there(classpath: str) -> bool:
+    return all(Path(jar).exists() for jar in classpath.split(":"))
+
+
+def _format(work: Path, formatted: Path, classpath: str) -> None:
+    """Format storage; which ports there are, it does not say."""
+    properties = work / "server.properties"
+    properties.write_text(_properties((1, 2, 3), formatted))
+    command = [tool("java"), *_QUICK, "-cp", classpath, "kafka.tools.StorageTool", "format"]
+    told = ["--cluster-id", "fairlead-tests-cluster", "--config", str(properties)]
+    run_tool([*command, *told], "the broker's storage cannot be formatted")
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports

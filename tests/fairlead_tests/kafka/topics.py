@@ -1,0 +1,110 @@
+# pyright: basic
+"""Topics of a broker: made, filled, emptied and read by clients that are no part of the product."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+
+WAIT_S = 20.0
+
+
+class Topics:
+    """What a test does to topics."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+
+    def make(self, topic: str, partitions: int = 1, **config: str) -> str:
+        """Make a topic; its config with `_` for dots."""
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        made = self.admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])
+        made[topic].result(WAIT_S)
+        self.write(topic, [])  # waits until it can be written to
+        return topic
+
+    def delete(self, topic: str) -> None:
+        self.admin.delete_topics([topic])[topic].result(WAIT_S)
+
+    def widen(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        self.admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(WAIT_S)
+
+    def cut(self, topic: str, before: int) -> None:
+        """Delete the records before an offset of the first partition, as retention does."""
+        place = TopicPartition(topic, 0, before)
+        for answer in self.admin.delete_records([place]).values():
+            answer.result(WAIT_S)
+
+    def write(self, topic: str, values: Iterable[Any], **given: Any) -> None:
+        """Write values, texts or bytes or null, to the first partition or one that is given."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 2})
+        self._produce(producer, topic, values, given)
+        assert producer.flush(WAIT_S) == 0
+
+    def write_transaction(self, topic: str, values: Iterable[Any], *, commits: bool = True) -> None:
+        """Write values in one transaction, which is committed or aborted."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "transactional.id": f"test-{topic}",
+                "log_level": 2,
+            }
+        )
+        producer.init_transactions(WAIT_S)
+        producer.begin_transaction()
+        self._produce(producer, topic, values, {})
+        producer.flush(WAIT_S)
+        end = producer.commit_transaction if commits else producer.abort_transaction
+        end(WAIT_S)
+
+    def read(self, *topics: str, isolation: str = "read_committed") -> list[Any]:
+        """Return all records that there are, as Kafka has them."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": "test",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": isolation,
+                "log_level": 2,
+            }
+        )
+        known = consumer.list_topics(timeout=WAIT_S).topics
+        places = [
+            TopicPartition(each, number, 0) for each in topics for number in known[each].partitions
+        ]
+        consumer.assign(places)
+        found: list[Any] = []
+        ends = 0
+        while ends < len(places):
+            record = consumer.poll(WAIT_S)
+            assert record is not None, f"read {len(found)} records of {topics}"
+            error = record.error()
+            if error is None:
+                found.append(record)
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                ends += 1
+        consumer.close()
+        return found
+
+    def values(self, *topics: str, isolation: str = "read_committed") -> Sequence[str]:
+        """Return all values as texts, in the order of their partitions."""
+        return [each.value().decode() for each in self.read(*topics, isolation=isolation)]
+
+    def groups(self) -> set[str]:
+        """Return the names of all groups that the broker knows."""
+        found = self.admin.list_consumer_groups(request_timeout=WAIT_S).result(WAIT_S)
+        return {each.group_id for each in found.valid}
+
+    def _produce(
+        self, producer: Producer, topic: str, values: Iterable[Any], given: Mapping[str, Any]
+    ) -> None:
+        settings: dict[str, Any] = {"partition": 0, **given}
+        for value in values:
+            producer.produce(topic, value, **settings)
+        producer.list_topics(topic, WAIT_S)

@@ -1,0 +1,44 @@
+# pyright: basic
+"""One broker for all tests of this folder; each has topics of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead_tests.java_peer import NoPeer
+from fairlead_tests.kafka.broker import Broker
+from fairlead_tests.kafka.topics import Topics
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """The broker; tests that bring it down bring it up again."""
+    try:
+        broker = Broker(tmp_path_factory.mktemp("kafka"))
+        broker.up()
+    except NoPeer as reason:
+        pytest.skip(f"Kafka cannot be had: {reason}")
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture
+def topics(broker: Broker) -> Topics:
+    return Topics(broker.bootstrap)
+
+
+@pytest.fixture
+def topic(topics: Topics, request: pytest.FixtureRequest) -> str:
+    """A topic of one partition, which goes by the test's name."""
+    name = "".join(each if each.isalnum() else "." for each in request.node.name)
+    return topics.make(name[:200])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have one process run all of these tests, so that there is one broker, or two with Spark's."""
+    for item in items:
+        is_here = Path(__file__).parent in item.path.parents
+        if is_here and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group("kafka"))

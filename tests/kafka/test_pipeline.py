@@ -1,0 +1,173 @@
+# pyright: basic
+"""Records of Kafka through Spark: values in JSON, and a whole pipeline into files."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as papq
+import pytest
+
+from fairlead.events.model import Resource, Token
+from fairlead.projections.launches import Launch
+from fairlead.runtime.pipeline.connectors.builtin.plugins import find_plugins
+from fairlead.runtime.pipeline.connectors.errors import BadInput
+from fairlead.runtime.pipeline.spark.embedded import Embedded
+from fairlead.runtime.pipeline.tasks.reports import TaskConfigsChanged
+from fairlead.runtime.pipeline.tasks.runner import Runner
+from fairlead_tests.kafka.pipes import Reading, source_config
+from fairlead_tests.kafka.topics import Topics
+from fairlead_tests.tasks.memory_ledger import MemoryLedger
+from fairlead_tests.tasks.numbers import Reports
+
+pytestmark = pytest.mark.spark
+
+PLAIN = {"value_converter": "json", "value_converter_schemas_enable": "false"}
+FEW = {"metadata_columns": "offset"}
+
+
+@pytest.fixture
+def rows(engine: Embedded, topics: Topics, topic: str) -> Iterator[Any]:
+    """Read one batch of the topic as a config says; return its rows and the warnings."""
+    begun: list[Reading] = []
+
+    def rows(errors: str = "none", **given: str) -> tuple[list[dict[str, Any]], list[str]]:
+        config = source_config(topics.bootstrap, topics=topic, **FEW, **given)
+        reading = Reading(config | {"errors.tolerance": errors})
+        begun.append(reading)
+        plan = reading.plan()
+
+        def job(spark: Any) -> list[dict[str, Any]]:
+            try:
+                frame: Any = reading.source.read(spark, plan.ranges)
+                found = frame.toArrow().to_pylist()
+            except Exception as error:
+                raise reading.source.blame(error) or error from error
+            reading.source.verify(plan.ranges)
+            return sorted(found, key=lambda row: row["_offset"])
+
+        return engine.run("test", job), reading.warnings
+
+    yield rows
+    for each in begun:
+        each.source.close()
+
+
+def envelope(fields: list[dict[str, Any]], payload: Any) -> str:
+    return json.dumps({"schema": {"type": "struct", "fields": fields}, "payload": payload})
+
+
+def test_plain_json_has_the_columns_that_are_given_or_seen(
+    topics: Topics, topic: str, rows: Any
+) -> None:
+    topics.write(topic, ['{"n": 1, "day": "2024-02-29", "more": [1]}', None, '{"day": null}'])
+    found, _ = rows(**PLAIN, schema="n INT, day DATE")
+    days = [row["day"] and row["day"].isoformat() for row in found]
+    assert ([row["n"] for row in found], days) == ([1, None, None], ["2024-02-29", None, None])
+    assert set(found[0]) == {"n", "day", "_offset"}
+    seen, _ = rows(**PLAIN)
+    assert [row["more"] for row in seen] == [[1], None, None]
+
+
+@pytest.mark.parametrize("bad", ["{", '"text"', '{"n": "x"}', "", "[1]"])
+def test_a_value_that_does_not_fit_is_told_by_its_place_or_dropped(
+    topics: Topics, topic: str, rows: Any, bad: str
+) -> None:
+    topics.write(topic, ['{"n": 1}', bad, '{"n": 2}'])
+    with pytest.raises(BadInput) as told:
+        rows(**PLAIN, schema="n INT")
+    where = f"the record of {topic}-0 at offset 1: "
+    assert str(told.value) == f"{where}it is no JSON object that fits the schema"
+    found, warnings = rows("all", **PLAIN, schema="n INT")
+    assert found == [{"n": 1, "_offset": 0}, {"n": 2, "_offset": 2}]
+    assert warnings == ["1 of 3 records could not be decoded: dropped"]
+
+
+def test_an_envelope_brings_its_columns_along(topics: Topics, topic: str, rows: Any) -> None:
+    fields: list[dict[str, Any]] = [
+        {"field": "n", "type": "int32"},
+        {"field": "b", "type": "bytes"},
+        {"field": "d", "type": "int32", "name": "org.apache.kafka.connect.data.Date"},
+        {
+            "field": "c",
+            "type": "bytes",
+            "name": "org.apache.kafka.connect.data.Decimal",
+            "parameters": {"scale": "2"},
+        },
+        {
+            "field": "s",
+            "type": "struct",
+            "fields": [
+                {"field": "t", "type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
+            ],
+        },
+        {"field": "l", "type": "array", "items": {"type": "string"}},
+    ]
+    first = {"n": 1, "b": "AQI=", "d": 1, "c": 1.25, "s": {"t": 1000}, "l": ["x"]}
+    second = envelope(
+        [{"field": "n", "type": "int32"}, {"field": "z", "type": "boolean"}], {"n": 2, "z": True}
+    )
+    topics.write(topic, [envelope(fields, first), None, second])
+    (one, none, two), _ = rows(value_converter="json")
+    assert (one["n"], one["b"], one["d"].isoformat()) == (1, b"\x01\x02", "1970-01-02")
+    assert (str(one["c"]), one["s"]["t"].timestamp(), one["l"]) == ("1.25", 1.0, ["x"])
+    assert (two["n"], two["z"], one["z"], none["n"]) == (2, True, None, None)
+
+
+def test_values_without_an_envelope_or_with_a_strange_one_say_what_to_set(
+    topics: Topics, topic: str, rows: Any
+) -> None:
+    lone = json.dumps({"schema": {"type": "string"}, "payload": "alone"})
+    topics.write(topic, ['{"n": 1}', lone])
+    with pytest.raises(BadInput, match=r"at offset 0: .*schemas\.enable=false"):
+        rows(value_converter="json")
+    found, warnings = rows("all", value_converter="json")
+    assert found == [{"_value": "alone", "_offset": 1}]
+    assert warnings == ["1 of 2 records could not be decoded: dropped"]
+    strange = json.dumps({"schema": {"type": "odd"}, "payload": 1})
+    topics.cut(topic, 2)
+    topics.write(topic, [strange])
+    with pytest.raises(BadInput, match=r"offset 2: .*nothing is known of the type 'odd'"):
+        rows(value_converter="json")
+
+
+def test_records_become_files_once(
+    engine: Embedded, topics: Topics, topic: str, tmp_path: Path
+) -> None:
+    topics.widen(topic, 3)
+    wanted = range(3000)
+    for part in range(3):
+        values = [f'{{"n": {n}}}' for n in wanted if n % 3 == part]
+        topics.write(topic, values, partition=part)
+    config = source_config(topics.bootstrap, topics=topic, **PLAIN, schema="n INT") | {
+        "sink.path": str(tmp_path / "out"),
+        "batch.max.rows": "700",
+        "task.restart.budget": "0",
+        "transforms": "q",
+        "transforms.q.type": "sql",
+        "transforms.q.query": "SELECT n, _partition FROM input",
+    }
+    ledger = MemoryLedger()
+    _run(engine, ledger, config, len(wanted))
+    found = papq.read_table(tmp_path / "out").to_pylist()
+    assert sorted(row["n"] for row in found) == [*wanted]
+    assert {(row["n"] % 3) == row["_partition"] for row in found} == {True}
+    offsets = ledger.offsets(config["name"]).values()
+    assert sorted(int(str(each["kafka_offset"])) for each in offsets) == [1000] * 3
+
+
+def _run(engine: Embedded, ledger: MemoryLedger, config: Mapping[str, str], rows: int) -> None:
+    """Run a connector with two tasks until so many rows are published."""
+    reports, token, name = Reports(), Token(1, 0), config["name"]
+    config = {**config, "tasks.max": "2"}
+    runner = Runner(engine, ledger, find_plugins(), reports)
+    runner.start(Launch(Resource(name), token, config, config))
+    made = reports.wait(lambda each: isinstance(each, TaskConfigsChanged))
+    assert isinstance(made, TaskConfigsChanged)
+    for task, task_config in enumerate(made.configs):
+        runner.start(Launch(Resource(name, task), token, config, task_config))
+    try:
+        reports.wait(lambda _: sum(each.manifest.rows for each in reports.commits) >= rows)
+    finally:
+        assert runner.close(60) == frozenset()
