@@ -26,6 +26,7 @@ from .records import (
     GroupMetadata,
     Loss,
     MemberMetadata,
+    OffsetsAltered,
     Operator,
     Record,
     ScheduledRebalance,
@@ -132,6 +133,9 @@ CATALOGUE: Final = (
     RecordType(27, ConfiguredShard, PER_SHARD),
     RecordType(28, TargetShard, PER_SHARD),
     RecordType(29, CurrentShard, PER_MEMBER_AND_SHARD),
+    RecordType(
+        30, OffsetsAltered, PER_CONNECTOR, folds.put_offset_change, folds.drop_offset_change
+    ),
 )
 
 TYPE_OF: Final[Mapping[type, RecordType]] = {row.record: row for row in CATALOGUE}

@@ -16,6 +16,7 @@ from .records import (
     GroupDeletion,
     GroupMetadata,
     Loss,
+    OffsetsAltered,
     Operator,
     ScheduledRebalance,
     TargetAssignment,
@@ -155,6 +156,16 @@ def put_target_state(group: Group, record: TargetState) -> None:
 def drop_target_state(group: Group, connector: str) -> None:
     """Want a connector to run, as every one is wanted of which nothing is said."""
     group.target_states.pop(connector, None)
+
+
+def put_offset_change(group: Group, record: OffsetsAltered) -> None:
+    """Keep who set a connector's offsets last."""
+    group.offset_changes[record.connector] = record
+
+
+def drop_offset_change(group: Group, connector: str) -> None:
+    """Forget who set a connector's offsets."""
+    group.offset_changes.pop(connector, None)
 
 
 def put_status(group: Group, record: TaskStatus) -> None:

@@ -31,6 +31,7 @@ from .records import (
     GroupMetadata,
     Loss,
     MemberMetadata,
+    OffsetsAltered,
     Operator,
     ScheduledRebalance,
     TargetAssignment,
@@ -121,6 +122,8 @@ class Group:
     """By connector."""
     target_states: dict[str, TargetState] = field(default_factory=dict[str, TargetState])
     """By connector; one that is not here is to run."""
+    offset_changes: dict[str, OffsetsAltered] = field(default_factory=dict[str, OffsetsAltered])
+    """By connector: who set its offsets last."""
     statuses: dict[Resource, TaskStatus] = field(default_factory=dict[Resource, TaskStatus])
     members: dict[str, Member] = field(default_factory=dict[str, Member])
     """By member id; members that are away are among them."""

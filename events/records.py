@@ -189,6 +189,23 @@ class TargetState:
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetsAltered:
+    """People set offsets of a connector that was stopped (key type 30).
+
+    The offsets themselves are in the offset log, as of before this record.
+    """
+
+    connector: str
+    how: str
+    """What they did: `altered`, `reset`, or `sought to` a place."""
+    partitions: int
+    """How many source partitions have another offset by it, or none any more."""
+    time_ms: int
+    actor: str | None = None
+    """The principal who asked for it, where that is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskStatus:
     """What a connector or a task does, as the worker that runs it says (key type 20)."""
 
@@ -314,6 +331,7 @@ ControlRecord = (
     | ConnectorConfig
     | TaskConfigs
     | TargetState
+    | OffsetsAltered
     | TaskStatus
     | ScheduledRebalance
     | Operator

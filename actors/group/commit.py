@@ -6,7 +6,7 @@ is the offset log as the coordinator sees it: what is durable, and what it has j
 """
 
 from collections import ChainMap
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -140,14 +140,18 @@ class OffsetLedger:
         """Decide which batches count; none does if what they lead to is not encodable."""
         decision = commit_offsets(group, self, command, now_ms)
         try:
-            self._entries += [encode(record) for record in decision.records]
+            self.write(decision.records)
         except UnwritableRecordError as error:
             refused = (
                 CommitVerdict(each.commit_id, Error.FENCED, str(error)) for each in command.commits
             )
             return CommitReply(tuple(refused), command.number)
-        self.lay(decision.records)
         return decision.reply
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Take decided records; raises `UnwritableRecordError`, and takes none of them then."""
+        self._entries += [encode(record) for record in records]
+        self.lay(records)
 
     def hand_out(self) -> list[NewEntry]:
         """Return what was decided since the last call, as it is to be appended."""
@@ -164,6 +168,10 @@ class OffsetLedger:
         found = self._find(Offset, offset_key(connector, partition))
         return found.offset if isinstance(found, Offset) else None
 
+    def offsets(self, connector: str) -> list[Offset]:
+        """Return how far each source partition of a connector was read."""
+        return [each for each in self._all(Offset, connector) if isinstance(each, Offset)]
+
     def count(self, connector: str) -> int:
         """Return how many source partitions of a connector have an offset."""
         logged = self._log.scan(*entry_key(Offset, (connector,)))
@@ -178,6 +186,11 @@ class OffsetLedger:
         found = self._find(TaskProgress, (connector, task))
         return found if isinstance(found, TaskProgress) else None
 
+    def all_progress(self, connector: str) -> list[TaskProgress]:
+        """Return what each task of a connector committed so far."""
+        found = self._all(TaskProgress, connector)
+        return [each for each in found if isinstance(each, TaskProgress)]
+
     def is_unpublished(self, commit_id: CommitId) -> bool:
         """Tell whether a commit waits to be published."""
         return self._find(Committed, commit_key(commit_id)) is not None
@@ -189,6 +202,15 @@ class OffsetLedger:
             for (kind, key), record in self._laid.items()
         )
         return laid or bool(self._log.scan(*entry_key(Committed, (connector,))))
+
+    def _all(self, kind: type, connector: str) -> Iterable[Record | None]:
+        """Return the latest record of each key of a connector; None for a tombstone."""
+        logged = self._log.scan(*entry_key(kind, (connector,)))
+        found = {entry.key: decode(entry) for entry in logged}
+        for (each, key), record in self._laid.items():
+            if each is kind and key[0] == connector:
+                found[pack_key(key)] = record
+        return found.values()
 
     def _find(self, kind: type, key: Key) -> Record | None:
         if (kind, key) in self._laid:

@@ -10,6 +10,7 @@ from ...events.placement import placement_in, work_in
 from ...events.records import (
     ConnectorConfig,
     ConnectorsTasksMetadata,
+    OffsetsAltered,
     Operator,
     Record,
     TargetState,
@@ -117,6 +118,8 @@ def finish_deletion(group: Group, soft: SoftState, command: FinishDeletion, _: i
         records.append(Tombstone(TaskConfigs, (name,)))
     if name in group.target_states:
         records.append(Tombstone(TargetState, (name,)))
+    if name in group.offset_changes:
+        records.append(Tombstone(OffsetsAltered, (name,)))
     ordered = sorted(each for each in group.resource_orders if each.connector == name)
     records += (Tombstone(Operator, key_of(group.resource_orders[each])) for each in ordered)
     records.append(Tombstone(ConnectorConfig, (name,)))

@@ -34,10 +34,9 @@ from ..messages.members import (
 )
 from ..messages.orders import (
     ConfigureGroup,
-    DeleteConnector,
+    ConnectorOrder,
     DeleteGroup,
     OperatorCommand,
-    PutConnector,
 )
 from .commit import OffsetLedger
 from .computing.compute import is_due
@@ -55,7 +54,7 @@ from .state.workers import is_silenced
 
 LOGGER = logging.getLogger(__name__)
 
-FROM_PEOPLE = PutConnector | DeleteConnector | ConfigureGroup | DeleteGroup | OperatorCommand
+FROM_PEOPLE = ConnectorOrder | ConfigureGroup | DeleteGroup | OperatorCommand
 """What is refused while room is low: it can be asked for again, and nothing depends on it."""
 
 ENOUGH_ROOM: Final = Room(Path(), RESERVE_BYTES)
@@ -94,7 +93,14 @@ class Coordinator:
         self._room = ENOUGH_ROOM
         """How much may be written, as of the last look at the disk."""
         self._filter = RequestFilter(group.members, coordinator_epoch)
-        facts = DecisionFacts(ledger.count, ledger.has_unpublished, self._filter.has_acknowledged)
+        facts = DecisionFacts(
+            ledger.offset,
+            ledger.offsets,
+            ledger.count,
+            ledger.all_progress,
+            ledger.has_unpublished,
+            self._filter.has_acknowledged,
+        )
         self._soft = open_soft_state(settings, group, coordinator_epoch, facts)
         self._ledger = ledger
         self._new_id = new_id
@@ -237,6 +243,7 @@ class Coordinator:
         entries = [encode(part) for laid in laid_out for part in laid.parts]
         if entries and self._room.is_out:
             raise OutOfRoomError
+        self._ledger.write(decision.offset_records)
         if decision.soft.settings is not self._soft.settings:
             self._long_poll.tell_interval_anew(self.group.members)
         self._soft = self._due.see_soft_state(decision.soft, now.steady_ms)

@@ -26,6 +26,7 @@ from ..messages.commands import (
 from ..messages.computing import Install, Prepare
 from ..messages.members import Heartbeat, PutTaskConfigs, ReportStatus
 from ..messages.orders import (
+    AlterOffsets,
     ConfigureGroup,
     Cordon,
     DeleteConnector,
@@ -58,6 +59,7 @@ from .orders.configuration import configure_group
 from .orders.delete_group import delete_group
 from .orders.departures import end_expectation, expect, remove_member
 from .orders.lifecycle import finish_stop, restart, set_target_state
+from .orders.offsets import alter_offsets
 from .orders.operate import cordon, place, rebalance, release_seats, uncordon
 from .state.soft_state import Decision, SoftState
 
@@ -73,6 +75,7 @@ RULES: dict[type, Callable[[Group, SoftState, Any, int], Decision]] = {
     SetTargetState: set_target_state,
     FinishStop: finish_stop,
     Restart: restart,
+    AlterOffsets: alter_offsets,
     ConfigureGroup: configure_group,
     DeleteGroup: delete_group,
     Cordon: cordon,

@@ -4,9 +4,10 @@ Its connectors, its settings, its workers, and where its work may run. REST and 
 send them to the group's actor, which answers with a `CommandReply`; `principal` is who asked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...events.commits import Document
 from ...events.model import Resource, RunState
 
 
@@ -57,6 +58,24 @@ class DeleteConnector:
 
     group_id: str
     connector: str
+    principal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterOffsets:
+    """Set how far source partitions of a stopped connector count as read.
+
+    `offsets` are pairs of partition and offset, None takes that one away; of a partition that
+    is there twice the last offset counts. None instead of all of them: every offset goes.
+    """
+
+    group_id: str
+    connector: str
+    how: str
+    """What people did, for the log: `altered`, `reset`, or `sought to` a place."""
+    offsets: Sequence[tuple[Document, Document | None]] | None = None
+    stopped_ms: int | None = None
+    """Only if the connector has been stopped since then, wall clock; None: whenever that was."""
     principal: str | None = None
 
 
@@ -169,7 +188,7 @@ class ReleaseSeats:
     """What the urls of its workers begin with: seats of earlier versions do not tell their node."""
 
 
-ConnectorOrder = PutConnector | DeleteConnector | SetTargetState | Restart
+ConnectorOrder = PutConnector | DeleteConnector | SetTargetState | Restart | AlterOffsets
 """What is ordered of one connector."""
 
 OperatorCommand = Cordon | Uncordon | Expect | Place | Rebalance | RemoveMember

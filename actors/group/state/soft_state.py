@@ -7,9 +7,10 @@ in flight is forgotten and asked for again.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ....events.commits import Document, Offset, OffsetRecord, TaskProgress
 from ....events.group import Group
 from ....events.model import Cause, Why
-from ....events.records import GroupMetadata, Record
+from ....events.records import GroupMetadata, Record, Tombstone
 from ...messages.commands import CommandReply, Reply
 from ...messages.computing import Snapshot
 from ...messages.errors import Error
@@ -66,8 +67,14 @@ class DecisionFacts:
     The defaults are those of a group without an offset log, whose process has heard nobody yet.
     """
 
+    offset: Callable[[str, Document], Document | None] = lambda *_: None
+    """How far a source partition of a connector was read."""
+    offsets: Callable[[str], Sequence[Offset]] = lambda _: ()
+    """How far each source partition of a connector was read."""
     count_offsets: Callable[[str], int] = lambda _: 0
     """How many source partitions of a connector have an offset."""
+    all_progress: Callable[[str], Sequence[TaskProgress]] = lambda _: ()
+    """What each task of a connector committed so far."""
     has_unpublished: Callable[[str], bool] = lambda _: False
     """Whether any batch of a connector counts and is not published yet."""
     has_acknowledged: Callable[[str], bool] = lambda _: True
@@ -123,6 +130,8 @@ class Decision:
     records: tuple[Record, ...] = ()
     reply: Reply = DONE
     news: bool = True
+    offset_records: tuple[OffsetRecord | Tombstone, ...] = ()
+    """What goes to the offset log, before the others are written."""
 
 
 def accept(

@@ -148,6 +148,11 @@ def _wanted(_: Narrator, record: records.TargetState) -> str:
     return f"{record.connector} is to be {record.state.value}{asked}"
 
 
+def _offsets_altered(_: Narrator, record: records.OffsetsAltered) -> str:
+    asked = f" (asked by {record.actor})" if record.actor else ""
+    return f"{record.connector} offsets {record.how}: {record.partitions} partitions{asked}"
+
+
 def _status(_: Narrator, record: records.TaskStatus) -> str:
     why = f": {record.reason.strip().partition(chr(10))[0]}" if record.reason else ""
     return (
@@ -233,6 +238,7 @@ TELL: Mapping[type, Callable[[Narrator, Any], str]] = {
     records.ConnectorConfig: _connector,
     records.TaskConfigs: _split,
     records.TargetState: _wanted,
+    records.OffsetsAltered: _offsets_altered,
     records.TaskStatus: _status,
     records.ScheduledRebalance: _schedule,
     records.Loss: _loss,
