@@ -181,6 +181,7 @@ def test_the_types_on_disk_never_change() -> None:
         "ConfiguredShard": 27,
         "TargetShard": 28,
         "CurrentShard": 29,
+        "OffsetsAltered": 30,
     }
 
 

@@ -43,6 +43,8 @@ class EpochLine:
     unplaceable: int | None
     displaced: int | None
     retired: int | None
+    changed: str = ""
+    """What the change was that raised the epoch, where its cause does not say it already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class _Told:
         report = reading.report
         if self.first_epoch is None:
             self.first_epoch = report.group_epoch
-        self.lines.append(line_of(report))
+        self.lines.append(line_of(reading))
         self.readings[report.group_epoch] = reading
         self.named += _count_named(report)
         while self.named > NAMED_MAX and len(self.readings) > 1:
@@ -113,9 +115,9 @@ class EpochCache:
     def history(self, limit: int = LINES_MAX) -> EpochList:
         """Return the last epochs, at most `LINES_MAX`; raises `LogError`, `CodecError`."""
         told = self._caught_up()
-        rest = [each.report for each in told.reader.rest()]
+        rest = told.reader.rest()
         lines = [*told.lines, *map(line_of, rest)]
-        epochs = [*told.readings, *(each.group_epoch for each in rest)]
+        epochs = [*told.readings, *map(_epoch_of, rest)]
         first = epochs[0] if told.first_epoch is None and epochs else told.first_epoch
         last = epochs[-1] if epochs else None
         return EpochList(self._log.log_id, first, last, told.low > 0, lines[-limit:])
@@ -193,8 +195,9 @@ def _count_named(report: EpochReport) -> int:
     return 1 + moves + change.kept_count + len(change.parked) + len(change.unplaceable)
 
 
-def line_of(report: EpochReport) -> EpochLine:
+def line_of(reading: EpochReading) -> EpochLine:
     """Return what one epoch led to, in short."""
+    report = reading.report
     bump, change = report.bump, report.target_change
     settled_ms = change.settled_ms if change else None
     counted = change if change and change.assignment_epoch == bump.group_epoch else None
@@ -215,4 +218,5 @@ def line_of(report: EpochReport) -> EpochLine:
         len(counted.unplaceable) if counted else None,
         len(counted.displaced) if counted else None,
         len(counted.retired) if counted else None,
+        reading.changed,
     )

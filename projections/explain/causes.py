@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ...events.catalogue import key_of
 from ...events.group import AWAY_EPOCH
-from ...events.model import Key, Resource, Scope, Why
+from ...events.model import Key, Resource, RunState, Scope, Why
 from ...events.orders import last_part
 from ...events.placement import KEYS, Abilities, abilities, assignor_of
 from ...events.records import (
@@ -23,10 +23,12 @@ from ...events.records import (
     CurrentAssignment,
     GroupMetadata,
     MemberMetadata,
+    OffsetsAltered,
     Operator,
     Record,
     ScheduledRebalance,
     TargetAssignment,
+    TargetState,
     TaskConfigs,
     TaskStatus,
     Tombstone,
@@ -138,9 +140,15 @@ class Changed:
         """The record that holds now, by its kind and key."""
         self._last: dict[type, _Change] = {}
         """The last change of each kind."""
+        self._altered: dict[str, OffsetsAltered] = {}
+        """How people set offsets last, by connectors that were stopped before that."""
 
     def take(self, record: Record) -> None:
         """Take the next record of the log."""
+        if isinstance(record, OffsetsAltered):
+            self._altered[record.connector] = record
+        elif isinstance(record, TargetState) and _begins_a_stop(record):
+            self._altered.pop(record.connector, None)
         kind = record.kind if isinstance(record, Tombstone) else type(record)
         if kind not in _TELLING:
             return
@@ -155,6 +163,8 @@ class Changed:
     def describe(self, bump: GroupMetadata) -> str:
         """Return what changed, from what to what; empty where the log does not tell."""
         cause = bump.cause
+        if cause.why is Why.CONNECTOR_RESUMED and cause.subject in self._altered:
+            return _told_offsets(self._altered.pop(cause.subject))
         kinds = _TOLD_BY.get(cause.why, ())
         changes = [self._last[kind] for kind in kinds if kind in self._last]
         if not changes:
@@ -165,6 +175,15 @@ class Changed:
         if cause.why is Why.MEMBER_JOINED:
             before = None  # what it said in an earlier life does not count
         return ", ".join(_changes(before, after))
+
+
+def _begins_a_stop(record: TargetState) -> bool:
+    return record.state is RunState.STOPPED and not record.is_complete
+
+
+def _told_offsets(record: OffsetsAltered) -> str:
+    asked = f", asked by {record.actor}" if record.actor else ""
+    return f"offsets of {record.partitions} partitions were {record.how} meanwhile{asked}"
 
 
 def _subject(record: Record | None) -> str | None:

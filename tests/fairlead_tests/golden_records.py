@@ -170,6 +170,11 @@ WRITTEN: list[Golden] = [
         },
     ),
     Golden(
+        records.OffsetsAltered("A", "reset", 3, 9, "someone"),
+        b"A\0",
+        {"connector": "A", "how": "reset", "partitions": 3, "time_ms": 9, "actor": "someone"},
+    ),
+    Golden(
         Offset("A", {"path": "a"}, {"row": 8}),
         b"A\0path='a'\0",
         {"connector": "A", "partition": {"path": "a"}, "offset": {"row": 8}},

@@ -4,11 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from fairlead.actors.messages.commands import FinishStop
 from fairlead.actors.messages.computing import Assignment
+from fairlead.actors.messages.errors import Error
 from fairlead.actors.messages.members import Heartbeat, PutTaskConfigs
-from fairlead.actors.messages.orders import Cordon, Place, PutConnector
+from fairlead.actors.messages.orders import (
+    AlterOffsets,
+    Cordon,
+    Place,
+    PutConnector,
+    SetTargetState,
+)
 from fairlead.events.group import token_of
-from fairlead.events.model import ClientAssignor, Why
+from fairlead.events.model import ClientAssignor, RunState, Why
 from fairlead.events.placement import COLD, Abilities, encode_abilities
 from fairlead_tests.decider import JOIN, resource
 from fairlead_tests.projecting.timed_log import TimedDecider
@@ -70,6 +78,29 @@ def test_a_worker_that_got_warm_and_said_its_tags_is_told_with_both() -> None:
     says(group, Abilities(2, frozenset({"ssd", "gpu"})))
     changed = told(group, Why.METADATA_CHANGED)
     assert changed == "it takes work now, with capacity 2, tags none > gpu ssd"
+
+
+def test_a_connector_that_is_resumed_tells_of_the_offsets_that_were_set_meanwhile() -> None:
+    group = TimedDecider()
+    group.configure("A A-0 B B-0")
+    group.join("W1")
+    for name in ("A", "B"):
+        group.carry_out(SetTargetState("connect", name, RunState.STOPPED))
+    group.compute()
+    group.settle()
+    for name in ("A", "B"):
+        group.carry_out(FinishStop(name))
+    offsets = (({"path": "a.csv"}, {"row": 1}), ({"path": "b.csv"}, {"row": 2}))
+    command = AlterOffsets("connect", "A", "altered", offsets, principal="ann")
+    assert group.command(command).error is Error.NONE
+    group.carry_out(SetTargetState("connect", "B", RunState.RUNNING))
+    assert told(group, Why.CONNECTOR_RESUMED) == ""
+    group.carry_out(SetTargetState("connect", "A", RunState.RUNNING))
+    changed = "offsets of 2 partitions were altered meanwhile, asked by ann"
+    assert told(group, Why.CONNECTOR_RESUMED) == changed
+    group.carry_out(SetTargetState("connect", "A", RunState.STOPPED))
+    group.carry_out(SetTargetState("connect", "A", RunState.RUNNING))
+    assert told(group, Why.CONNECTOR_RESUMED) == ""
 
 
 def test_a_capacity_is_told_with_what_it_was(group: TimedDecider) -> None:

@@ -49,6 +49,7 @@ def test_the_history_has_a_line_for_each_epoch(api: RestApi) -> None:
     }
     joined = {"cause": "member-joined", "subject": "127.0.0.1:8083/w1", "actor": None}
     split = {"cause": "tasks-changed", "subject": "a", "actor": None}
+    joined, split = {**joined, "changed": ""}, {**split, "changed": "tasks 0 > 1"}
     lines = [
         {"group_epoch": 1, **joined, "assignment_epoch": 1, "kept": 0, **line},
         {"group_epoch": 2, **split, "assignment_epoch": 2, "kept": 1, **line},

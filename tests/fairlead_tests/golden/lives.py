@@ -13,6 +13,7 @@ from fairlead.actors.assignors.built_in import incremental
 from fairlead.actors.messages.computing import Install, Prepare, PrepareReply
 from fairlead.actors.messages.members import CommitOffsets, ReportStatus, StatusUpdate
 from fairlead.actors.messages.orders import (
+    AlterOffsets,
     ConfigureGroup,
     Cordon,
     DeleteConnector,
@@ -309,6 +310,28 @@ def stops(stage: Stage) -> None:
     stage.passes(1_000)
 
 
+def replays(stage: Stage) -> None:
+    """Offsets of a stopped connector are set, reset, and begun with when it is resumed."""
+    stage.put("flights")
+    stage.asks(stage.joining("W1"))
+    stage.settle()
+    stage.split("W1", "flights", 1)
+    stage.settle()
+    stage.work("flights-0", 0)
+    token = token_of(stage.group, "W1", resource("flights-0"))
+    assert token is not None
+    stage.send(CommitOffsets("connect", "W1", (), (CommitId("flights", 0, token, 0),)))
+    stage.send(SetTargetState("connect", "flights", RunState.STOPPED, "someone"))
+    stage.settle()
+    stage.passes(1_000)
+    new = (({"path": "b.csv"}, {"row": 5}), (FILE, {"row": 1}))
+    stage.send(AlterOffsets("connect", "flights", "altered", new, principal="someone"))
+    stage.send(AlterOffsets("connect", "flights", "reset", principal="someone"))
+    stage.send(SetTargetState("connect", "flights", RunState.RUNNING, "someone"))
+    stage.settle()
+    stage.work("flights-0", 0)
+
+
 def failures(stage: Stage) -> None:
     """Computations fail, a member changes its assignors, and the coordinator computes itself."""
     stage.put("flights")
@@ -364,7 +387,7 @@ LIVES: dict[str, Callable[[Stage], None]] = {
     life.__name__: life
     for life in (
         *(moves, losses, deaths, revocations, static, orders, many, settings, failures, gently),
-        *(stops, storm),
+        *(stops, replays, storm),
     )
 }
 

@@ -174,7 +174,7 @@ def _line(each: EpochLine) -> tuple[str, ...]:
     return (
         str(each.group_epoch),
         _to_the_second(each.time_ms),
-        cause_of(each.cause, each.subject),
+        ": ".join(filter(None, (cause_of(each.cause, each.subject), each.changed))),
         each.actor or "",
         "" if each.moved is None else str(each.moved + (each.returned or 0)),
     )
