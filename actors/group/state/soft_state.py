@@ -67,7 +67,7 @@ class DecisionFacts:
     The defaults are those of a group without an offset log, whose process has heard nobody yet.
     """
 
-    offset: Callable[[str, Document], Document | None] = lambda *_: None
+    offset: Callable[[str, Document], Document | None] = lambda _, __: None
     """How far a source partition of a connector was read."""
     offsets: Callable[[str], Sequence[Offset]] = lambda _: ()
     """How far each source partition of a connector was read."""
