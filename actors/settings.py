@@ -1,13 +1,15 @@
 """What a setting is: one definition for a node's settings, a group's own and a connector's keys.
 
 Values arrive as text: from a file, the environment, a command line or REST. `Setting.parse` turns
-a text into its value or says what is wrong with it. Lists of settings and their explanations draw
-on the same definition.
+a text into its value or says what is wrong with it, in the words of Kafka's ConfigDef where that
+has some. Lists of settings and their explanations draw on the same definition.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 Value = str | int | bool | tuple[str, ...] | None
 """A parsed value; None: not given and without a default."""
@@ -19,7 +21,11 @@ Without any words where `Setting.allowed` says it all.
 """
 
 Validator = Callable[[Value], str | None]
-"""Returns what is wrong with a parsed value, or None."""
+"""Returns what is wrong with a parsed value, or None; a text that is no value comes as None."""
+
+MISSING: Final = "a value is required, and there is no default"
+NO_VALUE: Final = "Value must be non-null"
+"""What is wrong where a text is no value, and one is needed."""
 
 
 class SettingType(Enum):
@@ -52,15 +58,24 @@ class Setting:
 
     def parse(self, text: str | None) -> Value:
         """Return the value that a text stands for; raises `ValueError` with what is wrong."""
-        if text is None:
-            if self.required:
-                raise ValueError("a value is required, and there is no default")
-            return self.default
-        value = (self.convert or _CONVERT[self.type])(text)
-        complaint = self.validator(value) if self.validator else None
-        if complaint:
-            raise ValueError(complaint)
+        value, flaws = self.examine(text)
+        for flaw in flaws:
+            raise ValueError(flaw)
         return value
+
+    def examine(self, text: str | None) -> tuple[Value, Sequence[str]]:
+        """Return the value that a text stands for, None if it is none, and all that is wrong."""
+        if text is None:
+            return (None, [MISSING]) if self.required else (self.default, [])
+        value: Value = None
+        flaws: list[str] = []
+        try:
+            value = (self.convert or _CONVERT[self.type])(text)
+        except ValueError as error:
+            flaws.append(str(error))
+        if complaint := self.validator(value) if self.validator else None:
+            flaws.append(complaint)
+        return value, flaws
 
 
 def spell(value: Value) -> str | None:
@@ -99,18 +114,20 @@ def at_least(minimum: int) -> Validator:
     """Return a validator for integers from `minimum` up."""
 
     def validate(value: Value) -> str | None:
-        fits = isinstance(value, int) and value >= minimum
-        return None if fits else f"must be at least {minimum}"
+        if not isinstance(value, int):
+            return NO_VALUE
+        return None if value >= minimum else f"Value must be at least {minimum}"
 
     return validate
 
 
 def between(minimum: int, maximum: int) -> Validator:
     """Return a validator for integers from `minimum` to `maximum`."""
+    is_enough = at_least(minimum)
 
     def validate(value: Value) -> str | None:
-        fits = isinstance(value, int) and minimum <= value <= maximum
-        return None if fits else f"must be from {minimum} to {maximum}"
+        is_much = isinstance(value, int) and value > maximum
+        return f"Value must be no more than {maximum}" if is_much else is_enough(value)
 
     return validate
 
@@ -119,25 +136,22 @@ def one_of(*allowed: str) -> Validator:
     """Return a validator for a closed list of words."""
 
     def validate(value: Value) -> str | None:
-        return None if value in allowed else f"must be one of {', '.join(allowed)}"
+        return None if value in allowed else f"String must be one of: {', '.join(allowed)}"
 
     return validate
 
 
 def not_blank(value: Value) -> str | None:
     """Refuse a text without any letter in it."""
-    return None if isinstance(value, str) and value.strip() else "must not be blank"
+    return None if isinstance(value, str) and value.strip() else "String may not be empty"
 
 
-def _integer(bits: int) -> Convert:
+def _integer(kind: SettingType, bits: int) -> Convert:
     def convert(text: str) -> Value:
-        try:
-            number = int(text.strip())
-        except ValueError:
-            raise ValueError(f"not a whole number: {text!r}") from None
-        if not -(1 << bits - 1) <= number < 1 << bits - 1:
-            raise ValueError(f"does not fit into {bits} bits: {text}")
-        return number
+        digits = text.strip()
+        if _WHOLE.fullmatch(digits) and -(1 << bits - 1) <= int(digits) < 1 << bits - 1:
+            return int(digits)
+        raise ValueError(f"Not a number of type {kind.value}")
 
     return convert
 
@@ -145,7 +159,7 @@ def _integer(bits: int) -> Convert:
 def _boolean(text: str) -> Value:
     flag = text.strip().lower()
     if flag not in {"true", "false"}:
-        raise ValueError(f"must be true or false, not {text!r}")
+        raise ValueError("Expected value to be either true or false")
     return flag == "true"
 
 
@@ -153,11 +167,12 @@ def _list(text: str) -> Value:
     return tuple(part.strip() for part in text.split(",")) if text.strip() else ()
 
 
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
 _CONVERT: Mapping[SettingType, Convert] = {
     SettingType.STRING: str,
     SettingType.PASSWORD: str,
-    SettingType.INT: _integer(32),
-    SettingType.LONG: _integer(64),
+    SettingType.INT: _integer(SettingType.INT, 32),
+    SettingType.LONG: _integer(SettingType.LONG, 64),
     SettingType.BOOLEAN: _boolean,
     SettingType.LIST: _list,
 }

@@ -85,9 +85,10 @@ def handler_of(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            cluster.asked.append(Asked(self.command, self.path, json.loads(body or b"null")))
-            missing = {"error_code": 404, "message": f"there is no {self.path}"}
-            status, found = cluster.answers.get((self.command, self.path), (404, missing))
+            path = self.path.replace("extended=true&", "").replace("?extended=true", "")
+            cluster.asked.append(Asked(self.command, path, json.loads(body or b"null")))
+            missing = {"error_code": 404, "message": f"there is no {path}"}
+            status, found = cluster.answers.get((self.command, path), (404, missing))
             told = found if isinstance(found, bytes) else json.dumps(found).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(0 if status == 204 else len(told)))

@@ -55,7 +55,7 @@ def test_the_reply_has_the_shape_of_connects() -> None:
             "importance": "HIGH",
             "documentation": "How many.",
             "group": "Common",
-            "order": 0,
+            "order_in_group": 0,
             "width": "MEDIUM",
             "display_name": "size",
             "dependents": (),
@@ -64,32 +64,49 @@ def test_the_reply_has_the_shape_of_connects() -> None:
             "name": "size",
             "value": "0",
             "recommended_values": (),
-            "errors": ("must be at least 1",),
+            "errors": ("Invalid value 0 for configuration size: Value must be at least 1",),
             "visible": True,
         },
     }
     assert "hush" not in str(reply)
 
 
+NO_NUMBER = [
+    "Not a number of type INT",
+    "Value must be non-null",
+]
+
+
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "errors"),
     [
-        ("x", "not a whole number: 'x'"),
-        ("99999999999", "does not fit into 32 bits: 99999999999"),
-        ("0", "must be at least 1"),
+        ("x", NO_NUMBER),
+        ("", NO_NUMBER),
+        ("1.5", NO_NUMBER),
+        ("1_0", NO_NUMBER),
+        ("99999999999", NO_NUMBER),
+        ("0", ["Value must be at least 1"]),
+        (" +1 ", []),
     ],
 )
-def test_everything_that_is_wrong_is_told_at_once(text: str, told: str) -> None:
+def test_everything_that_is_wrong_is_told_at_once_in_the_words_of_connect(
+    text: str, errors: list[str]
+) -> None:
     with pytest.raises(ConfigInvalid) as caught:
         DEFINITIONS.parse({"size": text})
-    missing = "secret: a value is required, and there is no default"
-    assert str(caught.value) == f"size: {told}; {missing}"
+    given = ("null" if each == NO_NUMBER[1] else text for each in errors)
+    told = [
+        f"Invalid value {value} for configuration size: {each}"
+        for value, each in zip(given, errors, strict=True)
+    ]
+    missing = 'Missing required configuration "secret" which has no default value.'
+    assert str(caught.value) == "; ".join([*told, missing])
 
 
 def test_a_value_that_the_worker_resolves_is_not_judged_before() -> None:
     config = {"size": "${env:SIZE}", "secret": "x"}
     assert DEFINITIONS.check(config).errors == {}
-    with pytest.raises(ConfigInvalid, match="size: not a whole number"):
+    with pytest.raises(ConfigInvalid, match="size: Not a number"):
         DEFINITIONS.parse(config)
 
 

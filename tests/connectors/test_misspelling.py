@@ -52,7 +52,7 @@ def test_a_near_miss_names_the_key_that_was_meant(written: str, meant: str | Non
 
 @pytest.mark.parametrize(
     "key",
-    ["errors.retry.timeout", "key.converter", "owner", "transforms.other.type", "source", "x"],
+    ["errors.log.level", "key.converter", "owner", "transforms.other.type", "source", "x"],
 )
 def test_any_other_unknown_key_is_taken_with_a_warning(key: str) -> None:
     validation = SparkPipeline.validate(GOOD | {key: "1"})

@@ -155,25 +155,33 @@ def test_an_invalid_config_is_refused_with_all_that_is_wrong_with_it(client: Cli
     assert first == (
         f"Connector configuration is invalid and contains the following {len(errors)} error(s):"
     )
-    assert {line.partition(":")[0] for line in errors} == {
-        "tasks.max",
-        "source.format",
-        "source.path",
-        "sink.format",
-        "sink.path",
-    }
+    missing = ("source.path", "sink.format", "sink.path")
+    assert errors == [
+        "Invalid value 0 for configuration tasks.max: Value must be at least 1",
+        "Invalid value exe for configuration source.format:"
+        " String must be one of: csv, json, parquet",
+        *(
+            f'Missing required configuration "{each}" which has no default value.'
+            for each in missing
+        ),
+    ]
     assert last.endswith("`/connector-plugins/{connectorType}/config/validate`")
     assert client.get("/connectors").json() == []
 
 
-def test_a_class_that_is_missing_or_unknown_is_an_invalid_config(client: Client) -> None:
-    missing = client.put("/connectors/a/config", json={})
-    unknown = client.put("/connectors/a/config", json={"connector.class": "Lokced"})
-    lines = [each.json()["message"].split("\n")[1] for each in (missing, unknown)]
-    assert lines == [
-        "connector.class: a value is required, and there is no default",
-        "connector.class: no connector class Lokced is installed here: did you mean Locked?",
-    ]
+def test_a_class_that_is_missing_or_unknown_is_told_in_the_words_of_connect(
+    client: Client,
+) -> None:
+    missing = client.put("/connectors/a/config", json={"password": "hunter2"}).json()
+    unknown = client.put("/connectors/a/config", json={"connector.class": "Lokced"}).json()
+    assert missing["message"] == ("Connector config {password, name} contains no connector type")
+    assert unknown["message"].startswith(
+        "Failed to find any class that implements Connector and which name matches Lokced,"
+        " available connectors are: fairlead."
+    )
+    assert unknown["message"].endswith(
+        "Locked, fairlead_tests.rest.plugins.Broken; did you mean Locked?"
+    )
 
 
 def test_a_class_that_fails_is_named_without_a_word_of_the_config(client: Client) -> None:
@@ -284,8 +292,8 @@ def test_the_progress_of_tasks_is_told_with_what_is_left_to_read(api: RestApi) -
 
 def test_a_method_that_a_path_does_not_take_is_told_with_all_that_it_takes(client: Client) -> None:
     refused = client.request("BREW", "/connectors/a/config")
-    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, PATCH, PUT")
-    assert client.request("PATCH", "/connectors").headers["allow"] == "GET, POST"
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET,HEAD,OPTIONS,PATCH,PUT")
+    assert client.request("PATCH", "/connectors").headers["allow"] == "GET,HEAD,OPTIONS,POST"
     assert client.get("/connectors/a/tasks/x/y").status_code == HTTPStatus.NOT_FOUND
 
 

@@ -10,19 +10,6 @@ def error(code: int, message: str) -> dict[str, object]:
     return {"error_code": code, "message": message}
 
 
-def test_a_path_that_is_not_there_is_a_404(client: Client) -> None:
-    assert client.get("/nowhere").json() == error(
-        404, "there is no GET /nowhere; what there is, is listed at /openapi.json"
-    )
-
-
-def test_a_method_that_a_path_does_not_take_is_a_405(client: Client) -> None:
-    reply = client.put("/connectors")
-    assert (reply.status_code, reply.json()["error_code"]) == (405, 405)
-    assert reply.json()["message"].startswith("PUT /connectors is not possible")
-    assert reply.headers["allow"]
-
-
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -59,14 +46,6 @@ def test_a_body_that_is_too_large_is_a_413(client: Client) -> None:
     assert reply.json() == error(413, "a body may have 1048576 bytes at most")
 
 
-def test_what_a_page_of_another_site_can_send_unasked_is_a_415(client: Client) -> None:
-    content = b'{"name": "a", "config": {}}'
-    reply = client.post("/connectors", content=content, headers={"content-type": "text/plain"})
-    assert reply.json() == error(
-        415, "the body is sent as text/plain; send Content-Type: application/json"
-    )
-
-
 def test_a_mistake_of_ours_is_a_500_without_a_traceback(
     api: RestApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +66,3 @@ def test_every_error_is_documented_and_no_other_shape(client: Client) -> None:
         for method, operation in operations.items()
     }
     assert all("default" in codes and "422" not in codes for codes in answers.values()), answers
-
-
-def test_a_task_that_is_no_number_is_a_404(client: Client) -> None:
-    assert client.get("/connectors/a/tasks/first/status").status_code == 404

@@ -91,7 +91,7 @@ def test_the_names_of_a_proxy_are_let_in_where_a_setting_says_so(api: RestApi) -
         ("PUT", "/groups/connect/placements/a"),
         ("DELETE", "/groups/connect/placements/a"),
         ("DELETE", "/connectors/a"),
-        ("PUT", "/connectors/a/pause"),
+        ("PUT", "/connectors/a/config"),
         ("POST", "/connectors"),
         ("PUT", "/workers/w1/drain"),
     ],
@@ -99,10 +99,9 @@ def test_the_names_of_a_proxy_are_let_in_where_a_setting_says_so(api: RestApi) -
 def test_a_change_is_json_or_has_no_body(api: RestApi, method: str, path: str, kind: str) -> None:
     headers = {"content-type": kind} if kind else {}
     refused = api.client.request(method, path, headers=headers, content=b"weight=1")
-    sent = kind.partition(";")[0] or "nothing in particular"
     assert (refused.status_code, refused.json()["message"]) == (
         415,
-        f"the body is sent as {sent}; send Content-Type: application/json",
+        "HTTP 415 Unsupported Media Type",
     )
     empty = api.client.request(method, path, headers={"content-type": "text/plain"})
     assert empty.status_code == 415

@@ -64,7 +64,8 @@ def test_a_folder_that_is_still_to_come_is_told_at_creation(
     put = client.put("/connectors/a/config?extended=true", json=config)
     assert put.json()["warnings"] == [told]
     path = "/connector-plugins/SparkPipeline/config/validate"
-    assert client.put(path, json={"name": "a", **config}).json()["warnings"] == [told]
+    examined = client.put(f"{path}?extended=true", json={"name": "a", **config})
+    assert examined.json()["warnings"] == [told]
 
 
 def test_what_cannot_work_is_refused_by_validate_and_by_create_alike(
@@ -72,8 +73,10 @@ def test_what_cannot_work_is_refused_by_validate_and_by_create_alike(
 ) -> None:
     config |= {"sink.path": "/dev/null/out", "source.path": f"{tmp_path}/groups/connect"}
     lines = [
-        f"source.path: {tmp_path}/groups/connect lies in the node's own folder {tmp_path}/groups",
-        "sink.path: /dev/null/out cannot be written to: /dev/null: not a directory",
+        f"Invalid value {tmp_path}/groups/connect for configuration source.path:"
+        f" {tmp_path}/groups/connect lies in the node's own folder {tmp_path}/groups",
+        "Invalid value /dev/null/out for configuration sink.path:"
+        " /dev/null/out cannot be written to: /dev/null: not a directory",
     ]
     created = client.post("/connectors", json={"name": "a", "config": config})
     assert created.status_code == 400

@@ -1,6 +1,7 @@
 """Connectors, their tasks and their classes in Connect's shapes, and how far tasks have come.
 
-Members that Connect lacks (`warnings`, `reason`, `progress`) are left out where they say nothing.
+Members that Connect lacks (`warnings`, `reason`, `progress`, `delivery`) are left out where they
+say nothing, and some where nobody asked for them.
 """
 
 from collections.abc import Mapping
@@ -126,15 +127,15 @@ class ExpandedConnector(Struct, frozen=True, omit_defaults=True):
     progress: ConnectorProgressInfo | None = None
 
 
-class PluginInfo(Struct, frozen=True):
-    """Connect's `PluginInfo`, with what the class promises about each row."""
+class PluginInfo(Struct, frozen=True, omit_defaults=True):
+    """Connect's `PluginInfo`."""
 
     class_name: str = field(name="class")
     type: str
     """source, sink, transformation or predicate."""
     version: str
-    delivery: str
-    """Empty for what is no connector."""
+    delivery: str = ""
+    """What a connector class promises about each row."""
 
 
 class ConfigKeyInfo(Struct, frozen=True):
@@ -147,8 +148,7 @@ class ConfigKeyInfo(Struct, frozen=True):
     importance: str
     documentation: str
     group: str
-    order: int
-    """Its place within the group, for a form."""
+    order_in_group: int
     width: str
     display_name: str
     dependents: tuple[str, ...]
@@ -173,14 +173,14 @@ class ConfigInfo(Struct, frozen=True):
     value: ConfigValueInfo
 
 
-class ConfigInfos(Struct, frozen=True):
+class ConfigInfos(Struct, frozen=True, omit_defaults=True):
     """Connect's `ConfigInfos`: all that is wrong with a config; warnings do not refuse it."""
 
     name: str
     error_count: int
     groups: list[str]
     configs: list[ConfigInfo]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 class MadeBy(NamedTuple):

@@ -18,8 +18,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ....projections.metrics import RequestMetrics
-from .backend.errors import JSON, ApiError, error_reply, handle_errors, sent_otherwise
+from .backend.errors import ApiError, error_reply, handle_errors
 from .backend.listeners import DEFAULT, RestListener, parse
+from .backend.paths import ConnectPaths
 from .backend.schema import ERROR, describe_answers
 from .backend.service import Service
 from .routes import (
@@ -52,7 +53,6 @@ MOST_BYTES = 1 << 20
 UNMATCHED = "unmatched"
 SETTING = "rest.allowed.hosts"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
-READING = {"GET", "HEAD", "OPTIONS"}
 _USUAL_PORTS = {"http": 80, "https": 443}
 
 Place = tuple[str, int | None]
@@ -82,6 +82,7 @@ def make_app(
         lifespan=life,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         responses={"default": {"description": "Any error.", **ERROR}},
     )
     app.state.service = service
@@ -91,6 +92,7 @@ def make_app(
         app.include_router(each.router)
         types += each.types
     describe_answers(app, types)
+    app.add_middleware(ConnectPaths)
     app.add_middleware(OriginCheck, listeners=listeners, allowed=hosts)
     app.add_middleware(RequestMeter, requests=service.requests)
     return app
@@ -120,7 +122,7 @@ class RequestMeter:
         try:
             await self._app(scope, limited(receive), note_status)
         finally:
-            route = getattr(scope.get("route"), "path", UNMATCHED)
+            route = getattr(scope.get("route"), "path_format", UNMATCHED)
             seconds = time.perf_counter() - began
             self._requests.observe(scope["method"], route, code, seconds)
 
@@ -143,7 +145,7 @@ def limited(receive: Receive) -> Receive:
 
 
 class OriginCheck:
-    """Refuses requests that name another host, come from another site's page, or are forms."""
+    """Refuses requests that name another host, or come from another site's page."""
 
     def __init__(
         self, app: ASGIApp, listeners: Iterable[RestListener], allowed: Iterable[str]
@@ -157,23 +159,21 @@ class OriginCheck:
             self._places |= {(name, listener.port) for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer 403 or 415."""
+        """Pass a request on, or answer 403."""
         if scope["type"] == "http":
             try:
-                self._check(scope["method"], Headers(scope=scope))
+                self._check(Headers(scope=scope))
             except ApiError as error:
                 await error_reply(error.status, error.message)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _check(self, method: str, headers: Headers) -> None:
+    def _check(self, headers: Headers) -> None:
         if not self._is_here("http://" + headers.get("host", "")):
             raise _foreign(f"the request is for host {headers.get('host', '')!r}")
         for origin in headers.getlist("origin"):
             if not self._is_here(origin):
                 raise _foreign(f"the request comes from a page of {origin!r}")
-        if method not in READING:
-            _check_body(headers)
 
     def _is_here(self, url: str) -> bool:
         try:
@@ -197,11 +197,3 @@ def _foreign(what: str) -> ApiError:
         f"{what}, which is not where this interface listens; nothing was done. If it should be"
         f" let in, add its host to the setting {SETTING} and start the node again",
     )
-
-
-def _check_body(headers: Headers) -> None:
-    """Refuse a form: it is all that a page can send to another site without asking first."""
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    if kind != JSON and (has_body or "content-type" in headers):
-        raise sent_otherwise(kind)

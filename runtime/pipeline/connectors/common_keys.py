@@ -5,11 +5,19 @@ them itself: see `events.placement`. So they are examined for every class, and a
 family that nobody knows is refused.
 """
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from ....actors.settings import SettingType, Value, at_least, between, not_blank
+from ....actors.settings import (
+    SettingType,
+    Value,
+    at_least,
+    between,
+    not_blank,
+    one_of,
+)
 from ....events.placement import (
     HEAVIEST,
     KEYS,
@@ -31,6 +39,7 @@ from .config import (
     Definition,
     Importance,
     Validation,
+    Width,
     undefined,
 )
 
@@ -118,7 +127,7 @@ def with_placement(validation: Validation, config: Mapping[str, str]) -> Validat
         and (complaint := _complaint(key, config[key]))
     }
     strange = tuple(
-        Checked(_definition_of(key), config[key], (complaint,))
+        Checked(_definition_of(key), config[key], config[key], (complaint,))
         for key, complaint in complaints.items()
         if key not in found
     )
@@ -161,6 +170,16 @@ RESTART_MAX_MS = "task.restart.backoff.max.ms"
 RESTART_BUDGET = "task.restart.budget"
 RESTART_WINDOW_MS = "task.restart.window.ms"
 
+
+def _name(value: Value) -> str | None:
+    """Refuse a name that is blank, or that could not be told in one line."""
+    controls = [ord(char) for char in str(value) if unicodedata.category(char) == "Cc"]
+    if controls:
+        told = ", ".join(map(str, controls))
+        return f"String may not contain control sequences but had the following ASCII chars: {told}"
+    return not_blank(value)
+
+
 COMMON = ConfigDef(
     (
         Definition(
@@ -169,8 +188,9 @@ COMMON = ConfigDef(
             "The connector's name, unique within its group.",
             importance=Importance.HIGH,
             required=True,
-            validator=not_blank,
+            validator=_name,
             order=1,
+            display_name="Connector name",
         ),
         Definition(
             CONNECTOR_CLASS,
@@ -180,6 +200,8 @@ COMMON = ConfigDef(
             required=True,
             validator=not_blank,
             order=2,
+            width=Width.LONG,
+            display_name="Connector class",
         ),
         Definition(
             TASKS_MAX,
@@ -189,6 +211,8 @@ COMMON = ConfigDef(
             default=1,
             validator=at_least(1),
             order=3,
+            width=Width.SHORT,
+            display_name="Tasks max",
         ),
         Definition(
             TRANSFORMS,
@@ -197,7 +221,9 @@ COMMON = ConfigDef(
             "Each has keys of its own under `transforms.<name>.`.",
             importance=Importance.LOW,
             default=(),
-            order=4,
+            group="Transforms",
+            width=Width.LONG,
+            display_name="Transforms",
         ),
         Definition(
             PREDICATES,
@@ -206,7 +232,19 @@ COMMON = ConfigDef(
             "Each has keys of its own under `predicates.<name>.`.",
             importance=Importance.LOW,
             default=(),
-            order=5,
+            group="Predicates",
+            width=Width.LONG,
+            display_name="Predicates",
+        ),
+        Definition(
+            "config.action.reload",
+            SettingType.STRING,
+            "Is taken, and has no effect here: references are read when a task starts.",
+            importance=Importance.LOW,
+            default="restart",
+            validator=one_of("none", "restart"),
+            order=4,
+            display_name="Reload Action",
         ),
         Definition(
             RESTART_INITIAL_MS,

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import chain
 
-from ....actors.settings import Setting, SettingType, Value, spell
+from ....actors.settings import MISSING, NO_VALUE, Setting, SettingType, Value, spell
 from .misspelling import meant_by
 
 HIDDEN = "********"
@@ -63,21 +64,30 @@ class Definition(Setting):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One key of a config with what was given for it and what is wrong with that.
-
-    `is_secret` hides a value that is not of a kind to be hidden: a URL with a password in it.
-    """
+    """One key of a config with what was given for it and what is wrong with that."""
 
     definition: Definition
-    value: str | None
+    given: str | None
+    value: str | None = None
+    """What it stands for, or the default; None where it stands for nothing."""
     errors: tuple[str, ...] = ()
     is_secret: bool = False
+    """Hides a value that is not of a kind to be hidden: a URL with a password in it."""
 
     @property
     def shown_value(self) -> str | None:
         """The value as people may see it: never a secret."""
+        return self._shown(self.value)
+
+    @property
+    def told_errors(self) -> tuple[str, ...]:
+        """The errors in the words of Connect, which name the key and what was given for it."""
+        name, given = self.definition.name, self._shown(self.given)
+        return tuple(in_words(name, given, error) for error in self.errors)
+
+    def _shown(self, text: str | None) -> str | None:
         is_hidden = self.is_secret or self.definition.type is SettingType.PASSWORD
-        return HIDDEN if is_hidden and self.value is not None else self.value
+        return HIDDEN if is_hidden and text is not None else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +132,7 @@ class Validation:
         strange = tuple(
             Checked(
                 undefined(key, kinds.get(meant, SettingType.STRING)),
+                config[key],
                 config[key],
                 (f"there is no such key: did you mean {meant}?",),
             )
@@ -225,8 +236,15 @@ class ConfigDef:
 def refuse(validation: Validation) -> None:
     """Raise `ConfigInvalid` if there is anything wrong."""
     if validation.errors:
-        told = (f"{key}: {'; '.join(errors)}" for key, errors in validation.errors.items())
-        raise ConfigInvalid("; ".join(told))
+        raise ConfigInvalid("; ".join(chain(*(each.told_errors for each in validation.checked))))
+
+
+def in_words(key: str, given: str | None, error: str) -> str:
+    """Return what is wrong with a key as Kafka's ConfigException says it."""
+    if error == MISSING:
+        return f'Missing required configuration "{key}" which has no default value.'
+    shown = "null" if given is None or error == NO_VALUE else given
+    return f"Invalid value {shown} for configuration {key}: {error}"
 
 
 def undefined(key: str, kind: SettingType = SettingType.STRING) -> Definition:
@@ -246,9 +264,6 @@ def is_deferred(text: str) -> bool:
 
 def _checked(definition: Definition, text: str | None) -> Checked:
     if text is not None and is_deferred(text):
-        return Checked(definition, text)
-    try:
-        definition.parse(text)
-    except ValueError as error:
-        return Checked(definition, text, (str(error),))
-    return Checked(definition, spell(definition.default) if text is None else text)
+        return Checked(definition, text, text)
+    value, flaws = definition.examine(text)
+    return Checked(definition, text, spell(value), tuple(flaws))

@@ -71,6 +71,11 @@ def load(point: EntryPoint, base: type[T], what: str) -> type[T]:
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Say that there is no such thing, and what might be meant."""
     names = list(known)
-    near = get_close_matches(name[:LONGEST_COMPARED].rpartition(".")[2], names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    hint = meant(name, names) or f"there are {', '.join(names)}"
     return f"no {what} {name[:LONGEST_COMPARED]} is installed here: {hint}"
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Ask whether a known name was meant, if one is near."""
+    near = get_close_matches(name[:LONGEST_COMPARED].rpartition(".")[2], list(known), n=1)
+    return f"did you mean {near[0]}?" if near else ""

@@ -187,7 +187,12 @@ ASSIGNORS = {
     "processes_known": True,
     "processes": [{"pid": 77, "state": "running", "restarts": 1, "detail": ""}],
 }
-SHOWN: dict[str, Any] = {"group": "Common", "order": 0, "width": "MEDIUM", "dependents": []}
+SHOWN: dict[str, Any] = {
+    "group": "Common",
+    "order_in_group": 0,
+    "width": "MEDIUM",
+    "dependents": [],
+}
 KEYS = [
     {
         "name": "source.path",

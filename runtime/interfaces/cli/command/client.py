@@ -125,7 +125,8 @@ class Client:
                 if method != doing and self._expected is not None:
                     self._check(client.get(f"{self._address}/"))
                 doing = method
-                answer = client.request(method, url, params=query, json=body)
+                asked = {"extended": "true", **(query or {})}  # also what Connect cannot say
+                answer = client.request(method, url, params=asked, json=body)
                 self._check(answer)
         except httpx.ConnectError:
             raise Unreachable(

@@ -42,7 +42,7 @@ class ConnectorInFull(ConnectorInfo, frozen=True, kw_only=True):
     progress: ConnectorProgressInfo
 
 
-class PluginInFull(PluginInfo, frozen=True):
+class PluginInFull(PluginInfo, frozen=True, kw_only=True):
     """A connector class with its keys."""
 
     configs: list[ConfigKeyInfo]

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
+from itertools import chain
 from queue import Empty, SimpleQueue
 from threading import Semaphore, Thread
 from traceback import format_tb
@@ -23,7 +24,7 @@ from ....config.redaction import LONGEST
 from ....config.secrets import PREFIX, CannotUnseal, Vault, is_sealed, passwords_in, sounds_secret
 from ....pipeline.connectors.builtin.plugins import Plugin, Plugins
 from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, NAME, with_placement
-from ....pipeline.connectors.config import HIDDEN, Validation
+from ....pipeline.connectors.config import HIDDEN, Validation, in_words
 from ....pipeline.connectors.context import Findings, Outside
 from ....pipeline.connectors.errors import PluginUnknown
 from .errors import ApiError
@@ -87,9 +88,8 @@ class Examined:
 
     @property
     def errors(self) -> list[str]:
-        """All that is wrong, one line each."""
-        told = self.validation.errors.items()
-        return [*(f"{key}: {error}" for key, errors in told for error in errors), *self.flaws]
+        """All that is wrong, one line each, in the order of the keys."""
+        return [*chain(*(each.told_errors for each in self.validation.checked)), *self.flaws]
 
 
 class Prepared(NamedTuple):
@@ -128,7 +128,7 @@ def examine(
     secrets = {plain[key] for key in secret_keys}
     secrets |= {part for value in secrets for part in passwords_in(value)}
     validation = _without_secrets(validation, secrets - {"", HIDDEN}, secret_keys)
-    undefined = tuple(f"{key}: {flaws[key]}" for key in flaws if key not in defined)
+    undefined = tuple(in_words(key, HIDDEN, flaws[key]) for key in flaws if key not in defined)
     return Examined(plain, secret_keys, validation.plus(flaws), undefined)
 
 
@@ -145,15 +145,14 @@ def prepare(
     """
     config = {key: value for key, value in given.items() if value is not None}
     nulls = [_NO_VALUE] * (len(given) - len(config))
+    if CONNECTOR_CLASS not in config:
+        keys = ", ".join(config)  # a value may be secret
+        told = f"Connector config {{{keys}}} contains no connector type"
+        raise ApiError(HTTPStatus.BAD_REQUEST, told)
     try:
-        plugin = plugins.find(config.get(CONNECTOR_CLASS, ""))
+        plugin = plugins.find(config[CONNECTOR_CLASS])
     except PluginUnknown as error:
-        what = (
-            str(error)
-            if CONNECTOR_CLASS in config
-            else "a value is required, and there is no default"
-        )
-        raise invalid([f"{CONNECTOR_CLASS}: {what}"]) from None
+        raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
     examined = examine(plugin, vault, config, stored, None if nulls else outside)
     if examined.errors or nulls:
         raise invalid([*examined.errors, *nulls])
@@ -249,6 +248,7 @@ def _without_secrets(
     checked = (
         replace(
             each,
+            given=None if each.given is None else hushed(each.given),
             errors=tuple(map(hushed, each.errors)),
             is_secret=each.definition.name in secret_keys,
         )

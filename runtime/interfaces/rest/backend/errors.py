@@ -39,12 +39,9 @@ def not_found(message: str) -> ApiError:
     return ApiError(HTTPStatus.NOT_FOUND, message)
 
 
-def sent_otherwise(kind: str) -> ApiError:
-    """Return the error for a body that is sent as something else than JSON."""
-    return ApiError(
-        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-        f"the body is sent as {kind or 'nothing in particular'}; send Content-Type: {JSON}",
-    )
+def bare_error(status: HTTPStatus) -> ApiError:
+    """Return an error in the words that Connect has for those of HTTP itself."""
+    return ApiError(status, f"HTTP {status.value} {status.phrase}")
 
 
 def error_reply(status: int, message: str) -> Response:
@@ -85,29 +82,34 @@ async def _unreadable(_: Request, error: Exception) -> Response:
 async def _http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    message, asked = str(error.detail), f"{request.method} {request.url.path}"
-    if error.status_code == HTTPStatus.NOT_FOUND:
-        message = f"there is no {asked}; what there is, is listed at /openapi.json"
-    headers = dict(error.headers or {})
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = ", ".join(_methods(request))
-        message = f"{asked} is not possible; this path takes {headers['Allow']}"
-    reply = error_reply(error.status_code, message)
-    reply.headers.update(headers)
+    status, detail = HTTPStatus(error.status_code), str(error.detail)
+    if detail == status.phrase:  # nobody had anything to add
+        detail = bare_error(status).message
+    if status is not HTTPStatus.METHOD_NOT_ALLOWED:
+        reply = error_reply(status, detail)
+        reply.headers.update(dict(error.headers or {}))
+        return reply
+    is_asked = request.method == HTTPMethod.OPTIONS
+    reply = Response() if is_asked else error_reply(status, detail)
+    reply.headers["Allow"] = ",".join(_methods(request))
     return reply
 
 
 def _methods(request: Request) -> list[str]:
     """Return the methods that a path takes; the framework names those of its first route only."""
-    return [
+    taken = {
         method
-        for method in sorted(HTTPMethod)
+        for method in HTTPMethod
         for scope in ({**request.scope, "method": method},)
         if any(each.matches(scope)[0] is Match.FULL for each in request.app.router.routes)
-    ]
+    }
+    implied = (
+        {HTTPMethod.HEAD, HTTPMethod.OPTIONS} if HTTPMethod.GET in taken else {HTTPMethod.OPTIONS}
+    )
+    return sorted(taken | implied)
 
 
-async def _malformed(_: Request, error: Exception) -> Response:
+async def _malformed(request: Request, error: Exception) -> Response:
     """Say where a request is malformed; never what was sent, it may be secret."""
     if not isinstance(error, RequestValidationError):
         raise error
@@ -115,9 +117,9 @@ async def _malformed(_: Request, error: Exception) -> Response:
         f"{'.'.join(str(part) for part in each['loc'][1:]) or each['loc'][0]}: {_flaw(each)}"
         for each in error.errors()
     ]
-    in_path = any(each["loc"][0] == "path" for each in error.errors())
-    status = HTTPStatus.NOT_FOUND if in_path else HTTPStatus.BAD_REQUEST
-    return error_reply(status, f"the request is malformed: {'; '.join(flaws)}")
+    if any(each["loc"][0] == "path" for each in error.errors()):
+        return await _refused(request, bare_error(HTTPStatus.NOT_FOUND))
+    return error_reply(HTTPStatus.BAD_REQUEST, f"the request is malformed: {'; '.join(flaws)}")
 
 
 def _flaw(told: dict[str, object]) -> str:

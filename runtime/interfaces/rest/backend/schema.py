@@ -6,10 +6,11 @@ headers are not always the same, and None where there is nothing to say (204).
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from http import HTTPStatus
+from http import HTTPMethod, HTTPStatus
 from inspect import iscoroutinefunction
 from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -21,11 +22,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ...replies.node import ErrorMessage
-from .errors import JSON, sent_otherwise
+from .errors import JSON, bare_error
+from .paths import template
 
 T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
+_NO_QUALITY = re.compile(r"q\s*=\s*0(\.0*)?")
 REFERENCE = "#/components/schemas/{name}"
 BODY_ERRORS = (
     HTTPStatus.BAD_REQUEST,
@@ -85,14 +88,34 @@ Extended = Annotated[
 ]
 
 
-async def _require_json(request: Request) -> None:
-    """Refuse what is not sent as JSON, or is not said to be."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON:
-        raise sent_otherwise(kind)
+async def _negotiate(request: Request) -> None:
+    """Refuse a body that is no JSON, and a client that takes no JSON.
+
+    A form is all that a page can send to another site without asking first: so a body has to be
+    said to be JSON, also where nobody looks at it.
+    """
+    headers = request.headers
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    if kind != JSON and (has_body or kind) and request.method != HTTPMethod.GET:
+        raise bare_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    if not _takes_json(",".join(headers.getlist("accept"))):
+        raise bare_error(HTTPStatus.NOT_ACCEPTABLE)
 
 
-RequiresJson = Depends(_require_json)
+def _takes_json(accept: str) -> bool:
+    """Tell whether an Accept header lets JSON through; one that is empty takes anything."""
+    if not accept.strip():
+        return True
+    for each in accept.lower().split(","):
+        kind, *parameters = (part.strip() for part in each.split(";"))
+        is_excluded = any(_NO_QUALITY.fullmatch(part) for part in parameters)
+        if kind in {JSON, "application/*", "*/*", "*"} and not is_excluded:
+            return True
+    return False
+
+
+Negotiates = Depends(_negotiate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +160,16 @@ class Routes:
             refusals = {*errors, *(BODY_ERRORS if takes_json else ())} - types.keys()
             for each in sorted(refusals):
                 described[str(each.value)] = {"description": each.phrase, **ERROR}
+            is_json = answered is not Response
             self.router.add_api_route(
-                path,
+                template(path),
                 _encoding(handler, status),
                 methods=[method],
                 status_code=status,
                 response_model=None,
                 response_class=Response,
                 description=description,
-                dependencies=[RequiresJson] if takes_json else None,
+                dependencies=[Negotiates] if is_json else None,
                 openapi_extra={"responses": described},
             )
             return handler

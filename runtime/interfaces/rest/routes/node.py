@@ -38,6 +38,8 @@ routes = Routes("this process")
 worker_routes = Routes("groups")
 TAKERS = frozenset({"supervisor", "group"})
 """The kinds of processes without which no command is taken."""
+READY = "Worker has completed startup and is ready to handle requests."
+"""What Connect says of a worker that is well."""
 COMMIT = "unknown"
 """The root document of Connect names the commit it was built from; wheels do not know theirs."""
 
@@ -65,9 +67,9 @@ async def get_health(service: Served) -> HttpAnswer[Health]:
         return _unwell(found)
     if slow:
         return _slow(slow, HTTPStatus.OK)
-    message = f"group {service.group_id} takes commands"
-    for warning in await run_in_threadpool(_warnings, service):
-        message = f"{message}; {warning}"
+    message = " ".join(
+        filter(None, (READY, "; ".join(await run_in_threadpool(_warnings, service))))
+    )
     return HttpAnswer(Health(status="healthy", message=message))
 
 

@@ -2,6 +2,9 @@
 
 from contextlib import suppress
 from http import HTTPStatus
+from typing import Annotated
+
+from msgspec.structs import replace
 
 from .....events.log.errors import NoLogError
 from ....pipeline.connectors.builtin.plugins import Plugin
@@ -23,7 +26,7 @@ from ...replies.connectors import (
 )
 from ..backend.configs import examine
 from ..backend.errors import ApiError, not_found
-from ..backend.schema import ConfigBody, Routes
+from ..backend.schema import ConfigBody, Extended, Routes, flag
 from ..backend.service import Served, Service
 
 routes = Routes("connector plugins")
@@ -35,16 +38,20 @@ TRANSFORMATION, PREDICATE = "transformation", "predicate"
 @routes.add("GET /connector-plugins")
 def list_plugins(
     service: Served,
-    connectorsOnly: bool = True,  # noqa: FBT001, FBT002, N803  # Connect's parameter
+    connectorsOnly: Annotated[bool, flag(default=True)] = True,  # noqa: FBT002, N803  # Connect's
+    extended: Extended = False,  # noqa: FBT002
 ) -> list[PluginInfo]:
-    """List the connector classes and, if asked for, the types of transforms and predicates."""
+    """List the connector classes and, if asked for, the types of transforms and predicates.
+
+    Where `extended` is asked for, with what each connector class promises about rows.
+    """
     connectors = [describe_plugin(each) for each in service.plugins.plugins]
+    if not extended:
+        connectors = [replace(each, delivery="") for each in connectors]
     if connectorsOnly:
         return connectors
     others = ((TRANSFORMATION, transform_names()), (PREDICATE, predicate_names()))
-    return connectors + [
-        PluginInfo(name, kind, "1.0", "") for kind, names in others for name in names
-    ]
+    return connectors + [PluginInfo(name, kind, "1.0") for kind, names in others for name in names]
 
 
 @routes.add("GET /connector-plugins/{plugin}/config", errors=(HTTPStatus.NOT_FOUND,))
@@ -59,24 +66,31 @@ def get_plugin_config(service: Served, plugin: str) -> list[ConfigKeyInfo]:
     takes_json=True,
     errors=(HTTPStatus.NOT_FOUND,),
 )
-def validate_config(service: Served, plugin: str, config: ConfigBody) -> ConfigInfos:
-    """Examine a config without putting it to use."""
-    found = _find(service, plugin)
+def validate_config(
+    service: Served,
+    plugin: str,
+    config: ConfigBody,
+    extended: Extended = False,  # noqa: FBT002
+) -> ConfigInfos:
+    """Examine a config without putting it to use; if `extended` is asked for, with warnings."""
     given = config.get(CONNECTOR_CLASS, plugin)
-    try:
-        matches = service.plugins.find(given) == found
-    except PluginUnknown:
-        matches = False
-    if not matches:
+    if not _bare(given).endswith(_bare(plugin)):
         raise ApiError(
             HTTPStatus.BAD_REQUEST,
             f"Included connector type {given} does not match request type {plugin}",
         )
+    found = _find(service, given)
     stored = _stored(service, config.get(NAME, ""))
     examined = examine(
-        found, service.vault, {CONNECTOR_CLASS: plugin, **config}, stored, service.outside
+        found, service.vault, {CONNECTOR_CLASS: given, **config}, stored, service.outside
     )
-    return describe_validation(found.name, examined.validation)
+    told = describe_validation(given, examined.validation)
+    return told if extended else replace(told, warnings=())
+
+
+def _bare(name: str) -> str:
+    """Return a class's name as Connect compares it."""
+    return name.removesuffix("Connector") or name
 
 
 def _keys_of(service: Service, name: str) -> ConfigDef:
@@ -89,8 +103,8 @@ def _keys_of(service: Service, name: str) -> ConfigDef:
 def _find(service: Service, name: str) -> Plugin:
     try:
         return service.plugins.find(name)
-    except PluginUnknown as error:
-        raise not_found(str(error)) from None
+    except PluginUnknown:
+        raise not_found(f"Unknown plugin {name}.") from None
 
 
 def _stored(service: Service, name: str) -> dict[str, str]:
@@ -128,13 +142,13 @@ def _describe_key(key: Definition) -> ConfigKeyInfo:
 def _describe_checked(checked: Checked) -> ConfigInfo:
     key = checked.definition
     value = ConfigValueInfo(
-        key.name, checked.shown_value, key.recommended, checked.errors, visible=True
+        key.name, checked.shown_value, key.recommended, checked.told_errors, visible=True
     )
     return ConfigInfo(_describe_key(key), value)
 
 
 def describe_validation(name: str, validation: Validation) -> ConfigInfos:
-    """Return what was found in a config; `name` is the class's."""
+    """Return what was found in a config; `name` is the class's as it was given."""
     return ConfigInfos(
         name,
         sum(len(each.errors) for each in validation.checked),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from .....actors.settings import SettingType, at_least, between, one_of
 from ...transforms import catalogue as transforms
 from ..common_keys import COMMON, TOLERANCE
-from ..config import ConfigDef, Definition, Importance
+from ..config import ConfigDef, Definition, Importance, Width
 from ..errors import PluginUnknown
 from ..files.sink.sink_type import FilesSinkType
 from ..files.source.source_type import FilesSourceType
@@ -130,6 +130,26 @@ _TYPES = (
         order=1,
     ),
     Definition(
+        "errors.retry.timeout",
+        SettingType.LONG,
+        "Is taken, and has no effect here: see `task.restart.budget`.",
+        importance=Importance.MEDIUM,
+        default=0,
+        group="Error Handling",
+        order=1,
+        display_name="Retry Timeout for Errors",
+    ),
+    Definition(
+        "errors.retry.delay.max.ms",
+        SettingType.LONG,
+        "Is taken, and has no effect here: see `task.restart.backoff.max.ms`.",
+        importance=Importance.MEDIUM,
+        default=60_000,
+        group="Error Handling",
+        order=2,
+        display_name="Maximum Delay Between Retries for Errors",
+    ),
+    Definition(
         TOLERANCE,
         SettingType.STRING,
         "What happens to rows that do not fit the schema: `none` ends the task with an error that "
@@ -138,8 +158,10 @@ _TYPES = (
         default="none",
         validator=one_of("none", "all"),
         recommended=("none", "all"),
-        group="Errors",
-        order=1,
+        group="Error Handling",
+        order=3,
+        width=Width.SHORT,
+        display_name="Error Tolerance",
     ),
 )
 

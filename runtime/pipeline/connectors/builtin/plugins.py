@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 
 from ..errors import PluginUnknown
-from ..installed import load, unknown
+from ..installed import LONGEST_COMPARED, load, meant
 from ..spi import Connector, Delivery
 from .spark_pipeline import SparkPipeline
 
@@ -59,9 +59,13 @@ class Plugins:
     def _complaint(self, name: str, found: Iterable[Plugin]) -> str:
         if names := ", ".join(plugin.name for plugin in found):
             return f"more than one connector class is called {name}: {names}"
-        known = [plugin.short_name for plugin in self.plugins]
-        why = "".join(f"; {each}" for each in self.broken.values())
-        return f"{unknown('connector class', name, known)}{why}"
+        hint = meant(name, (plugin.short_name for plugin in self.plugins))
+        known = ", ".join(plugin.name for plugin in self.plugins)
+        remarks = "".join(f"; {each}" for each in (hint, *self.broken.values()) if each)
+        return (
+            "Failed to find any class that implements Connector and which name matches"
+            f" {name[:LONGEST_COMPARED]}, available connectors are: {known}{remarks}"
+        )
 
 
 def find_plugins() -> Plugins:
