@@ -176,6 +176,18 @@ class RunState(Enum):
     RESTARTING = "RESTARTING"
 
 
+class AutoRestart(NamedTuple):
+    """How often a worker has restarted something that failed, and when last (wall clock, ms).
+
+    What the restart window has forgiven is not counted.
+    """
+
+    times: int = 0
+    last_ms: int = 0
+
+
+NEVER_RESTARTED = AutoRestart()
+
 BATCHES_RUN = "batches run"
 """The reason in the status that marks the first batch under a token."""
 

@@ -16,7 +16,9 @@ from typing import Final
 from .commits import OffsetRecord
 from .model import (
     CONNECTOR,
+    NEVER_RESTARTED,
     NOTHING,
+    AutoRestart,
     Cause,
     ClientAssignor,
     Grants,
@@ -216,6 +218,8 @@ class TaskStatus:
     token: Token
     time_ms: int
     reason: str = ""
+    restarts: AutoRestart = NEVER_RESTARTED
+    """How often its worker has restarted it after failures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ..events.commits import Commit, Committed, Lag, Offset, TaskProgress
 from ..events.entries.codec import decode
 from ..events.group import Group, Member, token_of
 from ..events.log.reader import ReadableLog
-from ..events.model import BATCHES_RUN, Resource, Resources, RunState
+from ..events.model import BATCHES_RUN, NEVER_RESTARTED, AutoRestart, Resource, Resources, RunState
 from ..events.records import Record
 
 
@@ -29,6 +29,7 @@ class Doing:
     state: RunState
     worker: str
     why: str = ""
+    restarts: AutoRestart = NEVER_RESTARTED
 
 
 STOPPING: Final = "it stops: its tasks end, and publish what they committed"
@@ -53,7 +54,7 @@ def doing(group: Group, resource: Resource) -> Doing:
         if status.state is RunState.STOPPED and not group.is_stopped(resource.connector):
             return Doing(RunState.RUNNING, status.worker, STOPPING)
         why = "" if status.reason == BATCHES_RUN else status.reason
-        return Doing(status.state, status.worker, why)
+        return Doing(status.state, status.worker, why, status.restarts)
     return Doing(RunState.UNASSIGNED, group.members[holder].metadata.worker_url)
 
 

@@ -182,7 +182,15 @@ def report_status(group: Group, soft: SoftState, command: ReportStatus, _: int) 
         return refuse(soft, Error.UNKNOWN_MEMBER_ID, message)
     worker = member.metadata.worker_url
     statuses = [
-        TaskStatus(each.resource, each.state, worker, each.token, each.at_ms, each.reason)
+        TaskStatus(
+            each.resource,
+            each.state,
+            worker,
+            each.token,
+            each.at_ms,
+            each.reason,
+            each.restarts,
+        )
         for each in _news(group, command.updates)
     ]
     return accept(group, soft, statuses)

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...events.commits import Commit, CommitId
-from ...events.model import ClientAssignor, Resource, Resources, RunState, Token
+from ...events.model import (
+    NEVER_RESTARTED,
+    AutoRestart,
+    ClientAssignor,
+    Resource,
+    Resources,
+    RunState,
+    Token,
+)
 from .errors import Error
 
 JOIN_EPOCH = 0
@@ -114,6 +122,7 @@ class StatusUpdate:
     state: RunState
     at_ms: int
     reason: str = ""
+    restarts: AutoRestart = NEVER_RESTARTED
 
 
 @dataclass(frozen=True, slots=True)

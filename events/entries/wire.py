@@ -17,7 +17,7 @@ import msgspec
 
 from .. import records
 from ..commits import Advance, Commit, CommitId, Committed, Lag, Manifest, TaskProgress
-from ..model import Cause, Resource, RunState, Token, Why
+from ..model import AutoRestart, Cause, Resource, RunState, Token, Why
 from .wire_resources import (
     ConfiguredShardWire,
     ConnectorsTasksMetadataWire,
@@ -96,11 +96,20 @@ class TaskStatusWire(msgspec.Struct):
     generation: int
     time_ms: int = 0
     reason: str = ""
+    restarts: int = 0
+    restarted_ms: int = 0
 
     @classmethod
     def of(cls, record: records.TaskStatus) -> Self:
-        state, at = record.state.value, record.time_ms
-        return cls(*record.resource, state, record.worker, *record.token, at, record.reason)
+        return cls(
+            *record.resource,
+            record.state.value,
+            record.worker,
+            *record.token,
+            record.time_ms,
+            record.reason,
+            *record.restarts,
+        )
 
     def to_record(self) -> records.TaskStatus:
         return records.TaskStatus(
@@ -110,6 +119,7 @@ class TaskStatusWire(msgspec.Struct):
             Token(self.grant_epoch, self.generation),
             self.time_ms,
             self.reason,
+            AutoRestart(self.restarts, self.restarted_ms),
         )
 
 

@@ -19,6 +19,7 @@ from fairlead.events.commits import (
     TaskProgress,
 )
 from fairlead.events.model import (
+    AutoRestart,
     Cause,
     ClientAssignor,
     MemberState,
@@ -180,7 +181,9 @@ WRITTEN: list[Golden] = [
         {"connector": "A", "partition": {"path": "a"}, "offset": {"row": 8}},
     ),
     Golden(
-        records.TaskStatus(A1, RunState.FAILED, "http://w1", Token(5, 2), 9, "why"),
+        records.TaskStatus(
+            A1, RunState.FAILED, "http://w1", Token(5, 2), 9, "why", AutoRestart(3, 8)
+        ),
         b"A\x001\0",
         {
             "connector": "A",
@@ -191,6 +194,8 @@ WRITTEN: list[Golden] = [
             "generation": 2,
             "time_ms": 9,
             "reason": "why",
+            "restarts": 3,
+            "restarted_ms": 8,
         },
     ),
     Golden(
@@ -316,6 +321,20 @@ WRITTEN: list[Golden] = [
 ]
 
 EARLIER: list[Golden] = [
+    Golden(
+        records.TaskStatus(A1, RunState.FAILED, "http://w1", Token(5, 2), 9, "why"),
+        b"A\x001\0",
+        {
+            "connector": "A",
+            "task": 1,
+            "state": "FAILED",
+            "worker": "http://w1",
+            "grant_epoch": 5,
+            "generation": 2,
+            "time_ms": 9,
+            "reason": "why",
+        },
+    ),
     Golden(
         Committed(
             Commit(

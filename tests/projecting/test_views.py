@@ -49,7 +49,7 @@ def test_what_nobody_reported_is_unassigned(decider: Decider) -> None:
 
 def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(decider: Decider) -> None:
     report(decider, "A-0", RunState.RUNNING, "waiting for files")
-    assert to_builtins(task_status(decider.group, "A", 0)) == {
+    assert to_builtins(task_status(decider.group, "A", 0, MadeBy("source"))) == {
         "id": 0,
         "state": "RUNNING",
         "worker_id": "here/w1",
@@ -57,7 +57,7 @@ def test_only_a_failure_has_a_trace_and_what_waits_has_a_reason(decider: Decider
         "reason": "waiting for files",
     }
     report(decider, "A-0", RunState.FAILED, "no such column")
-    assert to_builtins(task_status(decider.group, "A", 0)) == {
+    assert to_builtins(task_status(decider.group, "A", 0, MadeBy("source"))) == {
         "id": 0,
         "state": "FAILED",
         "worker_id": "here/w1",

@@ -3,7 +3,7 @@
 import pytest
 from rest.conftest import RestApi
 
-from fairlead.events.model import Resource, RunState
+from fairlead.events.model import AutoRestart, Resource, RunState
 from fairlead.runtime.interfaces.rest.routes import lifecycle
 from fairlead_tests.rest.client import Client
 
@@ -165,6 +165,23 @@ def test_null_is_no_value_of_a_config(client: Client) -> None:
         assert reply.status_code == 400
         assert reply.json()["message"].splitlines()[1:3] == [told, told]
     assert client.get("/connectors").json() == []
+
+
+def test_restarts_after_failures_are_told_while_they_count_to_those_who_ask(
+    live: RestApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restarted_ms = 1_700_000_000_000
+    live.group.ask("pass_time", 1)
+    live.group.ask("report", Resource("a", 0), RunState.RUNNING, "", AutoRestart(3, restarted_ms))
+    path = "/connectors/a/tasks/0/status"
+    for since_ms, told in (
+        (600_000, {"count": 3, "lastRestartTimestamp": "2023-11-14T22:13:20+00:00"}),
+        (600_001, None),
+    ):
+        now_ns = (restarted_ms + since_ms) * 1_000_000
+        monkeypatch.setattr("time.time_ns", lambda now_ns=now_ns: now_ns)
+        assert live.client.get(f"{path}?extended=true").json().get("autoRestart") == told
+    assert "autoRestart" not in live.client.get(path).json()
 
 
 def test_topics_are_those_of_offsets_and_are_not_forgotten(live: RestApi) -> None:

@@ -52,6 +52,17 @@ def test_a_failure_is_forgiven_after_the_window(clock: Clock) -> None:
     assert (restarts.failed("x"), restarts.count) == (0.5, 1)
 
 
+def test_a_budget_below_zero_is_never_used_up(clock: Clock) -> None:
+    restarts = Restarts(RestartPolicy(initial_s=0.5, longest_s=3, budget=-1), Highest())
+    assert [restarts.failed("x") for _ in range(50)][-1] == 3
+    restarts.begin()
+    assert restarts.made.times == 50
+    clock.now = 601
+    restarts.failed("x")
+    restarts.begin()
+    assert restarts.made.times == 1, "what ran for so long begins anew"
+
+
 def test_the_policy_comes_from_the_connectors_config() -> None:
     config = {
         "name": "c",

@@ -306,13 +306,11 @@ def test_a_config_that_is_not_fit_for_use_fails_without_restarts(
     launch = numbers_launch(root, OLD, more={"connector.class": "Numbr"})
     runner.start(launch)
     first = reports.wait(lambda each: isinstance(each, StatusChanged))
-    assert first == StatusChanged(
-        TASK,
-        OLD,
-        RunState.FAILED,
-        "no connector class Numbr is installed here: did you mean Numbers?",
-        "no connector class Numbr is installed here: did you mean Numbers?",
+    why = (
+        "Failed to find any class that implements Connector and which name matches Numbr,"
+        " available connectors are: fairlead_tests.tasks.numbers.Numbers; did you mean Numbers?"
     )
+    assert first == StatusChanged(TASK, OLD, RunState.FAILED, why, why)
     runner.stop(TASK)
 
 
@@ -359,7 +357,7 @@ def test_a_source_that_is_away_is_waited_for_with_a_reason_and_costs_no_restart(
         if len(looks) <= 7:  # more often than there are restarts
             raise SourceAway("the database does not answer")
 
-    monkeypatch.setattr(task_loop, "_AWAY_POLL_S", 0.01)
+    monkeypatch.setattr(task_loop, "_AWAY_S", 0.01)
     hooks.at["plan"] = look
     run_to_end(task(root, OLD, engine, ledger, reports), reports, 1)
     states = {each.state for each in reports.statuses}
@@ -367,6 +365,23 @@ def test_a_source_that_is_away_is_waited_for_with_a_reason_and_costs_no_restart(
     assert "waiting for the source: the database does not answer" in {
         each.reason for each in reports.statuses
     }
+
+
+def test_a_source_that_stays_away_for_too_long_is_a_failure(
+    root: Path, hooks: Hooks, runner: Runner, reports: Reports
+) -> None:
+    def look() -> None:
+        raise SourceAway("the database does not answer")
+
+    hooks.at["plan"] = look
+    more = {"errors.retry.timeout": "0", "task.restart.budget": "0"}
+    runner.start(numbers_launch(root, OLD, more=more))
+    failed = reports.wait(
+        lambda each: isinstance(each, StatusChanged) and each.state is RunState.FAILED
+    )
+    assert isinstance(failed, StatusChanged)
+    assert failed.reason == "the database does not answer"
+    runner.stop(TASK)
 
 
 def test_a_remark_that_stays_is_not_told_anew_with_each_batch(

@@ -4,7 +4,9 @@ Members that Connect lacks (`warnings`, `reason`, `progress`, `delivery`) are le
 say nothing, and some where nobody asked for them.
 """
 
+import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -40,6 +42,14 @@ class ConnectorInfo(Struct, frozen=True, omit_defaults=True):
     """What is strange about the config, or about what it leads to."""
 
 
+class AutoRestartInfo(Struct, frozen=True):
+    """Strimzi's words for how often a worker has restarted something that failed."""
+
+    count: int
+    lastRestartTimestamp: str  # noqa: N815  # Strimzi's word
+    """As ISO 8601 has it."""
+
+
 class ConnectorState(Struct, frozen=True, omit_defaults=True):
     """Connect's `ConnectorState`: what a connector does, and at which worker."""
 
@@ -51,6 +61,7 @@ class ConnectorState(Struct, frozen=True, omit_defaults=True):
     """Why it failed."""
     reason: str = ""
     """What it waits for, or why no worker can take it."""
+    autoRestart: AutoRestartInfo | None = None  # noqa: N815  # Strimzi's word
 
 
 class TaskState(Struct, frozen=True, omit_defaults=True):
@@ -65,6 +76,7 @@ class TaskState(Struct, frozen=True, omit_defaults=True):
     """Why it failed."""
     reason: str = ""
     """What it waits for, or why no worker can take it."""
+    autoRestart: AutoRestartInfo | None = None  # noqa: N815  # Strimzi's word
 
 
 class ConnectorStateInfo(Struct, frozen=True, omit_defaults=True):
@@ -184,11 +196,13 @@ class ConfigInfos(Struct, frozen=True, omit_defaults=True):
 
 
 class MadeBy(NamedTuple):
-    """What is known of a connector's class: its direction, and its version if it is installed."""
+    """What is known of a connector by its config: its direction, the version of its class."""
 
     kind: str
     """source, sink, or unknown."""
     version: str | None = None
+    window_ms: int = 0
+    """For how long a restart of this connector counts."""
 
 
 def connector_status(
@@ -200,21 +214,23 @@ def connector_status(
     """
     found, version = doing(group, Resource(name)), made_by.version
     numbers = group.task_numbers(name)
-    tasks = [task_status(group, name, number, version, held_up) for number in numbers]
-    told = _trace_and_reason(found)
+    tasks = [task_status(group, name, number, made_by, held_up) for number in numbers]
+    told = *_trace_and_reason(found), _auto_restart(found, made_by.window_ms)
     connector = ConnectorState(found.state.value, found.worker, version, *told)
     return ConnectorStateInfo(name, connector, tasks, made_by.kind)
 
 
 def task_status(
-    group: Group, name: str, number: int, version: str | None = None, held_up: str = ""
+    group: Group, name: str, number: int, made_by: MadeBy, held_up: str = ""
 ) -> TaskState:
     """Return what one task does; see `connector_status`."""
     found = doing(group, Resource(name, number))
     trace, reason = _trace_and_reason(found)
     if found.state is RunState.RUNNING and not reason:
         reason = held_up
-    return TaskState(number, found.state.value, found.worker, version, trace, reason)
+    restarted = _auto_restart(found, made_by.window_ms)
+    told = found.state.value, found.worker, made_by.version, trace, reason, restarted
+    return TaskState(number, *told)
 
 
 def connector_progress(
@@ -224,6 +240,15 @@ def connector_progress(
     unknown = Progress(lag=None)
     tasks = [_task_progress(n, progress.get(n, unknown)) for n in group.task_numbers(name)]
     return ConnectorProgressInfo(name, tasks)
+
+
+def _auto_restart(found: Doing, window_ms: int) -> AutoRestartInfo | None:
+    """Return what is told of restarts, as long as they count."""
+    now_ms = time.time_ns() // 1_000_000
+    count, last_ms = found.restarts
+    if not count or last_ms + window_ms < now_ms:
+        return None
+    return AutoRestartInfo(count, datetime.fromtimestamp(last_ms / 1000, UTC).isoformat())
 
 
 def _trace_and_reason(found: Doing) -> tuple[str, str]:

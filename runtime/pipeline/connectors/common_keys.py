@@ -36,6 +36,7 @@ from ....events.placement import (
 from .config import (
     Checked,
     ConfigDef,
+    ConfigInvalid,
     Definition,
     Importance,
     Validation,
@@ -169,6 +170,9 @@ RESTART_INITIAL_MS = "task.restart.backoff.initial.ms"
 RESTART_MAX_MS = "task.restart.backoff.max.ms"
 RESTART_BUDGET = "task.restart.budget"
 RESTART_WINDOW_MS = "task.restart.window.ms"
+DEFAULT_WINDOW_MS = 600_000
+RETRY_TIMEOUT_MS = "errors.retry.timeout"
+RETRY_MAX_MS = "errors.retry.delay.max.ms"
 
 
 def _name(value: Value) -> str | None:
@@ -269,10 +273,10 @@ COMMON = ConfigDef(
         Definition(
             RESTART_BUDGET,
             SettingType.INT,
-            "How many restarts within the window a task gets before it stays FAILED.",
+            "How many restarts within the window a task gets before it stays FAILED. -1: for ever.",
             importance=Importance.LOW,
             default=5,
-            validator=at_least(0),
+            validator=at_least(-1),
             group="Restarts",
             order=3,
         ),
@@ -282,11 +286,42 @@ COMMON = ConfigDef(
             "The window of the restart budget; a task that ran this long without an error "
             "begins anew.",
             importance=Importance.LOW,
-            default=600_000,
+            default=DEFAULT_WINDOW_MS,
             validator=at_least(1),
             group="Restarts",
             order=4,
         ),
+        Definition(
+            RETRY_TIMEOUT_MS,
+            SettingType.LONG,
+            "For how long what is out of reach, a source or a sink, is tried again before the task "
+            "fails. -1: for ever.",
+            importance=Importance.MEDIUM,
+            default=-1,
+            validator=at_least(-1),
+            group="Error Handling",
+            order=1,
+            display_name="Retry Timeout for Errors",
+        ),
+        Definition(
+            RETRY_MAX_MS,
+            SettingType.LONG,
+            "The longest wait between two such attempts; the first is a second, each doubles it.",
+            importance=Importance.MEDIUM,
+            default=10_000,
+            validator=at_least(1),
+            group="Error Handling",
+            order=2,
+            display_name="Maximum Delay Between Retries for Errors",
+        ),
         *PLACEMENT,
     )
 )
+
+
+def restart_window_ms(config: Mapping[str, str]) -> int:
+    """Return for how long a failure counts; a config that is invalid has the default."""
+    try:
+        return COMMON.parse(config).number(RESTART_WINDOW_MS)
+    except ConfigInvalid:
+        return DEFAULT_WINDOW_MS

@@ -30,10 +30,10 @@ class ConnectorLoop:
         self._launch = launch
         self._make = make
         self._report = report
-        self._status = StatusReports(launch, report)
+        self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
+        self._status = StatusReports(launch, report, lambda: self._restarts.made)
         self._reach = reach
         self._cluster_id = cluster_id
-        self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._configs: tuple[Mapping[str, str], ...] | None = None
         """The split that was reported last; None: none yet."""
 

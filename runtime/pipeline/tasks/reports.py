@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ....events.commits import Commit
-from ....events.model import Resource, RunState, Token
+from ....events.model import NEVER_RESTARTED, AutoRestart, Resource, RunState, Token
 from ....projections.launches import Launch
 
 
@@ -56,6 +56,7 @@ class StatusChanged:
     state: RunState
     reason: str = ""
     trace: str = ""
+    restarts: AutoRestart = NEVER_RESTARTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class BatchDone:
     seconds: Mapping[str, float]
     """How long each phase took: plan, wait (for a place on the engine), run (reading, transforming
     and staging), commit, publish."""
+    restarts: AutoRestart = NEVER_RESTARTED
+    """How often the task was restarted before it."""
 
 
 Report = Started | Stopped | Hung | StatusChanged | Warned | TaskConfigsChanged | BatchDone
@@ -96,9 +99,16 @@ Report = Started | Stopped | Hung | StatusChanged | Warned | TaskConfigsChanged 
 class StatusReports:
     """The reports of one resource under one token: its state when that changes, and warnings."""
 
-    def __init__(self, launch: Launch, report: Callable[[Report], None]) -> None:
+    def __init__(
+        self,
+        launch: Launch,
+        report: Callable[[Report], None],
+        restarts: Callable[[], AutoRestart] = AutoRestart,
+    ) -> None:
+        """Report with each state how often the resource was restarted, as `restarts` tells."""
         self._of = launch.resource, launch.token
         self._report = report
+        self._restarts = restarts
         self.last: tuple[RunState, str] | None = None
         """The state and reason that were reported last."""
 
@@ -106,7 +116,8 @@ class StatusReports:
         """Report a state with its reason, unless they are the last ones."""
         if (state, reason) != self.last:
             self.last = (state, reason)
-            self._report(StatusChanged(*self._of, state, reason, trace))
+            restarts = self._restarts()
+            self._report(StatusChanged(*self._of, state, reason, trace, restarts))
 
     def warn(self, text: str) -> None:
         """Report what the owner should look at."""

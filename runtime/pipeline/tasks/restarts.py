@@ -1,5 +1,6 @@
 """When a thread ends that was asked to, and when it starts again after a failure."""
 
+import math
 import time
 import traceback
 from collections import deque
@@ -11,7 +12,7 @@ from threading import Event
 from typing import NamedTuple
 
 from ....actors.backoff import Backoff
-from ....events.model import RunState
+from ....events.model import NEVER_RESTARTED, AutoRestart, RunState
 from ..connectors import common_keys as keys
 from ..connectors.config import ConfigInvalid
 from ..connectors.errors import (
@@ -94,12 +95,16 @@ _SPEAK_FOR_THEMSELVES = (
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """How long to wait before a restart, and how many there may be within a window."""
+    """How long to wait before a restart, and how many there may be within a window (-1: any)."""
 
     initial_s: float = 0.5
     longest_s: float = 30.0
     budget: int = 5
     window_s: float = 600.0
+    away_s: float = math.inf
+    """For how long what is out of reach is tried again before that is a failure."""
+    longest_away_s: float = 10.0
+    """The longest wait between two such attempts."""
 
     @staticmethod
     def of(config: Mapping[str, str]) -> "RestartPolicy":
@@ -108,11 +113,14 @@ class RestartPolicy:
             settings = keys.COMMON.parse(config)
         except ConfigInvalid:
             return RestartPolicy()
+        away_ms = settings.number(keys.RETRY_TIMEOUT_MS)
         return RestartPolicy(
             settings.number(keys.RESTART_INITIAL_MS) / 1000,
             settings.number(keys.RESTART_MAX_MS) / 1000,
             settings.number(keys.RESTART_BUDGET),
             settings.number(keys.RESTART_WINDOW_MS) / 1000,
+            math.inf if away_ms < 0 else away_ms / 1000,
+            settings.number(keys.RETRY_MAX_MS) / 1000,
         )
 
 
@@ -124,6 +132,8 @@ class Restarts:
         self._rng = rng or Random()  # noqa: S311  # jitter keeps no secret
         self._failures: deque[tuple[float, str]] = deque()
         """When (monotonic seconds) and why it failed within the window, oldest first."""
+        self.made = NEVER_RESTARTED
+        """The restarts after these."""
 
     def failed(self, reason: str) -> float | None:
         """Count a failure; return how long to wait, in seconds, or None: no more restarts."""
@@ -132,10 +142,14 @@ class Restarts:
         while now - self._failures[0][0] > self.policy.window_s:
             self._failures.popleft()
         count = len(self._failures)
-        if count > self.policy.budget:
+        if 0 <= self.policy.budget < count:
             return None
         backoff = Backoff(self.policy.initial_s, self.policy.longest_s, jitter=_JITTER)
         return backoff.pause_with_jitter(count, self._rng)
+
+    def begin(self) -> None:
+        """Take note that a restart begins."""
+        self.made = AutoRestart(self.count, time.time_ns() // 1_000_000)
 
     @property
     def count(self) -> int:
@@ -217,10 +231,13 @@ def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> Las
         return LastFailure(reason, trace)
     delay = None if isinstance(error, _HOPELESS) else restarts.failed(reason)
     if delay is not None:
-        again = f"restarts in {delay:.1f} s ({restarts.count} of {restarts.policy.budget})"
+        budget = restarts.policy.budget
+        of = f" of {budget}" if budget >= 0 else ""
+        again = f"restarts in {delay:.1f} s ({restarts.count}{of})"
         tell(RunState.FAILED, f"{reason}; {again}", trace)
         halt.wait(delay)
         if not halt.is_draining:
+            restarts.begin()
             tell(RunState.RESTARTING, f"after: {reason}", "")
         return LastFailure(reason, trace)
     if restarts.count > 1:

@@ -35,7 +35,7 @@ _FULL_BACKOFF = Backoff(2.0, 15.0)
 """For a sink that has no room."""
 _LEDGER_PAUSE_S = 2.0
 _WARM_POLL_S = 0.2
-_AWAY_POLL_S = 1.0
+_AWAY_S = 1.0
 
 
 @dataclass(slots=True)
@@ -80,17 +80,19 @@ class Task:
         self._engine = engine
         self._ledger = ledger
         self._report = report
-        self._status = StatusReports(launch, report)
+        self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
+        self._status = StatusReports(launch, report, lambda: self._restarts.made)
         self._memory = memory or TaskMemory()
         self._pauses = pauses or IdlePauses()
         self._admission = admission or Admission(1)
         self._commits = TaskCommits(
             launch, engine, ledger, self._memory, self.halt, self._status.tell
         )
-        self._restarts = Restarts(RestartPolicy.of(launch.connector_config))
         self._ran = False
         self._away = 0
         """How many attempts in a row found the source or the sink out of reach."""
+        self._away_since = 0.0
+        """When the first of them did, on the monotonic clock."""
 
     def run(self) -> Ending:
         """Work until somebody asks for an end, or the token is no longer current."""
@@ -134,14 +136,23 @@ class Task:
             self._status.tell(RunState.RESTARTING, f"the engine is down: {down}")
             self.halt.wait(_WARM_POLL_S)
         except Away as away:
-            what = "source" if isinstance(away, SourceAway) else "sink"
-            self._status.tell(self._waiting, f"waiting for the {what}: {away}")
-            self._away += 1
-            is_full = isinstance(away, SinkFull)
-            self.halt.wait(_FULL_BACKOFF.pause(self._away) if is_full else _AWAY_POLL_S)
+            self._wait_for(away)
         finally:
             pipeline.source.close()
             pipeline.sink.close()
+
+    def _wait_for(self, away: Away) -> None:
+        """Tell what is out of reach, and wait before it is tried again; raise it after too long."""
+        policy, now = self._restarts.policy, time.monotonic()
+        self._away_since = self._away_since if self._away else now
+        if now - self._away_since > policy.away_s:
+            self._away = 0
+            raise away
+        what = "source" if isinstance(away, SourceAway) else "sink"
+        self._status.tell(self._waiting, f"waiting for the {what}: {away}")
+        self._away += 1
+        slow = Backoff(_AWAY_S, policy.longest_away_s)
+        self.halt.wait((_FULL_BACKOFF if isinstance(away, SinkFull) else slow).pause(self._away))
 
     def _wait_warm(self) -> bool:
         while not self.halt.is_draining:
@@ -178,7 +189,8 @@ class Task:
                 return
             _advance(offsets, commit)
             size.learn(clock.worked, commit.rows_in, plan.bytes, backlog=plan.backlog)
-            self._report(BatchDone(commit, began_ms, first, clock.phases))
+            restarts = self._restarts.made
+            self._report(BatchDone(commit, began_ms, first, clock.phases, restarts))
             if first:  # its status now tells that it runs batches, and no longer any remark
                 self._status.last = (RunState.RUNNING, "")
             first = False

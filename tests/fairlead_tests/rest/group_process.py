@@ -28,7 +28,7 @@ from fairlead.events.entries.codec import encode
 from fairlead.events.group import token_of
 from fairlead.events.log.frame import NewEntry
 from fairlead.events.log.writer import GroupLog
-from fairlead.events.model import Resource, RunState, Token
+from fairlead.events.model import NEVER_RESTARTED, AutoRestart, Resource, RunState, Token
 from fairlead.events.records import Record
 from fairlead_tests.decider import JOIN, Decider
 
@@ -74,9 +74,16 @@ class LoggedDecider(Decider):
         self.settle()
         return reply
 
-    def report(self, resource: Resource, state: RunState, reason: str = "") -> CommandReply:
+    def report(
+        self,
+        resource: Resource,
+        state: RunState,
+        reason: str = "",
+        restarts: AutoRestart = NEVER_RESTARTED,
+    ) -> CommandReply:
         """Let the holder of a resource say what it does."""
-        update = StatusUpdate(resource, self.token(resource), state, self.now_ms, reason)
+        told = state, self.now_ms, reason, restarts
+        update = StatusUpdate(resource, self.token(resource), *told)
         holder = self.group.owner[resource]
         return self.command(ReportStatus("connect", holder, (update,)))
 

@@ -6,6 +6,7 @@ from msgspec import Struct, convert
 from rich.filesize import decimal
 
 from ...replies.connectors import (
+    AutoRestartInfo,
     ConfigKeyInfo,
     ConnectorInfo,
     ConnectorProgressInfo,
@@ -32,6 +33,7 @@ class TaskLine(Struct, frozen=True, omit_defaults=True):
     worker_id: str
     trace: str = ""
     reason: str = ""
+    autoRestart: AutoRestartInfo | None = None  # noqa: N815  # as REST has it
     progress: TaskCounts | None = None
 
 
@@ -150,6 +152,7 @@ def _tasks_of(
             each.worker_id,
             each.trace,
             each.reason,
+            each.autoRestart,
             counts.get(each.id),
         )
         for each in status.tasks
@@ -193,6 +196,9 @@ def _lag(lag: UnreadInput | None) -> str:
 
 
 def _reason(state: ConnectorState | TaskLine) -> str:
-    """Return in a line why something failed, or what it waits for."""
+    """Return in a line why something failed, or what it waits for, and how often it restarted."""
     why = state.trace or state.reason
-    return next((each for each in why.splitlines() if each.strip()), "")
+    line = next((each for each in why.splitlines() if each.strip()), "")
+    if state.autoRestart is None:
+        return line
+    return "; ".join(filter(None, (line, f"restarted {state.autoRestart.count} times")))

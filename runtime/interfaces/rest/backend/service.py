@@ -22,7 +22,7 @@ from ....cluster.messages import NodeView, Whereabouts
 from ....cluster.spec import AssignorSpec, WorkerTraits
 from ....config.secrets import Vault
 from ....pipeline.connectors.builtin.plugins import Plugins
-from ....pipeline.connectors.common_keys import CONNECTOR_CLASS
+from ....pipeline.connectors.common_keys import CONNECTOR_CLASS, restart_window_ms
 from ....pipeline.connectors.errors import PluginUnknown
 from ...replies.connectors import MadeBy
 from .configs import OutsideChecks
@@ -133,12 +133,12 @@ class Service:
     """Runs what reads a whole log, for one request at a time."""
 
     def made_by(self, config: Mapping[str, str]) -> MadeBy:
-        """Return what is known of the class of a connector."""
+        """Return what is known of a connector by its config."""
         try:
             found = self.plugins.find(config.get(CONNECTOR_CLASS, "")).made_by
         except PluginUnknown:
             return MadeBy("unknown")
-        return MadeBy(found.kind, found.version)
+        return MadeBy(found.kind, found.version, restart_window_ms(config))
 
 
 async def _service(request: Request) -> Service:

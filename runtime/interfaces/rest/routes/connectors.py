@@ -17,6 +17,7 @@ from ...replies.connectors import (
     ActiveTopics,
     ConnectorInfo,
     ConnectorProgressInfo,
+    ConnectorState,
     ConnectorStateInfo,
     ConnectorTaskId,
     ExpandedConnector,
@@ -34,6 +35,7 @@ MISSING = (HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 LARGEST_TASK = (1 << 31) - 1
 TaskNumber = Annotated[int, Path(ge=-LARGEST_TASK - 1, le=LARGEST_TASK)]
 """The number of a task in a path: an int32, as in Connect; what is none is no path at all."""
+State = TypeVar("State", ConnectorState, TaskState)
 Warned = TypeVar("Warned", ConnectorInfo, ConnectorStateInfo)
 
 
@@ -116,9 +118,9 @@ def get_task_status(
         found = require_connector(logs, connector, unknown)
         if task not in logs.group.task_numbers(connector):
             raise not_found(unknown)
-        version = service.made_by(found.config).version
-        state = replies.task_status(logs.group, connector, task, version, _held_up(service))
-        return state if extended else replace(state, reason="")
+        made_by = service.made_by(found.config)
+        state = replies.task_status(logs.group, connector, task, made_by, _held_up(service))
+        return state if extended else _plain(state)
 
 
 @routes.add("GET /connectors/{connector}/topics", errors=MISSING)
@@ -181,9 +183,14 @@ def describe_state(
         return with_warnings(service, connector, described)
     return replace(
         described,
-        connector=replace(described.connector, reason=""),
-        tasks=[replace(each, reason="") for each in described.tasks],
+        connector=_plain(described.connector),
+        tasks=[_plain(each) for each in described.tasks],
     )
+
+
+def _plain(state: State) -> State:
+    """Return a state as Connect has it."""
+    return replace(state, reason="", autoRestart=None)
 
 
 def _held_up(service: Service) -> str:

@@ -60,7 +60,8 @@ class StatusReporter:
                 # It began to look for the batch then: the end of its downtime.
                 connector, task, token, _ = report.commit.commit_id
                 began, resource = report.began_ms, Resource(connector, task)
-                self._take(StatusUpdate(resource, token, RunState.RUNNING, began, BATCHES_RUN))
+                told = RunState.RUNNING, began, BATCHES_RUN, report.restarts
+                self._take(StatusUpdate(resource, token, *told))
             case TaskConfigsChanged(connector, token, configs):
                 self._splits[connector] = ReportedSplit(token, configs)
                 self._is_fresh = True
@@ -69,7 +70,8 @@ class StatusReporter:
 
     def _take_change(self, report: StatusChanged, at_ms: int) -> None:
         reason = f"{report.reason}\n{report.trace}" if report.trace else report.reason
-        update = StatusUpdate(report.resource, report.token, report.state, at_ms, reason)
+        told = report.state, at_ms, reason, report.restarts
+        update = StatusUpdate(report.resource, report.token, *told)
         pending = self._statuses.get(report.resource)
         is_first = pending and (pending.token, pending.reason) == (report.token, BATCHES_RUN)
         if is_first and report.state is RunState.RUNNING:

@@ -130,26 +130,6 @@ _TYPES = (
         order=1,
     ),
     Definition(
-        "errors.retry.timeout",
-        SettingType.LONG,
-        "Is taken, and has no effect here: see `task.restart.budget`.",
-        importance=Importance.MEDIUM,
-        default=0,
-        group="Error Handling",
-        order=1,
-        display_name="Retry Timeout for Errors",
-    ),
-    Definition(
-        "errors.retry.delay.max.ms",
-        SettingType.LONG,
-        "Is taken, and has no effect here: see `task.restart.backoff.max.ms`.",
-        importance=Importance.MEDIUM,
-        default=60_000,
-        group="Error Handling",
-        order=2,
-        display_name="Maximum Delay Between Retries for Errors",
-    ),
-    Definition(
         TOLERANCE,
         SettingType.STRING,
         "What happens to rows that do not fit the schema: `none` ends the task with an error that "
