@@ -6,7 +6,6 @@ same for all, the class path and the formatted storage, is kept in the virtual e
 """
 
 import fcntl
-import logging
 import shutil
 import signal
 import socket
@@ -26,8 +25,6 @@ from fairlead_tests.java_peer import NoPeer, kafka_jars, run_tool, tool
 VERSION: Final = "4.3.0"
 KEPT: Final = Path(sys.prefix) / f"kafka-{VERSION}"
 START_SECONDS: Final = 60
-_NO_LOGGER = logging.getLogger("nothing")
-_NO_LOGGER.propagate = False
 _QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _PROPERTIES: Final = """
@@ -85,7 +82,7 @@ class Broker:
             self._process = subprocess.Popen(
                 [*command, str(self._folder / "server.properties")], stdout=out, stderr=out
             )
-        admin = AdminClient({"bootstrap.servers": self.bootstrap}, logger=_NO_LOGGER)
+        admin = AdminClient(_asking(self.bootstrap))
         deadline = time.monotonic() + START_SECONDS
         while not _serves(admin):
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -98,6 +95,10 @@ class Broker:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
             self._process = None
+
+
+def _asking(bootstrap: str) -> dict[str, str | int | float | bool]:
+    return {"bootstrap.servers": bootstrap, "reconnect.backoff.max.ms": 200, "log_level": 0}
 
 
 def _serves(admin: AdminClient) -> bool:

@@ -3,20 +3,22 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from fairlead.events.commits import Document, identity
-from fairlead.events.model import Resource
+from fairlead.events.commits import CommitId, Document, Manifest, identity
+from fairlead.events.model import Resource, Token
 from fairlead.runtime.pipeline.connectors.builtin import pipeline_keys as keys
 from fairlead.runtime.pipeline.connectors.builtin.spark_pipeline import SparkPipeline
 from fairlead.runtime.pipeline.connectors.context import Context
-from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, Source
+from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit, Sink, Source, Tenure
 from fairlead.runtime.pipeline.connectors.types import SourceType
 
 TASK = Resource("orders", 0)
 CLUSTER = "a-cluster"
+FIRST, SECOND = Token(1, 0), Token(2, 0)
 PATIENCE_S = 20.0
 LIMIT = Limit(1_000, 1 << 20, 1)
 
@@ -105,3 +107,75 @@ def until(look: Callable[[], Any], fits: Callable[[Any], Any]) -> Any:
         assert time.monotonic() < deadline, seen
         time.sleep(0.02)
     return seen
+
+
+def sink_config(bootstrap: str, staging: object, **given: str) -> dict[str, str]:
+    """Return a config that ends in topics; further keys without `sink.`, `_` for dots."""
+    return {
+        "name": TASK.connector,
+        "connector.class": "SparkPipeline",
+        "source.format": "csv",
+        "source.path": "/nowhere",
+        "sink.type": "kafka",
+        "sink.bootstrap.servers": bootstrap,
+        "sink.staging.path": str(staging),
+        **{f"sink.{key.replace('_', '.')}": value for key, value in given.items()},
+    }
+
+
+def sink_of(config: dict[str, str], task: Resource = TASK, cluster_id: str = CLUSTER) -> Sink[Any]:
+    """Return a task's sink as its config describes it."""
+    assert SparkPipeline.validate(config).errors == {}
+    settings = keys.task_keys_of(config).parse(config)
+    context = Context(task, print, cluster_id=cluster_id)
+    return keys.SINK_TYPES.find("kafka").sink(context, config, settings)
+
+
+@dataclass
+class SinkLog:
+    """What the log knows of the commits of a task."""
+
+    task: Resource
+    token: Token = FIRST
+    batch: int = 0
+    last: CommitId | None = None
+    published: CommitId | None = None
+    waiting: list[tuple[CommitId, Manifest]] = field(default_factory=list)
+    """What counts and is not known to be published, oldest first."""
+
+    def acquire(self, sink: Sink[Any], token: Token) -> None:
+        """Begin as a task does under a token."""
+        if token != self.token:
+            self.token, self.batch = token, 0
+        known = None if self.waiting else self.published
+        sink.acquire(Tenure(self.task, self.token, self.last, known))
+        self.publish(sink)
+        sink.sweep(self.task, self.token)
+
+    def stage(self, sink: Sink[Any], rows: pa.Table) -> tuple[CommitId, Manifest]:
+        """Prepare the sink, and stage a batch."""
+        commit_id = CommitId(*self.task, self.token, self.batch)
+        self.batch += 1
+        sink.prepare(rows.schema)
+        return commit_id, sink.stage(rows, commit_id, rows.nbytes)
+
+    def count(self, staged: tuple[CommitId, Manifest]) -> None:
+        """Make a staged batch count."""
+        self.last = staged[0]
+        self.waiting.append(staged)
+
+    def publish(self, sink: Sink[Any]) -> None:
+        """Publish what counts."""
+        while self.waiting:
+            commit_id, manifest = self.waiting[0]
+            sink.publish(manifest, commit_id, commit_id.batch)
+            self.told()
+
+    def told(self) -> None:
+        """Learn that the oldest batch that waited is published."""
+        self.published = self.waiting.pop(0)[0]
+
+    def write(self, sink: Sink[Any], rows: pa.Table) -> None:
+        """Have a batch go all its way."""
+        self.count(self.stage(sink, rows))
+        self.publish(sink)

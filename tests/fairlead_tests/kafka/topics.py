@@ -16,7 +16,9 @@ class Topics:
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+        self.admin = AdminClient(
+            {"bootstrap.servers": bootstrap, "reconnect.backoff.max.ms": 200, "log_level": 0}
+        )
 
     def make(self, topic: str, partitions: int = 1, **config: str) -> str:
         """Make a topic; its config with `_` for dots."""

@@ -5,6 +5,7 @@ What is no answer is told as `SourceAway` or `SinkAway`, in the words of librdka
 it knows more than that an answer did not come.
 """
 
+import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -39,8 +40,22 @@ NO_TOPIC: Final = (
 )
 """What says that a topic is not there."""
 _REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)  # noqa: SLF001
+FENCED: Final = (
+    KafkaError._FENCED,  # noqa: SLF001
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.PRODUCER_FENCED,
+)
+"""What says that another producer has taken over."""
 _DOWN: Final = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001
-_LATE: Final = KafkaError._TIMED_OUT  # noqa: SLF001
+LATE: Final = KafkaError._TIMED_OUT  # noqa: SLF001
+_SOON: Final = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+)
+"""What says that the same question has an answer soon."""
+_RETRY_S: Final = 0.1
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """The id of a topic in a cluster that gives none."""
@@ -173,12 +188,24 @@ class KafkaCluster:
 
     def notes(self, group: str) -> Collection[str]:
         """Return the metadata of all offsets of a group, once no transaction changes them."""
-        with self._asking():
-            (answer,) = self._admin.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group)],
-                require_stable=True,
-                request_timeout=self._timeout_s,
-            ).values()
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                return self._notes(group)
+            except KafkaException as error:
+                is_late = time.monotonic() > deadline
+                if error.args[0].code() not in _SOON or is_late:
+                    with self._asking(f"group {group}: "):
+                        raise
+            time.sleep(_RETRY_S)
+
+    def _notes(self, group: str) -> Collection[str]:
+        (answer,) = self._admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)],
+            require_stable=True,
+            request_timeout=self._timeout_s,
+        ).values()
+        with self._within():
             found = answer.result(self._timeout_s).topic_partitions
         return [each.metadata for each in found if each.metadata]
 
@@ -196,11 +223,17 @@ class KafkaCluster:
             raise
 
     @contextmanager
-    def _asking(self, what: str = "") -> Generator[None]:
+    def _within(self) -> Generator[None]:
         try:
             yield
         except TimeoutError:
-            raise self.unreachable(KafkaError(_LATE)) from None
+            raise self.unreachable(KafkaError(LATE)) from None
+
+    @contextmanager
+    def _asking(self, what: str = "") -> Generator[None]:
+        try:
+            with self._within():
+                yield
         except KafkaException as error:
             told: KafkaError = error.args[0]
             if told.code() < 0:  # not an answer of a broker but the want of one

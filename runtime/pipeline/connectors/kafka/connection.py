@@ -36,7 +36,7 @@ _PASSED_ON: Final = (
 _LOCATIONS: Final = tuple(each for each in _PASSED_ON if each.endswith(".location"))
 _JAAS: Final = "sasl.jaas.config"
 _JAAS_OPTION: Final = re.compile(r"""\b(username|password)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_DEFAULTS: Final[Settings] = {"log_level": 2, "reconnect.backoff.max.ms": 1000}
+_DEFAULTS: Final[Settings] = {"log_level": 0, "reconnect.backoff.max.ms": 1000}
 """Only what is critical goes to the process's standard error: the remainder is told."""
 
 _REFUSED: Final = re.compile(

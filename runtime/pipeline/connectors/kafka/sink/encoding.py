@@ -1,0 +1,167 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""From rows to records: their topics, keys and values as the converters write them.
+
+It is done when a batch is staged, so that a batch that counts is ready to be sent as it is: what
+cannot be written is refused before.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import BadInput, SchemaRefused
+from .connect_schema import envelope_of
+
+LONE: Final = "_value"
+RECORD: Final = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("timestamp", pa.int64()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    ]
+)
+"""Records as they are sent; times in ms since 1970."""
+
+_ENCODE: Final = msgspec.json.Encoder(decimal_format="number").encode
+
+
+@dataclass(frozen=True, slots=True)
+class Converter:
+    """How a key or a value is written: `string`, `bytes` or `json`, in an envelope or not."""
+
+    kind: str
+    has_schemas: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEncoder:
+    """What a config says of records; `topic` is the one topic of all, unless a column says it."""
+
+    topic: str
+    topic_column: str
+    key_columns: tuple[str, ...]
+    key: Converter
+    value: Converter
+
+    def check(self, schema: pa.Schema) -> None:
+        """Raise `SchemaRefused` if rows of a schema cannot be written."""
+        named = (self.topic_column, *self.key_columns) if self.topic_column else self.key_columns
+        if missing := [name for name in named if name not in schema.names]:
+            there = ", ".join(schema.names)
+            raise SchemaRefused(f"there is no column {', '.join(missing)}; there are {there}")
+        self.encode(schema.empty_table())
+
+    def encode(self, rows: pa.Table) -> pa.Table:
+        """Return the records that rows are; raises `SchemaRefused`, `BadInput`."""
+        there = rows.column_names
+        times = pc.cast(rows["_timestamp"], _MILLIS) if "_timestamp" in there else None
+        columns = (
+            self._topics(rows),
+            self._keys(rows),
+            self._values(rows),
+            _nulls(rows, 3) if times is None else pc.cast(times, pa.int64()),
+            pc.cast(rows["_headers"], RECORD.field(4).type) if "_headers" in there else None,
+        )
+        made = [
+            _nulls(rows, number) if each is None else each for number, each in enumerate(columns)
+        ]
+        return pa.Table.from_arrays(made, schema=RECORD)
+
+    def _topics(self, rows: pa.Table) -> pa.ChunkedArray:
+        if not self.topic_column:
+            return pa.chunked_array([pa.repeat(pa.scalar(self.topic), rows.num_rows)])
+        topics = pc.cast(rows[self.topic_column], pa.string())
+        if topics.null_count:
+            raise BadInput(f"{topics.null_count} rows have no topic in column {self.topic_column}")
+        return topics
+
+    def _keys(self, rows: pa.Table) -> pa.ChunkedArray | None:
+        if self.key_columns:
+            return _converted(rows.select(list(self.key_columns)), self.key, "key")
+        if "_key" not in rows.column_names:
+            return None
+        lone = rows.select(["_key"])
+        if pa.types.is_struct(lone.schema[0].type) and self.key.kind == "json":
+            lone = pa.Table.from_arrays(
+                lone["_key"].combine_chunks().flatten(), schema=_inside(lone)
+            )
+            made = _converted(lone, self.key, "key")
+            return pc.if_else(
+                pc.is_valid(rows["_key"].combine_chunks()), made.combine_chunks(), None
+            )
+        return _converted(lone, self.key, "key")
+
+    def _values(self, rows: pa.Table) -> pa.ChunkedArray:
+        names = [
+            each
+            for each in rows.column_names
+            if not each.startswith("_") and each != self.topic_column
+        ]
+        names = names or [each for each in rows.column_names if each == LONE]
+        if not names:
+            raise SchemaRefused("no column is left for the value: all names begin with _")
+        values = rows.select(names)
+        made = _converted(values, self.value, "value")
+        if "_key" not in rows.column_names or self.value.kind != "json":
+            return made
+        is_there = pc.is_valid(values.column(0))
+        for column in values.columns[1:]:
+            is_there = pc.or_(is_there, pc.is_valid(column))
+        return pc.if_else(is_there, made, pa.scalar(None, pa.binary()))  # else a tombstone
+
+
+_MILLIS: Final = pa.timestamp("ms", tz="UTC")
+
+
+def _converted(columns: pa.Table, converter: Converter, what: str) -> pa.ChunkedArray:
+    """Return what a converter makes of some columns."""
+    lone = columns.column_names in ([LONE], ["_key"])
+    if converter.kind == "json":
+        return _json(columns, converter, is_lone=lone)
+    if columns.num_columns != 1:
+        names = ", ".join(columns.column_names)
+        raise SchemaRefused(f"a {what} as {converter.kind} is made of one column, not of {names}")
+    (column,), kind = columns.columns, columns.schema[0].type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    if converter.kind == "bytes" and not (is_text or is_bytes):
+        raise SchemaRefused(f"a {what} as bytes: column {columns.column_names[0]} is {kind}")
+    try:
+        return pc.cast(column if is_text or is_bytes else pc.cast(column, pa.string()), pa.binary())
+    except pa.ArrowNotImplementedError:
+        raise SchemaRefused(
+            f"a {what} as text: column {columns.column_names[0]} is {kind}; write it as json"
+        ) from None
+
+
+def _json(columns: pa.Table, converter: Converter, *, is_lone: bool) -> pa.ChunkedArray:
+    """Return rows in JSON; a lone value is not in an object."""
+    before, behind = b"", b""
+    if converter.has_schemas:
+        schema, columns = envelope_of(columns, is_lone=is_lone)
+        before, behind = b'{"schema":%s,"payload":' % json.dumps(schema).encode(), b"}"
+    lists: Sequence[list[object]] = [
+        each.to_pylist(maps_as_pydicts="strict") for each in columns.columns
+    ]
+    if is_lone:
+        made = [None if value is None else before + _ENCODE(value) + behind for value in lists[0]]
+    else:
+        names = columns.column_names
+        rows = zip(*lists, strict=True)
+        made = [before + _ENCODE(dict(zip(names, row, strict=True))) + behind for row in rows]
+    return pa.chunked_array([pa.array(made, pa.binary())])
+
+
+def _inside(lone: pa.Table) -> pa.Schema:
+    return pa.schema(list(lone.schema[0].type))
+
+
+def _nulls(rows: pa.Table, number: int) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.nulls(rows.num_rows, RECORD.field(number).type)])

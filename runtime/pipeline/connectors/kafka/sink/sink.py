@@ -1,0 +1,179 @@
+# pyright: basic, reportAttributeAccessIssue=false
+"""Topics as a sink: a batch is staged in a file, and published in one transaction."""
+
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ......events.commits import CommitId, Manifest
+from ......events.model import Resource, Token
+from ...errors import BadInput, SinkBroken
+from ...spi import Sink, Tenure
+from ..cluster import KafkaCluster
+from .encoding import RecordEncoder
+from .publishing import BATCH_BYTES, BatchMark, Publisher
+from .staging import StagingFolder, read
+
+_BATCH_BYTES: Final = "batch.bytes"
+"""In manifests: how many bytes records may be grouped up to, so that all their topics take them."""
+_FRAME: Final = 200
+"""How many bytes Kafka's own framing of one record may take, headers left out."""
+
+
+class MarkRules(NamedTuple):
+    """What to make of a batch that waits without a mark, which may have expired."""
+
+    retention_ms: int
+    unmarked: str
+    """`fail`, `publish` or `skip`."""
+
+
+class KafkaSink(Sink["pa.Table"]):
+    """Writes the batches of one task."""
+
+    takes_arrow = True
+
+    def __init__(
+        self,
+        encoder: RecordEncoder,
+        staging: StagingFolder,
+        cluster: KafkaCluster,
+        publisher: Publisher,
+        rules: MarkRules,
+        cluster_id: str,
+    ) -> None:
+        """Take what it is made of; nothing is asked of the brokers yet."""
+        self._encoder = encoder
+        self._staging = staging
+        self._cluster = cluster
+        self._publisher = publisher
+        self._rules = rules
+        self._cluster_id = cluster_id
+        self._limits: dict[str, int] = {}
+        """How large a record may be, in bytes, by topic."""
+
+    def acquire(self, tenure: Tenure) -> None:
+        """Hold the mark against the log, and shut former owners out."""
+        self._refuse_other_logs(tenure, self._publisher.mark())
+        self._publisher.begin()
+
+    def prepare(self, schema: pa.Schema) -> None:
+        """Refuse rows that cannot be written; topics are not made."""
+        self._encoder.check(schema)
+
+    def stage(self, rows: pa.Table, commit_id: CommitId, input_bytes: int) -> Manifest:
+        """Write a batch of records to a file; raises `BadInput` for one that no topic takes."""
+        del input_bytes
+        records = self._encoder.encode(rows)
+        limit = self._refuse_large(records)
+        size = self._staging.write(commit_id, records)
+        name = self._staging.name_of(commit_id)
+        return Manifest(
+            str(self._staging.root), name, rows.num_rows, size, 1, note={_BATCH_BYTES: limit}
+        )
+
+    def publish(self, manifest: Manifest, commit_id: CommitId, sequence: int) -> None:
+        """Send a batch in one transaction, unless its mark says that it was."""
+        mark = BatchMark.of(self._cluster_id, commit_id)
+        self._publisher.begin(int(str(manifest.note[_BATCH_BYTES])))
+        last = self._publisher.mark()
+        if last is not None:
+            self._refuse_other_cluster(last)
+        if last is None or last.place < mark.place:
+            self._send(manifest, mark, sequence, is_marked=last is not None)
+        StagingFolder(Path(manifest.root)).discard(manifest.staging)
+
+    def discard(self, commit_id: CommitId) -> None:
+        """Remove what was staged for a batch."""
+        self._staging.discard(self._staging.name_of(commit_id))
+
+    def sweep(self, resource: Resource, token: Token) -> None:
+        """Remove what a task has staged under a token and older ones."""
+        self._staging.sweep(resource, token)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._publisher.close()
+
+    def _send(self, manifest: Manifest, mark: BatchMark, sequence: int, *, is_marked: bool) -> None:
+        path = Path(manifest.root, manifest.staging)
+        try:
+            batches, staged_ms = read(path)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise SinkBroken(
+                f"{mark} counts, and its file {path} cannot be read here: {error}. It is published "
+                "once the file is back; if workers run on several hosts, set sink.staging.path to "
+                "a folder that all of them see"
+            ) from None
+        age_ms = time.time_ns() // 1_000_000 - staged_ms
+        if not is_marked and age_ms > self._rules.retention_ms and self._is_left_out(mark):
+            return
+        self._publisher.send(batches, mark, sequence)
+
+    def _is_left_out(self, mark: BatchMark) -> bool:
+        """Tell what is to become of a batch of which nobody knows whether it was published."""
+        if self._rules.unmarked == "fail":
+            raise SinkBroken(
+                f"{mark} counts, was staged longer ago than brokers keep offsets, and group "
+                f"{self._publisher.group} has no mark: nobody can tell whether it was published. "
+                "Look for its records, and set sink.unmarked.batch=publish or skip"
+            )
+        return self._rules.unmarked == "skip"
+
+    def _refuse_large(self, records: pa.Table) -> int:
+        """Refuse a record that its topic would not take: once it counts it is too late.
+
+        Returns how many bytes of records all topics take at once.
+        """
+        least = BATCH_BYTES
+        sizes = pc.add(
+            pc.fill_null(pc.binary_length(records["value"]), 0),
+            pc.fill_null(pc.binary_length(records["key"]), 0),
+        )
+        largest = records.select(["topic"]).append_column("size", sizes).group_by("topic")
+        for row in largest.aggregate([("size", "max")]).to_pylist():
+            topic, size = row["topic"], row["size_max"] + _FRAME
+            if topic not in self._limits:
+                self._limits.update(self._cluster.largest_records([topic]))
+            if size > self._limits[topic]:
+                raise BadInput(
+                    f"a row would be a record of {size} bytes, and topic {topic} takes "
+                    f"{self._limits[topic]}: raise its max.message.bytes. Nothing of the batch "
+                    "was written"
+                )
+            least = min(least, self._limits[topic])
+        return least
+
+    @property
+    def _remedy(self) -> str:
+        return f"To go on without the mark, delete the group {self._publisher.group} in Kafka"
+
+    def _refuse_other_cluster(self, mark: BatchMark) -> None:
+        if mark.cluster != self._cluster_id:
+            raise SinkBroken(
+                f"another cluster ({mark.cluster}) writes as {self._publisher.group}: rename this "
+                f"connector. Nothing was written. {self._remedy}"
+            )
+
+    def _refuse_other_logs(self, tenure: Tenure, mark: BatchMark | None) -> None:
+        """Raise `SinkBroken` if the mark is another cluster's, or of a log that is not this one."""
+        if mark is None:
+            return
+        last, known = tenure.last, tenure.published
+        remedy = self._remedy
+        self._refuse_other_cluster(mark)
+        if last is None or (*last.token, last.batch) < mark.place:
+            raise SinkBroken(
+                f"Kafka is newer than this log: {tenure.task} was published up to {mark}, which "
+                "the log does not know, so it is an older one, restored or copied. Nothing was "
+                f"written. Go on with the newer log. {remedy}: rows may come again"
+            )
+        if known is not None and (*known.token, known.batch) > mark.place:
+            raise SinkBroken(
+                f"Kafka is older than this log: {BatchMark.of('', known)} of {tenure.task} was "
+                f"published, and Kafka knows of none after {mark}. Nothing was written. Bring the "
+                f"newer data back. {remedy}"
+            )

@@ -1,0 +1,143 @@
+"""`sink.type=kafka`: topics that batches are sent to, each in one transaction."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from ...config import ConfigInvalid, Definition, ParsedConfig, is_deferred, under
+from ...context import Context, Outside
+from ...errors import Away, SinkAway
+from ...spi import Delivery
+from ...types import Look, SinkType, WrittenColumns
+from .. import keys
+from ..cluster import KafkaCluster
+from ..connection import LOOK_S, client_settings, complaints, locations
+from .encoding import Converter, RecordEncoder
+from .publishing import Publisher
+from .sink import KafkaSink, MarkRules
+from .staging import StagingFolder
+
+
+class KafkaSinkType(SinkType):
+    """Topics of a cluster, exactly once for those who read what is committed."""
+
+    version: ClassVar[str] = "1.0"
+    delivery: ClassVar[Delivery] = Delivery.EXACTLY_ONCE
+    prefixes: ClassVar[tuple[str, ...]] = (keys.PRODUCER,)
+
+    @classmethod
+    def keys(cls) -> Sequence[Definition]:
+        """Return the keys of what is written, and where."""
+        return keys.SINK
+
+    @classmethod
+    def families(cls) -> Sequence[Definition]:
+        """Return the settings of producers."""
+        return (keys.OVERRIDES[keys.PRODUCER],)
+
+    @classmethod
+    def complaints(cls, config: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what is wrong with its keys together."""
+        told = dict(complaints("sink", config, keys.PRODUCER))
+        if bool(config.get(keys.SINK_TOPIC)) == bool(config.get(keys.SINK_TOPIC_COLUMN)):
+            told[keys.SINK_TOPIC] = f"give either {keys.SINK_TOPIC} or {keys.SINK_TOPIC_COLUMN}"
+        kind = keys.converter(config.get(keys.SINK_KEY_CONVERTER, "string"))
+        if kind != "json" and "," in config.get(keys.SINK_KEY_COLUMNS, ""):
+            told[keys.SINK_KEY_CONVERTER] = "a key of several columns is written as json"
+        return told
+
+    @classmethod
+    def look(cls, config: Mapping[str, str], outside: Outside) -> Look:
+        """Look for the cluster and the topic."""
+        if any(map(is_deferred, under("sink.", config).values())):
+            return Look()
+        for key, path in _paths(config).items():
+            if flaw := outside.reach.flaw_in_path(path):
+                return Look({key: flaw})
+        return _look(config)
+
+    @classmethod
+    def wants_columns(cls, config: Mapping[str, str]) -> bool:
+        """Ask for them where some are named."""
+        return bool(_named(config))
+
+    @classmethod
+    def fits(cls, config: Mapping[str, str], columns: WrittenColumns) -> Look:
+        """Look for the columns that are named."""
+        missing = [(key, name) for key, name in _named(config) if name not in columns.names]
+        there = ", ".join(columns.names)
+        told = {key: f"there is no column {name}; there are {there}" for key, name in missing}
+        if columns.may_grow:
+            return Look(warnings=tuple(f"{key}: by a sample, {why}" for key, why in told.items()))
+        return Look(told)
+
+    @classmethod
+    def sink(cls, context: Context, config: Mapping[str, str], settings: ParsedConfig) -> KafkaSink:
+        """Make the sink of one task; raises `ConfigInvalid`."""
+        for key, path in _paths(config).items():
+            if flaw := context.reach.flaw_in_path(path):
+                raise ConfigInvalid(f"{key}: {flaw}")
+        client = client_settings("sink", config, keys.PRODUCER)
+        cluster = KafkaCluster(client, SinkAway)
+        encoder = RecordEncoder(
+            settings.text(keys.SINK_TOPIC),
+            settings.text(keys.SINK_TOPIC_COLUMN),
+            settings.items(keys.SINK_KEY_COLUMNS),
+            _converter(settings, keys.SINK_KEY_CONVERTER, keys.SINK_KEY_SCHEMAS),
+            _converter(settings, keys.SINK_VALUE_CONVERTER, keys.SINK_VALUE_SCHEMAS),
+        )
+        rules = MarkRules(settings.number(keys.RETENTION_MS), settings.text(keys.UNMARKED))
+        return KafkaSink(
+            encoder,
+            StagingFolder(_staging(context, settings)),
+            cluster,
+            Publisher(client, cluster, f"fairlead.{context.resource}"),
+            rules,
+            context.cluster_id,
+        )
+
+
+def _look(config: Mapping[str, str]) -> Look:
+    servers, topic = "sink.bootstrap.servers", config.get(keys.SINK_TOPIC, "")
+    try:
+        client = client_settings("sink", config, keys.PRODUCER)
+        cluster = KafkaCluster(client, SinkAway, LOOK_S)
+    except ConfigInvalid as error:
+        return Look({servers: str(error)})
+    try:
+        if topic and topic not in cluster.facts([topic]):
+            told = f"{keys.SINK_TOPIC}: {topic} does not exist: the connector waits for it"
+            return Look(warnings=(told,))
+        cluster.topics()
+    except Away as away:
+        if cluster.is_refused:
+            return Look({"sink.security.protocol": str(away)})
+        return Look(warnings=(f"{servers}: {away}",))
+    return Look()
+
+
+def _converter(settings: ParsedConfig, kind: str, schemas: str) -> Converter:
+    return Converter(keys.converter(settings.text(kind)), settings.flag(schemas))
+
+
+def _named(config: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+    """Return the columns that a config names, each with its key."""
+    named = [
+        (keys.SINK_KEY_COLUMNS, each.strip())
+        for each in config.get(keys.SINK_KEY_COLUMNS, "").split(",")
+    ]
+    named.append((keys.SINK_TOPIC_COLUMN, config.get(keys.SINK_TOPIC_COLUMN, "")))
+    return [(key, name) for key, name in named if name]
+
+
+def _paths(config: Mapping[str, str]) -> Mapping[str, str]:
+    staging = config.get(keys.STAGING, "")
+    return {**locations("sink", config), **({keys.STAGING: staging} if staging else {})}
+
+
+def _staging(context: Context, settings: ParsedConfig) -> Path:
+    if given := settings.text(keys.STAGING):
+        return Path(given)
+    if not context.reach.data_dir:
+        raise ConfigInvalid(f"{keys.STAGING}: a node without a folder of its own needs it")
+    return Path(context.reach.data_dir) / "staging" / "kafka"

@@ -1,0 +1,96 @@
+# pyright: basic
+"""Batches that wait in files: a file of records in Arrow's IPC format for each batch."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from ......events.commits import CommitId
+from ......events.model import Resource, Token
+from ...errors import SinkAway, SinkFull
+
+_ROWS: Final = 10_000
+"""How many records are held at once when they are sent."""
+_STAGED_MS: Final = b"staged.ms"
+_NO_ROOM: Final = (28, 122)
+"""The numbers of a full disk and of a quota that is used up."""
+
+
+class StagedFile(NamedTuple):
+    """One batch as it was found; `staged_ms` is when it was written, in ms since 1970."""
+
+    batches: Iterator[pa.RecordBatch]
+    staged_ms: int
+
+
+class StagingFolder:
+    """The folder of all that tasks stage; raises `SinkAway` where it cannot be used."""
+
+    def __init__(self, root: Path) -> None:
+        """Take the folder, which is made when it is needed."""
+        self.root = root
+
+    def name_of(self, commit_id: CommitId) -> str:
+        """Return a batch's file, relative to the root."""
+        task = _folder(Resource(commit_id.connector, commit_id.task))
+        epoch, generation = commit_id.token
+        return f"{task}/{epoch}-{generation}/{commit_id.batch}.arrow"
+
+    def write(self, commit_id: CommitId, records: pa.Table) -> int:
+        """Write a batch, durably; return how many bytes it has."""
+        path = self.root / self.name_of(commit_id)
+        stamp = {_STAGED_MS: str(time.time_ns() // 1_000_000)}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
+                with pa.ipc.new_file(file, records.schema.with_metadata(stamp)) as writer:
+                    writer.write_table(records.replace_schema_metadata(stamp), _ROWS)
+                file.flush()
+                os.fsync(file.fileno())
+                size = file.tell()
+            for folder in (path.parent, path.parent.parent, self.root, self.root.parent):
+                _sync(folder)
+        except OSError as error:
+            kind = SinkFull if error.errno in _NO_ROOM else SinkAway
+            raise kind(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        return size
+
+    def discard(self, name: str) -> None:
+        """Remove a batch; one that is not there is fine."""
+        with suppress(OSError):
+            (self.root / name).unlink()
+
+    def sweep(self, task: Resource, token: Token) -> None:
+        """Remove what a task has staged under a token and older ones."""
+        folder = self.root / _folder(task)
+        with suppress(OSError):
+            for each in folder.iterdir():
+                epoch, _, generation = each.name.partition("-")
+                if Token(int(epoch), int(generation)) <= token:
+                    shutil.rmtree(each, ignore_errors=True)
+
+
+def read(path: Path) -> StagedFile:
+    """Open a batch; raises `FileNotFoundError`, and `OSError` for what cannot be read."""
+    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
+    return StagedFile(batches, int((reader.schema.metadata or {}).get(_STAGED_MS, b"0")))
+
+
+def _folder(task: Resource) -> str:
+    return f"{quote(task.connector, safe='')}-{task.task}"
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
