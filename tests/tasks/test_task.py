@@ -12,7 +12,7 @@ import pytest
 from fairlead.events.commits import CommitId, Document, Manifest
 from fairlead.events.model import Resource, RunState, Token
 from fairlead.projections.metrics import PHASES
-from fairlead.runtime.pipeline.connectors.errors import NotReady, SourceAway
+from fairlead.runtime.pipeline.connectors.errors import BadInput, NotReady, SourceAway
 from fairlead.runtime.pipeline.connectors.spi import BatchPlan, Limit
 from fairlead.runtime.pipeline.spark.engine import EngineState
 from fairlead.runtime.pipeline.tasks import task as task_loop
@@ -277,6 +277,23 @@ def test_a_failed_task_restarts_and_says_why(
     states = [each.state for each in reports.statuses]
     assert states == [RunState.RUNNING, RunState.FAILED, RunState.RESTARTING, RunState.RUNNING]
     assert reports.statuses[1].trace.endswith("OSError: [Errno 28] No space left on device")
+    assert (written(root), staged(root)) == (ALL, [])
+
+
+def test_a_task_that_somebody_has_to_mend_the_input_of_is_failed_until_a_batch_is_staged(
+    root: Path, hooks: Hooks, engine: LocalEngine, ledger: MemoryLedger, reports: Reports
+) -> None:
+    reads: list[None] = []
+
+    def fail_twice() -> None:
+        reads.append(None)
+        if len(reads) < 3:
+            raise BadInput("3 is no word")
+
+    hooks.at["read"] = fail_twice
+    run_to_end(task(root, OLD, engine, ledger, reports), reports, 3)
+    states = [each.state for each in reports.statuses]
+    assert states == [RunState.RUNNING, RunState.FAILED, RunState.FAILED, RunState.RUNNING]
     assert (written(root), staged(root)) == (ALL, [])
 
 

@@ -120,7 +120,7 @@ class RestartPolicy:
             settings.number(keys.RESTART_BUDGET),
             settings.number(keys.RESTART_WINDOW_MS) / 1000,
             math.inf if away_ms < 0 else away_ms / 1000,
-            settings.number(keys.RETRY_MAX_MS) / 1000,
+            max(1, settings.number(keys.RETRY_MAX_MS)) / 1000,
         )
 
 
@@ -134,6 +134,8 @@ class Restarts:
         """When (monotonic seconds) and why it failed within the window, oldest first."""
         self.made = NEVER_RESTARTED
         """The restarts after these."""
+        self.is_unproven = False
+        """Whether it stays FAILED until it has done what it failed at."""
 
     def failed(self, reason: str) -> float | None:
         """Count a failure; return how long to wait, in seconds, or None: no more restarts."""
@@ -183,7 +185,7 @@ def persist(
     while not halt.is_draining:
         try:
             attempt()
-            failure = None
+            failure = failure if restarts.is_unproven else None
         except Fenced:
             raise
         except Exception as error:  # noqa: BLE001  # user code may fail in any way
@@ -229,6 +231,8 @@ def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> Las
         tell(RunState.FAILED, reason, "" if trace == reason else trace)
         halt.wait(_LOOK_AGAIN_S)
         return LastFailure(reason, trace)
+    # What somebody has to mend is tried again, but it fails the same way until then.
+    restarts.is_unproven = isinstance(error, BadInput)
     delay = None if isinstance(error, _HOPELESS) else restarts.failed(reason)
     if delay is not None:
         budget = restarts.policy.budget
@@ -238,6 +242,7 @@ def _failed(error: Exception, halt: Halt, restarts: Restarts, tell: Tell) -> Las
         halt.wait(delay)
         if not halt.is_draining:
             restarts.begin()
+        if not (halt.is_draining or restarts.is_unproven):
             tell(RunState.RESTARTING, f"after: {reason}", "")
         return LastFailure(reason, trace)
     if restarts.count > 1:

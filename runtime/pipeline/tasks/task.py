@@ -123,7 +123,7 @@ class Task:
         try:
             self._commits.recover(pipeline)
             if self._wait_warm():
-                if not self._away:  # else it runs once a batch is staged
+                if not self._is_unproven:
                     self._status.tell(RunState.RUNNING)
                 with self._pauses.counted():
                     self._loop(pipeline)
@@ -162,6 +162,11 @@ class Task:
             self._status.tell(self._waiting, f"waiting for the engine: {self._engine.detail}")
             self.halt.wait(_WARM_POLL_S)
         return False
+
+    @property
+    def _is_unproven(self) -> bool:
+        """Whether it runs only once a batch is staged: the last attempt could not."""
+        return self._away > 0 or self._restarts.is_unproven
 
     @property
     def _waiting(self) -> RunState:
@@ -206,7 +211,9 @@ class Task:
         except NotReady as waiting:
             self._status.tell(RunState.RUNNING, str(waiting))
             return BatchPlan()
-        if not (self._away and plan.ranges):
+        if not plan.ranges:
+            self._restarts.is_unproven = False
+        if not (self._is_unproven and plan.ranges):
             self._status.tell(RunState.RUNNING, plan.remark)
         return plan
 
@@ -219,7 +226,7 @@ class Task:
                 return None
             with clock.phase("run"):
                 commit = self._commits.stage(pipeline, plan)
-        self._away = 0
+        self._away, self._restarts.is_unproven = 0, False
         self._status.tell(RunState.RUNNING, plan.remark)
         with clock.phase("commit"):
             sequence = self._commits.commit(pipeline, commit)
