@@ -28,7 +28,8 @@ from thespian.actors import (
     WakeupMessage,
 )
 
-from .processes import Manager
+from .log_levels import LogLevelsRead, ReadLogLevels
+from .processes import Manager, read_log_levels
 
 Address = Any
 
@@ -168,13 +169,20 @@ class Actor(ThespianActor):
                 super().send(message.to, message.message)
             case _Posted():
                 self.receive(message.message, self.myAddress)
-            case ActorSystemMessage():
+            case ActorSystemMessage() | ReadLogLevels() | LogLevelsRead():
                 self._notice(message, sender)
             case _:
                 self.receive(message, self._as_created(sender))
 
-    def _notice(self, message: ActorSystemMessage, sender: Address) -> None:
+    def _notice(
+        self, message: ActorSystemMessage | ReadLogLevels | LogLevelsRead, sender: Address
+    ) -> None:
         match message:
+            case ReadLogLevels():
+                read_log_levels()
+                for child in self._children:
+                    self.send(child, message)
+                self.send(sender, LogLevelsRead())
             case WakeupMessage():
                 self.woken(message.payload)
             case ChildActorExited():

@@ -37,6 +37,7 @@ from thespian.system.transport import (
     TransmitIntent,
 )
 
+from . import log_levels
 from .log_file import LogFile, open_private
 from .transport import SEND_SECONDS, Transport
 
@@ -268,6 +269,13 @@ def _log_to_file() -> None:
     )
     logging.root.handlers[:] = [handler]
     logging.root.setLevel(_log_level)
+    read_log_levels()
+
+
+def read_log_levels() -> None:
+    """Take up the levels that were set while the system runs."""
+    if _log_file is not None:
+        log_levels.take_up(_log_file.parent)
 
 
 def _set_title(kind: str, name: str) -> None:

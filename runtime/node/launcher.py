@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from ...actors.door import log_levels
 from ...actors.door.actor import Address
 from ...actors.door.ports import LOOPBACK, PortTakenError, check_free, free_port
 from ...actors.door.system import CannotStartError, Question, System, UnreachableError, start_system
@@ -90,6 +91,7 @@ class Launcher:
             signal.signal(number, self._note_signal)
         self._rest_url = rest_url
         self._announce()
+        log_levels.forget(self._log_file.parent)
         write_assignors(self._folder.path, self._node.assignors)
         self._start_where_free()
         while not self._stop_signal and not self._has_begun:
@@ -106,6 +108,7 @@ class Launcher:
             self._look_after_actors()
             if self._rest is not None:
                 self._rest.look_after()
+            log_levels.take_up(self._log_file.parent)
             time.sleep(WATCH_SECONDS)
         return self._stop_signal
 

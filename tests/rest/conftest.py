@@ -45,6 +45,7 @@ def service_over(data_dir: Path, gateway: FakeGateway) -> Service:
         vault=Vault(KEY),
         requests=requests,
         exposition=Exposition("1.2.3", requests),
+        log_folder=data_dir,
         run_folder=data_dir / "run",
     )
 

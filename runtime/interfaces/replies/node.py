@@ -45,6 +45,14 @@ class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str
 
 
+class LoggerLevel(Struct, frozen=True):
+    """Connect's `LoggerLevel`."""
+
+    level: str
+    last_modified: int | None
+    """When it was set, in milliseconds of the wall clock; None: not since the node began."""
+
+
 class ResourceId(Struct, frozen=True):
     """A connector or a task, beyond doubt: a connector's name may look like a task's."""
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import uvicorn
 from setproctitle import setproctitle
 
+from ....actors.door import log_levels
 from ....actors.door.log_file import LogFile
 from ....events.placement import Abilities
 from ....projections.metrics import Exposition, RequestMetrics
@@ -136,6 +137,7 @@ def _service(data_dir: Path, group_id: str, gateway: CommandGateway, key: bytes)
         exposition=Exposition(release, requests, RunFolder(data_dir).metrics),
         assignors=read_assignors(data_dir / "run"),
         assignor_log=assignor_log(data_dir),
+        log_folder=data_dir / "logs",
         run_folder=data_dir / "run",
     )
 
@@ -159,6 +161,7 @@ def _log_to(folder: Path, level: str) -> None:
     logging.basicConfig(
         level=level, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler]
     )
+    log_levels.take_up(folder)
 
 
 def _serve(

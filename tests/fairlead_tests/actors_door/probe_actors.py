@@ -1,5 +1,6 @@
 """Actors of the tests of the door: each does one thing that the door must bear."""
 
+import logging
 import os
 import subprocess
 import threading
@@ -70,6 +71,9 @@ class Echo(Actor):
                 self.send(sender, self.broken)
             case "pid":
                 self.send(sender, os.getpid())
+            case "levels":
+                loggers = (logging.root, logging.getLogger("a"), logging.getLogger("a.b"))
+                self.send(sender, [each.getEffectiveLevel() for each in loggers])
             case _:
                 self.send(sender, message)
 

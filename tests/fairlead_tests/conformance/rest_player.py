@@ -58,8 +58,13 @@ def read_player(folder: Path, url: str, place: Path) -> Generator[Any]:
         player.close()
 
 
-def play_all(player: Any, threads: Executor, leave_out: Collection[str] = ()) -> list[Difference]:
-    """Play every conversation that the class can have; return what differs, in order."""
+def play_all(
+    player: Any,
+    threads: Executor,
+    one_by_one: Collection[str],
+    leave_out: Collection[str] = (),
+) -> list[Difference]:
+    """Play every conversation that the class can have; return what differs."""
     chosen = [
         each
         for each in player.document["scenarios"]
@@ -67,7 +72,10 @@ def play_all(player: Any, threads: Executor, leave_out: Collection[str] = ()) ->
         and set(each.get("needs") or ()) <= player.caps
         and each["name"] not in leave_out
     ]
-    return [each for found in threads.map(lambda one: _play(player, one), chosen) for each in found]
+    at_once = [each for each in chosen if each["name"] not in one_by_one]
+    played = [*threads.map(lambda one: _play(player, one), at_once)]
+    played += [_play(player, each) for each in chosen if each["name"] in one_by_one]
+    return [each for found in played for each in found]
 
 
 def _play(player: Any, scenario: dict[str, Any]) -> list[Difference]:

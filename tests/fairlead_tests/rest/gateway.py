@@ -18,6 +18,8 @@ class FakeGateway:
         """Every first answer is lost, and the command sent again."""
         self.workers: tuple[ProcessView, ...] = ()
         self.sent: list[Command] = []
+        self.announced = 0
+        """How often other processes were told of levels."""
         self.let_go_of: list[tuple[str, bool]] = []
 
     async def carry_out(self, command: Command) -> Outcome:
@@ -38,6 +40,11 @@ class FakeGateway:
         if self.group is None:
             raise Unanswered(f"nobody serves {group_id}: try again")
         return Traffic(1_000, 2)
+
+    async def announce_log_levels(self) -> None:
+        if self.group is None:
+            raise Unanswered("nobody is here: try again")
+        self.announced += 1
 
     async def let_go(self, worker: str, *, force: bool) -> None:
         self.let_go_of.append((worker, force))

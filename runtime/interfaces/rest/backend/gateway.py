@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
+from .....actors.door.log_levels import LogLevelsRead, ReadLogLevels
 from .....actors.messages.commands import Traffic
 from ....cluster.messages import (
     DescribeNode,
@@ -77,6 +78,10 @@ class CommandGateway:
             await self._ask_supervisor(StopWorker(worker, force), WorkerAdded)
         except Unanswered:
             raise Unanswered(_NOT_LET_GO) from None
+
+    async def announce_log_levels(self) -> None:
+        """Have all processes of the actors read their levels; raises `Unanswered`."""
+        await self._ask_supervisor(ReadLogLevels(), LogLevelsRead)
 
     def close(self, seconds: float = 1.0) -> None:
         """Close the connection, once what is under way has ended; do not wait longer than that."""

@@ -67,6 +67,10 @@ class Commands(Protocol):
         """Ask what went through a group's actor."""
         ...
 
+    async def announce_log_levels(self) -> None:
+        """Have all processes of the actors read their levels of logging."""
+        ...
+
     async def let_go(self, worker: str, *, force: bool) -> None:
         """Have the process of a worker end, at once if by force, and not start again."""
         ...
@@ -121,6 +125,8 @@ class Service:
     """What this node's workers compute with: plans are made by the same."""
     assignor_log: Path = Path(os.devnull)
     """Where what third-party assignors print goes."""
+    log_folder: Path = Path(os.devnull)
+    """Where the node's logs lie, and the levels that were set."""
     run_folder: Path = Path(os.devnull)
     """Where the node's first process writes down which of the others are silent."""
     traits: WorkerTraits = field(default_factory=WorkerTraits)

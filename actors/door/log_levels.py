@@ -1,0 +1,115 @@
+"""Levels of loggers that are changed while a node runs, by Kafka Connect's names.
+
+The file `levels.json` beside the logs says which were set, and goes with the node. A process reads
+it when it starts, and again when it is told that it changed. A level counts for its logger and all
+below that; those below that were set before are forgotten. A library's logger that was given a
+level by its own code keeps it, unless it is set by name.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from .log_file import open_private
+
+FILE: Final = "levels.json"
+ROOT: Final = "root"
+LEVELS: Final[Mapping[str, int]] = {
+    "OFF": 100,
+    "FATAL": logging.CRITICAL,
+    "ERROR": logging.ERROR,
+    "WARN": logging.WARNING,
+    "INFO": logging.INFO,
+    "DEBUG": logging.DEBUG,
+    "TRACE": 5,
+    "ALL": 1,
+}
+"""Those of log4j, highest first."""
+_taken_up: set[str] = set()
+"""The loggers whose levels are those of the file, in this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLogLevels:
+    """To any actor: the levels have changed; it tells its children."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLevelsRead:
+    """From an actor: its process goes by the new levels, and its children were told."""
+
+
+class LevelSet(NamedTuple):
+    """A level that was set, and when, by the wall clock."""
+
+    level: str
+    modified_ms: int
+
+
+class LoggerState(NamedTuple):
+    """The level that a logger goes by, and when it was set; None: not since the node began."""
+
+    level: str
+    modified_ms: int | None
+
+
+def take_up(folder: Path) -> None:
+    """Have this process go by the levels of the file in a folder of logs."""
+    wanted = read(folder)
+    for name in _taken_up - wanted.keys():
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    for name, each in wanted.items():
+        logging.getLogger(name).setLevel(LEVELS[each.level])
+    _taken_up.clear()
+    _taken_up.update(wanted)
+
+
+def read(folder: Path) -> dict[str, LevelSet]:
+    """Return the levels that are set, by logger; none where there is no file."""
+    try:
+        told = json.loads((folder / FILE).read_bytes())
+        found = {str(name): LevelSet(str(level), int(at)) for name, (level, at) in told.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+    return {name: each for name, each in found.items() if each.level in LEVELS}
+
+
+def write(folder: Path, name: str, level: str, now_ms: int) -> None:
+    """Set the level of a logger and of all below it; raises `OSError`."""
+    others = {key: each for key, each in read(folder).items() if not is_below(key, name)}
+    made = folder / f"{FILE}.new"
+    made.unlink(missing_ok=True)
+    with open_private(str(made)) as file:
+        json.dump({**others, name: LevelSet(level, now_ms)}, file)
+    made.replace(folder / FILE)
+
+
+def forget(folder: Path) -> None:
+    """Set no levels any more: a node begins with those of its settings."""
+    (folder / FILE).unlink(missing_ok=True)
+
+
+def is_below(name: str, namespace: str) -> bool:
+    """Tell whether a logger is another one, or below it."""
+    return namespace in {ROOT, name} or name.startswith(f"{namespace}.")
+
+
+def loggers(folder: Path) -> dict[str, LoggerState]:
+    """Return all loggers of this process, by name."""
+    wanted, known = read(folder), dict(logging.root.manager.loggerDict)
+    named = ((name, known[name]) for name in sorted(known))
+    found = {name: _state(each, wanted) for name, each in named if isinstance(each, logging.Logger)}
+    return {ROOT: _state(logging.root, wanted), **found}
+
+
+def _state(logger: logging.Logger, wanted: Mapping[str, LevelSet]) -> LoggerState:
+    """Tell by which logger's level one goes, and what is known of that."""
+    deciding: logging.Logger = logger
+    while not deciding.level and deciding.parent is not None:
+        deciding = deciding.parent
+    names = (name for name, number in LEVELS.items() if number <= deciding.level)
+    told = wanted.get(deciding.name)
+    return LoggerState(next(names, "ALL"), told.modified_ms if told else None)

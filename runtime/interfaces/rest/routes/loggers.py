@@ -1,0 +1,97 @@
+"""Levels of logging (KIP-495, KIP-976): listed as this process has them, set for all of the node.
+
+The workers of a node have one REST interface, so what Connect does for one worker or for the
+cluster is the same here; as there, the levels of the settings count again after a restart.
+"""
+
+import logging
+import time
+from http import HTTPStatus
+from typing import Annotated, Final
+
+from fastapi import Body, Query
+from starlette.concurrency import run_in_threadpool
+
+from .....actors.door import log_levels
+from .....actors.door.log_levels import LEVELS, LoggerState
+from ...replies.node import LoggerLevel
+from ..backend.errors import ApiError, Unanswered, not_found
+from ..backend.schema import Changes, HttpAnswer, Routes
+from ..backend.service import Principal, Served, Service
+
+LOGGER = logging.getLogger(__name__)
+routes = Routes("this process")
+CLUSTER: Final = "cluster"
+_NOT_TOLD: Final = (
+    "the level counts here, and for processes that start from now on; the others were not told:"
+    " the supervisor of this node does not answer, try again"
+)
+LevelBody = Annotated[Changes, Body(description="The level, as `level`.")]
+
+
+@routes.add("GET /admin/loggers")
+def list_loggers(service: Served) -> dict[str, LoggerLevel]:
+    """List the loggers of this process."""
+    found = log_levels.loggers(service.log_folder)
+    return {name: _describe(each) for name, each in found.items()}
+
+
+@routes.add("GET /admin/loggers/{logger}", errors=(HTTPStatus.NOT_FOUND,))
+def get_logger(service: Served, logger: str) -> LoggerLevel:
+    """Tell the level of a logger."""
+    found = log_levels.loggers(service.log_folder).get(logger)
+    if found is None:
+        raise not_found(f"Logger {logger} not found.")
+    return _describe(found)
+
+
+@routes.add(
+    "PUT /admin/loggers/{logger}",
+    status=HTTPStatus.NO_CONTENT,
+    also={HTTPStatus.OK: list[str]},
+    takes_json=True,
+    errors=(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+async def set_level(
+    service: Served,
+    principal: Principal,
+    logger: str,
+    body: LevelBody,
+    scope: Annotated[str, Query(description="worker or cluster: the same here.")] = "worker",
+) -> HttpAnswer[list[str]] | None:
+    """Set the level of a logger and of all below it, in all processes of the node.
+
+    Tells which loggers of this process have another level now; nothing for scope cluster.
+    """
+    given = body.get("level")
+    if given is None:
+        told = "Desired 'level' parameter was not specified in request."
+        raise ApiError(HTTPStatus.BAD_REQUEST, told)
+    level = given.strip().upper()
+    if level not in LEVELS:
+        raise not_found(f"invalid log level '{given}'.")
+    changed = await run_in_threadpool(_set, service, logger, level, principal)
+    try:
+        await service.commands.announce_log_levels()
+    except Unanswered:
+        raise Unanswered(_NOT_TOLD) from None
+    return None if scope.lower() == CLUSTER else HttpAnswer(changed, HTTPStatus.OK)
+
+
+def _set(service: Service, logger: str, level: str, principal: str) -> list[str]:
+    folder = service.log_folder
+    logging.getLogger(logger)  # there is one from now on, as there is in Connect
+    before = log_levels.loggers(folder)
+    try:
+        log_levels.write(folder, logger, level, time.time_ns() // 1_000_000)
+    except OSError as error:
+        told = f"{folder / log_levels.FILE} cannot be written ({error.strerror}): no level was set"
+        raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, told) from None
+    log_levels.take_up(folder)
+    LOGGER.warning("the level of %s is %s now, by %s", ascii(logger), level, principal)
+    after = log_levels.loggers(folder)
+    return [name for name, each in after.items() if before[name].level != each.level]
+
+
+def _describe(found: LoggerState) -> LoggerLevel:
+    return LoggerLevel(found.level, found.modified_ms)
